@@ -1,0 +1,1 @@
+"""Decides what the model will see: pure Python, no Django, no network, no clock."""

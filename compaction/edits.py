@@ -1,0 +1,82 @@
+"""Edits and revisions: the only way a context changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from compaction.context import Block, Context
+
+Trigger = Literal[
+    "batch",
+    "window",
+    "budget",
+    "new_topic",
+    "task_done",
+    "request",
+    "manual",
+    "undo",
+    "auto",
+    "clear",
+    "rewind",
+    "unknown",
+]
+"""Why a revision was made; `auto`, `clear` and `rewind` occur in recorded sessions only."""
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """Replace these blocks by this one, or by nothing.
+
+    `targets` are ids of standing blocks in context order. A `replacement` stands at the position
+    of the first target.
+    """
+
+    strategy: str
+    targets: tuple[str, ...]
+    replacement: Block | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """A numbered set of edits made at once, seen first by the model at `step`.
+
+    Token counts are those of the whole context just before and after.
+    """
+
+    number: int
+    step: int
+    trigger: Trigger
+    edits: tuple[Edit, ...]
+    tokens_before: int
+    tokens_after: int
+    reason: str = ""
+
+
+class UnknownBlock(ValueError):
+    """An edit names a block that does not stand in the context."""
+
+
+def apply(context: Context, edits: Iterable[Edit]) -> Context:
+    """Fold edits into a copy of a context.
+
+    Raises UnknownBlock when a target does not stand there; the context given is left as it was.
+    """
+    edited = dict(context)
+    positions = {block.id: position for position, block in context.items()}
+    for edit in edits:
+        try:
+            places = [positions.pop(target) for target in edit.targets]
+        except KeyError as missing:
+            raise UnknownBlock(f"{edit.strategy}: no block {missing} stands here") from None
+        if edit.replacement is None:
+            for place in places:
+                del edited[place]
+            continue
+        edited[places[0]] = edit.replacement
+        positions[edit.replacement.id] = places[0]
+        for place in places[1:]:
+            del edited[place]
+    return edited
