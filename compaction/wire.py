@@ -1,0 +1,116 @@
+"""Content blocks as agents send them: kept as bytes, read as text."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, get_args
+
+from compaction.context import BlockType, Kind, Role
+
+WireBlock = dict[str, Any]
+
+PREVIEW_CHARS = 140
+
+_TYPES = frozenset(get_args(BlockType))
+_BLANKS = re.compile(r"\s+")
+
+
+def encode(block: WireBlock) -> bytes:
+    """The bytes that are stored for a block: its JSON, keys in the order they came.
+
+    Lone surrogates and NUL survive: they are written as they are and as escapes.
+    """
+    text = json.dumps(block, ensure_ascii=False, separators=(",", ":"))
+    return text.encode("utf-8", "surrogatepass")
+
+
+def decode(data: bytes) -> WireBlock:
+    """A stored block again."""
+    block: WireBlock = json.loads(data.decode("utf-8", "surrogatepass"))
+    return block
+
+
+def type_of(block: WireBlock) -> BlockType:
+    """The form of a wire block; what we do not know is `other`, and kept."""
+    name = block.get("type")
+    if name == "redacted_thinking":
+        return "thinking"
+    return name if name in _TYPES else "other"
+
+
+def kind_of(block: WireBlock, role: Role) -> Kind:
+    """What a wire block counts as, before anything is known of files and summaries."""
+    form = type_of(block)
+    if form == "tools":
+        return "tools"
+    if form == "thinking":
+        return "thinking"
+    if form == "tool_result" or role == "tool":
+        return "result"
+    if form in ("image", "document"):
+        return "other"
+    if role == "system":
+        return "system"
+    return "assistant" if role == "assistant" else "user"
+
+
+def _compact(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def _flatten(content: Any) -> str:
+    if isinstance(content, str):
+        return content
+    if isinstance(content, list):
+        return "\n".join(text_of(part) if isinstance(part, dict) else str(part) for part in content)
+    return "" if content is None else _compact(content)
+
+
+def _media(block: WireBlock) -> str:
+    source = block.get("source")
+    media = source.get("media_type", "") if isinstance(source, dict) else ""
+    return f"[{block.get('type')} {media}]".replace(" ]", "]")
+
+
+def text_of(block: WireBlock) -> str:
+    """The text of a wire block that a model reads; media stand as a bracketed word."""
+    form = type_of(block)
+    if form == "text":
+        return str(block.get("text", ""))
+    if form == "thinking":
+        return str(block.get("thinking") or "")
+    if form == "tool_use":
+        return _compact(block.get("input"))
+    if form == "tool_result":
+        return _flatten(block.get("content"))
+    if form in ("image", "document"):
+        return _media(block)
+    if form == "tools":
+        return _compact(block.get("tools"))
+    return _compact(block)
+
+
+def media_count(block: WireBlock) -> int:
+    """How many images and documents a block carries."""
+    if type_of(block) in ("image", "document"):
+        return 1
+    content = block.get("content")
+    if type_of(block) == "tool_result" and isinstance(content, list):
+        return sum(media_count(part) for part in content if isinstance(part, dict))
+    return 0
+
+
+def preview(block: WireBlock) -> str:
+    """One line of at most 140 code points that tells a block from its neighbours."""
+    form = type_of(block)
+    text = text_of(block)
+    if form == "tool_use":
+        text = f"{block.get('name', 'tool')} {text}"
+    elif form == "tools":
+        tools = block.get("tools")
+        names = [str(t.get("name", "?")) for t in tools if isinstance(t, dict)] if isinstance(tools, list) else []
+        text = f"{len(names)} tool definitions: {', '.join(names)}"
+    line = _BLANKS.sub(" ", text[: PREVIEW_CHARS * 8]).strip()
+    line = line.replace("\x00", "␀").encode("utf-8", "replace").decode("utf-8")
+    return line if len(line) <= PREVIEW_CHARS else line[: PREVIEW_CHARS - 1] + "…"

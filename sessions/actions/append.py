@@ -1,0 +1,114 @@
+"""Append: the one way in which messages, calls and recorded revisions enter the store."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.db import transaction
+from django.db.models import F
+
+from sessions.actions.ledger import Ledger
+from sessions.actions.prepare import Count, Preparation, PreparedMessage
+from sessions.importers import records
+from sessions.live import hint
+from sessions.models import Blob, Session, Team
+
+
+@dataclass(frozen=True, slots=True)
+class Appended:
+    """What an append did: rows added, and messages that were known already."""
+
+    session: Session
+    created: bool
+    messages: int
+    known: int
+    revisions: int
+
+    @property
+    def changed(self) -> bool:
+        """Whether the store holds anything that it did not hold before."""
+        return self.created or self.messages > 0 or self.revisions > 0
+
+
+def append(team: Team, incoming: records.Session, count: Count, *, source: str) -> Appended:
+    """Bring a session up to the records given; all of it or nothing is stored.
+
+    Known messages are recognised by key, or by the longest prefix of equal digests; what diverges
+    after a known prefix is recorded as a rewind. Blocks are counted and hashed before the
+    transaction begins.
+    """
+    prepared = Preparation(count).messages(incoming.records)
+    with transaction.atomic():
+        session, created = _session(team, incoming, source)
+        ledger = Ledger(session)
+        ledger.take(incoming.records, prepared)
+        _store_blobs(team, ledger.fresh)
+        ledger.write()
+        _touch(session, incoming)
+        transaction.on_commit(lambda: hint(f"session:{session.pk}", session.version))
+    return Appended(session, created, len(ledger.fresh), ledger.known, ledger.revision_count)
+
+
+def _session(team: Team, incoming: records.Session, source: str) -> tuple[Session, bool]:
+    session, created = Session.objects.select_for_update().get_or_create(
+        team=team,
+        external_id=incoming.external_id,
+        defaults={
+            "source": source,
+            "agent": incoming.agent[:120],
+            "model": incoming.model[:120],
+            "title": incoming.title[:300],
+            "window": incoming.window,
+            "meta": incoming.meta,
+            "parent_external_id": incoming.parent or "",
+            "parent_call": incoming.parent_call or "",
+        },
+    )
+    return session, created
+
+
+def _store_blobs(team: Team, fresh: Sequence[PreparedMessage]) -> None:
+    by_sha = {block.sha: block for message in fresh for block in message.blocks}
+    known = set()
+    shas = list(by_sha)
+    for start in range(0, len(shas), 500):
+        chunk = shas[start : start + 500]
+        known.update(
+            Blob.objects.filter(team=team, sha__in=chunk).values_list("sha", flat=True)
+        )
+    Blob.objects.bulk_create(
+        [Blob.of(team.pk, b.data, b.sha) for b in by_sha.values() if b.sha not in known],
+        ignore_conflicts=True,
+        batch_size=200,
+    )
+
+
+def _touch(session: Session, incoming: records.Session) -> None:
+    """Bring what a log may learn later (title, model, parent) and the change counter up to date."""
+    session.title = incoming.title[:300] or session.title
+    session.model = incoming.model[:120] or session.model
+    session.window = incoming.window or session.window
+    session.save()
+    Session.objects.filter(pk=session.pk).update(version=F("version") + 1)
+    session.refresh_from_db(fields=["version"])
+
+
+def link_parents(team: Team) -> int:
+    """Tie sub-agents to the sessions that started them, in whichever order they came; counts ties."""
+    linked = 0
+    waiting = Session.objects.for_team(team).filter(parent=None).exclude(parent_external_id="")
+    for child in waiting:
+        parent = Session.objects.for_team(team).filter(external_id=child.parent_external_id).first()
+        if parent is None:
+            continue
+        spawn = (
+            parent.blocks.filter(type="tool_use", tool_call=child.parent_call).first()
+            if child.parent_call
+            else None
+        )
+        child.parent = parent
+        child.parent_step = spawn.born - 1 if spawn else None
+        child.save(update_fields=["parent", "parent_step"])
+        linked += 1
+    return linked

@@ -1,0 +1,207 @@
+"""What happened: sessions, their messages, blocks and model calls."""
+
+from __future__ import annotations
+
+import uuid
+
+from django.db import models
+
+
+class SessionQuerySet(models.QuerySet["Session"]):
+    """Sessions, reached through their team."""
+
+    def for_team(self, team: models.Model) -> SessionQuerySet:
+        """The only way from a request to sessions."""
+        return self.filter(team=team)
+
+
+class Session(models.Model):
+    """One agent's conversation under one external id.
+
+    Counters and sums are kept up as records arrive. Token sums are the provider's (normalised);
+    `token_ratio` is permille of the o200k counts stored with the blocks, frozen per revision.
+    `version` rises with every change: pages compare it, hints carry it.
+    """
+
+    class Basis(models.TextChoices):
+        EXACT = "exact"
+        CALIBRATED = "calibrated"
+        ESTIMATED = "estimated"
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    team = models.ForeignKey(
+        "agent_sessions.Team", on_delete=models.CASCADE, related_name="sessions"
+    )
+    external_id = models.CharField(max_length=300)
+    source = models.CharField(max_length=40, blank=True, help_text="log format, or api")
+    agent = models.CharField(max_length=120, blank=True)
+    model = models.CharField(max_length=120, blank=True)
+    title = models.CharField(max_length=300, blank=True)
+    task = models.CharField(max_length=300, blank=True)
+    window = models.PositiveIntegerField(null=True, help_text="tokens")
+    meta = models.JSONField(default=dict)
+    demo = models.BooleanField(default=False)
+
+    parent = models.ForeignKey(
+        "self", null=True, on_delete=models.SET_NULL, related_name="children"
+    )
+    parent_external_id = models.CharField(max_length=300, blank=True)
+    parent_call = models.CharField(max_length=200, blank=True)
+    parent_step = models.PositiveIntegerField(null=True)
+
+    policy_version = models.ForeignKey(
+        "agent_sessions.PolicyVersion", null=True, on_delete=models.PROTECT, related_name="sessions"
+    )
+
+    message_count = models.PositiveIntegerField(default=0)
+    block_count = models.PositiveIntegerField(default=0)
+    step_count = models.PositiveIntegerField(default=0)
+    turn_count = models.PositiveIntegerField(default=0)
+    tool_call_count = models.PositiveIntegerField(default=0)
+    error_count = models.PositiveIntegerField(default=0)
+    compaction_count = models.PositiveIntegerField(default=0)
+
+    token_ratio = models.PositiveIntegerField(default=1000, help_text="permille")
+    token_basis = models.CharField(
+        max_length=12, choices=Basis.choices, default=Basis.ESTIMATED
+    )
+    hidden_tokens = models.PositiveIntegerField(
+        default=0, help_text="prompt tokens that the log does not show, inferred"
+    )
+    peak_tokens = models.PositiveIntegerField(default=0)
+    peak_measured = models.BooleanField(default=False)
+    usage_calls = models.PositiveIntegerField(default=0)
+    fresh_tokens = models.BigIntegerField(default=0)
+    cache_read_tokens = models.BigIntegerField(default=0)
+    cache_write_tokens = models.BigIntegerField(default=0)
+    output_tokens = models.BigIntegerField(default=0)
+    cost_microusd = models.BigIntegerField(null=True)
+    break_count = models.PositiveIntegerField(default=0)
+    sparkline = models.JSONField(default=list, help_text="tokens by kind in up to 60 columns")
+
+    started_at = models.BigIntegerField(null=True, help_text="ms since the epoch")
+    ended_at = models.BigIntegerField(null=True, help_text="ms since the epoch")
+    created = models.DateTimeField(auto_now_add=True)
+    changed = models.DateTimeField(auto_now=True)
+    version = models.PositiveBigIntegerField(default=0)
+
+    objects = SessionQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["team", "external_id"], name="external_id_once_per_team"
+            )
+        ]
+        indexes = [models.Index(fields=["team", "-changed"], name="session_newest")]
+
+    def __str__(self) -> str:
+        return self.title or self.external_id
+
+    @property
+    def cache_read_share(self) -> float | None:
+        """Share of reported prompt tokens that were read from the cache; None without usage."""
+        prompt = self.fresh_tokens + self.cache_read_tokens + self.cache_write_tokens
+        return self.cache_read_tokens / prompt if prompt else None
+
+    @property
+    def peak_share(self) -> float | None:
+        """Peak context as a share of the window; None where the window is unknown."""
+        return self.peak_tokens / self.window if self.window else None
+
+    def scaled(self, tokens: int) -> int:
+        """Stored o200k tokens in the counting of this session; the browser repeats this rule."""
+        return (tokens * self.token_ratio + 500) // 1000
+
+
+class Message(models.Model):
+    """One delivered entry; never changed. `seq` is gapless from 1 within its session."""
+
+    session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="messages")
+    seq = models.PositiveIntegerField()
+    key = models.CharField(max_length=200, null=True, help_text="the sender's own id")  # noqa: DJ001
+    digest = models.CharField(max_length=64, help_text="of role, call and block hashes")
+    role = models.CharField(max_length=12)
+    call = models.CharField(max_length=200, blank=True, help_text="model response")
+    born = models.PositiveIntegerField(help_text="first step whose context holds it")
+    turn = models.PositiveIntegerField()
+    human = models.BooleanField(default=False)
+    late = models.BooleanField(default=False)
+    at = models.BigIntegerField(null=True, help_text="ms since the epoch")
+    line = models.PositiveIntegerField(default=0, help_text="in the imported file")
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["session", "seq"], name="seq_once_per_session"),
+            models.UniqueConstraint(fields=["session", "key"], name="key_once_per_session"),
+        ]
+
+    def __str__(self) -> str:
+        return f"#{self.seq} {self.role}"
+
+
+class Block(models.Model):
+    """One content block of a message; never changed. Its bytes are the blob `sha` of the team.
+
+    It stands in the context from step `born` on, in every run, unless that run has entries for
+    it, which then say when. `tokens` are o200k tokens, counted once.
+    """
+
+    session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="blocks")
+    message = models.ForeignKey(Message, on_delete=models.CASCADE, related_name="blocks")
+    index = models.PositiveIntegerField()
+    position = models.PositiveIntegerField()
+    born = models.PositiveIntegerField()
+    type = models.CharField(max_length=12)
+    kind = models.CharField(max_length=10)
+    tool = models.CharField(max_length=120, blank=True)
+    tool_call = models.CharField(max_length=200, blank=True)
+    file_path = models.CharField(max_length=600, blank=True)
+    file_action = models.CharField(max_length=8, blank=True)
+    file_start = models.PositiveIntegerField(null=True)
+    file_end = models.PositiveIntegerField(null=True)
+    error = models.BooleanField(default=False)
+    tokens = models.PositiveIntegerField()
+    estimated = models.BooleanField(default=False, help_text="too large to count exactly")
+    chars = models.PositiveIntegerField()
+    bytes = models.PositiveIntegerField()
+    sha = models.CharField(max_length=64)
+    preview = models.CharField(max_length=200)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["session", "position"], name="position_once"),
+        ]
+        indexes = [models.Index(fields=["session", "tool_call"], name="block_tool_call")]
+
+    def __str__(self) -> str:
+        return f"{self.type} at {self.position}"
+
+
+class ModelCall(models.Model):
+    """One real request of the agent; usage as reported and normalised, null where not reported."""
+
+    session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="calls")
+    call = models.CharField(max_length=200)
+    step = models.PositiveIntegerField()
+    model = models.CharField(max_length=120, blank=True)
+    at = models.BigIntegerField(null=True, help_text="ms since the epoch")
+    fresh = models.PositiveIntegerField(null=True)
+    cache_read = models.PositiveIntegerField(null=True)
+    cache_write_5m = models.PositiveIntegerField(null=True)
+    cache_write_1h = models.PositiveIntegerField(null=True)
+    output = models.PositiveIntegerField(null=True)
+    reasoning = models.PositiveIntegerField(null=True)
+    reconciles = models.BooleanField(default=True)
+    usage_raw = models.TextField(blank=True, help_text="the provider's own object, JSON")
+    stop_reason = models.CharField(max_length=60, blank=True)
+    cost_microusd = models.BigIntegerField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["session", "call"], name="call_once_per_session"),
+            models.UniqueConstraint(fields=["session", "step"], name="step_once_per_session"),
+        ]
+
+    def __str__(self) -> str:
+        return f"S{self.step}"
