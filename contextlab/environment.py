@@ -1,0 +1,63 @@
+"""Reads the environment: what is not set there has a default that needs nothing installed."""
+
+import os
+import secrets
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def text(name: str, default: str = "") -> str:
+    """The value of CONTEXTLAB_<name>, or the default where it is unset or empty."""
+    return os.environ.get(f"CONTEXTLAB_{name}", "") or default
+
+
+def number(name: str, default: float) -> float:
+    """A number; raises ValueError naming the variable when it holds something else."""
+    value = text(name)
+    try:
+        return float(value) if value else default
+    except ValueError:
+        raise ValueError(f"CONTEXTLAB_{name} must be a number, not {value!r}") from None
+
+
+def flag(name: str) -> bool:
+    """True for 1, true, yes and on."""
+    return text(name).lower() in {"1", "true", "yes", "on"}
+
+
+def words(name: str) -> list[str]:
+    """A list written with commas or blanks between."""
+    return text(name).replace(",", " ").split()
+
+
+def data_dir() -> Path:
+    """Where files are kept: CONTEXTLAB_DATA_DIR, else var/ in a checkout, else the user's share."""
+    chosen = text("DATA_DIR")
+    if chosen:
+        return Path(chosen).expanduser().resolve()
+    if (ROOT / "manage.py").exists():
+        return ROOT / "var"
+    share = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
+    return Path(share) / "contextlab"
+
+
+def kept_secret(folder: Path, name: str) -> str:
+    """A random text made once and kept in a file that only its owner can read."""
+    path = folder / name
+    try:
+        return path.read_text().strip()
+    except FileNotFoundError:
+        pass
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    # Written beside and linked into place: of two processes starting at once both get the same.
+    draft = folder / f".{name}.{secrets.token_hex(8)}"
+    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        file.write(secrets.token_urlsafe(48))
+    try:
+        os.link(draft, path)
+    except FileExistsError:
+        pass
+    finally:
+        draft.unlink()
+    return path.read_text().strip()

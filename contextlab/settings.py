@@ -1,0 +1,211 @@
+"""Settings: every value can be set from the environment (docs/operating.md lists the names).
+
+Nothing needs to be set. DATABASE_URL chooses PostgreSQL, REDIS_URL real Celery workers.
+"""
+
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import dj_database_url
+
+from contextlab import environment as env
+
+BASE_DIR = env.ROOT
+DATA_DIR = env.data_dir()
+DATA_DIR.mkdir(parents=True, exist_ok=True, mode=0o700)
+# tiktoken looks here before it looks on the network.
+os.environ.setdefault("TIKTOKEN_CACHE_DIR", str(DATA_DIR / "tiktoken"))
+
+HOST = env.text("HOST", "127.0.0.1")
+PORT = int(os.environ.get("PORT") or 8765)
+REDIS_URL = os.environ.get("REDIS_URL", "")
+
+# --- who may talk to us -----------------------------------------------------------------------
+DEBUG = env.flag("DEBUG")
+SECRET_KEY = env.text("SECRET_KEY") or env.kept_secret(DATA_DIR, "secret_key")
+# What the printed address carries; it stays the same over restarts.
+LOGIN_TOKEN = env.text("LOGIN_TOKEN") or env.kept_secret(DATA_DIR, "login_token")
+ALLOWED_HOSTS = ["127.0.0.1", "localhost", "[::1]", *env.words("ALLOWED_HOSTS")]
+# Full origins (https://lab.example.com), needed behind a proxy that ends TLS.
+CSRF_TRUSTED_ORIGINS = env.words("ORIGINS")
+if env.flag("BEHIND_TLS_PROXY"):
+    SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+    SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = True
+# Cookies do not know ports: without names of our own any other Django on this machine's
+# localhost would overwrite them.
+SESSION_COOKIE_NAME = "contextlab_session"
+CSRF_COOKIE_NAME = "contextlab_csrf"
+SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
+SESSION_COOKIE_HTTPONLY = CSRF_COOKIE_HTTPONLY = True
+SESSION_COOKIE_AGE = 30 * 24 * 3600  # seconds
+SECURE_REFERRER_POLICY = "same-origin"
+X_FRAME_OPTIONS = "DENY"
+FORCE_SCRIPT_NAME = env.text("ROOT_PATH") or None
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": ["'none'"],
+        "script-src": ["'self'"],
+        "style-src": ["'self'"],
+        "img-src": ["'self'", "data:"],
+        "font-src": ["'self'"],
+        "connect-src": ["'self'"],
+        "base-uri": ["'none'"],
+        "form-action": ["'self'"],
+        "frame-ancestors": ["'none'"],
+    }
+}
+
+# --- limits -----------------------------------------------------------------------------------
+BODY_LIMIT = int(env.number("BODY_MB", 10) * 1024 * 1024)  # bytes
+UPLOAD_LIMIT = int(env.number("UPLOAD_MB", 64) * 1024 * 1024)  # bytes
+# Addresses below which the larger limit holds.
+UPLOAD_PATHS = ("/imports/", "/api/v1/imports")
+BODY_SECONDS = env.number("BODY_SECONDS", 60)  # for a whole request to arrive
+# The door in front counts bytes (contextlab/limits.py); Django need not count them again.
+DATA_UPLOAD_MAX_MEMORY_SIZE = UPLOAD_LIMIT
+
+# --- parts ------------------------------------------------------------------------------------
+# Neither "daphne" nor "channels": they only replace runserver, and would load Twisted into
+# every command and job process.
+INSTALLED_APPS = [
+    "contextlab.apps.ContextlabConfig",
+    "sessions.apps.SessionsConfig",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.staticfiles",
+    "csp",
+    "django_vite",
+]
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "sessions.views.login.SignedIn",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+ROOT_URLCONF = "contextlab.urls"
+ASGI_APPLICATION = "contextlab.asgi.application"
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        # A wheel carries them as contextlab/templates, which APP_DIRS finds.
+        "DIRS": [BASE_DIR / "templates"] if (BASE_DIR / "manage.py").exists() else [],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+            ]
+        },
+    }
+]
+USE_TZ = True
+TIME_ZONE = env.text("TIME_ZONE", "UTC")
+LANGUAGE_CODE = "en"
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+# --- pages' files -----------------------------------------------------------------------------
+STATIC_URL = "/static/"
+WHITENOISE_USE_FINDERS = True
+WHITENOISE_AUTOREFRESH = DEBUG
+# Vite puts a hash of eight letters into the names below assets/: those never change.
+WHITENOISE_IMMUTABLE_FILE_TEST = r"/contextlab/assets/.+[-.][0-9A-Za-z_-]{8}\.\w+$"
+DJANGO_VITE = {
+    "default": {
+        "dev_mode": env.flag("VITE_DEV"),
+        "dev_server_port": int(env.number("VITE_PORT", 5173)),
+        "manifest_path": BASE_DIR / "contextlab" / "static" / "contextlab" / "manifest.json",
+        "static_url_prefix": "" if env.flag("VITE_DEV") else "contextlab",
+    }
+}
+if env.flag("VITE_DEV"):
+    _vite = f"localhost:{DJANGO_VITE['default']['dev_server_port']}"
+    CONTENT_SECURITY_POLICY["DIRECTIVES"]["script-src"] += [f"http://{_vite}"]
+    CONTENT_SECURITY_POLICY["DIRECTIVES"]["style-src"] += [f"http://{_vite}", "'unsafe-inline'"]
+    CONTENT_SECURITY_POLICY["DIRECTIVES"]["connect-src"] += [f"http://{_vite}", f"ws://{_vite}"]
+
+# --- the database -----------------------------------------------------------------------------
+_database: dict[str, Any] = dict(
+    dj_database_url.parse(
+        os.environ.get("DATABASE_URL") or f"sqlite:///{DATA_DIR / 'contextlab.sqlite3'}"
+    )
+)
+_database["CONN_MAX_AGE"] = 0
+if _database["ENGINE"].endswith("sqlite3"):
+    _database["OPTIONS"] = {
+        "timeout": 20,  # seconds
+        # A read that turns into a write would fail at once; IMMEDIATE waits its turn instead.
+        "transaction_mode": "IMMEDIATE",
+        # FULL: what was answered with 2xx survives the power cut, not only the crash.
+        "init_command": (
+            "PRAGMA journal_mode=WAL;PRAGMA synchronous=FULL;PRAGMA temp_store=MEMORY;"
+            "PRAGMA mmap_size=134217728;PRAGMA journal_size_limit=67108864;"
+            "PRAGMA cache_size=-20000;"
+        ),
+    }
+    # A file, since server and job processes must see it too; of this process alone, since
+    # several suites may run in one checkout.
+    _database["TEST"] = {"NAME": Path(tempfile.gettempdir()) / f"contextlab-{os.getpid()}.sqlite3"}
+else:
+    _database["CONN_HEALTH_CHECKS"] = True
+    if env.flag("DATABASE_POOL"):
+        _database.setdefault("OPTIONS", {})["pool"] = True
+DATABASES = {"default": _database}
+
+# --- jobs and live pages ----------------------------------------------------------------------
+# Kind of job -> the function in sessions/actions that does it, in a process of its own.
+JOB_KINDS: dict[str, str] = {}
+JOB_COMMAND = [sys.executable, "-P", "-m", "contextlab.job"]
+JOB_SECONDS = env.number("JOB_SECONDS", 900)  # one attempt, then it is killed
+JOB_LEASE_SECONDS = env.number("JOB_LEASE_SECONDS", 120)
+JOB_RETRY_SECONDS = env.number("JOB_RETRY_SECONDS", 5)  # times the attempts made
+JOB_ATTEMPTS = 3
+JOB_THREADS = int(env.number("JOB_THREADS", 2))
+SWEEP_SECONDS = env.number("SWEEP_SECONDS", 5)
+LIVE_POLL_SECONDS = env.number("LIVE_POLL_SECONDS", 2)
+
+CHANNEL_LAYERS: dict[str, dict[str, Any]] = {
+    "default": (
+        {"BACKEND": "channels_redis.core.RedisChannelLayer", "CONFIG": {"hosts": [REDIS_URL]}}
+        if REDIS_URL
+        else {"BACKEND": "channels.layers.InMemoryChannelLayer"}
+    )
+}
+CELERY_BROKER_URL = REDIS_URL or "memory://"
+CELERY_BROKER_TRANSPORT_OPTIONS: dict[str, Any] = (
+    {"visibility_timeout": 2 * JOB_SECONDS, "socket_connect_timeout": 2, "socket_timeout": 10}
+    if REDIS_URL
+    else {"polling_interval": 0.02}
+)
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_BROKER_CONNECTION_MAX_RETRIES = None
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_TASK_PUBLISH_RETRY = False
+CELERY_TASK_ACKS_LATE = True
+CELERY_TASK_REJECT_ON_WORKER_LOST = True
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+CELERY_WORKER_SOFT_SHUTDOWN_TIMEOUT = 20
+
+# --- logs: ids, sizes and classes of errors, never content -------------------------------------
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"line": {"()": "contextlab.logs.OneLine"}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["stderr"], "level": env.text("LOG_LEVEL", "WARNING")},
+    "loggers": {
+        "django": {"handlers": [], "level": "WARNING", "propagate": True},
+        "django.server": {"handlers": [], "propagate": True},
+        # Celery writes a failed task's exception text.
+        "celery.app.trace": {"level": "CRITICAL"},
+    },
+}

@@ -1,0 +1,1 @@
+"""Remembers sessions and shows them: the one Django app."""

@@ -1,0 +1,1 @@
+"""Every write: one transaction each, then a hint to the live pages."""

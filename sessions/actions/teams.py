@@ -1,0 +1,34 @@
+"""Teams and the people in them."""
+
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import AbstractBaseUser
+from django.db import transaction
+
+from sessions.models import Membership, Team
+
+LOCAL_USER = "local"
+LOCAL_TEAM = "local"
+
+
+@transaction.atomic
+def local_team() -> Team:
+    """The team of the one who runs this on his own machine; made when it is not there yet."""
+    team, _ = Team.objects.get_or_create(slug=LOCAL_TEAM, defaults={"name": "Local"})
+    Membership.objects.get_or_create(
+        user=_local_user(), team=team, defaults={"role": Membership.Role.OWNER}
+    )
+    return team
+
+
+def local_user() -> AbstractBaseUser:
+    """The user whom the printed address logs in; has no password."""
+    local_team()
+    return _local_user()
+
+
+def _local_user() -> AbstractBaseUser:
+    users = get_user_model()._default_manager
+    # A password of None is stored as one that no input matches.
+    return users.filter(username=LOCAL_USER).first() or users.create_user(  # type: ignore[attr-defined]
+        LOCAL_USER, password=None
+    )

@@ -1,0 +1,44 @@
+"""The door: the address that was printed at the start logs the local user in."""
+
+import hmac
+from collections.abc import Callable
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth import login
+from django.contrib.auth.decorators import login_not_required
+from django.contrib.auth.middleware import LoginRequiredMiddleware
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_GET
+
+from sessions.actions.teams import local_user
+
+
+@login_not_required
+@never_cache
+@require_GET
+def enter(request: HttpRequest, token: str) -> HttpResponse:
+    """Logs the local user in when the token is the one kept in the data directory."""
+    if not hmac.compare_digest(token.encode(), settings.LOGIN_TOKEN.encode()):
+        return closed(request)
+    login(request, local_user(), backend="django.contrib.auth.backends.ModelBackend")
+    return redirect("/")
+
+
+@login_not_required
+@never_cache
+def closed(request: HttpRequest) -> HttpResponse:
+    """403 and where the way in is found."""
+    return render(request, "login/closed.html", status=403)
+
+
+class SignedIn(LoginRequiredMiddleware):
+    """Every page asks for a user, unless its view is marked login_not_required."""
+
+    def handle_no_permission(
+        self, request: HttpRequest, view_func: Callable[..., Any]
+    ) -> HttpResponse:
+        """Says how to get in, at the same address: no stack of redirects."""
+        return closed(request)
