@@ -78,6 +78,8 @@ class Block:
     pinned: bool = False
     replaces: str | None = None
     """For a replacement: the id of its first target, by which the original is found again."""
+    refs: tuple[str, ...] = ()
+    """For a replacement: ids of the originals that its text gives a reference to."""
 
 
 Context = dict[int, Block]

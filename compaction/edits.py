@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from compaction.context import Block, Context
+from compaction.context import Block, Context, context_of
 
 Trigger = Literal[
     "batch",
@@ -53,6 +53,39 @@ class Revision:
     tokens_before: int
     tokens_after: int
     reason: str = ""
+
+
+@dataclass(slots=True)
+class Entry:
+    """When a block stood: in the contexts of steps [from_step, to_step), open where that is None.
+
+    `opened_by` and `closed_by` are revision numbers; an original that arrived was opened by none.
+    An entry that one revision opened and closed again has an empty interval: no model saw it.
+    """
+
+    block: Block
+    from_step: int
+    to_step: int | None = None
+    opened_by: int | None = None
+    closed_by: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Edits that one strategy proposed at a step and that would have broken a context."""
+
+    step: int
+    strategy: str
+    reason: str
+
+
+def context_at(entries: Iterable[Entry], step: int) -> Context:
+    """The context that the model sees at a step, read from the intervals."""
+    return context_of(
+        entry.block
+        for entry in entries
+        if entry.from_step <= step and (entry.to_step is None or step < entry.to_step)
+    )
 
 
 class UnknownBlock(ValueError):
