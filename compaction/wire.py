@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any, get_args
 
-from compaction.context import BlockType, Kind, Role
+from compaction.context import Block, BlockType, Kind, Role
 
 WireBlock = dict[str, Any]
 
@@ -89,6 +89,29 @@ def text_of(block: WireBlock) -> str:
     if form == "tools":
         return _compact(block.get("tools"))
     return _compact(block)
+
+
+def block_of(block: Block) -> WireBlock:
+    """The wire form of a block that an edit made: its text where the wire puts it."""
+    if block.type == "tool_use":
+        return {
+            "type": "tool_use",
+            "id": block.tool_call,
+            "name": block.tool,
+            "input": _object(block.text),
+        }
+    if block.type == "tool_result":
+        return {"type": "tool_result", "tool_use_id": block.tool_call, "content": block.text}
+    return {"type": "text", "text": block.text}
+
+
+def _object(text: str) -> Any:
+    """A tool input must be an object; a text that is none is put into one."""
+    try:
+        value = json.loads(text)
+    except ValueError:
+        value = None
+    return value if isinstance(value, dict) else {"offloaded": text}
 
 
 def media_count(block: WireBlock) -> int:

@@ -46,7 +46,8 @@ def append(team: Team, incoming: records.Session, count: Count, *, source: str) 
         _store_blobs(team, ledger.fresh)
         ledger.write()
         _touch(session, incoming)
-        transaction.on_commit(lambda: hint(f"session:{session.pk}", session.version))
+        hint(f"session:{session.pk}", session.version)
+        hint(f"sessions:{team.pk}", session.version)
     return Appended(session, created, len(ledger.fresh), ledger.known, ledger.revision_count)
 
 
@@ -74,9 +75,7 @@ def _store_blobs(team: Team, fresh: Sequence[PreparedMessage]) -> None:
     shas = list(by_sha)
     for start in range(0, len(shas), 500):
         chunk = shas[start : start + 500]
-        known.update(
-            Blob.objects.filter(team=team, sha__in=chunk).values_list("sha", flat=True)
-        )
+        known.update(Blob.objects.filter(team=team, sha__in=chunk).values_list("sha", flat=True))
     Blob.objects.bulk_create(
         [Blob.of(team.pk, b.data, b.sha) for b in by_sha.values() if b.sha not in known],
         ignore_conflicts=True,

@@ -257,9 +257,7 @@ class Ledger:
         for block in gone:
             self._replace(change, block, _CLEARED)
 
-    def _close(
-        self, trigger: str, reason: str, gone: Iterable[Block], key: str
-    ) -> _Change | None:
+    def _close(self, trigger: str, reason: str, gone: Iterable[Block], key: str) -> _Change | None:
         """A revision that takes these blocks out in one edit; None where it is known already."""
         if key in self._revision_keys:
             return None
@@ -283,12 +281,8 @@ class Ledger:
         return change
 
     def _replace(self, change: _Change, block: Block, text: str) -> None:
-        data = wire.encode(
-            {"type": "tool_result", "tool_use_id": block.tool_call, "content": text}
-        )
-        Blob.objects.bulk_create(
-            [Blob.of(self.session.team_id, data)], ignore_conflicts=True
-        )
+        data = wire.encode({"type": "tool_result", "tool_use_id": block.tool_call, "content": text})
+        Blob.objects.bulk_create([Blob.of(self.session.team_id, data)], ignore_conflicts=True)
         replacement = Replacement(
             run=self.run,
             position=block.position,

@@ -107,9 +107,7 @@ class Preparation:
             return tool, tool_call, file
         return "", "", None
 
-    def _kind(
-        self, record: records.Message, block: wire.WireBlock, file: FileRef | None
-    ) -> Kind:
+    def _kind(self, record: records.Message, block: wire.WireBlock, file: FileRef | None) -> Kind:
         if record.kind is not None:
             return record.kind
         kind = wire.kind_of(block, record.role)

@@ -100,7 +100,7 @@ class Replacement(models.Model):
     kind = models.CharField(max_length=10)
     tool = models.CharField(max_length=120, blank=True)
     tool_call = models.CharField(max_length=200, blank=True)
-    tokens = models.PositiveIntegerField(help_text="scaled tokens")
+    tokens = models.PositiveIntegerField(help_text="o200k tokens, as for blocks")
     chars = models.PositiveIntegerField()
     sha = models.CharField(max_length=64)
     preview = models.CharField(max_length=200)

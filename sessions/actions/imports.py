@@ -1,0 +1,171 @@
+"""Import: files in, sessions in the store, and a report of what was mapped, skipped, and why."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+from django.db import transaction
+
+from sessions import importers
+from sessions.actions.append import append, link_parents
+from sessions.actions.measure import measure
+from sessions.actions.prepare import Count
+from sessions.importers import records
+from sessions.models import Blob, Import, ImportFile, Job, SkippedRecord, Team
+from sessions.models.blobs import sha256
+
+FILE_LIMIT = 256 * 1024 * 1024
+"""Bytes of one file: it is held in memory while it is read."""
+
+KEPT_PER_TYPE = 200
+"""Skipped records whose bytes are kept for each type of a file; all are counted."""
+
+Progress = Callable[[int, int], None]
+"""Called with files done and files in all."""
+
+
+def files_under(paths: Iterable[Path]) -> Iterator[Path]:
+    """Every file below the given paths, in a stable order; files themselves stand for themselves."""
+    for path in paths:
+        if path.is_dir():
+            yield from sorted(p for p in path.rglob("*") if p.is_file() and not _hidden(p, path))
+        else:
+            yield path
+
+
+def _hidden(path: Path, root: Path) -> bool:
+    return any(part.startswith(".") for part in path.relative_to(root).parts)
+
+
+def begin_import(team: Team, files: Iterable[tuple[str, str, int]], job: Job | None) -> Import:
+    """An import with its files waiting; each is (name for people, path on disk, bytes)."""
+    with transaction.atomic():
+        import_run = Import.objects.create(team=team, job=job)
+        ImportFile.objects.bulk_create(
+            [
+                ImportFile(import_run=import_run, path=name[:1000], stored=stored, size=size)
+                for name, stored, size in files
+            ]
+        )
+    return import_run
+
+
+def run_import(import_run: Import, count: Count, progress: Progress) -> None:
+    """Import every waiting file; one that cannot be read is refused with a sentence, not fatal.
+
+    A file is done or not begun, so an import that was cut off goes on where it was.
+    """
+    files = list(import_run.files.order_by("pk"))
+    for done, file in enumerate(files):
+        progress(done, len(files))
+        if file.state == ImportFile.State.WAITING:
+            import_file(import_run.team, file, count)
+    link_parents(import_run.team)
+    progress(len(files), len(files))
+
+
+def import_file(team: Team, file: ImportFile, count: Count) -> None:
+    """Parse one file and store what it holds; the outcome is on the row."""
+    try:
+        log = _read(Path(file.stored), file.path)
+    except (importers.NotALog, OSError) as error:
+        file.state = ImportFile.State.REFUSED
+        file.problems = [_sentence(error)]
+        file.save()
+        return
+    created = False
+    for session in log.sessions:
+        appended = append(team, session, count, source=log.format)
+        created = created or appended.created
+        file.new_messages += appended.messages
+        if appended.changed:
+            measure(appended.session)
+    _report(file, log, created)
+    with transaction.atomic():
+        file.save()
+        _keep_skipped(team, file, log.skipped)
+
+
+def _read(path: Path, name: str) -> records.Log:
+    size = path.stat().st_size
+    if size > FILE_LIMIT:
+        raise importers.NotALog(
+            f"The file has {size:,} bytes and the limit is {FILE_LIMIT:,}; split it by session."
+        )
+    return importers.parse(path.read_bytes(), name)
+
+
+def _sentence(error: Exception) -> str:
+    if isinstance(error, OSError):
+        return f"The file cannot be read: {error.strerror or type(error).__name__}."
+    return str(error)
+
+
+def _report(file: ImportFile, log: records.Log, created: bool) -> None:
+    counts = importers.counts(log)
+    file.format = log.format
+    file.sessions = counts["sessions"]
+    file.messages = counts["messages"]
+    file.calls = counts["calls"]
+    file.usage_calls = counts["usage_calls"]
+    file.tool_calls = counts["tool_calls"]
+    file.compactions = counts["compactions"]
+    file.skipped = counts["skipped"]
+    file.problems = log.problems
+    if created:
+        file.state = ImportFile.State.NEW
+    else:
+        file.state = ImportFile.State.GROWN if file.new_messages else ImportFile.State.KNOWN
+
+
+def _keep_skipped(team: Team, file: ImportFile, skipped: list[records.Skipped]) -> None:
+    """Count by type and reason; keep the bytes of what we did not understand."""
+    grouped: dict[tuple[str, str], list[records.Skipped]] = defaultdict(list)
+    for record in skipped:
+        grouped[record.type[:120], record.reason].append(record)
+    rows, blobs = [], {}
+    for (type_, reason), group in grouped.items():
+        kept = group[:KEPT_PER_TYPE] if reason != "not context" else []
+        lines = []
+        for record in kept:
+            sha = sha256(record.raw)
+            blobs[sha] = record.raw
+            lines.append([record.line, sha])
+        rows.append(
+            SkippedRecord(file=file, type=type_, reason=reason, count=len(group), lines=lines)
+        )
+    known = set(Blob.objects.filter(team=team, sha__in=list(blobs)).values_list("sha", flat=True))
+    Blob.objects.bulk_create(
+        [Blob.of(team.pk, raw, sha) for sha, raw in blobs.items() if sha not in known],
+        ignore_conflicts=True,
+    )
+    SkippedRecord.objects.bulk_create(rows)
+
+
+def report(import_run: Import) -> dict[str, object]:
+    """What the import command prints with --json and the import page shows: totals and files.
+
+    Counts are those of the files, whether the store knew them before or not; `new_messages` says
+    what was added.
+    """
+    files = [
+        {
+            "path": file.path,
+            "format": file.format,
+            "state": file.state,
+            "sessions": file.sessions,
+            "messages": file.messages,
+            "new_messages": file.new_messages,
+            "calls": file.calls,
+            "usage_calls": file.usage_calls,
+            "tool_calls": file.tool_calls,
+            "compactions": file.compactions,
+            "skipped": file.skipped,
+            "problems": file.problems,
+        }
+        for file in import_run.files.order_by("pk")
+    ]
+    totals = ("sessions", "messages", "new_messages", "calls", "skipped")
+    return {name: sum(int(file[name]) for file in files) for name in totals} | {"files": files}

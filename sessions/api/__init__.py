@@ -1,0 +1,1 @@
+"""What programs ask for: JSON over /api/v1."""

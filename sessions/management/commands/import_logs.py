@@ -1,0 +1,77 @@
+"""`contextlab import`: logs of agents into the store."""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from compaction.tokens import count
+from sessions.actions.imports import begin_import, files_under, report, run_import
+from sessions.actions.teams import local_team
+from sessions.models import ImportFile, Team
+
+
+class Command(BaseCommand):
+    help = (
+        "Import agent logs (Claude Code, Codex, SWE-agent, mini-swe-agent, OpenAI and Anthropic "
+        "messages). The format is found by content; importing again adds only what is new."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("paths", nargs="+", type=Path, metavar="PATH", help="files or folders")
+        parser.add_argument("--team", default=None, help="slug of the team (default: the local one)")
+        parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+    def handle(self, *args: Any, paths: list[Path], **options: Any) -> None:
+        team = self._team(options["team"])
+        if missing := [path for path in paths if not path.exists()]:
+            raise CommandError(f"No such file or folder: {missing[0]}", returncode=2)
+        found = [(str(path), str(path), path.stat().st_size) for path in files_under(paths)]
+        if not found:
+            raise CommandError("There is no file below the given paths.", returncode=2)
+        import_run = begin_import(team, found, job=None)
+        run_import(import_run, count, self._progress if not options["json"] else _silent)
+        result = report(import_run)
+        if options["json"]:
+            self.stdout.write(json.dumps(result, ensure_ascii=False))
+        else:
+            self._tell(result)
+        if all(file["state"] == ImportFile.State.REFUSED for file in result["files"]):  # type: ignore[attr-defined]
+            raise CommandError("None of the files is a log that can be read.", returncode=1)
+
+    def _team(self, slug: str | None) -> Team:
+        if slug is None:
+            return local_team()
+        team = Team.objects.filter(slug=slug).first()
+        if team is None:
+            raise CommandError(f"There is no team {slug!r}.", returncode=2)
+        return team
+
+    def _progress(self, done: int, total: int) -> None:
+        if self.stderr.isatty():
+            self.stderr.write(f"\r{done}/{total} files", ending="\n" if done == total else "")
+
+    def _tell(self, result: dict[str, Any]) -> None:
+        for file in result["files"]:
+            if file["state"] == ImportFile.State.REFUSED:
+                self.stdout.write(f"refused  {file['path']}: {file['problems'][0]}")
+                continue
+            self.stdout.write(
+                f"{file['state']:8} {file['path']}  {file['format']}: {file['sessions']} sessions, "
+                f"{file['messages']} messages ({file['new_messages']} new), {file['calls']} calls, "
+                f"{file['skipped']} records skipped"
+            )
+            for problem in file["problems"]:
+                self.stdout.write(f"         {problem}")
+        self.stdout.write(
+            f"{result['sessions']} sessions, {result['messages']} messages "
+            f"({result['new_messages']} new), {result['calls']} model calls."
+        )
+
+
+def _silent(done: int, total: int) -> None:
+    pass

@@ -1,0 +1,135 @@
+"""All entries of a run in context order, as columns: what a browser needs to draw any step."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import connection
+
+from compaction.context import KINDS
+from sessions.models.revisions import Edit, Entry, Replacement, Revision, Run
+from sessions.models.sessions import Block, Message
+
+_KIND = {kind: index for index, kind in enumerate(KINDS)}
+
+ERROR, PINNED, REPLACEMENT, TOOL_USE, TOOL_RESULT, LATE, MEDIA, ESTIMATED = (
+    1, 2, 4, 8, 16, 32, 64, 128,
+)  # fmt: skip
+"""Bits of an entry's flags; `frontend/src/replay/manifest.ts` repeats them."""
+
+_FORM = "CASE {t}.type WHEN 'tool_use' THEN 8 WHEN 'tool_result' THEN 16 WHEN 'image' THEN 64 WHEN 'document' THEN 64 ELSE 0 END"
+
+
+def _table(model: type) -> str:
+    return str(model._meta.db_table)  # type: ignore[attr-defined]
+
+
+def _bit(column: str, bit: int) -> str:
+    return f"CASE WHEN {column} THEN {bit} ELSE 0 END"
+
+
+def _union(columns_of_block: str, columns_of_replacement: str) -> str:
+    """Entries of a run in context order; parameters: run, session, run (as stored values)."""
+    return f"""
+        SELECT b.position AS position, COALESCE(e.from_step, b.born) AS from_step,
+               {columns_of_block}
+        FROM {_table(Block)} b
+        JOIN {_table(Message)} m ON m.id = b.message_id
+        LEFT JOIN {_table(Entry)} e ON e.block_id = b.id AND e.run_id = %s
+        LEFT JOIN {_table(Edit)} ec ON ec.id = e.closed_by_id
+        LEFT JOIN {_table(Revision)} rc ON rc.id = ec.revision_id
+        LEFT JOIN {_table(Edit)} eo ON eo.id = e.opened_by_id
+        LEFT JOIN {_table(Revision)} ro ON ro.id = eo.revision_id
+        WHERE b.session_id = %s
+        UNION ALL
+        SELECT e.position, e.from_step, {columns_of_replacement}
+        FROM {_table(Entry)} e
+        JOIN {_table(Replacement)} p ON p.id = e.replacement_id
+        LEFT JOIN {_table(Edit)} ec ON ec.id = e.closed_by_id
+        LEFT JOIN {_table(Revision)} rc ON rc.id = ec.revision_id
+        LEFT JOIN {_table(Edit)} eo ON eo.id = e.opened_by_id
+        LEFT JOIN {_table(Revision)} ro ON ro.id = eo.revision_id
+        WHERE e.run_id = %s
+        ORDER BY 1, 2
+    """  # noqa: S608 - table names of our own models
+
+
+_COLUMNS = (
+    "COALESCE(e.to_step, 0), b.kind, b.tokens, m.seq, b.index, "
+    f"{_bit('b.error', ERROR)} + {_bit('m.late', LATE)} + {_bit('b.estimated', ESTIMATED)} + "
+    f"{_FORM.format(t='b')}, COALESCE(ro.number, 0), COALESCE(rc.number, 0)",
+    f"COALESCE(e.to_step, 0), p.kind, p.tokens, 0, 0, {REPLACEMENT} + {_FORM.format(t='p')}, "
+    "COALESCE(ro.number, 0), COALESCE(rc.number, 0)",
+)
+_NAMES = ("position", "from", "to", "kind", "tokens", "message", "index", "flags", "edit", "closed")
+_PREVIEWS = ("b.preview", "p.preview")
+_IDS = ("b.id, 0, e.id", "0, p.id, e.id")
+
+
+def _quoted(sql: str) -> str:
+    return sql.replace("b.index", 'b."index"')
+
+
+def _parameters(run: Run) -> list[Any]:
+    if connection.vendor == "sqlite":
+        return [run.pk.hex, run.session_id.hex, run.pk.hex]
+    return [run.pk, run.session_id, run.pk]
+
+
+def _rows(run: Run, columns: tuple[str, str], limit: str = "") -> list[tuple[Any, ...]]:
+    with connection.cursor() as cursor:
+        cursor.execute(_quoted(_union(*columns)) + limit, _parameters(run))
+        return cursor.fetchall()
+
+
+def columns(run: Run) -> dict[str, Sequence[int]]:
+    """Entries in context order, one list per column, as long as there are entries.
+
+    An entry stands at step N where from <= N and (to = 0 or N < to). Tokens are o200k counts, to
+    be scaled by the ratio of the session.
+    """
+    rows = _rows(run, _COLUMNS)
+    if not rows:
+        return {name: [] for name in _NAMES}
+    by_column = list(zip(*rows, strict=True))
+    table: dict[str, Sequence[int]] = dict(zip(_NAMES, by_column, strict=True))
+    table["kind"] = [_KIND[kind] for kind in by_column[_NAMES.index("kind")]]
+    return table
+
+
+def previews(run: Run, start: int, end: int) -> list[str]:
+    """One line for each of the entries [start, end) in context order."""
+    limit = f" LIMIT {int(end) - int(start)} OFFSET {int(start)}"
+    return [row[2] for row in _rows(run, _PREVIEWS, limit)]
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """One entry by its place in context order: an original block or a replacement."""
+
+    block: Block | None
+    replacement: Replacement | None
+
+
+def entry_at(run: Run, index: int) -> Standing | None:
+    """The entry at a place in context order; None beyond the end."""
+    rows = _rows(run, _IDS, f" LIMIT 1 OFFSET {int(index)}")
+    if not rows:
+        return None
+    _, _, block, replacement, _ = rows[0]
+    if block:
+        return Standing(Block.objects.select_related("message").get(pk=block), None)
+    return Standing(None, Replacement.objects.get(pk=replacement))
+
+
+def pack(columns_per_step: bytes) -> bytes:
+    """Figures per step as they are stored with a run."""
+    return zlib.compress(columns_per_step, 6)
+
+
+def unpack(stored: bytes) -> bytes:
+    """Figures per step again, JSON; an empty object where a run has none."""
+    return zlib.decompress(bytes(stored)) if stored else b"{}"
