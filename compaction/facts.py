@@ -1,0 +1,94 @@
+"""Facts: the names, paths and numbers that an agent reads in one step and needs in another."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+
+from compaction.context import Block
+
+COMMON = 10
+"""A fact in more blocks of a session than this is noise, by the definition of the measure."""
+
+SHORTEST = 6
+SHORTEST_NUMBER = 4
+
+# One character class, one quantifier, nothing to back out of: linear on any text. ASCII, as a
+# path inside Chinese or Japanese prose touches the letters around it.
+_RUN = re.compile(r"[A-Za-z0-9_./:@-]{4,}")
+_TELLING = re.compile(r"[/_0-9A-Z]")
+_OUTSIDE = "./:@-"
+
+
+def facts(text: str) -> set[str]:
+    """Facts of a text.
+
+    A fact is a token of 6 or more characters from ASCII letters, digits and `_ . / : @ -` that
+    starts with a letter or underscore and holds a `/`, a `_`, a digit or a capital after its
+    first character; or a number of 4 or more digits. Punctuation at its ends is cut first. The
+    rule is that of the engine's page ("Needed-later recall"), fixed so that figures compare.
+    """
+    return {token for run in set(_RUN.findall(text)) if _is_fact(token := run.strip(_OUTSIDE))}
+
+
+def _is_fact(token: str) -> bool:
+    if token.isdecimal():
+        return len(token) >= SHORTEST_NUMBER
+    if len(token) < SHORTEST or token[0].isdecimal():
+        return False
+    return token[0] == "_" or _TELLING.search(token, 1) is not None
+
+
+def facts_of(block: Block) -> set[str]:
+    """Facts of a block; of a tool call those of its arguments' values.
+
+    The names of arguments belong to the tool's schema and are no knowledge of the agent. Where
+    the input is not JSON its text counts as it stands.
+    """
+    if block.type != "tool_use":
+        return facts(block.text)
+    try:
+        values = json.loads(block.text)
+    except (ValueError, RecursionError):
+        return facts(block.text)
+    return set().union(*(facts(text) for text in _texts(values)))
+
+
+def _texts(value: object) -> Iterator[str]:
+    """Every string and number inside a JSON value, without recursion: depth is the sender's."""
+    waiting = [value]
+    while waiting:
+        inner = waiting.pop()
+        if isinstance(inner, dict):
+            waiting.extend(inner.values())
+        elif isinstance(inner, list):
+            waiting.extend(inner)
+        elif isinstance(inner, str):
+            yield inner
+        elif isinstance(inner, (int, float)) and not isinstance(inner, bool):
+            yield str(inner)
+
+
+class FactIndex:
+    """Which blocks of a session hold which fact; made once, used for every policy.
+
+    `holders` has up to `COMMON` blocks per fact, in order, and leaves common facts out. `held`
+    has the facts that count, by block id. Work and memory are linear in the text.
+    """
+
+    def __init__(self, blocks: Iterable[Block]) -> None:
+        self.holders: dict[str, list[Block]] = {}
+        held: dict[str, set[str]] = {}
+        common: set[str] = set()
+        for block in blocks:
+            held[block.id] = facts_of(block)
+            for fact in held[block.id] - common:
+                found = self.holders.setdefault(fact, [])
+                found.append(block)
+                if len(found) > COMMON:
+                    common.add(fact)
+                    del self.holders[fact]
+        self.held: dict[str, set[str]] = {
+            block: found - common for block, found in held.items() if found - common
+        }

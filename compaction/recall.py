@@ -1,0 +1,172 @@
+"""Needed-later recall: what a policy would have hidden from an agent that needed it."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol, get_args
+
+from compaction.context import Block
+from compaction.edits import Revision
+from compaction.facts import FactIndex, facts
+from compaction.session import Session
+
+State = Literal["in_place", "named", "retrievable", "lost"]
+STATES: tuple[State, ...] = get_args(State)
+WORST = 50
+"""So many of the worst needs are kept for the page that explains a figure."""
+
+
+class Stay(Protocol):
+    """A block that stands in a managed context from one step until before another (None: on)."""
+
+    @property
+    def block(self) -> Block: ...
+    @property
+    def from_step(self) -> int: ...
+    @property
+    def to_step(self) -> int | None: ...
+
+
+class Managed(Protocol):
+    """What recall reads of a simulated run."""
+
+    @property
+    def entries(self) -> Sequence[Stay]: ...
+    @property
+    def revisions(self) -> Sequence[Revision]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """A fact that a tool input of `step` holds and that was seen before, in `block` last."""
+
+    step: int
+    fact: str
+    block: str
+    state: State
+
+
+@dataclass(frozen=True, slots=True)
+class Recall:
+    """How many needs there were, the share of each state, and the worst needs, lost ones first.
+
+    The four shares sum to 1; without any need everything counts as in place.
+    """
+
+    needs: int
+    in_place: float
+    named: float
+    retrievable: float
+    lost: float
+    worst: tuple[Need, ...]
+
+
+def needed(session: Session, index: FactIndex) -> list[tuple[int, str, list[Block]]]:
+    """What each step needed: step, fact, and the original blocks that had shown it by then.
+
+    The output of step k is born at k + 1, so a tool call born at b is the input of step b - 1,
+    and what that step had seen was born by then. One step needs a fact once.
+    """
+    found: dict[tuple[int, str], list[Block]] = {}
+    for block in session.blocks:
+        if block.type != "tool_use":
+            continue
+        step = block.born - 1
+        for fact in sorted(index.held.get(block.id, ())):
+            seen = [holder for holder in index.holders[fact] if holder.born <= step]
+            if seen:
+                found[step, fact] = seen
+    return [(step, fact, seen) for (step, fact), seen in sorted(found.items(), key=_order)]
+
+
+def _order(item: tuple[tuple[int, str], list[Block]]) -> tuple[int, str]:
+    return item[0]
+
+
+def recall(session: Session, run: Managed, index: FactIndex | None = None) -> Recall:
+    """Judge a simulated run by what the recorded session needed later.
+
+    In place: an original block that holds the fact stands in the managed context of that step.
+    Named: a replacement standing there holds it. Retrievable: the replacement stands there that
+    took the place of a block that holds it, directly or through other replacements. Else lost.
+    Work is linear in the text of session and replacements; pass an `index` made before to judge
+    many runs of one session. The measure is defined in the engine's page.
+    """
+    index = index or FactIndex(session.blocks)
+    needs = needed(session, index)
+    context = _Standing(run, {fact for _, fact, _ in needs})
+    judged = [
+        Need(step, fact, seen[-1].id, context.state(step, fact, seen)) for step, fact, seen in needs
+    ]
+    counts = Counter(need.state for need in judged)
+    hidden = [need for need in judged if need.state != "in_place"]
+    hidden.sort(key=lambda need: (-STATES.index(need.state), need.step, need.fact))
+    return Recall(
+        needs=len(judged),
+        in_place=counts["in_place"] / len(judged) if judged else 1.0,
+        named=counts["named"] / max(len(judged), 1),
+        retrievable=counts["retrievable"] / max(len(judged), 1),
+        lost=counts["lost"] / max(len(judged), 1),
+        worst=tuple(hidden[:WORST]),
+    )
+
+
+class _Standing:
+    """What stands when: intervals by block, replacements by fact, replacements by target."""
+
+    def __init__(self, run: Managed, wanted: set[str]) -> None:
+        self.stays: dict[str, list[tuple[int, float]]] = {}
+        self.naming: dict[str, list[str]] = {}
+        read: set[str] = set()
+        for entry in run.entries:
+            until = float("inf") if entry.to_step is None else entry.to_step
+            self.stays.setdefault(entry.block.id, []).append((entry.from_step, until))
+            if entry.block.replaces is not None and entry.block.id not in read:
+                read.add(entry.block.id)
+                for fact in facts(entry.block.text) & wanted:
+                    self.naming.setdefault(fact, []).append(entry.block.id)
+        self.taken = _taken(run.revisions)
+
+    def stands(self, block: str, step: int) -> bool:
+        return any(since <= step < until for since, until in self.stays.get(block, ()))
+
+    def state(self, step: int, fact: str, seen: Iterable[Block]) -> State:
+        holders = [block.id for block in seen]
+        if any(self.stands(block, step) for block in holders):
+            return "in_place"
+        if any(self.stands(block, step) for block in self.naming.get(fact, ())):
+            return "named"
+        if any(self.referred(block, step) for block in holders):
+            return "retrievable"
+        return "lost"
+
+    def referred(self, block: str, step: int) -> bool:
+        """Follow who replaced whom until a replacement that stands, as of this step."""
+        seen: set[str] = set()
+        while block not in seen:
+            seen.add(block)
+            steps, by = self.taken.get(block, ((), ()))
+            latest = bisect_right(steps, step) - 1
+            replacement = by[latest] if latest >= 0 else None
+            if replacement is None:
+                return False
+            if self.stands(replacement, step):
+                return True
+            block = replacement
+        return False
+
+
+def _taken(revisions: Iterable[Revision]) -> dict[str, tuple[list[int], list[str | None]]]:
+    """By target: the steps at which it was replaced, and by which block (None: by nothing)."""
+    taken: dict[str, tuple[list[int], list[str | None]]] = {}
+    for revision in sorted(revisions, key=lambda revision: (revision.step, revision.number)):
+        for edit in revision.edits:
+            by = edit.replacement.id if edit.replacement else None
+            for target in edit.targets:
+                steps, replacements = taken.setdefault(target, ([], []))
+                steps.append(revision.step)
+                replacements.append(by)
+    return taken
