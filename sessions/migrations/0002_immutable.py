@@ -10,7 +10,7 @@ TABLES = ("agent_sessions_blob", "agent_sessions_message", "agent_sessions_block
 POSTGRES_FUNCTION = """
 CREATE OR REPLACE FUNCTION contextlab_refuse_update() RETURNS trigger AS $$
 BEGIN
-    RAISE EXCEPTION 'originals are insert-only: %', TG_TABLE_NAME;
+    RAISE EXCEPTION USING MESSAGE = 'originals are insert-only: ' || TG_TABLE_NAME;
 END $$ LANGUAGE plpgsql;
 """
 
