@@ -101,6 +101,10 @@ class Rewind:
 Record = Message | Call | Compaction | Clear | Rewind
 
 
+Reason = Literal["unknown", "malformed", "not context"]
+"""Why something of the log is no record."""
+
+
 @dataclass(slots=True)
 class Skipped:
     """A line or record that is kept but is no part of the model's context.
@@ -111,7 +115,7 @@ class Skipped:
 
     line: int
     type: str
-    reason: Literal["unknown", "malformed", "not context"]
+    reason: Reason
     raw: bytes = b""
 
 

@@ -1,0 +1,106 @@
+"""Arrays of Anthropic messages, request bodies with them, and objects that wrap either."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from sessions.importers.decoded import NotALog
+from sessions.importers.message_array import (
+    ArraySession,
+    Conversation,
+    conversation_of,
+    document,
+    not_a_message,
+)
+from sessions.importers.records import Json, Log, Message, Skipped
+from sessions.importers.reported import NOTHING, Reported, anthropic_usage, cline_usage
+from sessions.importers.wire import (
+    Block,
+    blocks_of,
+    has_type,
+    mapping,
+    milliseconds,
+    sequence,
+    string,
+)
+
+FORMAT = "anthropic-messages"
+
+_BLOCKS = frozenset(
+    {"tool_use", "tool_result", "thinking", "redacted_thinking", "server_tool_use", "document"}
+)
+_ROLES = frozenset({"user", "assistant", "system"})
+
+
+def recognises(value: Json) -> bool:
+    """Whether a document's messages have Anthropic's blocks, or its request fields."""
+    found = conversation_of(value)
+    if found is None:
+        return False
+    messages = [mapping(item) for item in found.messages]
+    if any(m.get("role") not in _ROLES or _is_openai(m) for m in messages if "role" in m):
+        return False
+    if "system" in found.around or "system_prompt" in found.around:
+        return True
+    blocks = (block for m in messages for block in sequence(m.get("content")))
+    return any(mapping(block).get("type") in _BLOCKS for block in blocks)
+
+
+def _is_openai(message: dict[str, Json]) -> bool:
+    return any(message.get(name) for name in ("tool_calls", "function_call", "tool_call_id"))
+
+
+def read(data: bytes, name: str = "") -> Log:
+    """Read a document; raises NotALog where it holds no messages."""
+    found = conversation_of(document(data, "an array of Anthropic messages"))
+    if found is None:
+        raise NotALog("No array of messages is in this file; expected [{role, content}, …].")
+    writer = ArraySession("")
+    _preface(writer, found)
+    skipped: list[Skipped] = []
+    for index, item in enumerate(found.messages, start=1):
+        if isinstance(item, dict) and isinstance(item.get("role"), str):
+            _message(writer, item, index, string(found.around.get("model")))
+        else:
+            writer.problems.append(not_a_message(index))
+            skipped.append(Skipped(index, "", "malformed"))
+    log = writer.log(FORMAT, found.around, name)
+    log.skipped = skipped
+    return log
+
+
+def _preface(writer: ArraySession, found: Conversation) -> None:
+    tools = sequence(found.around.get("tools"))
+    if tools:
+        writer.message(Message("system", [{"type": "tools", "tools": tools}]))
+    system = found.around.get("system") or found.around.get("system_prompt")
+    if blocks := blocks_of(system):
+        writer.message(Message("system", blocks, kind="system"))
+
+
+def _message(writer: ArraySession, item: dict[str, Json], index: int, model: str) -> None:
+    blocks = blocks_of(item.get("content"))
+    at = milliseconds(item.get("timestamp") or item.get("ts") or item.get("created_at"))
+    role = string(item.get("role"))
+    if role == "assistant":
+        own = string(item.get("model")) or string(mapping(item.get("modelInfo")).get("id"))
+        reported, raw = _usage(item)
+        message = Message("assistant", blocks, at=at, line=index)
+        writer.response(message, reported, model=own or model, raw=raw)
+        return
+    speaker: Literal["system", "user"] = "system" if role in {"system", "developer"} else "user"
+    human = speaker == "user" and bool(blocks) and _is_typed(blocks)
+    kind: Literal["system"] | None = "system" if speaker == "system" else None
+    writer.message(Message(speaker, blocks, at=at, human=human, kind=kind, line=index))
+
+
+def _is_typed(blocks: list[Block]) -> bool:
+    return not has_type(blocks, "tool_result")
+
+
+def _usage(item: dict[str, Json]) -> tuple[Reported, Json]:
+    if isinstance(raw := item.get("usage"), dict):
+        return anthropic_usage(raw), raw
+    if isinstance(raw := item.get("metrics"), dict):
+        return cline_usage(raw), raw
+    return NOTHING, None

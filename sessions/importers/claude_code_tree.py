@@ -1,0 +1,125 @@
+"""Which entries of a Claude Code log stand in the context, told from its tree of parents."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+Parents = dict[str, str | None]
+"""Parent of every line that has a uuid, whatever its type; shared by all agents of a file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What the tree must know of a standing message.
+
+    `call` is the response it belongs to, `answers` are the responses whose tool calls it answers,
+    `loose` says that it only hangs on another (attachments, reminders).
+    """
+
+    call: str | None = None
+    answers: tuple[str, ...] = ()
+    loose: bool = False
+
+
+class Standing:
+    """The standing messages of one agent, in order.
+
+    One response is written as several lines, and parallel tool calls fork the tree at each of
+    them; such forks leave nothing behind. What a new prompt or response leaves behind otherwise is
+    a rewind or a retry.
+    """
+
+    def __init__(self, parents: Parents) -> None:
+        self._parents = parents
+        self._places: dict[str, Place] = {}
+        self._first_of_call: dict[str, str] = {}
+        self._cleared = False
+
+    def add(self, key: str, place: Place) -> None:
+        """Let a message stand as the latest."""
+        self._places[key] = place
+        if place.call is not None:
+            self._first_of_call.setdefault(place.call, key)
+
+    def compact(self, keep: tuple[str, ...]) -> tuple[str, ...]:
+        """Clear everything but these keys; gives back those that did stand."""
+        kept = tuple(key for key in self._places if key in set(keep))
+        self._drop([key for key in self._places if key not in set(kept)])
+        self._cleared = True
+        return kept
+
+    def segment(self, head: str, tail: str) -> tuple[str, ...]:
+        """The standing keys from head to tail, both included; none if either does not stand."""
+        keys = list(self._places)
+        if head not in self._places or tail not in self._places:
+            return ()
+        return tuple(keys[keys.index(head) : keys.index(tail) + 1])
+
+    def retry(self, parent: str | None) -> tuple[str, ...]:
+        """Let fall, and give back, the keys of failed responses that a new response replaces.
+
+        Only lines of responses that nothing answered can be replaced so; where results would be
+        left behind as well, the writer does not keep a tree (some hang every response on the
+        prompt), and nothing falls.
+        """
+        anchor = self._anchor(parent)
+        dropped = self._left_behind(anchor) if anchor is not None else []
+        if any(self._places[key].call is None for key in dropped):
+            return ()
+        self._drop(dropped)
+        return tuple(dropped)
+
+    def rewind(self, parent: str | None, *, root: bool) -> tuple[str, ...]:
+        """Let fall, and give back, the keys that a prompt with this parent leaves behind.
+
+        `root` says that the prompt states to have no parent: a conversation begun anew.
+        """
+        anchor = self._anchor(parent)
+        if anchor is None:
+            # A parent that the file does not hold tells nothing, nor does one from before a
+            # compaction: what stands is taken to stand.
+            dropped = list(self._places) if root and not self._cleared else []
+        else:
+            dropped = self._left_behind(anchor)
+        self._drop(dropped)
+        return tuple(dropped)
+
+    def _anchor(self, node: str | None) -> str | None:
+        seen: set[str] = set()
+        while node is not None and node not in self._places and node not in seen:
+            seen.add(node)
+            node = self._parents.get(node)
+        return node if node in self._places else None
+
+    def _left_behind(self, anchor: str) -> list[str]:
+        later: list[str] = []
+        for key in reversed(self._places):
+            if key == anchor:
+                break
+            later.append(key)
+        dropped: dict[str, None] = {}
+        for key in reversed(later):
+            if not self._stays(key, set(later), dropped):
+                dropped[key] = None
+        return list(dropped)
+
+    def _stays(self, key: str, later: set[str], dropped: dict[str, None]) -> bool:
+        place = self._places[key]
+        if place.call is not None:
+            first = self._first_of_call[place.call]
+            return first not in later
+        if place.answers:
+            return any(self._first_of_call.get(call, key) not in dropped for call in place.answers)
+        if place.loose:
+            holder = self._anchor(self._parents.get(key))
+            return holder is not None and holder not in dropped
+        return False
+
+    def _drop(self, keys: list[str]) -> None:
+        for key in keys:
+            del self._places[key]
+        left = {place.call for place in self._places.values() if place.call is not None}
+        if keys:
+            self._first_of_call = {
+                call: key for call, key in self._first_of_call.items() if call in left
+            }

@@ -1,0 +1,119 @@
+"""Response items of a Codex rollout, brought into blocks."""
+
+from __future__ import annotations
+
+import json
+from typing import NamedTuple
+
+from compaction.context import Kind, Role
+from sessions.importers.records import Json
+from sessions.importers.wire import Block, blocks_of, mapping, sequence, string, text_of
+
+_NOT_TYPED = ("<", "# AGENTS.md instructions")
+"""How user items begin that the client wrote: its own tags, and the instructions it found."""
+
+_CALLS = frozenset({"function_call", "custom_tool_call", "local_shell_call"})
+_RESULTS = frozenset({"function_call_output", "custom_tool_call_output", "local_shell_call_output"})
+_BY_PROVIDER = frozenset(
+    {"web_search_call", "tool_search_call", "image_generation_call", "file_search_call"}
+)
+_TEXTS = frozenset({"input_text", "output_text", "summary_text", "reasoning_text", "text"})
+
+
+class Item(NamedTuple):
+    """What a response item is in a context."""
+
+    role: Role
+    blocks: list[Block]
+    kind: Kind | None = None
+    human: bool = False
+
+
+def item_of(given: dict[str, Json]) -> Item | None:
+    """Read one response item; None for types that we do not know."""
+    form = string(given.get("type"))
+    if form == "message":
+        return _message(given)
+    if form == "reasoning":
+        return Item("assistant", [_thinking(given)])
+    if form in _CALLS:
+        return Item("assistant", [_tool_use(given)])
+    if form in _RESULTS:
+        return Item("tool", [_tool_result(given)])
+    if form in _BY_PROVIDER:
+        return Item("assistant", [dict(given)])
+    if form == "tool_search_output":
+        return Item("tool", [{"type": "tools", "tools": sequence(given.get("tools"))}])
+    if form == "agent_message":
+        return Item("user", _parts(given.get("content")))
+    if form in {"compaction", "compaction_summary", "context_compaction"}:
+        return Item("user", [dict(given)], kind="summary")
+    return None
+
+
+def _message(given: dict[str, Json]) -> Item:
+    role, blocks = string(given.get("role")), _parts(given.get("content"))
+    if role == "assistant":
+        return Item("assistant", blocks)
+    if role in {"developer", "system"}:
+        return Item("system", blocks, kind="system")
+    text = text_of(blocks).lstrip()
+    typed = not text.startswith(_NOT_TYPED)
+    return Item("user", blocks, kind=None if typed else "memory", human=typed)
+
+
+def _parts(content: Json) -> list[Block]:
+    return [_part(block) for block in blocks_of(content)]
+
+
+def _part(block: Block) -> Block:
+    if block.get("type") in _TEXTS and isinstance(block.get("text"), str):
+        return {**block, "type": "text"}
+    if block.get("type") == "input_image":
+        source = {"type": "url", "url": block.get("image_url")}
+        return {"type": "image", "source": source}
+    return block
+
+
+def _thinking(given: dict[str, Json]) -> Block:
+    shown = [*sequence(given.get("summary")), *sequence(given.get("content"))]
+    text = "\n\n".join(string(mapping(part).get("text")) for part in shown)
+    return {**given, "type": "thinking", "thinking": text}
+
+
+def _tool_use(given: dict[str, Json]) -> Block:
+    return {
+        "type": "tool_use",
+        "id": string(given.get("call_id") or given.get("id")),
+        "name": string(given.get("name")) or "local_shell",
+        "input": _input(given),
+    }
+
+
+def _input(given: dict[str, Json]) -> Json:
+    if "input" in given:
+        return {"input": given["input"]}
+    if "action" in given:
+        return given["action"]
+    return parsed(given.get("arguments"))
+
+
+def parsed(arguments: Json) -> Json:
+    """Arguments of a function call as an object; as {"arguments": …} where they are none."""
+    try:
+        value = json.loads(arguments, parse_constant=str) if isinstance(arguments, str) else None
+    except (ValueError, RecursionError):
+        value = None
+    return value if isinstance(value, dict) else {"arguments": arguments}
+
+
+def _tool_result(given: dict[str, Json]) -> Block:
+    output = given.get("output")
+    if isinstance(output, dict):
+        output = output.get("content", output)
+    content = output if isinstance(output, str) else _parts(output)
+    return {
+        "type": "tool_result",
+        "tool_use_id": string(given.get("call_id")),
+        "content": content,
+    }

@@ -1,0 +1,119 @@
+"""From bytes to JSON values that can be stored, whatever the bytes are."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from sessions.importers.records import Json, Skipped
+
+MAX_DEPTH = 150
+"""Deeper values are refused: whoever serialises them again would run out of stack."""
+
+_LONGEST_INT = 18
+"""Longer integers stay text: they fit no column and no other reader."""
+
+_REPLACEMENT = "\ufffd"
+
+
+class NotALog(ValueError):
+    """The file is no agent log that we read: what was found, and what to do about it."""
+
+
+class Unreadable(ValueError):
+    """These bytes hold no JSON value that can be kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of a JSONL file: its number from 1, its bytes, and its value (None if unreadable)."""
+
+    number: int
+    raw: bytes
+    value: Json
+    fault: str = ""
+    last: bool = False
+    """No line break follows: the writer may not be done with it."""
+
+
+def decode(raw: bytes) -> Json:
+    """Read one JSON value; raises Unreadable.
+
+    NaN, infinities and huge integers become text; NUL and lone surrogates, the replacement sign:
+    no database and no wire takes them.
+    """
+    try:
+        text = raw.decode("utf-8-sig")
+        value = json.loads(text, parse_constant=str, parse_float=_finite, parse_int=_small)
+    except (ValueError, RecursionError) as error:
+        raise Unreadable(str(error)) from None
+    if _depth(value) > MAX_DEPTH:
+        raise Unreadable(f"nested more than {MAX_DEPTH} levels deep")
+    escapes = raw.lower() if b"\\u" in raw or b"\\U" in raw else b""
+    if b"\\ud" in escapes or b"\\u0000" in escapes:
+        return _clean(value)
+    return value
+
+
+def lines(data: bytes) -> Iterator[Line]:
+    """Go through a JSONL file; blank lines are left out but counted in the numbers."""
+    pieces = data.removeprefix(b"\xef\xbb\xbf").split(b"\n")
+    for number, piece in enumerate(pieces, start=1):
+        raw = piece.rstrip(b"\r")
+        if not raw.strip():
+            continue
+        last = number == len(pieces)
+        try:
+            yield Line(number, raw, decode(raw), last=last)
+        except Unreadable as error:
+            yield Line(number, raw, None, fault=str(error), last=last)
+
+
+def skipped_fault(line: Line, problems: list[str]) -> Skipped:
+    """Keep an unreadable line and say so; the unfinished last line of a log is no damage."""
+    if line.last:
+        problems.append(
+            f"Line {line.number} is cut off: the log seems to be still written; import it again"
+            " when it has grown."
+        )
+    else:
+        problems.append(f"Line {line.number} is not readable JSON ({line.fault}); it was kept.")
+    return Skipped(line.number, "", "malformed", line.raw)
+
+
+def _finite(text: str) -> float | str:
+    value = float(text)
+    return value if math.isfinite(value) else text
+
+
+def _small(text: str) -> int | str:
+    return int(text) if len(text) <= _LONGEST_INT else text
+
+
+def _depth(value: Json) -> int:
+    deepest, layer = 0, [value]
+    while layer and deepest <= MAX_DEPTH:
+        layer = [child for item in layer for child in _children(item)]
+        deepest += bool(layer)
+    return deepest
+
+
+def _children(value: Json) -> list[Json]:
+    if isinstance(value, dict):
+        return [child for child in value.values() if isinstance(child, dict | list)]
+    if isinstance(value, list):
+        return [child for child in value if isinstance(child, dict | list)]
+    return []
+
+
+def _clean(value: Json) -> Json:
+    if isinstance(value, str):
+        text = value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return text.replace("\x00", _REPLACEMENT)
+    if isinstance(value, list):
+        return [_clean(item) for item in value]
+    if isinstance(value, dict):
+        return {_clean(key): _clean(item) for key, item in value.items()}
+    return value

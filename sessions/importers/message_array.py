@@ -1,0 +1,102 @@
+"""Files that are one JSON document: an array of messages, or an object that holds one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import PurePath
+
+from sessions.importers.decoded import NotALog, Unreadable, decode
+from sessions.importers.records import Call, Json, Log, Message, Session
+from sessions.importers.reported import Reported
+from sessions.importers.wire import mapping, sequence, string
+
+_INNER = ("request", "body", "data")
+"""Where recorders put the request that they recorded."""
+
+
+@dataclass(slots=True)
+class Conversation:
+    """Messages as found, and the object around them (empty for a bare array)."""
+
+    messages: list[Json]
+    around: dict[str, Json] = field(default_factory=dict)
+
+
+def conversation_of(value: Json) -> Conversation | None:
+    """Find the messages of a document; None if there are none."""
+    if isinstance(value, list):
+        return Conversation(value) if _are_messages(value) else None
+    given = mapping(value)
+    for around in (given, *({**given, **mapping(given.get(name))} for name in _INNER)):
+        messages = sequence(around.get("messages"))
+        if _are_messages(messages):
+            return Conversation(messages, around)
+    return None
+
+
+def _are_messages(value: Json) -> bool:
+    """Whether at least one item, and the first one, is a message with a role."""
+    return (
+        isinstance(value, list) and bool(value) and isinstance(mapping(value[0]).get("role"), str)
+    )
+
+
+def document(data: bytes, expected: str) -> Json:
+    """Decode a whole file; raises NotALog."""
+    try:
+        return decode(data)
+    except Unreadable as error:
+        raise NotALog(
+            f"This is not a complete JSON document ({error}), so it cannot be {expected}."
+            " Export it again, or import the JSONL file that the agent writes."
+        ) from None
+
+
+class ArraySession:
+    """Writes the records of one array; each assistant message is one model call.
+
+    `problems` are sentences for people.
+    """
+
+    def __init__(self, agent: str) -> None:
+        self.session = Session("", agent=agent)
+        self.problems: list[str] = []
+        self._calls = 0
+
+    def message(self, message: Message) -> None:
+        """Write a message as it is."""
+        self.session.records.append(message)
+
+    def response(self, message: Message, reported: Reported, *, model: str, raw: Json) -> None:
+        """Write an assistant message, and the call that gave it."""
+        self._calls += 1
+        call = f"call-{self._calls}"
+        message.call = call
+        self.session.records.append(message)
+        self.session.records.append(
+            Call(
+                call=call,
+                model=model,
+                at=message.at,
+                usage=reported.usage,
+                usage_raw=raw if reported.usage else None,
+                reconciles=reported.reconciles,
+                line=message.line,
+            )
+        )
+        self.session.model = self.session.model or model
+
+    def log(self, log_format: str, around: dict[str, Json], name: str) -> Log:
+        """Name the session by what the file says, else by the file."""
+        ids = (around.get(k) for k in ("session_id", "sessionId", "conversation_id", "id"))
+        stated = next((value for value in ids if isinstance(value, str) and value), "")
+        stem = PurePath(name).name.removesuffix(".json").removesuffix(".traj")
+        self.session.external_id = stated or stem or "unknown"
+        self.session.title = string(around.get("title"))
+        self.session.model = self.session.model or string(around.get("model"))
+        return Log(log_format, [self.session], problems=self.problems)
+
+
+def not_a_message(index: int) -> str:
+    """Say that an item of the array is no message."""
+    return f"Item {index} of the array is no message (no role); it was left out."

@@ -1,0 +1,83 @@
+"""Wire blocks in Anthropic's form, and the small values that every log has."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from sessions.importers.records import Json
+
+Block = dict[str, Json]
+
+_LATEST = 253402300799999
+"""The last millisecond of the year 9999; later times are no times."""
+
+
+def blocks_of(content: Json) -> list[Block]:
+    """Bring a message's content into blocks; a block that is one already stays as it was."""
+    if content is None:
+        return []
+    if isinstance(content, str):
+        return [text_block(content)] if content else []
+    if not isinstance(content, list):
+        return [{"type": "other", "value": content}]
+    return [_block(item) for item in content]
+
+
+def text_block(text: str) -> Block:
+    """A block of plain text."""
+    return {"type": "text", "text": text}
+
+
+def _block(item: Json) -> Block:
+    if isinstance(item, str):
+        return text_block(item)
+    if isinstance(item, dict):
+        known = item if isinstance(item.get("type"), str) else {**item, "type": "other"}
+        return dict(known)
+    return {"type": "other", "value": item}
+
+
+def text_of(blocks: list[Block]) -> str:
+    """The text blocks' text, joined by line breaks."""
+    return "\n".join(b["text"] for b in blocks if isinstance(b.get("text"), str))
+
+
+def has_type(blocks: list[Block], block_type: str) -> bool:
+    """Whether any block has this type."""
+    return any(block.get("type") == block_type for block in blocks)
+
+
+def string(value: Json) -> str:
+    """The value if it is a string, else an empty one."""
+    return value if isinstance(value, str) else ""
+
+
+def mapping(value: Json) -> dict[str, Json]:
+    """The value if it is an object, else an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
+def sequence(value: Json) -> list[Json]:
+    """The value if it is an array, else an empty one."""
+    return value if isinstance(value, list) else []
+
+
+def milliseconds(value: Json) -> int | None:
+    """Milliseconds since the epoch, from ISO text, seconds or milliseconds; None if it is no time.
+
+    Text without a zone is UTC.
+    """
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int | float):
+        stamp = int(value if value > 1e11 else value * 1000)
+        return stamp if 0 <= stamp <= _LATEST else None
+    if not isinstance(value, str):
+        return None
+    try:
+        moment = datetime.fromisoformat(value)
+        if moment.tzinfo is None:
+            moment = moment.replace(tzinfo=UTC)
+        return int(moment.timestamp() * 1000)
+    except (ValueError, OverflowError):
+        return None
