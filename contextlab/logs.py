@@ -18,6 +18,8 @@ class OneLine(logging.Formatter):
         super().__init__("%(asctime)s %(levelname)s %(name)s %(message)s")
 
     def format(self, record: logging.LogRecord) -> str:
+        if isinstance(record.args, tuple):
+            record.args = tuple(_named(value) for value in record.args)
         return super().format(record).replace("\r", "\\r").replace("\n", "\\n")
 
     def formatException(self, ei: _Exception) -> str:
@@ -28,3 +30,7 @@ class OneLine(logging.Formatter):
             f"{Path(f.filename).name}:{f.lineno} {f.name}" for f in reversed(frames)
         )
         return f"[{ei[0].__name__} at {places}]"
+
+
+def _named(value: object) -> object:
+    return type(value).__name__ if isinstance(value, BaseException) else value

@@ -179,7 +179,7 @@ CHANNEL_LAYERS: dict[str, dict[str, Any]] = {
         else {"BACKEND": "channels.layers.InMemoryChannelLayer"}
     )
 }
-CELERY_BROKER_URL = REDIS_URL or "memory://"
+CELERY_BROKER_URL = REDIS_URL or "memory://localhost/"
 CELERY_BROKER_TRANSPORT_OPTIONS: dict[str, Any] = (
     {"visibility_timeout": 2 * JOB_SECONDS, "socket_connect_timeout": 2, "socket_timeout": 10}
     if REDIS_URL

@@ -128,6 +128,20 @@ def refuse(job_id: uuid.UUID, token: uuid.UUID, problem: Problem) -> None:
     _end(_held(job_id, token), job_id, state=Job.State.FAILED, problem=problem)
 
 
+def put_back(job_id: uuid.UUID, token: uuid.UUID) -> None:
+    """Ends an attempt that was cut short by us, not by the job: it does not count."""
+    put = _held(job_id, token).update(
+        state=Job.State.QUEUED,
+        attempts=F("attempts") - 1,
+        token=None,
+        lease_until=None,
+        wake_after=timezone.now(),
+        version=F("version") + 1,
+    )
+    if put:
+        _told(job_id)
+
+
 def give_up_attempt(job_id: uuid.UUID, token: uuid.UUID, reason: str) -> None:
     """An attempt ended without result: the job waits for the next one, or fails after the last.
 
@@ -142,14 +156,15 @@ def give_up_attempt(job_id: uuid.UUID, token: uuid.UUID, reason: str) -> None:
     ):
         return
     attempts = held.values_list("attempts", flat=True).first() or 0
-    held.update(
+    queued = held.update(
         state=Job.State.QUEUED,
         token=None,
         lease_until=None,
         wake_after=timezone.now() + timedelta(seconds=settings.JOB_RETRY_SECONDS * attempts),
         version=F("version") + 1,
     )
-    _told(job_id)
+    if queued:
+        _told(job_id)
 
 
 def cancel(job: Job) -> bool:

@@ -1,0 +1,80 @@
+"""The `contextlab` command."""
+
+import os
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+from contextlab import __version__
+
+# Command -> the module of the management command, and what it does in a few words.
+COMMANDS = {
+    "serve": ("contextlab.management.commands.serve", "the dashboard, and a worker with it"),
+    "import": ("sessions.management.commands.import_logs", "reads logs of agents"),
+    "demo": ("sessions.management.commands.demo", "adds sessions to look at"),
+    "simulate": ("sessions.management.commands.simulate", "tries a policy on a session"),
+    "show": ("sessions.management.commands.show", "prints a session's context at a step"),
+    "tail": ("sessions.management.commands.tail", "follows a log as it grows"),
+    "export": ("sessions.management.commands.export", "writes a session to a file"),
+    "token": ("sessions.management.commands.token", "makes and revokes keys of the API"),
+    "doctor": ("contextlab.management.commands.doctor", "says what works and what does not"),
+    "backup": ("sessions.management.commands.backup", "copies the data while it is in use"),
+    "restore": ("sessions.management.commands.restore", "puts a backup in place"),
+    "worker": ("contextlab.management.commands.worker", "does jobs, with Redis"),
+    "migrate": ("django.core.management.commands.migrate", "brings the database up to date"),
+}
+EXIT_CODES = """Exit codes: 0 it worked; 1 it did not, and the last line says why; 2 the command
+line was not understood; 130 stopped with Ctrl+C."""
+
+
+def available() -> dict[str, str]:
+    """Commands of this version, with what they do."""
+    return {name: text for name, (module, text) in COMMANDS.items() if _exists(module)}
+
+
+def _exists(module: str) -> bool:
+    # Looked up by its file: importing it would load half of Django for a list of names.
+    parent, _, name = module.rpartition(".")
+    spec = find_spec(parent)
+    places = (spec.submodule_search_locations or []) if spec else []
+    return any(Path(place, f"{name}.py").exists() for place in places)
+
+
+def usage() -> str:
+    """What `contextlab --help` prints."""
+    lines = [f"  {name:<10} {text}" for name, text in available().items()]
+    return "\n".join(
+        ["usage: contextlab COMMAND [OPTIONS]", "", *lines, ""]
+        + ["`contextlab COMMAND --help` lists a command's options.", EXIT_CODES]
+    )
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Runs one command and ends the process with its exit code."""
+    given = sys.argv[1:] if arguments is None else arguments
+    if not given or given[0] in ("-h", "--help", "help"):
+        print(usage())
+        sys.exit(0 if given else 2)
+    if given[0] == "--version":
+        print(__version__)
+        sys.exit(0)
+    name = given[0]
+    if name not in available():
+        sys.exit(_complain(f"There is no command {name!r}. Try: {', '.join(available())}."))
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "contextlab.settings")
+    from django.core.management import execute_from_command_line
+
+    module = COMMANDS[name][0].rpartition(".")[2]
+    try:
+        execute_from_command_line(["contextlab", module, *given[1:]])
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+def _complain(sentence: str) -> int:
+    print(sentence, file=sys.stderr)
+    return 2
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,118 @@
+"""What runs beside the web server in one process: a Celery worker and the sweeper."""
+
+import fcntl
+import logging
+import threading
+from pathlib import Path
+from typing import IO, Any
+
+from celery import Celery, shared_task
+from celery.result import _set_task_join_will_block
+from celery.worker import WorkController, state
+from django.conf import settings
+from django.db import DatabaseError, connection
+
+from sessions import tasks
+from sessions.actions import jobs
+
+log = logging.getLogger(__name__)
+
+
+class AlreadyServed(Exception):
+    """Another server works on the same data directory."""
+
+
+def only_server(folder: Path) -> IO[str]:
+    """A lock that lasts as long as the returned file is open and dies with the process; raises
+    AlreadyServed."""
+    file = (folder / "serve.lock").open("a")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        file.close()
+        raise AlreadyServed(
+            f"another contextlab server is running on {folder}; stop it, or set"
+            " CONTEXTLAB_DATA_DIR to another directory"
+        ) from None
+    return file
+
+
+@shared_task(name="contextlab.wake", ignore_result=True)
+def wake() -> None:
+    """Does nothing."""
+
+
+class _Controller(WorkController):  # type: ignore[misc]
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        self.ready = threading.Event()
+        super().__init__(*args, **kwargs)
+
+    def on_consumer_ready(self, consumer: Any) -> None:  # noqa: ARG002
+        self.ready.set()
+
+
+class EmbeddedWorker:
+    """A Celery worker in a thread of this process; its tasks only watch over job processes."""
+
+    def __init__(self, app: Celery) -> None:
+        app.finalize()
+        app.set_default()
+        # WorkController, as celery's own Worker installs signal handlers, which only the main
+        # thread may. Threads, as the solo pool closes the database's descriptors.
+        self.worker = _Controller(
+            app=app,
+            pool="threads",
+            concurrency=settings.JOB_THREADS,
+            hostname="embedded@localhost",
+            loglevel="WARNING",
+            without_heartbeat=True,
+            without_mingle=True,
+            without_gossip=True,
+            send_events=False,
+        )
+        _set_task_join_will_block(False)
+        self.thread = threading.Thread(target=self.worker.start, name="celery", daemon=True)
+
+    def start(self) -> None:
+        """Returns once it takes tasks; raises RuntimeError when it does not."""
+        state.should_stop = state.should_terminate = None
+        self.thread.start()
+        if not self.worker.ready.wait(10):
+            raise RuntimeError("the embedded Celery worker did not start")
+
+    def stop(self) -> None:
+        """Gives running jobs back and lets the worker end."""
+        tasks.leaving.set()
+        state.should_stop = 0
+        # Celery waits up to two seconds for a message, and makes one more turn after that.
+        wake.delay()
+        wake.delay()
+        self.thread.join(10)
+
+
+class Sweeper:
+    """A thread that wakes workers for jobs nobody tends, every SWEEP_SECONDS."""
+
+    def __init__(self) -> None:
+        self.stopping = threading.Event()
+        self.thread = threading.Thread(target=self._run, name="sweeper", daemon=True)
+
+    def start(self) -> None:
+        """Sweeps at once, then on and on."""
+        self.thread.start()
+
+    def stop(self) -> None:
+        """Returns when the thread has ended."""
+        self.stopping.set()
+        self.thread.join(10)
+
+    def _run(self) -> None:
+        while True:
+            try:
+                jobs.sweep()
+            except DatabaseError as error:
+                log.warning("jobs not swept: %s", type(error).__name__)
+            finally:
+                connection.close()
+            if self.stopping.wait(settings.SWEEP_SECONDS):
+                return

@@ -1,0 +1,85 @@
+"""One attempt at a job, in the process made for it."""
+
+import logging
+import time
+import uuid
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from django.conf import settings
+from django.utils.module_loading import import_string
+
+from sessions.actions import jobs
+from sessions.models import Job, Team
+
+log = logging.getLogger(__name__)
+
+SECONDS_BETWEEN_REPORTS = 0.25
+
+
+class Outcome(NamedTuple):
+    """What a job gives back: ids and numbers, and whether some of it could not be done."""
+
+    result: dict[str, Any]
+    partial: bool = False
+
+
+class Refused(Exception):
+    """Raised by a job that would end the same way at every attempt."""
+
+    def __init__(self, title: str, detail: str, action: str) -> None:
+        super().__init__(title)
+        self.problem: jobs.Problem = {"title": title, "detail": detail, "action": action}
+
+
+@dataclass
+class Running:
+    """A job as its function sees it: what to do, for whom, and where to say how far it is."""
+
+    job: Job
+    token: uuid.UUID
+    _reported: float = field(default=0.0, repr=False)
+
+    @property
+    def team(self) -> Team:
+        """Whose rows it may touch."""
+        return self.job.team
+
+    @property
+    def payload(self) -> dict[str, Any]:
+        """What `enqueue` was given."""
+        return dict(self.job.payload)
+
+    def progress(self, done: int, total: int | None = None, unit: str = "") -> None:
+        """Says how far it is; may be called often. Raises jobs.Lost, which the function must let
+        through, when the job was cancelled or taken over."""
+        now = time.monotonic()
+        if now - self._reported < SECONDS_BETWEEN_REPORTS and done != total:
+            return
+        self._reported = now
+        jobs.progress(self.job.id, self.token, done, total, unit)
+        print("progress", flush=True)  # noqa: T201 (the parent process looks at the row then)
+
+
+def attempt(job_id: uuid.UUID, token: uuid.UUID) -> None:
+    """Does the job's work and writes how it ended, or that it waits for another attempt."""
+    job = Job.objects.select_related("team").filter(id=job_id, token=token).first()
+    if job is None:
+        return
+    try:
+        if job.kind not in settings.JOB_KINDS:
+            raise Refused(
+                "This server does not know that kind of job",
+                f"It was asked for {job.kind!r}, perhaps by a newer version.",
+                "Update the workers, then try it again.",
+            )
+        outcome: Outcome = import_string(settings.JOB_KINDS[job.kind])(Running(job, token))
+        jobs.finish(job_id, token, outcome.result, outcome.partial)
+    except jobs.Lost:
+        return
+    except Refused as refused:
+        jobs.refuse(job_id, token, refused.problem)
+    except BaseException as error:
+        # The text may quote what was read, so only its class is kept.
+        log.error("job %s failed", job_id, exc_info=True)
+        jobs.give_up_attempt(job_id, token, f"It failed with {type(error).__name__}.")

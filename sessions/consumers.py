@@ -1,0 +1,209 @@
+"""The websocket of open pages: at which version is each of the things they watch."""
+
+import asyncio
+import json
+import uuid
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from channels.db import database_sync_to_async
+from channels.generic.websocket import AsyncWebsocketConsumer
+from django.conf import settings
+from django.contrib.sessions.models import Session as BrowserSession
+from django.db import DatabaseError
+from django.db.models import Count, F, Sum
+from django.utils import timezone
+
+from sessions.live import group
+from sessions.models import Job, Membership, Session
+
+LIST = "sessions"
+TOPICS_PER_PAGE = 50
+# However many hints ask for it, the tables are not read more often than this.
+SECONDS_BETWEEN_LOOKS = 0.2
+NOT_UNDERSTOOD, SIGNED_OUT, TRY_AGAIN = 4400, 4401, 1012
+
+
+class Seen(NamedTuple):
+    """What the database said: who may see what, and which versions there are."""
+
+    teams: dict[int, set[uuid.UUID]]
+    signed_in: set[str]
+    versions: dict[str, tuple[uuid.UUID, int]]
+    lists: dict[uuid.UUID, int]
+
+    def version(self, user: int, topic: str) -> int | None:
+        """None when there is no such thing, or it belongs to a team the user is not in."""
+        teams = self.teams.get(user, set())
+        if topic == LIST:
+            return sum(self.lists.get(team, 0) for team in teams)
+        team, version = self.versions.get(topic, (None, None))
+        return version if team in teams else None
+
+
+def look(users: Iterable[int], keys: Iterable[str], topics: set[str]) -> Seen:
+    """Reads versions and access of many pages in a few short queries."""
+    teams: dict[int, set[uuid.UUID]] = {}
+    members = Membership.objects.filter(user__in=set(users), user__is_active=True)
+    for user, team in members.values_list("user_id", "team_id"):
+        teams.setdefault(user, set()).add(team)
+    alive = BrowserSession.objects.filter(session_key__in=set(keys), expire_date__gt=timezone.now())
+    versions: dict[str, tuple[uuid.UUID, int]] = {}
+    for name, rows in (("job", Job.objects.all()), ("session", Session.objects.all())):
+        ids = [found for topic in topics if (found := _id(topic, name))]
+        if ids:
+            for row, team, version in rows.filter(id__in=ids).values_list("id", "team", "version"):
+                versions[f"{name}:{row}"] = (team, version)
+    lists: dict[uuid.UUID, int] = {}
+    if LIST in topics:
+        watched = {team for found in teams.values() for team in found}
+        # Rises with every new session and with every change of one.
+        counted = Session.objects.filter(team__in=watched).values("team")
+        lists = dict(
+            counted.annotate(at=Sum("version") + Count("id")).values_list(F("team"), F("at"))
+        )
+    return Seen(teams, set(alive.values_list("session_key", flat=True)), versions, lists)
+
+
+class Live(AsyncWebsocketConsumer):
+    """A page sends {"watch": ["job:<id>", "session:<id>", "sessions"]}, which replaces what it
+    watched before, and gets {topic, version} for each at once and whenever one changes.
+
+    Of what does not exist, or belongs to another team, the version is null.
+    """
+
+    async def connect(self) -> None:
+        """Only for somebody who is signed in."""
+        self.watched: list[str] = []
+        self.known: dict[str, int | None] = {}
+        self.joined: set[str] = set()
+        self.user_id: int | None = self.scope["user"].pk
+        self.key: str = self.scope["session"].session_key or ""
+        if self.user_id is None:
+            await self.close(SIGNED_OUT)
+            return
+        await self.accept()
+        pages.add(self)
+
+    async def disconnect(self, code: int) -> None:  # noqa: ARG002
+        """Forgets the page."""
+        pages.discard(self)
+        await self._join(set())
+
+    async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:  # noqa: ARG002
+        """Takes the list of topics; anything else closes the socket."""
+        topics = _topics(text_data)
+        if topics is None or self.user_id is None:
+            await self.close(NOT_UNDERSTOOD)
+            return
+        self.watched = topics
+        self.known = {}  # the page may have lost what it was told, so it is told again
+        seen = await database_sync_to_async(look)([self.user_id], [self.key], set(topics))
+        groups = {topic for topic in topics if seen.version(self.user_id, topic) is not None}
+        if LIST in groups:
+            groups.remove(LIST)
+            groups |= {f"{LIST}:{team}" for team in seen.teams.get(self.user_id, ())}
+        await self._join({group(topic) for topic in groups})
+        await self.show(seen)
+
+    async def live_hint(self, event: dict[str, Any]) -> None:
+        """Something changed, says whoever changed it."""
+        topic, version = event["topic"], event["version"]
+        if topic.startswith(LIST):
+            pages.hasten()  # the page compares a sum over teams, which the hint does not hold
+        elif topic in self.watched and version > (self.known.get(topic) or 0):
+            await self._tell(topic, version)
+
+    async def show(self, seen: Seen) -> None:
+        """Tells what the page does not know yet; closes when its user signed out meanwhile."""
+        if self.user_id is None or self.key not in seen.signed_in:
+            await self.close(SIGNED_OUT)
+            return
+        for topic in self.watched:
+            version = seen.version(self.user_id, topic)
+            if topic not in self.known or self.known[topic] != version:
+                await self._tell(topic, version)
+
+    async def _tell(self, topic: str, version: int | None) -> None:
+        self.known[topic] = version
+        await self.send(json.dumps({"topic": topic, "version": version}))
+
+    async def _join(self, groups: set[str]) -> None:
+        try:
+            for name in self.joined - groups:
+                await self.channel_layer.group_discard(name, self.channel_name)
+            for name in groups - self.joined:
+                await self.channel_layer.group_add(name, self.channel_name)
+        except OSError:
+            groups = set()  # Redis is away; versions are read from the database all the same
+        self.joined = groups
+
+
+class Pages:
+    """The open pages of this process; reads the database for all of them together."""
+
+    def __init__(self) -> None:
+        self.open: set[Live] = set()
+        self.reader: asyncio.Task[None] | None = None
+        self.asked = asyncio.Event()
+
+    def add(self, page: Live) -> None:
+        """Begins reading with the first page."""
+        self.open.add(page)
+        if self.reader is None:
+            self.asked = asyncio.Event()
+            self.reader = asyncio.get_running_loop().create_task(self._read_on())
+
+    def discard(self, page: Live) -> None:
+        """Stops reading with the last page."""
+        self.open.discard(page)
+        if not self.open and self.reader is not None:
+            self.reader.cancel()
+            self.reader = None
+
+    def hasten(self) -> None:
+        """Reads soon instead of at the next turn."""
+        self.asked.set()
+
+    async def _read_on(self) -> None:
+        while True:
+            try:
+                await asyncio.wait_for(self.asked.wait(), settings.LIVE_POLL_SECONDS)
+            except TimeoutError:
+                pass
+            else:
+                await asyncio.sleep(SECONDS_BETWEEN_LOOKS)
+            self.asked.clear()
+            await self._read()
+
+    async def _read(self) -> None:
+        now = [page for page in self.open if page.watched]
+        users = [page.user_id for page in now if page.user_id is not None]
+        topics = {topic for page in now for topic in page.watched}
+        try:
+            seen = await database_sync_to_async(look)(users, [page.key for page in now], topics)
+        except DatabaseError:
+            return  # the next turn may fare better; pages keep what they have
+        for page in now:
+            await page.show(seen)
+
+
+pages = Pages()
+
+
+def _topics(text: str | None) -> list[str] | None:
+    try:
+        topics = json.loads(text or "")["watch"]
+    except (ValueError, TypeError, KeyError):
+        return None
+    wellformed = isinstance(topics, list) and all(isinstance(topic, str) for topic in topics)
+    return list(dict.fromkeys(topics[:TOPICS_PER_PAGE])) if wellformed else None
+
+
+def _id(topic: str, name: str) -> uuid.UUID | None:
+    kind, _, value = topic.partition(":")
+    try:
+        found = uuid.UUID(value) if kind == name else None
+    except ValueError:
+        return None
+    return found if found is not None and str(found) == value else None
