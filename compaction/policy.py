@@ -2,8 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import MISSING, asdict, dataclass, fields
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+from compaction.strategies import STRATEGIES
+from compaction.strategies.compact import Compact
+from compaction.strategies.offload import Offload
+from compaction.strategies.window import Window
+
+
+class InvalidPolicy(ValueError):
+    """Stored policy data that cannot run; `field` names where, and the message what is allowed."""
+
+    def __init__(self, field: str, problem: str) -> None:
+        super().__init__(f"{field}: {problem}")
+        self.field = field
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,9 +30,132 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """A named list of steps. `reserve` are the tokens of the window kept free for the output."""
+    """A named list of steps, run in order before each model call.
+
+    `reserve` are the tokens of the window that are kept free for the output.
+    """
 
     name: str
     version: int = 1
     steps: tuple[Step, ...] = ()
     reserve: int = 0
+
+
+def to_dict(policy: Policy) -> dict[str, Any]:
+    """A policy as plain JSON values, every parameter written out."""
+    return {
+        "name": policy.name,
+        "version": policy.version,
+        "reserve": policy.reserve,
+        "steps": [
+            {"strategy": step.strategy, "parameters": _plain(asdict(step.parameters))}
+            for step in policy.steps
+        ],
+    }
+
+
+def _plain(values: dict[str, Any]) -> dict[str, Any]:
+    return {k: list(v) if isinstance(v, tuple) else v for k, v in values.items()}
+
+
+def from_dict(data: Mapping[str, Any]) -> Policy:
+    """A policy from stored JSON; parameters left out take the strategy's defaults.
+
+    Raises InvalidPolicy, which names the field, for anything unknown, missing or out of range.
+    """
+    if not isinstance(data, Mapping):
+        raise InvalidPolicy("policy", "must be an object")
+    _known(data, {"name", "version", "reserve", "steps"}, "")
+    name = data.get("name")
+    if not isinstance(name, str) or not name.strip():
+        raise InvalidPolicy("name", "must be text that is not empty")
+    steps = data.get("steps", [])
+    if not isinstance(steps, (list, tuple)):
+        raise InvalidPolicy("steps", "must be a list")
+    return Policy(
+        name=name,
+        version=_whole(data.get("version", 1), "version", 1, 2**31 - 1),
+        steps=tuple(_step(step, f"steps[{index}]") for index, step in enumerate(steps)),
+        reserve=_whole(data.get("reserve", 0), "reserve", 0, 10_000_000),
+    )
+
+
+def _known(data: Mapping[str, Any], allowed: set[str], where: str) -> None:
+    for key in data:
+        if key not in allowed:
+            names = ", ".join(sorted(allowed))
+            raise InvalidPolicy(f"{where}{key}", f"unknown; allowed are {names}")
+
+
+def _whole(value: Any, where: str, low: int, high: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+        raise InvalidPolicy(where, f"must be a whole number from {low} to {high}")
+    return value
+
+
+def _step(data: Any, where: str) -> Step:
+    if not isinstance(data, Mapping):
+        raise InvalidPolicy(where, "must be an object")
+    _known(data, {"strategy", "parameters"}, f"{where}.")
+    name = data.get("strategy")
+    if not isinstance(name, str) or name not in STRATEGIES:
+        raise InvalidPolicy(f"{where}.strategy", f"must be one of {', '.join(STRATEGIES)}")
+    given = data.get("parameters", {})
+    if not isinstance(given, Mapping):
+        raise InvalidPolicy(f"{where}.parameters", "must be an object")
+    form = STRATEGIES[name].parameters
+    _known(given, {one.name for one in fields(form)}, f"{where}.parameters.")
+    kinds = get_type_hints(form)
+    values = {}
+    for one in fields(form):
+        place = f"{where}.parameters.{one.name}"
+        if one.name in given:
+            values[one.name] = _value(given[one.name], kinds[one.name], one.metadata, place)
+        elif one.default is MISSING:
+            raise InvalidPolicy(place, "is missing")
+    return Step(name, form(**values))
+
+
+def _value(value: Any, kind: Any, limits: Mapping[str, Any], where: str) -> Any:
+    if kind is int:
+        return _whole(value, where, limits.get("min", 0), limits.get("max", 10_000_000))
+    if kind is float:
+        return _share(value, where, limits.get("min", 0.0), limits.get("max", 1.0))
+    if get_origin(kind) is Literal:
+        allowed = get_args(kind)
+        if value not in allowed:
+            raise InvalidPolicy(where, f"must be one of {', '.join(map(str, allowed))}")
+        return value
+    if get_origin(kind) is tuple:
+        if not isinstance(value, (list, tuple)) or not all(isinstance(v, str) for v in value):
+            raise InvalidPolicy(where, "must be a list of texts")
+        return tuple(value)
+    if not isinstance(value, kind):
+        raise InvalidPolicy(where, "must be true or false" if kind is bool else "must be text")
+    return value
+
+
+def _share(value: Any, where: str, low: float, high: float) -> float:
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not number or not low <= value <= high:
+        raise InvalidPolicy(where, f"must be a number from {low} to {high}")
+    return float(value)
+
+
+PRESETS: dict[str, Policy] = {
+    "offload-first": Policy(
+        "offload-first",
+        steps=(Step("offload", Offload()), Step("compact", Compact())),
+        reserve=16_384,
+    ),
+    "sliding-window": Policy("sliding-window", steps=(Step("window", Window(budget=32_000)),)),
+    "unmanaged": Policy("unmanaged"),
+}
+"""Policies that stand for known systems.
+
+`offload-first` (seeds 000 and 003): age 5, batch 5, compaction at 70 % of the window less the
+output's reserve; the reserve is pi-mono's 16,384 (algorithms.md 1.6). `sliding-window` (seed 002):
+3 primers, 20 recents, trigger 75 %, target 37.5 % (algorithms.md 1.1) of a budget of 32,000: its
+medium window, whose target is the 12K of the published rows (engine.md "Sliding window and
+budgets"). `unmanaged` changes nothing.
+"""

@@ -5,7 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from compaction.edits import Entry, Refusal, Revision
+from compaction.extract import extractive
+from compaction.fold import Arrival, State, advance, start
+from compaction.plan import Count, Means, Summarize
 from compaction.policy import Policy
+from compaction.session import Session
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,3 +51,51 @@ class Run:
     def sent(self) -> int:
         """Tokens sent over the whole session: each step's context, without the hidden prompt."""
         return sum(step.total for step in self.steps)
+
+
+def simulate(
+    session: Session, policy: Policy, count: Count, summarize: Summarize = extractive
+) -> Run:
+    """Fold a policy over a recorded session, call by call.
+
+    `count` gives tokens in the session's own counting and is asked for replacements only. Linear
+    in the length of the session. Blocks born after the last recorded call are not seen by any.
+    """
+    state = start(policy, session.window, Means(count, summarize), session.hidden)
+    blocks = session.blocks
+    steps: list[StepTokens] = []
+    revisions: list[Revision] = []
+    place = 0
+    prompt: int | None = None
+    for call in session.calls:
+        first = place
+        while place < len(blocks) and blocks[place].born <= call.step:
+            place += 1
+        arrival = Arrival(call.step, blocks[first:place], call.at, prompt)
+        state, revision = advance(state, arrival)
+        if revision is not None:
+            revisions.append(revision)
+        steps.append(_figures(state, call.at, revision))
+        # Reported prompts are of the recorded context: they say nothing once ours differs.
+        usage = call.usage
+        prompt = usage.prompt if usage is not None and not revisions else None
+    return Run(
+        policy,
+        tuple(steps),
+        tuple(state.entries),
+        tuple(revisions),
+        tuple(state.refusals),
+        session.hidden,
+    )
+
+
+def _figures(state: State, at: int | None, revision: Revision | None) -> StepTokens:
+    return StepTokens(
+        step=state.step,
+        at=at,
+        total=state.total,
+        unchanged_prefix=state.unchanged_prefix,
+        frontier=state.frontier,
+        by_kind=tuple(state.by_kind.values()),
+        revision=revision.number if revision is not None else None,
+    )

@@ -1,0 +1,12 @@
+"""The strategies under their names: the index of this folder, written by hand."""
+
+from __future__ import annotations
+
+from compaction.plan import Strategy
+from compaction.strategies import compact, offload, window
+
+STRATEGIES: dict[str, Strategy] = {
+    "offload": Strategy("offload", offload.offload, offload.Offload, offload.MARK),
+    "compact": Strategy("compact", compact.compact, compact.Compact, compact.MARK),
+    "window": Strategy("window", window.window, window.Window, window.MARK),
+}

@@ -1,0 +1,150 @@
+"""One line that says what an offloaded text was: fit to its form, stable, without a model."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections.abc import Callable
+from pathlib import PurePosixPath
+
+LOOK_AT = 60_000
+"""Code points at the head of a text that a hint is made from; JSON is parsed whole up to 4×."""
+
+WIDTH = 160
+"""Most code points of a hint."""
+
+LANGUAGES = {
+    "c": "c", "cc": "c++", "cpp": "c++", "cs": "c#", "css": "css", "go": "go", "h": "c",
+    "hpp": "c++", "html": "html", "java": "java", "js": "javascript", "jsx": "javascript",
+    "kt": "kotlin", "lua": "lua", "php": "php", "proto": "protobuf", "py": "python", "rb": "ruby",
+    "rs": "rust", "scala": "scala", "sh": "shell", "sql": "sql", "svelte": "svelte",
+    "swift": "swift", "ts": "typescript", "tsx": "typescript", "vue": "vue",
+}  # fmt: skip
+IMAGES = frozenset({"png", "jpg", "jpeg", "gif", "webp", "svg", "bmp", "ico"})
+
+_NUMBERED = re.compile(r"^[ \t]*\d+(?:→|\t|:|\|)[ \t]?", re.MULTILINE)
+_SYMBOL = re.compile(
+    r"^[ \t]*(?:export\s+|default\s+|public\s+|private\s+|protected\s+|static\s+|async\s+|pub\s+"
+    r"|abstract\s+|final\s+)*"
+    r"(?:class|def|func|function|fn|interface|struct|enum|trait|impl|type|module|object)\s+"
+    r"(?:\([^)\n]{0,60}\)\s*)?([A-Za-z_$][\w$]*)",
+    re.MULTILINE,
+)
+_ERROR = re.compile(
+    r"(?:\b(?:error|exception|fatal|panic|traceback|failed|failure)\b|Error:|FAIL\b|✗|✘)",
+    re.IGNORECASE,
+)
+_TITLE = re.compile(r"<title[^>]*>([^<]{1,200})</title>", re.IGNORECASE)
+_ADDRESS = re.compile(r"https?://[^\s\"'<>)]{4,200}")
+_NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+
+
+def one_line(text: str, width: int = WIDTH) -> str:
+    """A text on one line of at most `width` code points; a cut is marked by an ellipsis."""
+    line = " ".join(text[: width * 8].split())
+    return line if len(line) <= width else line[: width - 1].rstrip() + "…"
+
+
+def hint(text: str, path: str | None = None) -> str:
+    """What a text was, in at most 160 code points; empty for an empty text.
+
+    The path's ending decides the form where it is known, else the text does: CSV, JSON, source,
+    web page, image or PDF, log with its last error, and else the first line (engine.md,
+    strategy 1).
+    """
+    suffix = PurePosixPath(path).suffix.lstrip(".").lower() if path else ""
+    body = _NUMBERED.sub("", text[:LOOK_AT])
+    if not body.strip():
+        return ""
+    if suffix in IMAGES or body.startswith("[image"):
+        return "image"
+    for form in _forms(suffix):
+        line = form(text if form is _json else body)
+        if line:
+            return one_line(line)
+    return one_line(_first_line(body))
+
+
+def _forms(suffix: str) -> list[Callable[[str], str]]:
+    if suffix in ("csv", "tsv"):
+        return [_csv]
+    if suffix == "json":
+        return [_json]
+    if suffix == "pdf":
+        return [_pdf]
+    if suffix in LANGUAGES and suffix != "html":
+        return [lambda body: _source(body, LANGUAGES[suffix])]
+    if suffix in ("md", "txt", "rst"):
+        return []
+    return [_json, _web, _csv, _log]
+
+
+def _first_line(body: str) -> str:
+    return next((line for line in body.splitlines() if line.strip()), "")
+
+
+def _csv(body: str) -> str:
+    lines = [line for line in body.splitlines() if line.strip()]
+    if len(lines) < 3:
+        return ""
+    mark = max(",\t;", key=lines[0].count)
+    wide = lines[0].count(mark)
+    if not wide or any(line.count(mark) != wide for line in lines[1:6] if '"' not in line):
+        return ""
+    try:
+        rows = list(csv.reader(lines, delimiter=mark))
+    except csv.Error:
+        return ""
+    heads = [head.strip() for head in rows[0]]
+    ranges = [_range(head, [row[i] for row in rows[1:] if i < len(row)])
+              for i, head in enumerate(heads)]  # fmt: skip
+    shown = ", ".join(f"{head}{span}" for head, span in zip(heads, ranges, strict=True))
+    return f"csv, {len(rows) - 1} rows: {shown}"
+
+
+def _range(head: str, cells: list[str]) -> str:
+    numbers = [float(cell) for cell in cells if _NUMBER.fullmatch(cell.strip())]
+    if not head or not numbers or len(numbers) < len(cells):
+        return ""
+    return f" {min(numbers):g}–{max(numbers):g}"
+
+
+def _json(text: str) -> str:
+    head = text.lstrip()[:1]
+    if head not in ("{", "[") or len(text) > 4 * LOOK_AT:
+        return ""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return ""
+    if isinstance(value, dict):
+        return f"json, keys: {', '.join(map(str, value))}"
+    first = value[0] if value else None
+    keys = f" with {', '.join(map(str, first))}" if isinstance(first, dict) else ""
+    return f"json, list of {len(value)}{keys}"
+
+
+def _source(body: str, language: str) -> str:
+    names = list(dict.fromkeys(_SYMBOL.findall(body)))
+    return f"{language}: {', '.join(names)}" if names else f"{language}: {_first_line(body)}"
+
+
+def _pdf(body: str) -> str:
+    pages = body.count("\f")
+    return f"pdf, {pages + 1} pages: {_first_line(body)}" if pages else f"pdf: {_first_line(body)}"
+
+
+def _web(body: str) -> str:
+    title = _TITLE.search(body)
+    if not title:
+        return ""
+    address = _ADDRESS.search(body)
+    return f"web page: {title.group(1).strip()} {address.group(0) if address else ''}"
+
+
+def _log(body: str) -> str:
+    for line in reversed(body.splitlines()):
+        if _ERROR.search(line):
+            return f"last error: {line.strip()}"
+    return ""

@@ -1,0 +1,104 @@
+"""What a strategy looks at and what it proposes: the one signature of all strategies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from compaction.context import Block
+from compaction.edits import Edit, Trigger
+from compaction.protect import Guard
+
+SummaryForm = Literal["nine", "window"]
+"""`nine`: the nine sections in XML; `window`: the short note of the sliding window."""
+
+Mark = Mapping[str, int]
+"""How far a strategy has looked and what it decided: small numbers, stored with the state."""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """What is to be summarised: `blocks` in order, on top of the `previous` summary.
+
+    `blocks` are as the model sees them, `originals` what stood in their places at first. `kept`
+    are user messages of the span that stay in the context verbatim. `budget` is the most that the
+    summary may take, in tokens. `instructions` are the team's own.
+    """
+
+    form: SummaryForm
+    blocks: tuple[Block, ...]
+    originals: tuple[Block, ...]
+    previous: str | None
+    budget: int
+    kept: tuple[Block, ...] = ()
+    instructions: str = ""
+
+
+Count = Callable[[str], int]
+"""Tokens of a text, in the session's counting."""
+
+Summarize = Callable[[Span], str | None]
+"""The text of a summary, or None while it is still being written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """What a strategy needs from outside; both are pure functions of what they are given."""
+
+    count: Count
+    summarize: Summarize
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """The context just before a model call, to be read only.
+
+    `arrivals` are the positions of all originals that ever arrived, ascending; `standing` is what
+    the model would see. `used` are the tokens of the whole prompt as far as known (hidden prompt
+    included), `fixed` those of it that are not in `standing`. `room` is the window less what is
+    reserved for output. `resolved` are positions of failed results whose failure was mended, in
+    the order in which that happened.
+    """
+
+    step: int
+    turn: int
+    standing: Mapping[int, Block]
+    arrivals: Sequence[int]
+    originals: Mapping[int, Block]
+    total: int
+    used: int
+    fixed: int
+    room: int
+    guard: Guard
+    means: Means
+    mark: Mark
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """Edits to make, in order, and the mark to keep; an empty one only moves the mark.
+
+    `wanted` is the summary that was not ready; `skipped` says why a strategy that was due did
+    nothing.
+    """
+
+    edits: tuple[Edit, ...]
+    mark: Mark
+    trigger: Trigger = "batch"
+    reason: str = ""
+    wanted: Span | None = None
+    skipped: str = ""
+
+
+Propose = Callable[[View, Any], Proposal]
+
+
+@dataclass(frozen=True, slots=True)
+class Strategy:
+    """A strategy under its name: what it does, and the frozen dataclass of its parameters."""
+
+    name: str
+    propose: Propose
+    parameters: type[Any]
+    mark: Mark = field(default_factory=dict)

@@ -1,0 +1,67 @@
+"""Compaction: a span of history becomes one structured summary before the window is full."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from compaction.plan import Mark, Proposal, View
+from compaction.spans import kept_messages, span_of, summary_edit
+
+
+@dataclass(frozen=True, slots=True)
+class Compact:
+    """When history is summarised, and what stays out of it.
+
+    `trigger`: share of the window less the reserve (0.70: seeds 000 and 003). `summary_tokens`:
+    most that the summary may take (2–3K: engine.md). `user_tokens`: user messages up to this sum
+    stay as they are, newest first (20,000: Codex, algorithms.md 1.6). `progress`: least share of
+    the prompt that must be won (0.10: OpenHands, algorithms.md 1.2). `rearm`: growth, as a share
+    of the window, before another try (0.10: algorithms.md 8, rule 7). `instructions` are passed on
+    to the summarizer.
+    """
+
+    trigger: float = field(default=0.70, metadata={"min": 0.05, "max": 0.95})
+    summary_tokens: int = field(default=3_000, metadata={"min": 200, "max": 50_000})
+    user_tokens: int = field(default=20_000, metadata={"min": 0, "max": 1_000_000})
+    progress: float = field(default=0.10, metadata={"min": 0.0, "max": 0.9})
+    rearm: float = field(default=0.10, metadata={"min": 0.0, "max": 0.9})
+    instructions: str = ""
+
+
+MARK: Mark = {"rearm": 0}
+"""Below how many tokens of prompt nothing is tried again."""
+
+
+def compact(view: View, parameters: Compact) -> Proposal:
+    """Replace everything before the hot cache by a summary, pins and user messages apart.
+
+    Does nothing below the trigger, where the fixed part alone would stay above it, where too
+    little would be won, or before the prompt has grown again. An earlier summary is taken up into
+    the new one. Source: engine.md, strategy 6 and "Lessons"; algorithms.md 8, rules 7 to 9.
+    """
+    limit = int(parameters.trigger * view.room)
+    if view.used < limit or view.used < view.mark["rearm"]:
+        return Proposal((), view.mark)
+    later: Mark = {"rearm": view.used + int(parameters.rearm * view.room)}
+    hot = view.guard.hot
+    span = [b for p, b in view.standing.items() if p < hot and view.guard.may_remove(b)]
+    kept = kept_messages(span, parameters.user_tokens)
+    stay = {block.position for block in kept}
+    targets = [block for block in span if block.position not in stay]
+    gone = sum(block.tokens for block in targets)
+    floor = view.used - gone + parameters.summary_tokens
+    if floor >= limit:
+        skipped = f"what must stay takes {floor} tokens, the trigger is at {limit}"
+        return Proposal((), later, skipped=skipped)
+    if gone - parameters.summary_tokens < parameters.progress * view.used:
+        return Proposal((), later, skipped=f"only {gone} tokens could go")
+    budget, instructions = parameters.summary_tokens, parameters.instructions
+    wish = span_of(view, "nine", targets, kept, budget, instructions)
+    edit = summary_edit(view, "compact", wish, targets)
+    if edit is None:
+        return Proposal((), view.mark, wanted=wish)
+    assert edit.replacement is not None
+    after = view.used - gone + edit.replacement.tokens
+    mark: Mark = {"rearm": after + int(parameters.rearm * view.room)}
+    reason = f"{view.used} of {view.room} tokens used, trigger at {limit}"
+    return Proposal((edit,), mark, "window", reason)

@@ -1,0 +1,90 @@
+"""Offload: tool inputs and outputs leave the context in batches, stubs stay."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from compaction.context import Block
+from compaction.edits import Edit
+from compaction.plan import Mark, Proposal, View
+from compaction.stubs import input_stub, result_stub, stand_in
+
+
+@dataclass(frozen=True, slots=True)
+class Offload:
+    """When tool input and output leaves the context.
+
+    `age`: how many of the newest steps (or turns, by `unit`) keep theirs; `batch`: how many more
+    must be ripe before any leaves, so that the cached prefix is rewritten once for all of them.
+    5 and 5 are seed 000's. `minimum`: tokens that a stub must save at least; 50 is ours, about
+    what a stub itself takes. `exclude`: tools that are left alone. `inputs`: whether calls leave
+    too and not only results. `keep_failures`: failed calls and results stay until the same thing
+    succeeds (seed 001).
+    """
+
+    age: int = field(default=5, metadata={"min": 0, "max": 10_000})
+    batch: int = field(default=5, metadata={"min": 1, "max": 10_000})
+    unit: Literal["steps", "turns"] = "steps"
+    minimum: int = field(default=50, metadata={"min": 1, "max": 1_000_000})
+    exclude: tuple[str, ...] = ()
+    inputs: bool = True
+    keep_failures: bool = True
+
+
+MARK: Mark = {"seen": 0, "ripe": -1, "mended": 0}
+"""How many arrivals and mended failures were looked at, and up to which step or turn."""
+
+
+def offload(view: View, parameters: Offload) -> Proposal:
+    """Replace tool inputs and outputs that are old enough by stubs, one edit each.
+
+    Looks at every arrival once, when it ripens, and again at failures that were mended since.
+    Source: engine.md, strategy 1 (seed 000), with the cache reasons of algorithms.md section 4.
+    """
+    by_turn = parameters.unit == "turns"
+    ripe = (view.turn if by_turn else view.step) - parameters.age
+    last = view.mark["ripe"]
+    if last < 0:
+        # The opening is born at step 1, before any tool ran: batches count from there.
+        last = 0 if by_turn else 1
+    if ripe - last < parameters.batch:
+        return Proposal((), view.mark)
+    edits = []
+    seen = view.mark["seen"]
+    while seen < len(view.arrivals):
+        block = view.originals[view.arrivals[seen]]
+        if (block.turn if by_turn else block.born) > ripe:
+            break
+        seen += 1
+        edits.append(_edit(view, block, parameters))
+    mended = view.guard.groups.mended
+    for position in mended[view.mark["mended"] :]:
+        block = view.originals[position]
+        if (block.turn if by_turn else block.born) <= ripe:
+            edits.append(_edit(view, block, parameters))
+    made = {edit.targets: edit for edit in edits if edit is not None}
+    mark = {"seen": seen, "ripe": ripe, "mended": len(mended)}
+    return Proposal(tuple(made.values()), mark, "batch", f"{len(made)} blocks older than {ripe}")
+
+
+def _edit(view: View, block: Block, parameters: Offload) -> Edit | None:
+    if block.tokens <= parameters.minimum or view.standing.get(block.position) is not block:
+        return None
+    if block.type not in ("tool_use", "tool_result") or not view.guard.may_replace(block):
+        return None
+    if block.type == "tool_use" and not parameters.inputs:
+        return None
+    groups = view.guard.groups
+    use = groups.uses.get(block.tool_call) if block.tool_call is not None else None
+    tool = block.tool or (use.tool if use is not None else None)
+    if tool in parameters.exclude:
+        return None
+    if parameters.keep_failures and block.position in groups.open_failures:
+        return None
+    text = input_stub(block) if block.type == "tool_use" else result_stub(block, use)
+    tokens = view.means.count(text)
+    if block.tokens - tokens < parameters.minimum:
+        return None
+    replacement = stand_in(block, text, tokens, "offload")
+    return Edit("offload", (block.id,), replacement, f"{block.tokens} tokens, born {block.born}")

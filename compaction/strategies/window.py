@@ -1,0 +1,120 @@
+"""Sliding window: the first messages, a short summary, and the newest messages."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import dataclass, field
+
+from compaction.context import Block
+from compaction.plan import Mark, Proposal, View
+from compaction.protect import FIXED_KINDS
+from compaction.spans import span_of, summary_edit
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """How the window is cut.
+
+    `primers` and `recents` count messages (3 and 20), `trigger` and `target` are shares of the
+    budget (0.75 and 0.375, half of it): Shannon, algorithms.md 1.1. `budget` is in tokens of the
+    conversation; 0 takes the model's window less the reserve. `summary_tokens`: 400 (engine.md).
+    `progress` and `rearm` as for compaction.
+    """
+
+    primers: int = field(default=3, metadata={"min": 0, "max": 1_000})
+    recents: int = field(default=20, metadata={"min": 0, "max": 1_000})
+    trigger: float = field(default=0.75, metadata={"min": 0.1, "max": 0.95})
+    target: float = field(default=0.375, metadata={"min": 0.05, "max": 0.9})
+    budget: int = field(default=0, metadata={"min": 0, "max": 10_000_000})
+    summary_tokens: int = field(default=400, metadata={"min": 100, "max": 50_000})
+    progress: float = field(default=0.10, metadata={"min": 0.0, "max": 0.9})
+    rearm: float = field(default=0.10, metadata={"min": 0.0, "max": 0.9})
+
+
+MARK: Mark = {"rearm": 0}
+
+
+def window(view: View, parameters: Window) -> Proposal:
+    """Replace what lies between primers and recents by a summary.
+
+    Cuts fall between groups. Fewer recents than asked for stay where they would not fit the
+    target, the hot cache always stays. Does nothing below the trigger, where what must stay is
+    itself above it, or where too little would be won. Source: engine.md, strategy 5 and "Sliding
+    window and budgets"; algorithms.md 8, rules 7, 8 and 15.
+    """
+    budget = parameters.budget or view.room
+    used = view.total if parameters.budget else view.used
+    limit = int(parameters.trigger * budget)
+    if used < limit or used < view.mark["rearm"]:
+        return Proposal((), view.mark)
+    later: Mark = {"rearm": used + int(parameters.rearm * budget)}
+    start, end = _bounds(view, parameters, int(parameters.target * budget), used)
+    targets = [
+        block
+        for position, block in view.standing.items()
+        if start <= position < end and view.guard.may_remove(block)
+    ]
+    gone = sum(block.tokens for block in targets)
+    floor = used - gone + parameters.summary_tokens
+    if floor >= limit:
+        skipped = f"what must stay takes {floor} tokens, the trigger is at {limit}"
+        return Proposal((), later, skipped=skipped)
+    if gone - parameters.summary_tokens < parameters.progress * used:
+        return Proposal((), later, skipped=f"only {gone} tokens could go")
+    wish = span_of(view, "window", targets, (), parameters.summary_tokens)
+    edit = summary_edit(view, "window", wish, targets)
+    if edit is None:
+        return Proposal((), view.mark, wanted=wish)
+    assert edit.replacement is not None
+    after = used - gone + edit.replacement.tokens
+    mark: Mark = {"rearm": after + int(parameters.rearm * budget)}
+    return Proposal((edit,), mark, "budget", f"{used} of {budget} tokens, trigger at {limit}")
+
+
+def _bounds(view: View, parameters: Window, target: int, used: int) -> tuple[int, int]:
+    """Positions from which and up to which the middle leaves: both between groups."""
+    talk = [block for block in view.standing.values() if not _fixed(block)]
+    cuts, hot = view.guard.groups.cuts, view.guard.hot
+    start = _after_messages(talk, parameters.primers)
+    if start is None:
+        return hot, hot
+    place = bisect_left(cuts, start)
+    start = cuts[place] if place < len(cuts) else hot
+    wish = _before_messages(talk, parameters.recents)
+    middle = [block for block in talk if block.position >= start]
+    # What must leave before the target is met decides where the recents begin.
+    excess = used + parameters.summary_tokens - target
+    end = start
+    for block in middle:
+        if excess <= 0 and block.position >= wish:
+            break
+        excess -= block.tokens
+        end = block.position + 1
+    place = bisect_left(cuts, end)
+    return start, min(cuts[place] if place < len(cuts) else hot, hot)
+
+
+def _fixed(block: Block) -> bool:
+    return block.kind in FIXED_KINDS or block.role == "system"
+
+
+def _after_messages(blocks: list[Block], count: int) -> int | None:
+    """Position of the first block after so many messages."""
+    seen: set[int] = set()
+    for block in blocks:
+        if block.message not in seen and len(seen) == count:
+            return block.position
+        seen.add(block.message)
+    return None
+
+
+def _before_messages(blocks: list[Block], count: int) -> int:
+    """Position of the first block of the last so many messages."""
+    seen: set[int] = set()
+    position = blocks[-1].position + 1 if blocks else 0
+    for block in reversed(blocks):
+        if block.message not in seen and len(seen) == count:
+            return position
+        seen.add(block.message)
+        position = block.position
+    return position

@@ -1,0 +1,108 @@
+"""What stands in a context for a block that left it: short, stable, and enough to read it back."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import replace
+from typing import Any
+
+from compaction.context import Block
+from compaction.hints import hint, one_line
+
+KEY_ARGUMENTS = (
+    "file_path", "path", "notebook_path", "filename", "command", "cmd", "pattern", "query", "url",
+    "glob", "description", "prompt", "name", "id",
+)  # fmt: skip
+"""Arguments that say what a call was about, most telling first."""
+
+KEEP_ARGUMENT = 160
+"""Code points up to which an argument of an offloaded call stays whole."""
+
+
+def reference(block: Block) -> str:
+    """The path by which the original is read back: its id, and the head of its hash as a check."""
+    return f"{block.id}@{block.sha[:8]}"
+
+
+def digest(text: str) -> str:
+    """The SHA-256 of a replacement's text, by which its bytes are stored."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def key_arguments(use: Block | None) -> str:
+    """The telling arguments of a call on one line; empty where there are none."""
+    if use is None:
+        return ""
+    if use.file is not None:
+        lines = f":{use.file.start}-{use.file.end or ''}" if use.file.start else ""
+        return f"{use.file.path}{lines}"
+    given = arguments(use)
+    if given is None:
+        return one_line(use.text, 100)
+    told = [given[key] for key in KEY_ARGUMENTS if isinstance(given.get(key), (str, int))][:2]
+    if not told:
+        told = [value for value in given.values() if isinstance(value, (str, int))][:2]
+    return one_line(" ".join(map(str, told)), 100)
+
+
+def arguments(use: Block) -> dict[str, Any] | None:
+    """The input of a tool call, or None where it is no JSON object."""
+    try:
+        given = json.loads(use.text)
+    except (ValueError, RecursionError):
+        return None
+    return given if isinstance(given, dict) else None
+
+
+def result_stub(block: Block, use: Block | None) -> str:
+    """The stub of a tool result: tool, key arguments, size, hint, reference."""
+    tool = block.tool or (use.tool if use is not None else None) or "result"
+    file = block.file or (use.file if use is not None else None)
+    about = key_arguments(use)
+    lines = block.text.count("\n") + 1
+    parts = [
+        f"{tool} {about}".strip(),
+        f"{block.chars} chars, {lines} lines",
+        hint(block.text, file.path if file is not None else None),
+        f"ref {reference(block)}",
+    ]
+    return f"[offloaded: {' | '.join(part for part in parts if part)}]"
+
+
+def input_stub(block: Block) -> str:
+    """The stub of a tool input: its JSON, with long values cut and a reference in their place.
+
+    It stays a JSON object, since providers accept nothing else as the input of a call.
+    """
+    given = arguments(block)
+    mark = f"[offloaded: {block.chars} chars, ref {reference(block)}]"
+    if given is None:
+        return json.dumps({"input": mark}, ensure_ascii=False, separators=(",", ":"))
+    short = {key: _short(value, mark) for key, value in given.items()}
+    return json.dumps(short, ensure_ascii=False, separators=(",", ":"))
+
+
+def _short(value: Any, mark: str) -> Any:
+    if isinstance(value, str):
+        size = len(value)
+    elif isinstance(value, (dict, list)):
+        value = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+        size = len(value)
+    else:
+        return value
+    return value if size <= KEEP_ARGUMENT else f"{one_line(value, KEEP_ARGUMENT // 2)} {mark}"
+
+
+def stand_in(block: Block, text: str, tokens: int, strategy: str) -> Block:
+    """The block that stands in place of another: same place, role and pair, other text."""
+    return replace(
+        block,
+        id=f"{strategy}:{block.id}",
+        text=text,
+        tokens=tokens,
+        chars=len(text),
+        sha=digest(text),
+        replaces=block.id,
+        refs=(block.id,),
+    )
