@@ -132,7 +132,11 @@ def preview(block: WireBlock) -> str:
         text = f"{block.get('name', 'tool')} {text}"
     elif form == "tools":
         tools = block.get("tools")
-        names = [str(t.get("name", "?")) for t in tools if isinstance(t, dict)] if isinstance(tools, list) else []
+        names = (
+            [str(t.get("name", "?")) for t in tools if isinstance(t, dict)]
+            if isinstance(tools, list)
+            else []
+        )
         text = f"{len(names)} tool definitions: {', '.join(names)}"
     line = _BLANKS.sub(" ", text[: PREVIEW_CHARS * 8]).strip()
     line = line.replace("\x00", "␀").encode("utf-8", "replace").decode("utf-8")

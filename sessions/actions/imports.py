@@ -106,13 +106,13 @@ def _sentence(error: Exception) -> str:
 def _report(file: ImportFile, log: records.Log, created: bool) -> None:
     counts = importers.counts(log)
     file.format = log.format
-    file.sessions = counts["sessions"]
+    file.sessions = len(counts["sessions"])
     file.messages = counts["messages"]
     file.calls = counts["calls"]
     file.usage_calls = counts["usage_calls"]
     file.tool_calls = counts["tool_calls"]
     file.compactions = counts["compactions"]
-    file.skipped = counts["skipped"]
+    file.skipped = sum(counts["skipped"].values())
     file.problems = log.problems
     if created:
         file.state = ImportFile.State.NEW

@@ -92,9 +92,7 @@ class _Writer:
             ignore_conflicts=True,
             batch_size=200,
         )
-        self.replacements = {
-            block.id: self._replacement(block, data[block.id]) for block in made
-        }
+        self.replacements = {block.id: self._replacement(block, data[block.id]) for block in made}
         Replacement.objects.bulk_create(self.replacements.values(), batch_size=BATCH // 2)
 
     def _replacement(self, block: BlockValue, data: bytes) -> Replacement:

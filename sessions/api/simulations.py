@@ -29,9 +29,7 @@ def simulations(request: HttpRequest, session_id: UUID) -> HttpResponse:
         return problem(400, "Not the JSON that is wanted", f"{error}. Send {{'policy': NAME}}.")
     if wanted.policy not in PRESETS:
         known = ", ".join(PRESETS)
-        return problem(
-            422, "No such policy", f"policy must be one of {known}.", field="/policy"
-        )
+        return problem(422, "No such policy", f"policy must be one of {known}.", field="/policy")
     job = enqueue(
         session.team,
         "simulate",

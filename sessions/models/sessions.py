@@ -62,9 +62,7 @@ class Session(models.Model):
     compaction_count = models.PositiveIntegerField(default=0)
 
     token_ratio = models.PositiveIntegerField(default=1000, help_text="permille")
-    token_basis = models.CharField(
-        max_length=12, choices=Basis.choices, default=Basis.ESTIMATED
-    )
+    token_basis = models.CharField(max_length=12, choices=Basis.choices, default=Basis.ESTIMATED)
     hidden_tokens = models.PositiveIntegerField(
         default=0, help_text="prompt tokens that the log does not show, inferred"
     )

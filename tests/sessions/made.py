@@ -12,9 +12,7 @@ def count(text: str) -> tuple[int, bool]:
 
 def user(text: str, key: str | None = None, at: int | None = None) -> records.Message:
     """A human message."""
-    return records.Message(
-        "user", [{"type": "text", "text": text}], key=key, human=True, at=at
-    )
+    return records.Message("user", [{"type": "text", "text": text}], key=key, human=True, at=at)
 
 
 def says(call: str, text: str, key: str | None = None) -> records.Message:

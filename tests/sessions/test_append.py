@@ -233,9 +233,7 @@ def test_appending_in_pieces_equals_appending_in_one_go(cuts: list[int], keyed: 
         for cut in [*sorted(cuts), len(whole.records)]:
             piece = session(*whole.records[:cut])
             append(team, piece, count, source="test")
-        rows = list(
-            stored().blocks.order_by("position").values_list("position", "born", "sha")
-        )
+        rows = list(stored().blocks.order_by("position").values_list("position", "born", "sha"))
         transaction.set_rollback(True)
     with transaction.atomic():
         append(local_team(), whole, count, source="test")

@@ -75,7 +75,11 @@ def test_a_cleared_result_stands_beside_its_replacement():
         False, False, False, True,
     ]  # fmt: skip
     rows = diff(columns, 1, 3, lambda tokens: tokens)
-    assert [(row.op, row.a, row.b) for row in rows] == [("same", [0], [0]), ("added", [], [1]), ("added", [], [3])]
+    assert [(row.op, row.a, row.b) for row in rows] == [
+        ("same", [0], [0]),
+        ("added", [], [1]),
+        ("added", [], [3]),
+    ]
 
 
 intervals = st.lists(

@@ -23,7 +23,9 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("paths", nargs="+", type=Path, metavar="PATH", help="files or folders")
-        parser.add_argument("--team", default=None, help="slug of the team (default: the local one)")
+        parser.add_argument(
+            "--team", default=None, help="slug of the team (default: the local one)"
+        )
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, *args: Any, paths: list[Path], **options: Any) -> None:

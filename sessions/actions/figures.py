@@ -1,0 +1,174 @@
+"""Figures per step of a run, as the browser gets them: uses, causes, events."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Min
+from django.urls import reverse
+
+from compaction.cache import Break, CacheUse
+from compaction.session import Call
+from sessions.models import Run, Session
+
+BASIS = {"measured": 0, "estimated": 1, "simulated": 2}
+"""Codes of where a figure comes from; the browser repeats them."""
+
+
+def is_break(broken: Break | None) -> bool:
+    """Whether cached tokens were lost; a first call has none to lose."""
+    return broken is not None and broken.cause != "cold_start"
+
+
+@dataclass(slots=True)
+class _Step:
+    at: int | None
+    prompt: int | None
+    fresh: int | None
+    read: int | None
+    write: int | None
+    output: int | None
+    cost: int | None
+    basis: int
+    turn: int
+    cause: int
+    model: int
+
+
+def figures(
+    session: Session, run: Run, calls: Sequence[Call], uses: Mapping[int, CacheUse]
+) -> dict[str, Any]:
+    """Columns by step, cause cards of breaks, model names and event marks; JSON-ready."""
+    models = list(dict.fromkeys(call.model for call in calls))
+    starts = _turn_starts(session)
+    causes: list[dict[str, Any]] = []
+    steps: list[_Step] = []
+    turn = 0
+    for call in calls:
+        turn = max([turn, *starts.get(call.step, [])])
+        use = uses.get(call.step)
+        cause = -1
+        if use is not None and use.broken is not None and is_break(use.broken):
+            cause = len(causes)
+            causes.append(cause_card(call.step, use.broken))
+        steps.append(_step(call, use, turn, cause, models.index(call.model)))
+    return {
+        "steps": {name: [getattr(step, name) for step in steps] for name in _Step.__slots__},  # type: ignore[attr-defined]
+        "causes": causes,
+        "models": models,
+        "events": sorted(
+            [*revision_events(session, run), *_other_events(session, calls, causes)],
+            key=lambda event: event["step"],
+        ),
+    }
+
+
+def _step(call: Call, use: CacheUse | None, turn: int, cause: int, model: int) -> _Step:
+    if use is None:
+        return _Step(
+            call.at, None, None, None, None, None, None, BASIS["estimated"], turn, cause, model
+        )
+    return _Step(
+        at=call.at,
+        prompt=use.prompt,
+        fresh=use.fresh,
+        read=use.read,
+        write=use.write_5m + use.write_1h,
+        output=use.output,
+        cost=use.cost,
+        basis=BASIS[use.basis],
+        turn=turn,
+        cause=cause,
+        model=model,
+    )
+
+
+def _turn_starts(session: Session) -> dict[int, list[int]]:
+    rows = session.messages.filter(human=True).values("turn").annotate(first=Min("born"))
+    starts: dict[int, list[int]] = {}
+    for row in rows:
+        starts.setdefault(row["first"], []).append(row["turn"])
+    return starts
+
+
+_ADVICE = {
+    "lifetime": "Answer within the lifetime, or write these prefixes for one hour.",
+    "model": "Each model has a cache of its own: switch at a task boundary, where the context is "
+    "small.",
+    "edit": "An edit rewrites what follows it: make edits in batches, or when the cache is cold.",
+    "rewind": "Going back drops what was cached after that point; nothing to mend.",
+    "unexplained": "Nothing on our side of the log changed; the provider may have dropped it.",
+    "tools": "Keep the list of tools and its order the same through a session.",
+    "system": "Keep clocks and counters out of the system prompt.",
+}
+
+
+def cause_card(step: int, broken: Break) -> dict[str, Any]:
+    """What a page says about one cache break: cause, tokens paid again, dollars, what to do."""
+    return {
+        "step": step,
+        "kind": broken.cause,
+        "title": str(broken),
+        "detail": f"{broken.rewritten:,} tokens that had been cached were paid again.",
+        "tokens": broken.rewritten,
+        "cost_microusd": broken.cost,
+        "advice": _ADVICE.get(broken.cause, ""),
+    }
+
+
+_EVENT = {"batch": "offload", "clear": "clear", "rewind": "rewind"}
+
+
+def revision_events(session: Session, run: Run) -> list[dict[str, Any]]:
+    """Event marks of a run's revisions."""
+    name = "recorded" if run.origin == Run.Origin.RECORDED else str(run.pk)
+    events = []
+    for row in run.revisions.order_by("number").prefetch_related("edits"):
+        strategies = {edit.strategy for edit in row.edits.all()}
+        kind = _EVENT.get(row.trigger, "compaction")
+        if "window" in strategies:
+            kind = "window"
+        elif strategies == {"offload"}:
+            kind = "offload"
+        events.append(
+            {
+                "step": row.step,
+                "kind": kind,
+                "revision": row.number,
+                "label": f"{kind} ({row.trigger})",
+                "before": row.tokens_before,
+                "after": row.tokens_after,
+                "url": reverse("revision", args=[session.pk, name, row.number]),
+            }
+        )
+    return events
+
+
+def _other_events(
+    session: Session, calls: Sequence[Call], causes: Sequence[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    events = [_event(card["step"], "break", card["title"]) for card in causes]
+    last = ""
+    for call in calls:
+        if last and call.model and call.model != last:
+            events.append(_event(call.step, "model", f"{last} → {call.model}"))
+        last = call.model or last
+    born = session.blocks.filter(error=True).values_list("born", flat=True).distinct()
+    events += [_event(max(step - 1, 1), "error", "a tool failed") for step in born]
+    for child in session.children.exclude(parent_step=None):
+        events.append(_event(child.parent_step or 1, "subagent", str(child)))
+    return events
+
+
+def _event(step: int, kind: str, label: str) -> dict[str, Any]:
+    return {
+        "step": step,
+        "kind": kind,
+        "revision": None,
+        "label": label,
+        "before": None,
+        "after": None,
+        "url": None,
+    }

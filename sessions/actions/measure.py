@@ -1,0 +1,144 @@
+"""Measure: what a session's records add up to, once they are stored."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+from django.db import transaction
+from django.db.models import F
+
+from compaction import composition, prices, tokens
+from compaction.cache import CacheUse
+from compaction.cache_measured import measured
+from compaction.edits import Revision as RevisionValue
+from compaction.session import Call
+from sessions.actions.figures import figures, is_break
+from sessions.live import hint
+from sessions.models import ModelCall, Revision, Run, Session, manifest
+from sessions.models.values import calls_of
+
+SPARKLINE_COLUMNS = 60
+
+Columns = Mapping[str, Sequence[int]]
+
+
+def measure(session: Session) -> None:
+    """Bring a session's counting, sums and figures per step up to date with its records.
+
+    Reads what is stored, writes only derived values; work is linear in the session.
+    """
+    with transaction.atomic():
+        run = Run.objects.select_for_update().get(session=session, origin=Run.Origin.RECORDED)
+        calls = calls_of(session)
+        columns = manifest.columns(run)
+        _choose_counting(session, columns, calls)
+        table = composition.by_step(scaled_columns(session, columns), session.step_count + 1)
+        visible = composition.totals(table)
+        uses = {use.step: use for use in measured(calls, _revision_values(run), _price_of)}
+        session.hidden_tokens = _hidden(visible, uses)
+        _sum_up(session, table, visible, uses)
+        _cost_calls(session, uses)
+        _count_revisions(run, session, columns, visible)
+        run.columns = manifest.pack(msgspec.json.encode(figures(session, run, calls, uses)))
+        run.save(update_fields=["columns"])
+        session.version = F("version") + 1
+        session.save()
+        session.refresh_from_db()
+        hint(f"session:{session.pk}", session.version)
+
+
+def scaled_columns(session: Session, columns: Columns) -> dict[str, Sequence[int]]:
+    """Manifest columns with tokens in the session's counting."""
+    return {**columns, "tokens": [session.scaled(count) for count in columns["tokens"]]}
+
+
+def _price_of(model: str, at: int | None) -> prices.Price | None:
+    return prices.price(model, at)
+
+
+def _choose_counting(session: Session, columns: Columns, calls: Sequence[Call]) -> None:
+    """Exact where the model's encoding is known, else a ratio learned from reported usage."""
+    models = [call.model for call in calls if call.model]
+    session.model = session.model or (models[-1] if models else "")
+    session.window = session.window or prices.window(session.model)
+    raw = composition.totals(composition.by_step(columns, session.step_count + 1))
+    counting = tokens.counting_for(session.model, raw, calls)
+    session.token_ratio, session.token_basis = counting.permille, counting.basis
+
+
+def _revision_values(run: Run) -> list[RevisionValue]:
+    return [
+        RevisionValue(
+            number=row.number,
+            step=row.step,
+            trigger=row.trigger,  # type: ignore[arg-type]
+            edits=(),
+            tokens_before=row.tokens_before or 0,
+            tokens_after=row.tokens_after or 0,
+        )
+        for row in run.revisions.order_by("number")
+    ]
+
+
+def _hidden(visible: Sequence[int], uses: Mapping[int, CacheUse]) -> int:
+    """Prompt tokens that no record shows: what the first reported prompt had beyond them."""
+    for step in sorted(uses):
+        return max(uses[step].prompt - visible[step - 1], 0)
+    return 0
+
+
+def _sum_up(
+    session: Session,
+    table: list[list[int]],
+    visible: Sequence[int],
+    uses: Mapping[int, CacheUse],
+) -> None:
+    session.sparkline = composition.sampled(table, SPARKLINE_COLUMNS)
+    largest = max((use.prompt for use in uses.values()), default=0)
+    session.peak_measured = largest > 0
+    session.peak_tokens = largest or max(visible, default=0)
+    session.usage_calls = len(uses)
+    session.fresh_tokens = sum(use.fresh for use in uses.values())
+    session.cache_read_tokens = sum(use.read for use in uses.values())
+    session.cache_write_tokens = sum(use.write_5m + use.write_1h for use in uses.values())
+    session.output_tokens = sum(use.output for use in uses.values())
+    costs = [use.cost for use in uses.values()]
+    known = [cost for cost in costs if cost is not None]
+    session.cost_microusd = sum(known) if known and len(known) == len(costs) else None
+    session.break_count = sum(is_break(use.broken) for use in uses.values())
+
+
+def _cost_calls(session: Session, uses: Mapping[int, CacheUse]) -> None:
+    changed = []
+    for call in (
+        session.calls.filter(step__in=list(uses)) if len(uses) < 500 else session.calls.all()
+    ):
+        use = uses.get(call.step)
+        if use is not None and call.cost_microusd != use.cost:
+            call.cost_microusd = use.cost
+            changed.append(call)
+    ModelCall.objects.bulk_update(changed, ["cost_microusd"], batch_size=200)
+
+
+def _count_revisions(run: Run, session: Session, columns: Columns, visible: Sequence[int]) -> None:
+    """Token counts of recorded revisions, ours where the log states none."""
+    closed: dict[int, int] = {}
+    opened: dict[int, int] = {}
+    for number, tokens_, is_open in zip(
+        columns["closed"], columns["tokens"], columns["edit"], strict=True
+    ):
+        if number:
+            closed[number] = closed.get(number, 0) + session.scaled(tokens_)
+        if is_open:
+            opened[is_open] = opened.get(is_open, 0) + session.scaled(tokens_)
+    rows = list(run.revisions.filter(tokens_stated=False).prefetch_related("edits__summary"))
+    for row in rows:
+        if row.step > len(visible):
+            continue
+        came = opened.get(row.number, 0) + sum(
+            session.scaled(edit.summary.tokens) for edit in row.edits.all() if edit.summary
+        )
+        row.tokens_after = session.hidden_tokens + visible[row.step - 1]
+        row.tokens_before = max(row.tokens_after - came + closed.get(row.number, 0), 0)
+    Revision.objects.bulk_update(rows, ["tokens_before", "tokens_after"], batch_size=100)
