@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, get_args
 
 from compaction.context import Block
-from compaction.edits import Revision
-from compaction.facts import FactIndex, facts
+from compaction.edits import Entry
+from compaction.facts import FactIndex, facts_of
 from compaction.session import Session
 
 State = Literal["in_place", "named", "retrievable", "lost"]
@@ -19,24 +18,11 @@ WORST = 50
 """So many of the worst needs are kept for the page that explains a figure."""
 
 
-class Stay(Protocol):
-    """A block that stands in a managed context from one step until before another (None: on)."""
-
-    @property
-    def block(self) -> Block: ...
-    @property
-    def from_step(self) -> int: ...
-    @property
-    def to_step(self) -> int | None: ...
-
-
 class Managed(Protocol):
     """What recall reads of a simulated run."""
 
     @property
-    def entries(self) -> Sequence[Stay]: ...
-    @property
-    def revisions(self) -> Sequence[Revision]: ...
+    def entries(self) -> Sequence[Entry]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +76,9 @@ def recall(session: Session, run: Managed, index: FactIndex | None = None) -> Re
     """Judge a simulated run by what the recorded session needed later.
 
     In place: an original block that holds the fact stands in the managed context of that step.
-    Named: a replacement standing there holds it. Retrievable: the replacement stands there that
-    took the place of a block that holds it, directly or through other replacements. Else lost.
+    Named: a replacement standing there holds it. Retrievable: a replacement stands there that gives
+    a reference to a block that holds it (`Block.refs`: a summary that names no source makes nothing
+    retrievable). Else lost.
     Work is linear in the text of session and replacements; pass an `index` made before to judge
     many runs of one session. The measure is defined in the engine's page.
     """
@@ -115,20 +102,22 @@ def recall(session: Session, run: Managed, index: FactIndex | None = None) -> Re
 
 
 class _Standing:
-    """What stands when: intervals by block, replacements by fact, replacements by target."""
+    """What stands when: intervals by block, replacements by fact and by what they refer to."""
 
     def __init__(self, run: Managed, wanted: set[str]) -> None:
         self.stays: dict[str, list[tuple[int, float]]] = {}
         self.naming: dict[str, list[str]] = {}
+        self.referring: dict[str, list[str]] = {}
         read: set[str] = set()
         for entry in run.entries:
             until = float("inf") if entry.to_step is None else entry.to_step
             self.stays.setdefault(entry.block.id, []).append((entry.from_step, until))
             if entry.block.replaces is not None and entry.block.id not in read:
                 read.add(entry.block.id)
-                for fact in facts(entry.block.text) & wanted:
+                for fact in facts_of(entry.block) & wanted:
                     self.naming.setdefault(fact, []).append(entry.block.id)
-        self.taken = _taken(run.revisions)
+                for block in entry.block.refs:
+                    self.referring.setdefault(block, []).append(entry.block.id)
 
     def stands(self, block: str, step: int) -> bool:
         return any(since <= step < until for since, until in self.stays.get(block, ()))
@@ -139,34 +128,7 @@ class _Standing:
             return "in_place"
         if any(self.stands(block, step) for block in self.naming.get(fact, ())):
             return "named"
-        if any(self.referred(block, step) for block in holders):
+        referring = (by for block in holders for by in self.referring.get(block, ()))
+        if any(self.stands(by, step) for by in referring):
             return "retrievable"
         return "lost"
-
-    def referred(self, block: str, step: int) -> bool:
-        """Follow who replaced whom until a replacement that stands, as of this step."""
-        seen: set[str] = set()
-        while block not in seen:
-            seen.add(block)
-            steps, by = self.taken.get(block, ((), ()))
-            latest = bisect_right(steps, step) - 1
-            replacement = by[latest] if latest >= 0 else None
-            if replacement is None:
-                return False
-            if self.stands(replacement, step):
-                return True
-            block = replacement
-        return False
-
-
-def _taken(revisions: Iterable[Revision]) -> dict[str, tuple[list[int], list[str | None]]]:
-    """By target: the steps at which it was replaced, and by which block (None: by nothing)."""
-    taken: dict[str, tuple[list[int], list[str | None]]] = {}
-    for revision in sorted(revisions, key=lambda revision: (revision.step, revision.number)):
-        for edit in revision.edits:
-            by = edit.replacement.id if edit.replacement else None
-            for target in edit.targets:
-                steps, replacements = taken.setdefault(target, ([], []))
-                steps.append(revision.step)
-                replacements.append(by)
-    return taken

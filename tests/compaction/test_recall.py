@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compaction.context import Block
-from compaction.edits import Edit, Entry, Revision
+from compaction.edits import Entry
 from compaction.facts import FactIndex
 from compaction.recall import Recall, needed, recall
 from compaction.session import Call, Session
@@ -19,7 +19,6 @@ from compaction.session import Call, Session
 @dataclass
 class Run:
     entries: list[Entry]
-    revisions: tuple[Revision, ...] = ()
 
 
 def block(number: int, born: int, text: str, *, tool: bool = False) -> Block:
@@ -45,7 +44,8 @@ def stub(number: int, target: Block, text: str) -> Block:
         id=f"s{number}",
         text=text,
         type="tool_result",
-        replaces=target.replaces or target.id,
+        replaces=target.id,
+        refs=target.refs or (target.id,),
     )
 
 
@@ -58,10 +58,6 @@ def unmanaged(blocks: tuple[Block, ...]) -> Run:
     return Run([Entry(b, b.born) for b in blocks])
 
 
-def revision(number: int, step: int, target: Block, by: Block | None) -> Revision:
-    return Revision(number, step, "batch", (Edit("offload", (target.id,), by, ""),), 0, 0)
-
-
 READ = block(0, 2, "see src/deep_file.py there")
 LATER = block(1, 5, '{"path": "src/deep_file.py"}', tool=True)
 SEEN = session(READ, LATER)
@@ -69,8 +65,8 @@ PLAIN = stub(1, READ, "[result: 12 tokens, ref r1]")
 NAMING = stub(2, READ, "[result: names src/deep_file.py]")
 
 
-def state(entries: list[Entry], *revisions: Revision) -> str:
-    judged = recall(SEEN, Run(entries, revisions))
+def state(*entries: Entry) -> str:
+    judged = recall(SEEN, Run(list(entries)))
     assert judged.needs == 1
     return "in_place" if judged.in_place else judged.worst[0].state
 
@@ -82,43 +78,48 @@ def test_a_need_is_of_the_step_that_wrote_the_input() -> None:
 
 
 def test_an_original_that_stands_is_in_place() -> None:
-    assert state([Entry(READ, 2), Entry(LATER, 5)]) == "in_place"
-    assert state([Entry(READ, 2, 5)], revision(1, 5, READ, PLAIN)) == "in_place"
+    assert state(Entry(READ, 2), Entry(LATER, 5)) == "in_place"
+    assert state(Entry(READ, 2, 5), Entry(PLAIN, 5)) == "in_place"
 
 
 def test_a_replacement_that_says_it_names() -> None:
-    entries = [Entry(READ, 2, 4), Entry(NAMING, 4)]
-    assert state(entries, revision(1, 4, READ, NAMING)) == "named"
+    assert state(Entry(READ, 2, 4), Entry(NAMING, 4)) == "named"
 
 
-def test_a_replacement_of_the_block_refers() -> None:
-    entries = [Entry(READ, 2, 4), Entry(PLAIN, 4)]
-    assert state(entries, revision(1, 4, READ, PLAIN)) == "retrievable"
+def test_a_replacement_with_a_reference_makes_retrievable() -> None:
+    assert state(Entry(READ, 2, 4), Entry(PLAIN, 4)) == "retrievable"
 
 
-def test_a_replacement_of_a_replacement_refers_too() -> None:
-    summary = stub(3, PLAIN, "what happened so far")
-    entries = [Entry(READ, 2, 3), Entry(PLAIN, 3, 4), Entry(summary, 4)]
-    steps = (revision(1, 3, READ, PLAIN), revision(2, 4, PLAIN, summary))
-    assert state(entries, *steps) == "retrievable"
+def test_a_reference_may_be_handed_on() -> None:
+    summary = stub(3, PLAIN, "what happened so far, see r1")
+    assert state(Entry(READ, 2, 3), Entry(PLAIN, 3, 4), Entry(summary, 4)) == "retrievable"
 
 
-def test_what_left_without_a_trace_is_lost() -> None:
-    assert state([Entry(READ, 2, 4)], revision(1, 4, READ, None)) == "lost"
-    entries = [Entry(READ, 2, 3), Entry(PLAIN, 3, 4)]
-    steps = (revision(1, 3, READ, PLAIN), revision(2, 4, PLAIN, None))
-    assert state(entries, *steps) == "lost"
+def test_what_left_without_a_reference_is_lost() -> None:
+    assert state(Entry(READ, 2, 4)) == "lost"
+    assert state(Entry(READ, 2, 3), Entry(PLAIN, 3, 4)) == "lost"
+    silent = replace(stub(3, PLAIN, "what happened so far"), refs=())
+    assert state(Entry(READ, 2, 3), Entry(PLAIN, 3, 4), Entry(silent, 4)) == "lost"
 
 
 def test_what_came_back_is_in_place_again() -> None:
-    back = revision(2, 4, PLAIN, READ)
-    entries = [Entry(READ, 2, 3), Entry(PLAIN, 3, 4), Entry(READ, 4)]
-    assert state(entries, revision(1, 3, READ, PLAIN), back) == "in_place"
+    assert state(Entry(READ, 2, 3), Entry(PLAIN, 3, 4), Entry(READ, 4)) == "in_place"
 
 
-def test_a_revision_after_the_step_does_not_count() -> None:
-    entries = [Entry(READ, 2, 3), Entry(PLAIN, 5)]
-    assert state(entries, revision(1, 5, READ, PLAIN)) == "lost"
+def test_what_comes_after_the_step_does_not_count() -> None:
+    assert state(Entry(READ, 2, 3), Entry(PLAIN, 5)) == "lost"
+
+
+def test_the_worst_needs_come_first() -> None:
+    seen = block(3, 3, "other/deep_file.py")
+    later = block(4, 5, '{"a": "other/deep_file.py", "b": "src/deep_file.py"}', tool=True)
+    entries = [Entry(READ, 2, 3), Entry(PLAIN, 3), Entry(seen, 3, 4)]
+    judged = recall(session(READ, seen, later), Run(entries))
+    assert [(n.fact, n.state, n.block, n.step) for n in judged.worst] == [
+        ("other/deep_file.py", "lost", "b3", 4),
+        ("src/deep_file.py", "retrievable", "b0", 4),
+    ]
+    assert (judged.in_place, judged.named, judged.retrievable, judged.lost) == (0, 0, 0.5, 0.5)
 
 
 def test_nothing_needed_is_nothing_lost() -> None:
@@ -146,16 +147,15 @@ def test_an_unmanaged_run_hides_nothing(recorded: Session) -> None:
 
 @given(sessions(), st.data())
 def test_shares_sum_to_one(recorded: Session, data: st.DataObject) -> None:
-    entries, revisions = [], []
+    entries = []
     for number, original in enumerate(recorded.blocks):
         kept = data.draw(st.none() | st.integers(0, 4))
         entries.append(Entry(original, original.born, kept and original.born + kept))
         if kept:
             by = stub(number, original, data.draw(WORDS)) if data.draw(st.booleans()) else None
-            revisions.append(revision(number + 1, original.born + kept, original, by))
             if by:
                 entries.append(Entry(by, original.born + kept))
-    judged = recall(recorded, Run(entries, tuple(revisions)))
+    judged = recall(recorded, Run(entries))
     total = judged.in_place + judged.named + judged.retrievable + judged.lost
     assert total == pytest.approx(1)
     assert judged.needs == recall(recorded, unmanaged(recorded.blocks)).needs
