@@ -38,12 +38,12 @@ def recognises(value: Json) -> bool:
     if found is None:
         return False
     messages = [mapping(item) for item in found.messages]
-    if any(m.get("role") not in _ROLES or _is_openai(m) for m in messages if "role" in m):
+    if any(string(m.get("role")) not in _ROLES or _is_openai(m) for m in messages if "role" in m):
         return False
     if "system" in found.around or "system_prompt" in found.around:
         return True
     blocks = (block for m in messages for block in sequence(m.get("content")))
-    return any(mapping(block).get("type") in _BLOCKS for block in blocks)
+    return any(string(mapping(block).get("type")) in _BLOCKS for block in blocks)
 
 
 def _is_openai(message: dict[str, Json]) -> bool:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import PurePath
 
-from sessions.importers.claude_code_agent import Agent, Entry
+from sessions.importers.claude_code_agent import Agent
+from sessions.importers.claude_code_entry import Entry
 from sessions.importers.claude_code_tree import Parents
 from sessions.importers.decoded import Line, lines, skipped_fault
 from sessions.importers.records import Json, Log, Reason, Session, Skipped
@@ -45,7 +46,7 @@ def recognises(objects: Iterable[dict[str, Json]]) -> bool:
 
 
 def _is_ours(given: dict[str, Json]) -> bool:
-    form = given.get("type")
+    form = string(given.get("type"))
     if form in _SPEECH and "sessionId" in given:
         return isinstance(given.get("message"), dict)
     if form == "summary":
@@ -110,7 +111,8 @@ class _Reader:
             self.log.sessions.append(agent.session)
         if self._repeats:
             self.log.problems.append(
-                f"{self._repeats} lines repeat earlier ones (a resumed session); they count once."
+                f"Lines that repeat earlier ones (a resumed session): {self._repeats};"
+                " each counts once."
             )
         if len(self._session_ids) > 1:
             self.log.problems.append(
@@ -193,7 +195,7 @@ class _Reader:
     def _note_spawns(self, given: dict[str, Json]) -> None:
         for block in blocks_of(mapping(given.get("message")).get("content")):
             prompt = mapping(block.get("input")).get("prompt")
-            if block.get("name") in _SPAWNERS and isinstance(prompt, str):
+            if string(block.get("name")) in _SPAWNERS and isinstance(prompt, str):
                 self._prompts.setdefault(prompt, []).append(string(block.get("id")))
 
     def _note_agent(self, given: dict[str, Json]) -> None:
@@ -202,7 +204,7 @@ class _Reader:
             return
         for block in sequence(mapping(given.get("message")).get("content")):
             if mapping(block).get("type") == "tool_result":
-                self._spawned[agent_id] = string(block.get("tool_use_id"))
+                self._spawned[agent_id] = string(mapping(block).get("tool_use_id"))
 
     def _tie(self, agent: Agent, key: str, given: dict[str, Json]) -> None:
         prompt = text_of(blocks_of(mapping(given.get("message")).get("content")))

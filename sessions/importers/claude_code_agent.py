@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from sessions.importers.claude_code_attachments import attached, is_known
+from sessions.importers.claude_code_calls import Calls
+from sessions.importers.claude_code_entry import Entry
 from sessions.importers.claude_code_tree import Parents, Place, Standing
 from sessions.importers.records import (
-    Call,
     Clear,
     Compaction,
     Json,
@@ -17,20 +17,15 @@ from sessions.importers.records import (
     Rewind,
     Session,
 )
-from sessions.importers.reported import anthropic_usage
 from sessions.importers.wire import (
     Block,
     blocks_of,
     has_type,
     mapping,
-    milliseconds,
     sequence,
     string,
     text_of,
 )
-
-SYNTHETIC = "<synthetic>"
-"""The client's name for the model where it wrote a response itself."""
 
 _NOT_TYPED = (
     "<command-name>",
@@ -46,39 +41,7 @@ _NOT_TYPED = (
 )
 """How user lines begin that no person wrote to the model."""
 
-_SMALL_WINDOW = 200_000
-_LARGE_WINDOW = 1_000_000
-_SMALL_MODELS = ("claude-3", "claude-sonnet-4", "claude-opus-4", "claude-haiku-4")
 _META = {"version": "version", "cwd": "cwd", "gitBranch": "branch", "entrypoint": "entrypoint"}
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """A line of the conversation: its number, its type, its object."""
-
-    line: int
-    form: str
-    given: dict[str, Json]
-
-    @property
-    def at(self) -> int | None:
-        """When it was written."""
-        return milliseconds(self.given.get("timestamp"))
-
-    @property
-    def parent(self) -> str | None:
-        """Uuid of the line it follows."""
-        return string(self.given.get("parentUuid")) or None
-
-    @property
-    def is_root(self) -> bool:
-        """Whether it states that it follows nothing."""
-        return "parentUuid" in self.given and self.given["parentUuid"] is None
-
-    @property
-    def message(self) -> dict[str, Json]:
-        """Its wire message."""
-        return mapping(self.given.get("message"))
 
 
 class NoRecord(NamedTuple):
@@ -99,10 +62,10 @@ class Agent:
         self.problems: list[str] = []
         self._side = side
         self._standing = Standing(parents)
-        self._calls: dict[str, Call] = {}
+        self._calls = Calls()
         self._asked: dict[str, str] = {}
         self._keys: set[str] = set()
-        self._peak = 0
+        self._prompted = False
         self._orphans = 0
 
     def take(self, entry: Entry) -> NoRecord | None:
@@ -120,14 +83,12 @@ class Agent:
 
     def close(self) -> None:
         """Set what only the whole log tells."""
-        model = self.session.model
-        if "[1m]" in model or self._peak > _SMALL_WINDOW:
-            self.session.window = _LARGE_WINDOW
-        elif model.startswith(_SMALL_MODELS):
-            self.session.window = _SMALL_WINDOW
+        self.session.model = self._calls.model
+        self.session.window = self._calls.window
         if self._orphans:
             self.problems.append(
-                f"{self._orphans} tool results answer no tool call of this log; they were kept."
+                f"Tool results that answer no tool call of this log: {self._orphans};"
+                " they were kept."
             )
 
     # Speech
@@ -149,17 +110,17 @@ class Agent:
             message.kind = "summary"
         elif meta:
             message.kind = "memory"
-        if not self._side_prompt_seen() and self._side:
-            self.session.meta["warmup"] = text_of(blocks).strip() == "Warmup"
+        if not self._prompted and self._side and text_of(blocks).strip() == "Warmup":
+            self.session.meta["warmup"] = True
+        self._prompted = True
         self._stand(message, Place(answers=answers, loose=meta))
         return None
 
     def _assistant(self, entry: Entry) -> NoRecord | None:
-        raw_id = string(entry.message.get("id"))
-        call = raw_id or string(entry.given.get("requestId")) or f"line-{entry.line}"
+        call = entry.call
         if call not in self._calls and not self._repeats_a_tool_call(entry):
             self._fall(entry, self._standing.retry(entry.parent))
-        if entry.given.get("isApiErrorMessage") is not True:
+        if not entry.is_error:
             blocks = blocks_of(entry.message.get("content"))
             message = self._message(entry, "assistant", blocks)
             message.call = call
@@ -167,42 +128,12 @@ class Agent:
                 if block.get("type") == "tool_use":
                     self._asked[string(block.get("id"))] = call
             self._stand(message, Place(call=call))
-        changed = self._report(entry, call)
-        if not changed and entry.given.get("isApiErrorMessage") is True:
+        report = self._calls.report(entry)
+        if report is not None:
+            self.session.records.append(report)
+        elif entry.is_error:
             return NoRecord("assistant, error", "not context")
         return None
-
-    def _report(self, entry: Entry, call: str) -> bool:
-        """Write what the line tells of its call, if that is news."""
-        model = string(entry.message.get("model"))
-        reported = anthropic_usage(entry.message.get("usage"))
-        error = entry.given.get("isApiErrorMessage") is True
-        usage = None if model == SYNTHETIC else reported.usage
-        known = self._calls.get(call)
-        record = Call(
-            call=call,
-            model=model,
-            at=entry.at,
-            usage=usage,
-            usage_raw=entry.message.get("usage") if usage else None,
-            reconciles=reported.reconciles,
-            stop_reason="api_error" if error else string(entry.message.get("stop_reason")),
-            line=entry.line,
-        )
-        if known is not None:
-            same_usage = usage is None or usage == known.usage
-            same_stop = not record.stop_reason or record.stop_reason == known.stop_reason
-            if same_usage and same_stop:
-                return False
-            record.at = known.at
-        self._calls[call] = record
-        self.session.records.append(record)
-        if model and model != SYNTHETIC:
-            self.session.model = self.session.model or model
-        if usage and not sequence(mapping(record.usage_raw).get("iterations"))[1:]:
-            # Several iterations in one response add up to more than any prompt was.
-            self._peak = max(self._peak, usage.prompt)
-        return True
 
     def _answers(self, blocks: list[Block]) -> tuple[str, ...]:
         calls: list[str] = []
@@ -226,9 +157,6 @@ class Agent:
             and origin == "human"
             and not text.lstrip().startswith(_NOT_TYPED)
         )
-
-    def _side_prompt_seen(self) -> bool:
-        return "warmup" in self.session.meta
 
     # What is no speech
 

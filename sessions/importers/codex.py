@@ -31,7 +31,8 @@ _BESIDE = frozenset({"world_state", "inter_agent_communication_metadata", "ghost
 def recognises(objects: Iterable[dict[str, Json]]) -> bool:
     """Whether objects from the head of a JSONL file are lines of this format."""
     return any(
-        given.get("type") in _TYPES and isinstance(given.get("payload"), dict) for given in objects
+        string(given.get("type")) in _TYPES and isinstance(given.get("payload"), dict)
+        for given in objects
     )
 
 

@@ -65,16 +65,15 @@ class History:
 
 def _hash(item: Item) -> str:
     # Only what the model reads counts: the same entry comes back with other bookkeeping fields.
+    # Summaries are encrypted: two are the same only by their id.
     read = [
-        block.get("text") if block.get("type") == "text" else _plain(block) for block in item.blocks
+        block.get("text") if block.get("type") == "text" else _plain(block, item.kind == "summary")
+        for block in item.blocks
     ]
     text = json.dumps([item.role, read], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _plain(block: dict[str, Json]) -> Json:
-    return {
-        name: value
-        for name, value in block.items()
-        if name not in {"id", "internal_chat_message_metadata_passthrough"}
-    }
+def _plain(block: dict[str, Json], with_id: bool) -> Json:
+    beside = {"internal_chat_message_metadata_passthrough"} | (set() if with_id else {"id"})
+    return {name: value for name, value in block.items() if name not in beside}

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import NamedTuple
 
 from compaction.context import Kind, Role
 from sessions.importers.records import Json
 from sessions.importers.wire import Block, blocks_of, mapping, sequence, string, text_of
 
-_NOT_TYPED = ("<", "# AGENTS.md instructions")
-"""How user items begin that the client wrote: its own tags, and the instructions it found."""
+_NOT_TYPED = re.compile(
+    r"\s*(# AGENTS\.md instructions|</?(environment_context|user_instructions|INSTRUCTIONS|"
+    r"turn_aborted|subagent_notification|skill|user_shell_command|permissions|collaboration_mode|"
+    r"environments|apps_instructions|plugins_instructions|recommended_plugins|hook_prompt)\b)"
+)
+"""How user items begin that the client wrote: the instructions it found, and its own tags."""
 
 _CALLS = frozenset({"function_call", "custom_tool_call", "local_shell_call"})
 _RESULTS = frozenset({"function_call_output", "custom_tool_call_output", "local_shell_call_output"})
@@ -57,8 +62,7 @@ def _message(given: dict[str, Json]) -> Item:
         return Item("assistant", blocks)
     if role in {"developer", "system"}:
         return Item("system", blocks, kind="system")
-    text = text_of(blocks).lstrip()
-    typed = not text.startswith(_NOT_TYPED)
+    typed = _NOT_TYPED.match(text_of(blocks)) is None
     return Item("user", blocks, kind=None if typed else "memory", human=typed)
 
 

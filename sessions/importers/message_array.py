@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from dataclasses import dataclass, field
 from pathlib import PurePath
 
@@ -87,14 +89,23 @@ class ArraySession:
         self.session.model = self.session.model or model
 
     def log(self, log_format: str, around: dict[str, Json], name: str) -> Log:
-        """Name the session by what the file says, else by the file."""
+        """Name the session by what the file says, else by the file and how the session begins.
+
+        Files of the same name are common; how a session begins stays the same when it grows.
+        """
         ids = (around.get(k) for k in ("session_id", "sessionId", "conversation_id", "id"))
         stated = next((value for value in ids if isinstance(value, str) and value), "")
         stem = PurePath(name).name.removesuffix(".json").removesuffix(".traj")
-        self.session.external_id = stated or stem or "unknown"
-        self.session.title = string(around.get("title"))
+        self.session.external_id = stated or f"{stem or log_format}-{self._beginning()}"
+        self.session.title = string(around.get("title")) or stem
         self.session.model = self.session.model or string(around.get("model"))
         return Log(log_format, [self.session], problems=self.problems)
+
+    def _beginning(self) -> str:
+        messages = [r for r in self.session.records if isinstance(r, Message)]
+        first = next((message for message in messages if message.human), None)
+        blocks = first.blocks if first else [message.blocks for message in messages[:1]]
+        return hashlib.sha256(json.dumps(blocks).encode()).hexdigest()[:8]
 
 
 def not_a_message(index: int) -> str:

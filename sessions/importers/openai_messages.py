@@ -24,7 +24,9 @@ def recognises(value: Json) -> bool:
     """Whether a document holds messages with this API's roles."""
     found = conversation_of(value)
     return found is not None and all(
-        mapping(item).get("role") in _ROLES for item in found.messages if isinstance(item, dict)
+        string(mapping(item).get("role")) in _ROLES
+        for item in found.messages
+        if isinstance(item, dict)
     )
 
 
