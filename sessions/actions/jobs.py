@@ -2,7 +2,7 @@
 
 import logging
 import uuid
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, TypedDict
 
 from django.conf import settings
@@ -43,7 +43,7 @@ def enqueue(team: Team, kind: str, payload: dict[str, Any], dedupe: str = "") ->
     if kind not in settings.JOB_KINDS:
         raise KeyError(f"no such kind of job: {kind}")
     job = Job(team=team, kind=kind, payload=payload, dedupe=dedupe)
-    job.wake_after = timezone.now() + WAKE_AGAIN
+    job.wake_after = _next_look()
     try:
         with transaction.atomic():
             job.save(force_insert=True)
@@ -58,8 +58,8 @@ def enqueue(team: Team, kind: str, payload: dict[str, Any], dedupe: str = "") ->
 
 def wake(job_id: uuid.UUID) -> None:
     """Tells a worker at once; when that fails the sweeper does it some seconds later."""
-    if live.server_loop is None and not settings.REDIS_URL:
-        return  # no worker hears this process; the server's sweeper reads the table
+    if not _heard():
+        return
     from celery import current_app  # slow to import, and most processes never wake anybody
     from kombu.exceptions import OperationalError
 
@@ -183,7 +183,7 @@ def retry(job: Job) -> bool:
             attempts=0,
             problem=None,
             finished=None,
-            wake_after=timezone.now() + WAKE_AGAIN,
+            wake_after=_next_look(),
             version=F("version") + 1,
         )
         if queued:
@@ -217,6 +217,15 @@ def requeue_all() -> None:
     running = Job.objects.filter(state=Job.State.RUNNING)
     running.update(lease_until=now - timedelta(seconds=1), wake_after=now)
     Job.objects.filter(state=Job.State.QUEUED).update(wake_after=now)
+
+
+def _heard() -> bool:
+    """Whether a worker hears this process; else the server's sweeper finds the row."""
+    return live.server_loop is not None or bool(settings.REDIS_URL)
+
+
+def _next_look() -> datetime:
+    return timezone.now() + (WAKE_AGAIN if _heard() else timedelta(0))
 
 
 def _held(job_id: uuid.UUID, token: uuid.UUID) -> QuerySet[Job]:

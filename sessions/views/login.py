@@ -5,13 +5,13 @@ from collections.abc import Callable
 from typing import Any
 
 from django.conf import settings
-from django.contrib.auth import login
+from django.contrib.auth import login, logout
 from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.middleware import LoginRequiredMiddleware
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_GET
+from django.views.decorators.http import require_GET, require_POST
 
 from sessions.actions.teams import local_user
 
@@ -24,6 +24,13 @@ def enter(request: HttpRequest, token: str) -> HttpResponse:
     if not hmac.compare_digest(token.encode(), settings.LOGIN_TOKEN.encode()):
         return closed(request)
     login(request, local_user(), backend="django.contrib.auth.backends.ModelBackend")
+    return redirect("/")
+
+
+@require_POST
+def leave(request: HttpRequest) -> HttpResponse:
+    """Signs out; pages that are still open lose their socket within seconds."""
+    logout(request)
     return redirect("/")
 
 

@@ -1,0 +1,142 @@
+"""What works here and what does not: one small function per thing, each says it in a sentence."""
+
+import os
+import shutil
+import socket
+import sqlite3
+import sys
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from django.conf import settings
+from django.db import DatabaseError, connection
+from django.db.migrations.executor import MigrationExecutor
+
+OK, WARNING, FAILED = "ok", "warning", "failed"
+# Below that, two connections at the wrong moment can damage a WAL database (sqlite.org/wal.html,
+# "the WAL-reset bug"). Distributions may have mended theirs under an older number.
+SQLITE_MENDED = (3, 51, 3)
+FREE_BYTES = 500 * 1024 * 1024
+# o200k_base, counted with OpenAI's own vocabulary.
+SAMPLE, SAMPLE_TOKENS = "Context engineering keeps the window small. 上下文工程", 12
+
+
+class Finding(NamedTuple):
+    """One thing looked at; with FAILED the product does not work."""
+
+    name: str
+    state: str
+    text: str
+
+
+def findings(port: int) -> Iterator[Finding]:
+    """Looks at everything; what a look raises is a finding too."""
+    for name, look in LOOKS.items():
+        try:
+            state, text = look()
+        except Exception as error:  # noqa: BLE001 (whatever is broken here is what is asked for)
+            state, text = FAILED, f"{type(error).__name__}: {error}"
+        yield Finding(name, state, text)
+    yield Finding("port", *_port(port))
+
+
+def _python() -> tuple[str, str]:
+    version = ".".join(map(str, sys.version_info[:3]))
+    return (OK if sys.version_info >= (3, 11) else FAILED), f"Python {version}"
+
+
+def _data_dir() -> tuple[str, str]:
+    folder = settings.DATA_DIR
+    if not os.access(folder, os.W_OK | os.X_OK):
+        return FAILED, f"{folder} cannot be written; set CONTEXTLAB_DATA_DIR to one that can"
+    free = shutil.disk_usage(folder).free
+    text = f"{folder}, {free / 1e9:.1f} GB free"
+    return (OK if free > FREE_BYTES else WARNING), text
+
+
+def _sqlite() -> tuple[str, str]:
+    text = f"SQLite {sqlite3.sqlite_version}"
+    if connection.vendor != "sqlite" or sqlite3.sqlite_version_info >= SQLITE_MENDED:
+        return OK, text
+    mended = ".".join(map(str, SQLITE_MENDED))
+    return WARNING, f"{text} may damage a database in rare cases; {mended} and later do not"
+
+
+def _database() -> tuple[str, str]:
+    where = connection.settings_dict["NAME"] if connection.vendor == "sqlite" else connection.vendor
+    try:
+        executor = MigrationExecutor(connection)
+        missing = executor.migration_plan(executor.loader.graph.leaf_nodes())
+    except DatabaseError as error:
+        return FAILED, f"{where} cannot be reached: {type(error).__name__}; look at DATABASE_URL"
+    if not missing:
+        return OK, str(where)
+    if connection.vendor == "sqlite":
+        return OK, f"{where}, which `contextlab serve` brings up to date first"
+    return FAILED, f"{where} is {len(missing)} migrations behind: run `contextlab migrate`"
+
+
+def _redis() -> tuple[str, str]:
+    if not settings.REDIS_URL:
+        return OK, "not used: jobs and live pages work inside the server"
+    import redis
+
+    client = redis.Redis.from_url(settings.REDIS_URL, socket_connect_timeout=2, socket_timeout=2)
+    try:
+        client.ping()
+        policy = client.config_get("maxmemory-policy").get("maxmemory-policy", "noeviction")
+    except redis.RedisError as error:
+        return FAILED, f"REDIS_URL does not answer: {type(error).__name__}"
+    finally:
+        client.close()
+    if policy != "noeviction":
+        return WARNING, f"maxmemory-policy is {policy}: set noeviction, or wake-ups get lost"
+    return OK, "answers"
+
+
+def _tokenizer() -> tuple[str, str]:
+    from compaction.tokens import count
+
+    tokens = count(SAMPLE)[0]
+    if tokens != SAMPLE_TOKENS:
+        return FAILED, f"a sample of {SAMPLE_TOKENS} tokens was counted as {tokens}"
+    return OK, "o200k_base counts without network"
+
+
+def _grammars() -> tuple[str, str]:
+    from tree_sitter_language_pack import get_parser
+
+    tree = get_parser("python").parse(b"def f():\n    return 1\n")
+    found = tree.root_node.children[0].type
+    if found != "function_definition":
+        return FAILED, f"the Python grammar took a function for {found}"
+    return OK, "code is parsed without network"
+
+
+def _pages() -> tuple[str, str]:
+    manifest = settings.DJANGO_VITE["default"]["manifest_path"]
+    if not manifest.exists():
+        return FAILED, f"{manifest} is missing: run `make setup`, which needs Node"
+    return OK, "built"
+
+
+def _port(port: int) -> tuple[str, str]:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return WARNING, f"{port} is in use, perhaps by contextlab itself; PORT chooses another"
+    return OK, f"{port} is free"
+
+
+LOOKS: dict[str, Callable[[], tuple[str, str]]] = {
+    "python": _python,
+    "data directory": _data_dir,
+    "sqlite": _sqlite,
+    "database": _database,
+    "redis": _redis,
+    "tokenizer": _tokenizer,
+    "grammars": _grammars,
+    "pages": _pages,
+}

@@ -1,0 +1,33 @@
+"""`contextlab doctor`: says what works and what does not."""
+
+import json
+import sys
+from argparse import ArgumentParser
+from typing import Any
+
+from django.conf import settings
+from django.core.management import BaseCommand
+
+from contextlab.doctor import FAILED, OK, findings
+
+
+class Command(BaseCommand):
+    help = "Says what works and what does not. Exit code 1 when something that is needed fails."
+    requires_system_checks: list[str] = []
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """What to look at, and for whom to print it."""
+        parser.add_argument("--json", action="store_true", help="print JSON")
+        parser.add_argument("--port", type=int, default=settings.PORT)
+
+    def handle(self, *args: Any, port: int, **options: Any) -> None:
+        """Prints one line for each thing looked at."""
+        found = list(findings(port))
+        if options["json"]:
+            self.stdout.write(json.dumps([finding._asdict() for finding in found], indent=2))
+        else:
+            for name, state, text in found:
+                mark = {OK: "ok  ", FAILED: "FAIL"}.get(state, "warn")
+                self.stdout.write(f"{mark}  {name:<15} {text}")
+        if any(finding.state == FAILED for finding in found):
+            sys.exit(1)
