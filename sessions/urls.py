@@ -11,4 +11,5 @@ urlpatterns = [
     path("sessions/<uuid:session_id>/steps/<int:step>/", replay.replay, name="replay_step"),
     path("sessions/<uuid:session_id>/diff/<int:a>..<int:b>/", replay.diff, name="diff"),
     path("login/<str:token>/", login.enter, name="login"),
+    path("logout/", login.leave, name="logout"),
 ]
