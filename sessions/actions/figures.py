@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import Min
-from django.urls import reverse
 
 from compaction.cache import Break, CacheUse
 from compaction.session import Call
@@ -59,7 +58,7 @@ def figures(
         "causes": causes,
         "models": models,
         "events": sorted(
-            [*revision_events(session, run), *_other_events(session, calls, causes)],
+            [*_revision_events(run), *_other_events(session, calls, causes)],
             key=lambda event: event["step"],
         ),
     }
@@ -121,9 +120,8 @@ def cause_card(step: int, broken: Break) -> dict[str, Any]:
 _EVENT = {"batch": "offload", "clear": "clear", "rewind": "rewind"}
 
 
-def revision_events(session: Session, run: Run) -> list[dict[str, Any]]:
+def _revision_events(run: Run) -> list[dict[str, Any]]:
     """Event marks of a run's revisions."""
-    name = "recorded" if run.origin == Run.Origin.RECORDED else str(run.pk)
     events = []
     for row in run.revisions.order_by("number").prefetch_related("edits"):
         strategies = {edit.strategy for edit in row.edits.all()}
@@ -140,7 +138,6 @@ def revision_events(session: Session, run: Run) -> list[dict[str, Any]]:
                 "label": f"{kind} ({row.trigger})",
                 "before": row.tokens_before,
                 "after": row.tokens_after,
-                "url": reverse("revision", args=[session.pk, name, row.number]),
             }
         )
     return events
@@ -170,5 +167,4 @@ def _event(step: int, kind: str, label: str) -> dict[str, Any]:
         "label": label,
         "before": None,
         "after": None,
-        "url": None,
     }

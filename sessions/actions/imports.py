@@ -52,33 +52,37 @@ def begin_import(team: Team, files: Iterable[tuple[str, str, int]], job: Job | N
     return import_run
 
 
-def run_import(import_run: Import, count: Count, progress: Progress) -> None:
+def run_import(import_run: Import, count: Count, progress: Progress) -> dict[int, list[str]]:
     """Import every waiting file; one that cannot be read is refused with a sentence, not fatal.
 
-    A file is done or not begun, so an import that was cut off goes on where it was.
+    A file is done or not begun, so an import that was cut off goes on where it was. Returns the
+    ids of the sessions that were found, by the id of the file.
     """
+    found: dict[int, list[str]] = {}
     files = list(import_run.files.order_by("pk"))
     for done, file in enumerate(files):
         progress(done, len(files))
         if file.state == ImportFile.State.WAITING:
-            import_file(import_run.team, file, count)
+            found[file.pk] = import_file(import_run.team, file, count)
     link_parents(import_run.team)
     progress(len(files), len(files))
+    return found
 
 
-def import_file(team: Team, file: ImportFile, count: Count) -> None:
-    """Parse one file and store what it holds; the outcome is on the row."""
+def import_file(team: Team, file: ImportFile, count: Count) -> list[str]:
+    """Parse one file and store what it holds; the outcome is on the row. Returns session ids."""
     try:
         log = _read(Path(file.stored), file.path)
     except (importers.NotALog, OSError) as error:
         file.state = ImportFile.State.REFUSED
         file.problems = [_sentence(error)]
         file.save()
-        return
-    created = False
+        return []
+    created, ids = False, []
     for session in log.sessions:
         appended = append(team, session, count, source=log.format)
         created = created or appended.created
+        ids.append(str(appended.session.pk))
         file.new_messages += appended.messages
         if appended.changed:
             measure(appended.session)
@@ -86,6 +90,7 @@ def import_file(team: Team, file: ImportFile, count: Count) -> None:
     with transaction.atomic():
         file.save()
         _keep_skipped(team, file, log.skipped)
+    return ids
 
 
 def _read(path: Path, name: str) -> records.Log:

@@ -35,13 +35,15 @@ def measure(session: Session) -> None:
         _choose_counting(session, columns, calls)
         table = composition.by_step(scaled_columns(session, columns), session.step_count + 1)
         visible = composition.totals(table)
-        uses = {use.step: use for use in measured(calls, _revision_values(run), _price_of)}
-        session.hidden_tokens = _hidden(visible, uses)
+        revisions = _revision_values(run)
+        uses = {use.step: use for use in measured(calls, revisions, _price_of)}
+        session.hidden_tokens = _hidden(visible, uses, revisions)
         _sum_up(session, table, visible, uses)
         _cost_calls(session, uses)
-        _count_revisions(run, session, columns, visible)
+        _count_revisions(run, session, columns, visible, uses)
         run.columns = manifest.pack(msgspec.json.encode(figures(session, run, calls, uses)))
-        run.save(update_fields=["columns"])
+        manifest.keep_entries(session, run)
+        run.save(update_fields=["columns", "entries_packed", "entries_key"])
         session.version = F("version") + 1
         session.save()
         session.refresh_from_db()
@@ -81,11 +83,21 @@ def _revision_values(run: Run) -> list[RevisionValue]:
     ]
 
 
-def _hidden(visible: Sequence[int], uses: Mapping[int, CacheUse]) -> int:
-    """Prompt tokens that no record shows: what the first reported prompt had beyond them."""
-    for step in sorted(uses):
-        return max(uses[step].prompt - visible[step - 1], 0)
-    return 0
+def _hidden(
+    visible: Sequence[int], uses: Mapping[int, CacheUse], revisions: Sequence[RevisionValue]
+) -> int:
+    """Prompt tokens that no record shows (system prompt, tool schemas), inferred.
+
+    What the first reported prompt had beyond its records, and the first after each compaction;
+    the least of these, as a log that goes on from another also lacks that one's messages.
+    """
+    begins = [1, *(revision.step for revision in revisions if revision.trigger != "clear")]
+    gaps = []
+    for begin in begins:
+        step = next((step for step in sorted(uses) if step >= begin), None)
+        if step is not None:
+            gaps.append(max(uses[step].prompt - visible[step - 1], 0))
+    return min(gaps, default=0)
 
 
 def _sum_up(
@@ -121,8 +133,14 @@ def _cost_calls(session: Session, uses: Mapping[int, CacheUse]) -> None:
     ModelCall.objects.bulk_update(changed, ["cost_microusd"], batch_size=200)
 
 
-def _count_revisions(run: Run, session: Session, columns: Columns, visible: Sequence[int]) -> None:
-    """Token counts of recorded revisions, ours where the log states none."""
+def _count_revisions(
+    run: Run,
+    session: Session,
+    columns: Columns,
+    visible: Sequence[int],
+    uses: Mapping[int, CacheUse],
+) -> None:
+    """Token counts of recorded revisions where the log states none: measured, else ours."""
     closed: dict[int, int] = {}
     opened: dict[int, int] = {}
     for number, tokens_, is_open in zip(
@@ -132,13 +150,17 @@ def _count_revisions(run: Run, session: Session, columns: Columns, visible: Sequ
             closed[number] = closed.get(number, 0) + session.scaled(tokens_)
         if is_open:
             opened[is_open] = opened.get(is_open, 0) + session.scaled(tokens_)
-    rows = list(run.revisions.filter(tokens_stated=False).prefetch_related("edits__summary"))
+    rows = list(run.revisions.prefetch_related("edits__summary"))
     for row in rows:
         if row.step > len(visible):
             continue
         came = opened.get(row.number, 0) + sum(
             session.scaled(edit.summary.tokens) for edit in row.edits.all() if edit.summary
         )
-        row.tokens_after = session.hidden_tokens + visible[row.step - 1]
-        row.tokens_before = max(row.tokens_after - came + closed.get(row.number, 0), 0)
+        after = session.hidden_tokens + visible[row.step - 1]
+        if not row.tokens_stated:
+            row.tokens_before = max(after - came + closed.get(row.number, 0), 0)
+        if not row.tokens_stated or row.tokens_after is None:
+            use = uses.get(row.step)
+            row.tokens_after = use.prompt if use and row.tokens_stated else after
     Revision.objects.bulk_update(rows, ["tokens_before", "tokens_after"], batch_size=100)

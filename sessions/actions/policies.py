@@ -7,7 +7,7 @@ from typing import Any
 
 from django.db import transaction
 
-from compaction.policy import PRESETS
+from compaction.policy import PRESETS, to_dict
 from sessions.models import Policy, PolicyVersion, Team
 from sessions.models.blobs import sha256
 
@@ -18,7 +18,7 @@ def preset_version(team: Team, name: str) -> PolicyVersion:
     A new release that changes a preset makes a new version; old runs keep theirs. Raises KeyError
     for a name that is no preset.
     """
-    return version_of(team, name, PRESETS[name].to_dict(), preset=True)
+    return version_of(team, name, to_dict(PRESETS[name]), preset=True)
 
 
 @transaction.atomic

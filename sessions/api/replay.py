@@ -33,7 +33,7 @@ def answer(request: HttpRequest, body: Any, spliced: bytes = b"{}") -> HttpRespo
     response = HttpResponse(data, content_type="application/json")
     response["Cache-Control"] = "private, no-cache"
     if len(data) > 2000 and _ACCEPTS_GZIP.search(request.headers.get("Accept-Encoding", "")):
-        response.content = gzip.compress(data, 4)
+        response.content = gzip.compress(data, 3)
         response["Content-Encoding"] = "gzip"
     response["Vary"] = "Accept-Encoding, Cookie"
     return response
@@ -54,8 +54,6 @@ def manifest(request: HttpRequest, session_id: UUID) -> HttpResponse:
     etag = f'"{session.version}-{run.pk.hex}-{run.head}"'
     if request.headers.get("If-None-Match") == etag:
         return HttpResponse(status=304, headers={"ETag": etag})
-    entries = manifests.columns(run)
-    del entries["position"]
     body = {
         "v": 1,
         "session": _session(session),
@@ -70,7 +68,7 @@ def manifest(request: HttpRequest, session_id: UUID) -> HttpResponse:
         "presets": [name for name in PRESETS if name != "unmanaged"],
         "lines": {"trigger": run.figures.get("trigger_tokens")},
         "kinds": KINDS,
-        "entries": entries,
+        "entries": msgspec.Raw(manifests.entries_json(session, run)),
     }
     response = answer(request, body, manifests.unpack(run.columns))
     response["ETag"] = etag

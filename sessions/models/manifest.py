@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 from django.db import connection
 
 from compaction.context import KINDS
 from sessions.models.revisions import Edit, Entry, Replacement, Revision, Run
-from sessions.models.sessions import Block, Message
+from sessions.models.sessions import Block, Message, Session
 
 _KIND = {kind: index for index, kind in enumerate(KINDS)}
 
@@ -20,7 +21,10 @@ ERROR, PINNED, REPLACEMENT, TOOL_USE, TOOL_RESULT, LATE, MEDIA, ESTIMATED = (
 )  # fmt: skip
 """Bits of an entry's flags; `frontend/src/replay/manifest.ts` repeats them."""
 
-_FORM = "CASE {t}.type WHEN 'tool_use' THEN 8 WHEN 'tool_result' THEN 16 WHEN 'image' THEN 64 WHEN 'document' THEN 64 ELSE 0 END"
+_FORM = (
+    f"CASE {{t}}.type WHEN 'tool_use' THEN {TOOL_USE} WHEN 'tool_result' THEN {TOOL_RESULT} "
+    f"WHEN 'image' THEN {MEDIA} WHEN 'document' THEN {MEDIA} ELSE 0 END"
+)
 
 
 def _table(model: type) -> str:
@@ -125,11 +129,34 @@ def entry_at(run: Run, index: int) -> Standing | None:
     return Standing(None, Replacement.objects.get(pk=replacement))
 
 
-def pack(columns_per_step: bytes) -> bytes:
-    """Figures per step as they are stored with a run."""
-    return zlib.compress(columns_per_step, 6)
+def entries_json(session: Session, run: Run) -> bytes:
+    """Columns for the browser as JSON: the kept ones, or read afresh where rows were added since."""
+    if run.entries_key == _entries_key(session, run):
+        return unpack(run.entries_packed)
+    return _entries_json(run)
+
+
+def keep_entries(session: Session, run: Run) -> None:
+    """Keep the columns of a run whose rows have just been written; the caller saves the run."""
+    run.entries_packed = pack(_entries_json(run))
+    run.entries_key = _entries_key(session, run)
+
+
+def _entries_key(session: Session, run: Run) -> str:
+    return f"{session.block_count}-{run.head}"
+
+
+def _entries_json(run: Run) -> bytes:
+    table = columns(run)
+    del table["position"]
+    return msgspec.json.encode(table)
+
+
+def pack(data: bytes) -> bytes:
+    """JSON as it is stored with a run."""
+    return zlib.compress(data, 6)
 
 
 def unpack(stored: bytes) -> bytes:
-    """Figures per step again, JSON; an empty object where a run has none."""
+    """Stored JSON again; an empty object where a run has none."""
     return zlib.decompress(bytes(stored)) if stored else b"{}"

@@ -12,7 +12,9 @@ class Run(models.Model):
 
     `recorded` is what the model really saw as far as the log shows, `served` what we handed out,
     `simulated` what a policy would have made of it. `columns` holds figures per step (JSON, zlib),
-    `figures` the sums for headers and lists.
+    `figures` the sums for headers and lists. `entries_packed` is the manifest's part that is read
+    from the rows of entries, kept so that opening a page does not read them; it is true as long as
+    `entries_key` fits (see `manifest.entries_json`).
     """
 
     class Origin(models.TextChoices):
@@ -34,6 +36,8 @@ class Run(models.Model):
     head = models.PositiveIntegerField(default=0, help_text="number of the newest revision")
     figures = models.JSONField(default=dict)
     columns = models.BinaryField(default=b"")
+    entries_packed = models.BinaryField(default=b"")
+    entries_key = models.CharField(max_length=60, blank=True)
     created = models.DateTimeField(auto_now_add=True)
 
     class Meta:
