@@ -1,0 +1,221 @@
+"""Needed-later recall of plain policies on real sessions: the table of the engine's page, again.
+
+    CONTEXTLAB_CORPUS=/path/to/logs PYTHONPATH=. python benchmarks/recall.py
+    PYTHONPATH=. python benchmarks/recall.py /path/to/logs --json figures.json
+
+Reads every Claude Code log below the folder, takes sessions of 30 steps or more and over 30,000
+tokens (o200k, the log's own text without summaries), and prints for each policy: tokens sent over
+all steps, needs that were in place, in place or named, lost, and the cost of the prompts against
+the same sessions unmanaged (hidden prompt as inferred, prices of the session's model, recorded
+pace, breakpoints at system, frontier, previous end and end). Writes nothing of the logs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from plain import everything, offload, window
+
+from compaction import wire
+from compaction.cache_run import CacheRun, Terms, simulate_cache
+from compaction.context import Block
+from compaction.facts import FactIndex
+from compaction.prices import minimum, price
+from compaction.recall import Recall, recall
+from compaction.session import Call, Session
+from compaction.simulate import Run
+from sessions.importers import NotALog, parse, records
+
+Count = Callable[[str], int]
+
+POLICIES: dict[str, Callable[[Session, Count], Run]] = {
+    "everything": everything,
+    **{f"window of {n} blocks": window(n) for n in (20, 40, 80)},
+    **{f"offload after {n} steps, plain stub": offload(n, names=0) for n in (5, 10, 20)},
+    **{f"offload after {n} steps, 30 rarest facts": offload(n, names=30) for n in (5, 10, 20)},
+}
+
+
+def session_of(found: records.Session, count: Count) -> Session | None:
+    """Values of one session of a log, numbered as the store numbers them; None without a call."""
+    steps: dict[str, int] = {}
+    known: dict[str, records.Call] = {}
+    blocks: list[Block] = []
+    tools: dict[str, str] = {}
+    turn = 0
+    for number, record in enumerate(found.records):
+        if isinstance(record, records.Call):
+            steps.setdefault(record.call, len(steps) + 1)
+            before = known.get(record.call)
+            known[record.call] = record
+            if before is not None:
+                record.usage = record.usage or before.usage
+                record.at = before.at if before.at is not None else record.at
+        elif isinstance(record, records.Message) and record.kind != "summary":
+            turn += record.human
+            born = steps.setdefault(record.call, len(steps) + 1) if record.call else len(steps)
+            made = _blocks(record, tools, count)
+            for form, text, tool, pair, tokens, error in made:
+                blocks.append(
+                    Block(
+                        id=f"b{len(blocks)}",
+                        position=len(blocks),
+                        message=number,
+                        born=born + 1,
+                        turn=turn,
+                        role=record.role,
+                        type=form,
+                        kind=record.kind or "other",
+                        tokens=tokens,
+                        chars=len(text),
+                        sha=f"{len(blocks):08x}",
+                        text=text,
+                        call=record.call,
+                        tool_call=pair,
+                        tool=tool,
+                        error=error,
+                    )
+                )
+    # Steps are numbered when first seen, so a call that is only named later has its number too.
+    calls = tuple(
+        Call(step, known[call].model, known[call].at, known[call].usage)
+        if call in known
+        else Call(step, found.model)
+        for call, step in sorted(steps.items(), key=lambda item: item[1])
+    )
+    if not calls:
+        return None
+    model = next((call.model for call in calls if call.model), found.model)
+    first = next((call for call in calls if call.usage is not None), None)
+    hidden = 0
+    if first is not None and first.usage is not None:
+        visible = sum(block.tokens for block in blocks if block.born <= first.step)
+        hidden = max(first.usage.prompt - visible, 0)
+    blocks.sort(key=lambda block: (block.born, block.position))
+    return Session(tuple(blocks), calls, model, found.window or 200_000, hidden)
+
+
+def _blocks(
+    record: records.Message, tools: dict[str, str], count: Count
+) -> Iterator[tuple[wire.BlockType, str, str | None, str | None, int, bool]]:
+    for block in record.blocks:
+        form, text = wire.type_of(block), wire.text_of(block)
+        tool = pair = None
+        if form == "tool_use":
+            tool, pair = str(block.get("name")), str(block.get("id"))
+            tools[pair] = tool
+        elif form == "tool_result":
+            pair = str(block.get("tool_use_id"))
+            tool = tools.get(pair)
+        tokens = count(f"{tool} {text}" if form == "tool_use" else text)
+        yield form, text, tool, pair, tokens, bool(block.get("is_error"))
+
+
+def long_sessions(folder: Path, count: Count) -> Iterator[tuple[str, Session]]:
+    """Claude Code sessions with 30 steps or more and over 30,000 tokens."""
+    seen: set[str] = set()
+    for path in sorted(folder.rglob("*.jsonl")):
+        try:
+            log = parse(path.read_bytes(), path.name)
+        except NotALog:
+            continue
+        for found in log.sessions if log.format.startswith("claude-code") else ():
+            session = session_of(found, count)
+            # A resumed session repeats the log it grew from under the same id.
+            if session is None or found.external_id in seen or len(session.calls) < 30:
+                continue
+            if sum(block.tokens for block in session.blocks) > 30_000:
+                seen.add(found.external_id)
+                yield found.external_id, session
+
+
+def counter() -> tuple[Count, str]:
+    """Tokens of a text by o200k, and what counts them."""
+    try:
+        from compaction import tokens
+    except ImportError:
+        import bpe_openai
+
+        encoding = bpe_openai.get_encoding("o200k_base")
+        return (lambda text: len(encoding.encode(text))), "bpe-openai o200k_base"
+    return tokens.count, "compaction.tokens"
+
+
+class Row:
+    """Sums of one policy over all sessions."""
+
+    def __init__(self) -> None:
+        self.sent = self.whole = self.needs = 0
+        self.cost = self.alone = 0
+        self.states = [0.0, 0.0, 0.0, 0.0]
+
+    def add(self, run: Run, whole: int, judged: Recall, cache: CacheRun) -> None:
+        self.sent += run.sent
+        self.whole += whole
+        self.needs += judged.needs
+        self.cost += cache.prompt_cost or 0
+        self.alone += cache.unmanaged_prompt_cost or 0
+        shares = (judged.in_place, judged.named, judged.retrievable, judged.lost)
+        self.states = [a + b * judged.needs for a, b in zip(self.states, shares, strict=True)]
+
+    def figures(self) -> dict[str, float]:
+        in_place, named, _, lost = (state / max(self.needs, 1) for state in self.states)
+        return {
+            "tokens_sent": self.sent / max(self.whole, 1),
+            "in_place": in_place,
+            "in_place_or_named": in_place + named,
+            "lost": lost,
+            "prompt_cost": self.cost / self.alone if self.alone else 0.0,
+            "needs": self.needs,
+        }
+
+
+def measure(folder: Path, say: Callable[[str], object]) -> dict[str, dict[str, float]]:
+    """Figures by policy over all long sessions of a folder."""
+    count, how = counter()
+    rows = {name: Row() for name in POLICIES}
+    number = 0
+    for name, session in long_sessions(folder, count):
+        number += 1
+        index = FactIndex(session.blocks)
+        when = session.calls[0].at
+        terms = Terms(price(session.model, when), minimum(session.model) or 1024)
+        whole = everything(session, count).sent
+        say(f"{name[:8]} {session.model}: {len(session.calls)} steps, hidden {session.hidden}\n")
+        for policy, make in POLICIES.items():
+            run = make(session, count)
+            cache = simulate_cache(run, session.calls, terms)
+            rows[policy].add(run, whole, recall(session, run, index), cache)
+    say(f"{number} sessions, tokens by {how}\n")
+    return {policy: row.figures() for policy, row in rows.items()}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("folder", nargs="?", default=os.environ.get("CONTEXTLAB_CORPUS"))
+    parser.add_argument("--json", type=Path, help="write the figures here as well")
+    given = parser.parse_args()
+    if not given.folder:
+        parser.error("name a folder, or set CONTEXTLAB_CORPUS")
+    figures = measure(Path(given.folder), sys.stderr.write)
+    out = sys.stdout.write
+    out("| policy | tokens sent | in place | in place or named | lost | prompt cost | needs |\n")
+    out("| --- | --- | --- | --- | --- | --- | --- |\n")
+    for policy, row in figures.items():
+        out(
+            f"| {policy} | {row['tokens_sent']:.1%} | {row['in_place']:.3f} "
+            f"| {row['in_place_or_named']:.3f} | {row['lost']:.3f} "
+            f"| {row['prompt_cost']:.2f} | {row['needs']:.0f} |\n"
+        )
+    if given.json:
+        given.json.write_text(json.dumps(figures, indent=2) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
