@@ -158,9 +158,7 @@ def _revise(state: State) -> Revision | None:
         return None
     state.revisions += 1
     reason = "; ".join(filter(None, reasons))
-    return Revision(
-        state.revisions, state.step, trigger, tuple(edits), before, state.total, reason
-    )
+    return Revision(state.revisions, state.step, trigger, tuple(edits), before, state.total, reason)
 
 
 def _view(state: State, index: int) -> View:

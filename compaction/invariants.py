@@ -41,12 +41,12 @@ def violations(context: Context, known: Container[str]) -> list[Violation]:
         if block.type == "tool_use":
             uses[block.tool_call] = block
             if block.role != "assistant":
-                broken.append(Violation("role", block.id, f"a call by {block.role}"))
+                broken.append(Violation("role", block.tool_call, f"a call by {block.role}"))
         elif block.type == "tool_result":
             broken.extend(_result(block, block.tool_call, uses, results))
     for call, use in uses.items():
         if call not in results and use.message < last_message:
-            broken.append(Violation("pair", use.id, "call without result"))
+            broken.append(Violation("pair", call, "call without result"))
     broken.extend(_opening(context.values()))
     return broken
 
@@ -65,11 +65,11 @@ def _result(
 ) -> list[Violation]:
     broken = []
     if call not in uses:
-        broken.append(Violation("pair", block.id, "result without its call before it"))
+        broken.append(Violation("pair", call, "result without its call before it"))
     if call in results:
-        broken.append(Violation("single", block.id, "second result of a call"))
+        broken.append(Violation("single", call, "second result of a call"))
     if block.role == "assistant":
-        broken.append(Violation("role", block.id, "a result by the assistant"))
+        broken.append(Violation("role", call, "a result by the assistant"))
     results[call] = block
     return broken
 

@@ -135,7 +135,9 @@ def coding(messages: int, tokens: int = 250, system: int = 0) -> Session:
             talk.say(_filled(f"Part {number} is done, tests come next.", tokens))
             use = talk.call("Bash", {"command": f"pytest tests/test_{number % 11}.py"})
             failed = number % 4 == 0
-            talk.result(use, _filled(f"error: {number} failed" if failed else "ok", 20), error=failed)
+            talk.result(
+                use, _filled(f"error: {number} failed" if failed else "ok", 20), error=failed
+            )
     return talk.session()
 
 

@@ -1,0 +1,121 @@
+"""Hypothesis strategies for sessions with all that real ones have: pins, failures, loose ends."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from compaction.context import FileRef
+from compaction.policy import Policy, Step
+from compaction.session import Session
+from compaction.strategies.compact import Compact
+from compaction.strategies.offload import Offload
+from compaction.strategies.window import Window
+from tests.build import Talk
+
+TEXTS = [
+    "ok",
+    "line with alpha_1\n" * 40,
+    "a,b\n1,2\n3,4\n" * 60,
+    '{"k": 1, "z": [2]}',
+    "é文\ud800 " * 90,
+]
+
+
+class _Dice:
+    """Small numbers read off drawn bytes: far quicker to draw and shrink than one by one."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        self.place = 0
+
+    def __call__(self, sides: int) -> int:
+        self.place += 1
+        return self.data[self.place - 1] % sides if self.place <= len(self.data) else 0
+
+    def left(self) -> bool:
+        return self.place < len(self.data)
+
+
+def talks() -> st.SearchStrategy[Session]:
+    """Sessions of up to some forty model responses."""
+    return st.one_of(st.binary(max_size=400), st.binary(min_size=300, max_size=900)).map(
+        lambda data: _talk(_Dice(data))
+    )
+
+
+def _talk(dice: _Dice) -> Session:
+    talk = Talk()
+    window = (800, 1_500, 3_000, 200_000)[dice(4)]
+    if dice(2):
+        talk.system("be careful " * (1 + dice(60)))
+    talk.user("please " * (1 + dice(200)), pinned=dice(4) == 3)
+    while dice.left():
+        talk.respond()
+        if dice(4) == 3:
+            talk.think("so " * 30)
+        if dice(3) == 2:
+            talk.say("done " * (1 + dice(120)), pinned=dice(10) == 9)
+        _calls(dice, talk)
+        if dice(6) == 5:
+            talk.user("next " * (1 + dice(200)), pinned=dice(6) == 5)
+    return talk.session(window)
+
+
+def _calls(dice: _Dice, talk: Talk) -> None:
+    pinned = dice(13) == 12
+    uses = []
+    for _ in range(dice(4)):
+        path = f"src/{'abc'[dice(3)]}.py"
+        tool = ("Read", "Bash", "TodoWrite")[dice(3)]
+        file = FileRef(path, "read") if tool == "Read" else None
+        given = {"path": path, "content": TEXTS[dice(len(TEXTS))]}
+        uses.append(talk.call(tool, given, file=file, pinned=pinned and dice(2) == 1))
+    for use in uses:
+        if dice(16) != 15:
+            error = dice(5) == 4
+            talk.result(use, TEXTS[dice(len(TEXTS))], error=error, pinned=pinned)
+
+
+def _offloads() -> st.SearchStrategy[Step]:
+    return st.builds(
+        Offload,
+        age=st.integers(0, 4),
+        batch=st.integers(1, 4),
+        unit=st.sampled_from(["steps", "turns"]),
+        minimum=st.integers(1, 60),
+        exclude=st.sampled_from([(), ("Read",)]),
+        inputs=st.booleans(),
+        keep_failures=st.booleans(),
+    ).map(lambda parameters: Step("offload", parameters))
+
+
+def _compacts() -> st.SearchStrategy[Step]:
+    return st.builds(
+        Compact,
+        trigger=st.sampled_from([0.3, 0.5, 0.7, 0.9]),
+        summary_tokens=st.integers(200, 1_000),
+        user_tokens=st.integers(0, 400),
+        progress=st.floats(0, 0.3),
+        rearm=st.floats(0, 0.3),
+    ).map(lambda parameters: Step("compact", parameters))
+
+
+def _windows() -> st.SearchStrategy[Step]:
+    return st.builds(
+        Window,
+        primers=st.integers(0, 5),
+        recents=st.integers(0, 20),
+        trigger=st.sampled_from([0.4, 0.75]),
+        target=st.floats(0.05, 0.9),
+        budget=st.sampled_from([0, 600, 3_000]),
+        progress=st.floats(0, 0.3),
+        rearm=st.floats(0, 0.3),
+    ).map(lambda parameters: Step("window", parameters))
+
+
+def policies() -> st.SearchStrategy[Policy]:
+    """Policies of one to three steps: each strategy alone, and composed in any order."""
+    step = st.one_of(_offloads(), _compacts(), _windows())
+    return st.lists(step, min_size=1, max_size=3).map(
+        lambda steps: Policy("drawn", steps=tuple(steps))
+    )
