@@ -168,10 +168,11 @@ def _with_numbers(view: Callable[..., HttpResponse]) -> Callable[..., HttpRespon
 @_with_numbers
 def previews(request: HttpRequest, session_id: UUID) -> HttpResponse:
     """One line each for the entries [from, to) of a run, at most 500 of them."""
-    run = run_of(request, session_of(request, session_id))
+    session = session_of(request, session_id)
+    run = run_of(request, session)
     start = _number(request, "from")
     end = min(_number(request, "to", start + 200), start + ROWS_AT_ONCE)
-    rows = manifests.previews(run, start, end) if end > start else []
+    rows = manifests.previews(session, run, start, end) if end > start else []
     return answer(request, {"from": start, "rows": rows})
 
 
@@ -182,7 +183,7 @@ def entry(request: HttpRequest, session_id: UUID) -> HttpResponse:
     session = session_of(request, session_id)
     run = run_of(request, session)
     index = _number(request, "i")
-    standing = manifests.entry_at(run, index)
+    standing = manifests.entry_at(session, run, index)
     if standing is None:
         raise Http404("no such entry")
     return answer(request, {"i": index, **describe(session, run, standing)})

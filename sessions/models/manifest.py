@@ -35,27 +35,30 @@ def _bit(column: str, bit: int) -> str:
     return f"CASE WHEN {column} THEN {bit} ELSE 0 END"
 
 
-def _union(columns_of_block: str, columns_of_replacement: str) -> str:
-    """Entries of a run in context order; parameters: run, session, run (as stored values)."""
-    return f"""
-        SELECT b.position AS position, COALESCE(e.from_step, b.born) AS from_step,
-               {columns_of_block}
-        FROM {_table(Block)} b
-        JOIN {_table(Message)} m ON m.id = b.message_id
-        LEFT JOIN {_table(Entry)} e ON e.block_id = b.id AND e.run_id = %s
+_REVISIONS = f"""
         LEFT JOIN {_table(Edit)} ec ON ec.id = e.closed_by_id
         LEFT JOIN {_table(Revision)} rc ON rc.id = ec.revision_id
         LEFT JOIN {_table(Edit)} eo ON eo.id = e.opened_by_id
         LEFT JOIN {_table(Revision)} ro ON ro.id = eo.revision_id
+"""
+_MESSAGE = f"JOIN {_table(Message)} m ON m.id = b.message_id"
+
+
+def _union(of_block: str, of_replacement: str, *, joined: bool) -> str:
+    """Entries of a run in context order; parameters: run, session, run (as stored values).
+
+    `joined` brings in messages (m) and the revisions that opened (ro) and closed (rc) an entry.
+    """
+    message, revisions = (_MESSAGE, _REVISIONS) if joined else ("", "")
+    return f"""
+        SELECT b.position, COALESCE(e.from_step, b.born), {of_block}
+        FROM {_table(Block)} b {message}
+        LEFT JOIN {_table(Entry)} e ON e.block_id = b.id AND e.run_id = %s {revisions}
         WHERE b.session_id = %s
         UNION ALL
-        SELECT e.position, e.from_step, {columns_of_replacement}
+        SELECT e.position, e.from_step, {of_replacement}
         FROM {_table(Entry)} e
-        JOIN {_table(Replacement)} p ON p.id = e.replacement_id
-        LEFT JOIN {_table(Edit)} ec ON ec.id = e.closed_by_id
-        LEFT JOIN {_table(Revision)} rc ON rc.id = ec.revision_id
-        LEFT JOIN {_table(Edit)} eo ON eo.id = e.opened_by_id
-        LEFT JOIN {_table(Revision)} ro ON ro.id = eo.revision_id
+        JOIN {_table(Replacement)} p ON p.id = e.replacement_id {revisions}
         WHERE e.run_id = %s
         ORDER BY 1, 2
     """  # noqa: S608 - table names of our own models
@@ -70,7 +73,7 @@ _COLUMNS = (
 )
 _NAMES = ("position", "from", "to", "kind", "tokens", "message", "index", "flags", "edit", "closed")
 _PREVIEWS = ("b.preview", "p.preview")
-_IDS = ("b.id, 0, e.id", "0, p.id, e.id")
+_IDS = ("b.id, 0", "0, p.id")
 
 
 def _quoted(sql: str) -> str:
@@ -83,19 +86,15 @@ def _parameters(run: Run) -> list[Any]:
     return [run.pk, run.session_id, run.pk]
 
 
-def _rows(run: Run, columns: tuple[str, str], limit: str = "") -> list[tuple[Any, ...]]:
-    with connection.cursor() as cursor:
-        cursor.execute(_quoted(_union(*columns)) + limit, _parameters(run))
-        return cursor.fetchall()
-
-
 def columns(run: Run) -> dict[str, Sequence[int]]:
     """Entries in context order, one list per column, as long as there are entries.
 
     An entry stands at step N where from <= N and (to = 0 or N < to). Tokens are o200k counts, to
     be scaled by the ratio of the session.
     """
-    rows = _rows(run, _COLUMNS)
+    with connection.cursor() as cursor:
+        cursor.execute(_quoted(_union(*_COLUMNS, joined=True)), _parameters(run))
+        rows = cursor.fetchall()
     if not rows:
         return {name: [] for name in _NAMES}
     by_column = list(zip(*rows, strict=True))
@@ -104,10 +103,49 @@ def columns(run: Run) -> dict[str, Sequence[int]]:
     return table
 
 
-def previews(run: Run, start: int, end: int) -> list[str]:
+class _Opened(msgspec.Struct):
+    """Of the kept columns, the one that tells positions."""
+
+    edit: list[int]
+
+
+def _window(session: Session, run: Run, start: int, end: int) -> tuple[int, int, int] | None:
+    """First and last position of the entries [start, end), and entries to skip at the first.
+
+    Every position has one entry that no revision opened, and it comes first there: so the
+    positions follow from the column of opening revisions, and few rows need to be read.
+    """
+    opened = msgspec.json.decode(entries_json(session, run), type=_Opened).edit
+    end = min(end, len(opened))
+    if start >= end:
+        return None
+    position = opened[: start + 1].count(0) - 1
+    first = start
+    while first and opened[first] != 0:
+        first -= 1
+    return position, position + opened[start + 1 : end].count(0), start - first
+
+
+def _between(
+    session: Session, run: Run, columns: tuple[str, str], start: int, end: int
+) -> list[tuple[Any, ...]]:
+    """Rows of the entries [start, end) in context order."""
+    window = _window(session, run, start, end)
+    if window is None:
+        return []
+    first, last, skip = window
+    bounds = f"BETWEEN {int(first)} AND {int(last)}"
+    sql = _quoted(_union(*columns, joined=False))
+    sql = sql.replace("WHERE b.session_id", f"WHERE b.position {bounds} AND b.session_id")
+    sql = sql.replace("WHERE e.run_id", f"WHERE e.position {bounds} AND e.run_id")
+    with connection.cursor() as cursor:
+        cursor.execute(sql, _parameters(run))
+        return cursor.fetchall()[skip : skip + end - start]
+
+
+def previews(session: Session, run: Run, start: int, end: int) -> list[str]:
     """One line for each of the entries [start, end) in context order."""
-    limit = f" LIMIT {int(end) - int(start)} OFFSET {int(start)}"
-    return [row[2] for row in _rows(run, _PREVIEWS, limit)]
+    return [row[2] for row in _between(session, run, _PREVIEWS, start, end)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,12 +156,12 @@ class Standing:
     replacement: Replacement | None
 
 
-def entry_at(run: Run, index: int) -> Standing | None:
+def entry_at(session: Session, run: Run, index: int) -> Standing | None:
     """The entry at a place in context order; None beyond the end."""
-    rows = _rows(run, _IDS, f" LIMIT 1 OFFSET {int(index)}")
+    rows = _between(session, run, _IDS, index, index + 1)
     if not rows:
         return None
-    _, _, block, replacement, _ = rows[0]
+    _, _, block, replacement = rows[0]
     if block:
         return Standing(Block.objects.select_related("message").get(pk=block), None)
     return Standing(None, Replacement.objects.get(pk=replacement))

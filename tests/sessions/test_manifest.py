@@ -49,20 +49,20 @@ def test_a_run_without_entries_is_empty_columns():
 def test_previews_come_in_the_same_order():
     append(local_team(), compacted(2), count, source="test")
     run = recorded_run()
-    assert manifest.previews(run, 0, 2) == [
+    assert manifest.previews(run.session, run, 0, 2) == [
         "Please read the files.",
         'Read {"file_path":"src/f1.py"}',
     ]
-    assert manifest.previews(run, 5, 99) == ["So far.", "go on"]
+    assert manifest.previews(run.session, run, 5, 99) == ["So far.", "go on"]
 
 
 def test_an_entry_is_found_by_its_place():
     append(local_team(), compacted(1), count, source="test")
-    found = manifest.entry_at(recorded_run(), 3)
+    found = manifest.entry_at(recorded_run().session, recorded_run(), 3)
     assert found is not None
     assert found.block is not None
     assert found.block.preview == "So far."
-    assert manifest.entry_at(recorded_run(), 99) is None
+    assert manifest.entry_at(recorded_run().session, recorded_run(), 99) is None
 
 
 def test_a_cleared_result_stands_beside_its_replacement():
@@ -74,6 +74,11 @@ def test_a_cleared_result_stands_beside_its_replacement():
     assert [bool(flags & manifest.REPLACEMENT) for flags in columns["flags"]] == [
         False, False, False, True,
     ]  # fmt: skip
+    run = recorded_run()
+    assert [manifest.previews(run.session, run, i, i + 1) for i in (2, 3)] == [
+        ["content of file 1 content of file 1 content of file 1"],
+        ["[cleared by the agent; the log does not show what stood here instead]"],
+    ]
     rows = diff(columns, 1, 3, lambda tokens: tokens)
     assert [(row.op, row.a, row.b) for row in rows] == [
         ("same", [0], [0]),
