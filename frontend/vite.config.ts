@@ -1,3 +1,5 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { svelte } from '@sveltejs/vite-plugin-svelte';
 import type { Plugin } from 'vite';
@@ -8,14 +10,13 @@ function compressedSiblings(): Plugin {
   return {
     name: 'compressed-siblings',
     apply: 'build',
-    generateBundle(_options, bundle) {
-      for (const file of Object.values(bundle)) {
-        if (!/\.(js|css|svg)$/.test(file.fileName)) continue;
-        const source = file.type === 'chunk' ? file.code : file.source;
+    // Only what was written is final: other plugins still change chunks before that.
+    async writeBundle({ dir }, bundle) {
+      for (const { fileName } of Object.values(bundle)) {
+        if (!/\.(js|css|svg)$/.test(fileName)) continue;
+        const source = await readFile(join(dir!, fileName));
         const packed = gzipSync(source, { level: 9 });
-        if (packed.length < source.length) {
-          this.emitFile({ type: 'asset', fileName: `${file.fileName}.gz`, source: packed });
-        }
+        if (packed.length < source.length) await writeFile(join(dir!, `${fileName}.gz`), packed);
       }
     },
   };

@@ -1,0 +1,54 @@
+/* The replay's keys. */
+import { copy } from '../../shell/copy';
+import { shortcuts, type Shortcut } from '../../shell/keyboard';
+import { eventAfter, eventBefore } from './marks';
+import { kindNames } from './manifest';
+import type { Player } from './player.svelte';
+import type { Replay } from './replay.svelte';
+
+export type MessageKeys = { copyText(): void; copyJson(): void };
+
+export function replayKeys(replay: Replay, player: Player, message: MessageKeys): () => void {
+  const user = kindNames.indexOf('user');
+  const isPrompt = (i: number) => replay.manifest!.entries.kind[i] === user;
+  const go = (step: number | null | undefined, jump = false) => {
+    player.stop();
+    if (step) replay.go(step, jump);
+  };
+  const key = (keys: string[], does: string, run: () => void, repeats = false): Shortcut => ({ section: 'Replay', keys, does, run, repeats });
+  const visit = (address: string | undefined) => address && location.assign(address);
+
+  return shortcuts(
+    key(['ArrowLeft'], 'Previous step', () => go(replay.step - 1), true),
+    key(['ArrowRight'], 'Next step', () => go(replay.step + 1), true),
+    key(['Shift+ArrowLeft'], 'Previous event', () => go(eventBefore(replay.manifest?.events ?? [], replay.step), true), true),
+    key(['Shift+ArrowRight'], 'Next event', () => go(eventAfter(replay.manifest?.events ?? [], replay.step), true), true),
+    key(['PageUp'], 'Ten steps back', () => go(Math.max(1, replay.step - 10)), true),
+    key(['PageDown'], 'Ten steps on', () => go(replay.step + 10), true),
+    key(['Home'], 'First step', () => go(1, true)),
+    key(['End'], 'Last step', () => go(replay.manifest?.session.steps || 1, true)),
+    key(['Space'], 'Play or pause', () => player.toggle()),
+    key(['<'], 'Slower', () => player.faster(-1)),
+    key(['>'], 'Faster', () => player.faster(1)),
+    key(['.'], 'Follow live', () => replay.follow()),
+    key(['j'], 'Next row', () => replay.move(1), true),
+    key(['k'], 'Previous row', () => replay.move(-1), true),
+    key(['Shift+j'], 'Next user prompt', () => replay.move(1, isPrompt), true),
+    key(['Shift+k'], 'Previous user prompt', () => replay.move(-1, isPrompt), true),
+    key(['t'], 'Table or raw request', () => {
+      if (replay.props.context_url) replay.view = replay.view === 'table' ? 'raw' : 'table';
+    }),
+    key(['x'], 'Show or hide removed rows', () => (replay.ghosts = !replay.ghosts)),
+    key(['f'], 'Fold or unfold the composition', () => (replay.folded = !replay.folded)),
+    key(['d'], 'Compare with the step before', () => replay.step > 1 && visit(replay.diffAddress(replay.step - 1))),
+    key(['c'], 'Copy the link to this step and row', () => void copy(replay.link, 'Link')),
+    key(['y'], 'Copy the row’s text', () => message.copyText()),
+    key(['Shift+y'], 'Copy the row as JSON', () => message.copyJson()),
+    key(['['], 'Previous session', () => visit(replay.props.previous_url)),
+    key([']'], 'Next session', () => visit(replay.props.next_url)),
+    key(['Escape'], 'Close the message, then return to live', () => {
+      if (replay.selected >= 0) replay.select(-1);
+      else if (replay.manifest?.session.live) replay.follow();
+    }),
+  );
+}

@@ -1,0 +1,71 @@
+/* One step's numbers, so that what is on screen adds up. */
+import type { Composition } from './composition';
+import type { Manifest } from './manifest';
+import { Basis } from './manifest';
+
+export type Ledger = {
+  step: number;
+  next: boolean; // no call yet: only what we count ourselves
+  visible: number; // our count of the rows
+  hidden: number; // prompt tokens that the log does not show
+  prompt: number | null; // what the provider reported
+  size: number; // the headline: reported if there is a report
+  basis: number; // of the headline
+  unexplained: number; // prompt - visible - hidden
+  change: number | null; // of the headline against the step before
+  read: number | null; write: number | null; fresh: number | null; output: number | null; cost: number | null;
+  gap: number; // prompt - (read + write + fresh): what does not reconcile
+  at: number | null; waited: number | null; // since the step before
+  model: string;
+};
+
+const size = (manifest: Manifest, composition: Composition, step: number): number =>
+  manifest.steps.prompt[step - 1] ?? composition.total[step] + manifest.session.hidden;
+
+export function ledgerAt(manifest: Manifest, composition: Composition, step: number): Ledger {
+  const { steps, session } = manifest;
+  const i = step - 1;
+  const value = (column: (number | null)[]): number | null => column[i] ?? null;
+  const prompt = value(steps.prompt);
+  const [read, write, fresh] = [value(steps.read), value(steps.write), value(steps.fresh)];
+  const visible = composition.total[step];
+  const next = step > session.steps;
+  // A step without a report, and the next one, are estimates whatever the rest is.
+  const basis = prompt === null ? (manifest.run.origin === 'simulated' ? Basis.simulated : session.basis === 'exact' && !session.hidden ? Basis.measured : Basis.estimated) : (value(steps.basis) ?? Basis.measured);
+  return {
+    step, next, visible, hidden: session.hidden, prompt, basis,
+    size: prompt ?? visible + session.hidden,
+    unexplained: prompt === null ? 0 : prompt - visible - session.hidden,
+    change: step > 1 ? size(manifest, composition, step) - size(manifest, composition, step - 1) : null,
+    read, write, fresh, output: value(steps.output), cost: value(steps.cost),
+    gap: prompt === null || read === null ? 0 : prompt - read - (write ?? 0) - (fresh ?? 0),
+    at: value(steps.at),
+    waited: i > 0 && value(steps.at) !== null && steps.at[i - 1] !== null ? value(steps.at)! - steps.at[i - 1]! : null,
+    model: manifest.models[value(steps.model) ?? 0] ?? session.model,
+  };
+}
+
+export type Totals = { peak: number; peakStep: number; cost: number | null; readShare: number | null; rewrite: number | null; billed: number | null; compactions: number };
+
+/** The whole run: the context at its largest (never the sum of steps), cost, cache. */
+export function totals(manifest: Manifest, composition: Composition): Totals {
+  const { steps, session } = manifest;
+  const sum = (column: (number | null)[]) => column.reduce<number>((all, one) => all + (one ?? 0), 0);
+  const known = steps.read.some((read) => read !== null);
+  let peak = 0;
+  let peakStep = 0;
+  for (let step = 1; step <= session.steps; step++) {
+    const here = size(manifest, composition, step);
+    if (here > peak) [peak, peakStep] = [here, step];
+  }
+  const [read, write, fresh] = [sum(steps.read), sum(steps.write), sum(steps.fresh)];
+  return {
+    peak, peakStep,
+    cost: steps.cost.some((cost) => cost !== null) ? sum(steps.cost) : null,
+    billed: known ? read + write + fresh : null,
+    readShare: known && read + write + fresh > 0 ? read / (read + write + fresh) : null,
+    // Cache writes over the largest context: 1.0 means every token was written once.
+    rewrite: known && peak > 0 && write > 0 ? write / peak : null,
+    compactions: manifest.events.filter((event) => event.kind === 'compaction').length,
+  };
+}

@@ -1,0 +1,55 @@
+/* Events on the timeline: a shape for each kind, and one mark where they would stand on each other. */
+import type { EventKind, SessionEvent } from './manifest';
+
+export const shapes: Record<EventKind, [glyph: string, name: string]> = {
+  error: ['▲', 'Error'], break: ['✕', 'Cache break'], compaction: ['◆', 'Compaction'], clear: ['✂', 'Cleared'], window: ['✂', 'Window'],
+  offload: ['▽', 'Offload'], rewind: ['↶', 'Rewind'], model: ['⇄', 'Model switch'], subagent: ['⤷', 'Sub-agent'],
+};
+// Which shape stands for a cluster: what changed the context before what merely happened in it.
+const rank: EventKind[] = ['compaction', 'offload', 'window', 'clear', 'rewind', 'break', 'model', 'error', 'subagent'];
+
+export type Mark = { events: SessionEvent[]; kind: EventKind; x: number; from: number; to: number };
+
+/** Where a step's column has its middle, as a share of the width. */
+export const middleOf = (step: number, last: number): number => (step - 0.5) / last;
+
+export function stepAt(share: number, last: number): number {
+  return Math.max(1, Math.min(last, Math.floor(share * last) + 1));
+}
+
+/** Marks at least `target` pixels apart. */
+export function cluster(events: readonly SessionEvent[], last: number, width: number, target = 24): Mark[] {
+  const marks: Mark[] = [];
+  for (const event of events) {
+    const x = Math.min(Math.max(middleOf(event.step, last) * width, target / 2), Math.max(target / 2, width - target / 2));
+    const before = marks.at(-1);
+    if (before && x - before.x < target) {
+      before.events.push(event);
+      before.to = event.step;
+      if (rank.indexOf(event.kind) < rank.indexOf(before.kind)) before.kind = event.kind;
+    } else marks.push({ events: [event], kind: event.kind, x, from: event.step, to: event.step });
+  }
+  return marks;
+}
+
+/** The step that a press on the mark goes to: its first, then the next on each further press. */
+export function nextIn(mark: Mark, step: number): SessionEvent {
+  const at = mark.events.findIndex((event) => event.step === step);
+  return mark.events[at < 0 ? 0 : (mark.events.findLastIndex((event) => event.step === step) + 1) % mark.events.length];
+}
+
+export function eventBefore(events: readonly SessionEvent[], step: number): number | null {
+  return events.findLast((event) => event.step < step)?.step ?? null;
+}
+
+export function eventAfter(events: readonly SessionEvent[], step: number): number | null {
+  return events.find((event) => event.step > step)?.step ?? null;
+}
+
+export function nameOfMark(mark: Mark): string {
+  const [first] = mark.events;
+  if (mark.events.length === 1) return `${shapes[first.kind][1]} at S${first.step}: ${first.label}`;
+  const counts = new Map<string, number>();
+  for (const event of mark.events) counts.set(shapes[event.kind][1], (counts.get(shapes[event.kind][1]) ?? 0) + 1);
+  return `${mark.events.length} events, S${mark.from} to S${mark.to}: ${[...counts].map(([name, count]) => `${count} × ${name.toLowerCase()}`).join(', ')}`;
+}
