@@ -23,11 +23,10 @@ _ROLES = frozenset({"system", "developer", "user", "assistant", "tool", "functio
 def recognises(value: Json) -> bool:
     """Whether a document holds messages with this API's roles."""
     found = conversation_of(value)
-    return found is not None and all(
-        string(mapping(item).get("role")) in _ROLES
-        for item in found.messages
-        if isinstance(item, dict)
-    )
+    if found is None:
+        return False
+    roles = [item["role"] for item in found.messages if isinstance(item, dict) and "role" in item]
+    return all(string(role) in _ROLES for role in roles)
 
 
 def read(data: bytes, name: str = "") -> Log:
