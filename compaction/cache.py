@@ -276,8 +276,7 @@ def _longest(entries: list[Breakpoint], places: list[Breakpoint]) -> int | None:
 def _broken(
     state: CacheState, request: Request, use: CacheUse, seen: tuple[int, int | None, bool, bool]
 ) -> Break | None:
-    """`seen`: idle ms, lifetime that ran out, whether breakpoints and whether entries were left."""
-    idle, died, asked, reachable = seen
+    idle, died, asked, reachable = seen  # ms, ms; whether breakpoints and entries were left
     if state.model is None:
         return Break("cold_start")
     if not asked:

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from heapq import heappop, heappush
 
-from compaction.cache import Breakpoint, CacheState, CacheUse, Cause, Lifetime, Request, advance
-from compaction.edits import Entry
-from compaction.prefix import PrefixSums
+from compaction.cache import Basis, Breakpoint, CacheState, CacheUse, Lifetime, Request, advance
+from compaction.cache_layout import HIDDEN_BLOCKS, Layout, managed, unmanaged
 from compaction.prices import Price, micros, nanos
 from compaction.session import Call
-from compaction.simulate import Run, StepTokens
-
-HIDDEN_BLOCKS = 2
-"""The hidden prompt is taken as two blocks, tools and system, with a breakpoint at its end."""
+from compaction.simulate import Run
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,19 +81,27 @@ def simulate_cache(run: Run, calls: Sequence[Call], terms: Terms | None = None) 
     """
     terms = terms or Terms()
     by_step = {call.step: call for call in calls}
-    managed = _send(_managed(run), by_step, run, terms)
-    alone = _send(_unmanaged(run), by_step, run, terms)
-    prompt = sum(use.prompt for use in managed)
+    ours = _send(managed(run), by_step, run, terms)
+    alone = _send(unmanaged(run), by_step, run, terms)
+    prompt = sum(use.prompt for use in ours)
     return CacheRun(
-        uses=managed,
+        uses=ours,
         unmanaged=alone,
-        cost=_sum(managed, terms.price),
+        cost=_sum(ours, terms.price),
         unmanaged_cost=_sum(alone, terms.price),
-        prompt_cost=_sum(managed, terms.price, output=False),
+        prompt_cost=_sum(ours, terms.price, output=False),
         unmanaged_prompt_cost=_sum(alone, terms.price, output=False),
-        cache_read_share=sum(use.read for use in managed) / prompt if prompt else 0.0,
-        revisions=_paybacks(run, managed, terms.price),
+        cache_read_share=sum(use.read for use in ours) / prompt if prompt else 0.0,
+        revisions=_paybacks(run, ours, terms.price),
     )
+
+
+def estimate_cache(
+    run: Run, calls: Sequence[Call], terms: Terms | None = None
+) -> tuple[CacheUse, ...]:
+    """What a recorded session's own contexts would have meant, where no usage was reported."""
+    by_step = {call.step: call for call in calls}
+    return _send(managed(run), by_step, run, terms or Terms(), "estimated")
 
 
 def _sum(uses: Sequence[CacheUse], price: Price | None, output: bool = True) -> int | None:
@@ -108,22 +111,12 @@ def _sum(uses: Sequence[CacheUse], price: Price | None, output: bool = True) -> 
     return micros(sum(nanos(usage, price) for usage in usages))
 
 
-@dataclass(frozen=True, slots=True)
-class _Layout:
-    """The prompt of one step, hidden part included: tokens, blocks, and where things end."""
-
-    step: StepTokens
-    total: int
-    blocks: int
-    unchanged: int
-    appended: int
-    output: int
-    frontier: tuple[int, int] = (0, 0)
-    changed: Cause = "unexplained"
-
-
 def _send(
-    layouts: Iterable[_Layout], calls: Mapping[int, Call], run: Run, terms: Terms
+    layouts: Iterable[Layout],
+    calls: Mapping[int, Call],
+    run: Run,
+    terms: Terms,
+    basis: Basis = "simulated",
 ) -> tuple[CacheUse, ...]:
     state, uses, before = CacheState(), [], (0, 0)
     for layout in layouts:
@@ -151,117 +144,9 @@ def _send(
             revision=layout.step.revision if layout.changed != "unexplained" else None,
             output=reported.output if reported else layout.output,
         )
-        uses.append(advance(state, request, terms.price))
+        uses.append(advance(state, request, terms.price, basis))
         before = layout.total, layout.blocks
     return tuple(uses)
-
-
-@dataclass(slots=True)
-class _Timeline:
-    """The entries of a run in the order of steps: who opens, who closes, what is output."""
-
-    opens: dict[int, list[Entry]]
-    closes: dict[int, list[Entry]]
-    output: dict[int, int]
-
-    @classmethod
-    def of(cls, entries: Iterable[Entry]) -> _Timeline:
-        made = cls({}, {}, {})
-        for entry in entries:
-            if entry.opened_by is None and entry.block.role == "assistant":
-                step = entry.from_step - 1
-                made.output[step] = made.output.get(step, 0) + entry.block.tokens
-            made.opens.setdefault(entry.from_step, []).append(entry)
-            if entry.to_step is not None:
-                made.closes.setdefault(entry.to_step, []).append(entry)
-        return made
-
-
-def _unmanaged(run: Run) -> Iterator[_Layout]:
-    timeline = _Timeline.of(entry for entry in run.entries if entry.opened_by is None)
-    total, blocks, last = run.hidden, HIDDEN_BLOCKS if run.hidden else 0, 0
-    unchanged = 0
-    for step in run.steps:
-        for passed in range(last + 1, step.step + 1):
-            for entry in timeline.opens.get(passed, ()):
-                total += entry.block.tokens
-                blocks += 1
-        last = step.step
-        output = timeline.output.get(step.step, 0)
-        yield _Layout(step, total, blocks, unchanged, total - unchanged, output)
-        unchanged = total
-
-
-def _managed(run: Run) -> Iterator[_Layout]:
-    timeline, standing = _Timeline.of(run.entries), _Standing(run.entries)
-    triggers = {revision.number: revision.trigger for revision in run.revisions}
-    hidden, last = (run.hidden, HIDDEN_BLOCKS) if run.hidden else (0, 0), 0
-    for number, step in enumerate(run.steps):
-        appended = 0
-        for passed in range(last + 1, step.step + 1):
-            appended = standing.follow(
-                timeline.opens.get(passed, ()), timeline.closes.get(passed, ())
-            )
-        last = step.step
-        changed: Cause = "unexplained"
-        if step.revision is not None:
-            changed = "rewind" if triggers.get(step.revision) == "rewind" else "edit"
-        total = hidden[0] + step.total
-        frontier = hidden[0] + step.frontier, hidden[1] + standing.before_frontier()
-        yield _Layout(
-            step=step,
-            total=total,
-            blocks=hidden[1] + standing.count(),
-            unchanged=hidden[0] + step.unchanged_prefix if number else 0,
-            appended=appended if number else total,
-            output=timeline.output.get(step.step, 0),
-            frontier=frontier if step.frontier else (0, 0),
-            changed=changed,
-        )
-
-
-class _Standing:
-    """How many blocks stand up to a position, and where the last replacement does."""
-
-    def __init__(self, entries: Iterable[Entry]) -> None:
-        positions = sorted({entry.block.position for entry in entries})
-        self.places = {position: place for place, position in enumerate(positions)}
-        self.sums = PrefixSums()
-        for _ in positions:
-            self.sums.append(0)
-        self.replacements: list[tuple[int, str]] = []
-        self.gone: set[str] = set()
-
-    def follow(self, opens: Sequence[Entry], closes: Sequence[Entry]) -> int:
-        """Open and close; tokens of what now stands at the end and did not stand before."""
-        for entry in closes:
-            # What opened and closed at once was seen by no call.
-            if entry.from_step != entry.to_step:
-                self.sums.add(self.places[entry.block.position], -1)
-                self.gone.add(entry.block.id)
-        stay = [entry for entry in opens if entry.from_step != entry.to_step]
-        fresh = [entry.block.position for entry in opens if entry.opened_by is None]
-        for entry in stay:
-            self.sums.add(self.places[entry.block.position], 1)
-            self.gone.discard(entry.block.id)
-            if entry.block.replaces is not None:
-                heappush(self.replacements, (-entry.block.position, entry.block.id))
-        start = min(fresh, default=None)
-        if start is None:
-            return 0
-        return sum(entry.block.tokens for entry in stay if entry.block.position >= start)
-
-    def count(self) -> int:
-        """All standing blocks."""
-        return self.sums.before(len(self.sums))
-
-    def before_frontier(self) -> int:
-        """Standing blocks up to and including the last replacement."""
-        while self.replacements and self.replacements[0][1] in self.gone:
-            heappop(self.replacements)
-        if not self.replacements:
-            return 0
-        return self.sums.before(self.places[-self.replacements[0][0]] + 1)
 
 
 def _paybacks(run: Run, uses: Sequence[CacheUse], price: Price | None) -> tuple[Payback, ...]:
