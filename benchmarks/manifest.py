@@ -69,8 +69,10 @@ def _ask(client: object, address: str) -> tuple[float, int]:
     return statistics.median(taken), len(body)
 
 
-def _count(text: str) -> tuple[int, bool]:
-    return len(text) // 4 + 1, False
+def _count(text: str) -> object:
+    from compaction.tokens import Counted
+
+    return Counted(len(text) // 4 + 1)
 
 
 def _session(messages: int) -> object:

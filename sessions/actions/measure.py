@@ -16,9 +16,12 @@ from compaction.session import Call
 from sessions.actions.figures import figures, is_break
 from sessions.live import hint
 from sessions.models import ModelCall, Revision, Run, Session, manifest
-from sessions.models.values import calls_of
+from sessions.models.values import block_id, calls_of, recorded_session
 
 SPARKLINE_COLUMNS = 60
+
+STORED_ENCODING = "o200k_base"
+"""What blocks are counted in; a model of another vocabulary gets an estimate."""
 
 Columns = Mapping[str, Sequence[int]]
 
@@ -32,7 +35,7 @@ def measure(session: Session) -> None:
         run = Run.objects.select_for_update().get(session=session, origin=Run.Origin.RECORDED)
         calls = calls_of(session)
         columns = manifest.columns(run)
-        _choose_counting(session, columns, calls)
+        _choose_counting(session, calls)
         table = composition.by_step(scaled_columns(session, columns), session.step_count + 1)
         visible = composition.totals(table)
         revisions = _revision_values(run)
@@ -59,14 +62,17 @@ def _price_of(model: str, at: int | None) -> prices.Price | None:
     return prices.price(model, at)
 
 
-def _choose_counting(session: Session, columns: Columns, calls: Sequence[Call]) -> None:
-    """Exact where the model's encoding is known, else a ratio learned from reported usage."""
+def _choose_counting(session: Session, calls: Sequence[Call]) -> None:
+    """Exact where o200k is the model's own vocabulary, else a ratio learned from reported usage."""
     models = [call.model for call in calls if call.model]
     session.model = session.model or (models[-1] if models else "")
     session.window = session.window or prices.window(session.model)
-    raw = composition.totals(composition.by_step(columns, session.step_count + 1))
-    counting = tokens.counting_for(session.model, raw, calls)
+    value = recorded_session(session, window=0, with_text=False)
+    rows = session.blocks.values_list("message__seq", "index", "tokens")
+    counting = tokens.counting_for(value, {block_id(seq, i): count for seq, i, count in rows})
     session.token_ratio, session.token_basis = counting.permille, counting.basis
+    if counting.encoding != STORED_ENCODING:
+        session.token_basis = Session.Basis.ESTIMATED
 
 
 def _revision_values(run: Run) -> list[RevisionValue]:

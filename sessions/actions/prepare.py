@@ -8,14 +8,15 @@ from dataclasses import dataclass, field
 
 from compaction import files, wire
 from compaction.context import FileRef, Kind
+from compaction.tokens import Counted
 from sessions.importers import records
 from sessions.models.blobs import sha256
 
 MEDIA_TOKENS = 1200
 """Tokens of an image or document that nobody counted; pi's published figure, marked estimated."""
 
-Count = Callable[[str], tuple[int, bool]]
-"""Text to (o200k tokens, whether that is an estimate)."""
+Count = Callable[[str], Counted]
+"""Text to its o200k tokens, and whether any of them were estimated."""
 
 
 @dataclass(slots=True)
@@ -77,7 +78,7 @@ class Preparation:
         form = wire.type_of(block)
         text = wire.text_of(block)
         tool, tool_call, file = self._tool(form, block)
-        tokens, estimated = self._count(f"{tool} {text}" if form == "tool_use" else text)
+        counted = self._count(f"{tool} {text}" if form == "tool_use" else text)
         media = wire.media_count(block)
         return PreparedBlock(
             data=data,
@@ -88,8 +89,8 @@ class Preparation:
             tool_call=tool_call[:200],
             file=file,
             error=bool(block.get("is_error")),
-            tokens=tokens + media * MEDIA_TOKENS,
-            estimated=estimated or media > 0,
+            tokens=counted.tokens + media * MEDIA_TOKENS,
+            estimated=counted.estimated or media > 0,
             chars=len(text),
             preview=wire.preview(block),
         )

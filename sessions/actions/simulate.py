@@ -14,7 +14,7 @@ from compaction.recall import Recall, recall
 from compaction.session import Session as SessionValue
 from compaction.simulate import Run as RunValue
 from compaction.simulate import simulate
-from compaction.summary import extractive
+from compaction.extract import extractive
 from sessions.actions.attempts import Outcome, Refused, Running
 from sessions.actions.figures import figures
 from sessions.actions.measure import scaled_columns
@@ -72,7 +72,7 @@ def _counter(session: Session, unscaled: dict[str, int]) -> Callable[[str], int]
     def count(text: str) -> int:
         known = unscaled.get(text)
         if known is None:
-            known = unscaled[text] = tokens.count(text)[0]
+            known = unscaled[text] = tokens.count(text)
         return session.scaled(known)
 
     return count

@@ -9,7 +9,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from compaction.tokens import count
+from compaction.tokens import counted
 from sessions.actions.imports import begin_import, files_under, report, run_import
 from sessions.actions.teams import local_team
 from sessions.models import ImportFile, Team
@@ -36,7 +36,7 @@ class Command(BaseCommand):
         if not found:
             raise CommandError("There is no file below the given paths.", returncode=2)
         import_run = begin_import(team, found, job=None)
-        run_import(import_run, count, self._progress if not options["json"] else _silent)
+        run_import(import_run, counted, self._progress if not options["json"] else _silent)
         result = report(import_run)
         if options["json"]:
             self.stdout.write(json.dumps(result, ensure_ascii=False))
