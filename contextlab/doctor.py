@@ -18,7 +18,7 @@ OK, WARNING, FAILED = "ok", "warning", "failed"
 SQLITE_MENDED = (3, 51, 3)
 FREE_BYTES = 500 * 1024 * 1024
 # o200k_base, counted with OpenAI's own vocabulary.
-SAMPLE, SAMPLE_TOKENS = "Context engineering keeps the window small. 上下文工程", 12
+SAMPLE, SAMPLE_TOKENS = "Context engineering keeps the window small. 上下文工程", 11
 
 
 class Finding(NamedTuple):

@@ -67,7 +67,7 @@ class LimitedRequest(WebRequest):
         self._refuse(
             413,
             "Content Too Large",
-            f"The body may have {megabytes:g} MB at most. Send it in several requests.",
+            f"The body may have {megabytes:.3g} MB at most. Send it in several requests.",
         )
 
     def _too_slow(self) -> None:

@@ -1,0 +1,213 @@
+"""What tests of every package share: a served product, a browser, PostgreSQL."""
+
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+CHROMIUM = "/usr/bin/chromium"
+START_SECONDS = 60  # far more than it takes, for a busy machine
+LOGIN = re.compile(r"^(http://[\w.:\[\]]+)/login/[\w-]+/$")
+
+
+def unavailable(what: str) -> None:
+    """Skips with the reason; on the machine that must have everything, fails."""
+    if os.environ.get("CONTEXTLAB_CI"):
+        pytest.fail(f"CONTEXTLAB_CI is set, and {what}")
+    pytest.skip(what)
+
+
+def wait_until(true: Callable[[], object]) -> None:
+    """Returns as soon as a condition holds; the limit is the sign of a fault, not a measure."""
+    limit = time.monotonic() + START_SECONDS
+    while not true():
+        assert time.monotonic() < limit, "it never became true"
+        threading.Event().wait(0.02)
+
+
+@dataclass
+class Server:
+    """A `contextlab serve` of its own, with its own data."""
+
+    process: subprocess.Popen[str]
+    data_dir: Path
+    address: str
+    """Without a slash at its end."""
+    login: str
+    """The address that signs in."""
+
+    @property
+    def log(self) -> str:
+        """What it wrote to stderr so far."""
+        return (self.data_dir / "stderr.log").read_text()
+
+    @property
+    def port(self) -> int:
+        """Where it listens on 127.0.0.1."""
+        return int(self.address.rpartition(":")[2])
+
+    def stop(self) -> int:
+        """Ends it as an operator would; returns its exit code."""
+        self.process.terminate()
+        try:
+            return self.process.wait(START_SECONDS)
+        finally:
+            self.kill()
+
+    def kill(self) -> None:
+        """Ends it as a power cut would; harmless when it has ended."""
+        self.process.kill()
+        self.process.wait()
+        if self.process.stdout is not None:
+            self.process.stdout.close()
+
+
+def free_port() -> int:
+    """A port nobody listens on now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def start_server(data_dir: Path, **environment: str) -> Server:
+    """Starts `contextlab serve` and returns when it has printed its address."""
+    env = {
+        **{name: value for name, value in os.environ.items() if name != "REDIS_URL"},
+        "PYTHONPATH": str(ROOT),
+        "CONTEXTLAB_DATA_DIR": str(data_dir),
+        "DATABASE_URL": "",
+        "PORT": str(free_port()),
+        **environment,
+    }
+    with (data_dir / "stderr.log").open("a") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "contextlab.cli", "serve"],
+            cwd=data_dir,  # it must not matter where it is started
+            env=env,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            text=True,
+        )
+    assert process.stdout is not None
+    # A server that hangs is killed, which ends the loop below.
+    limit = threading.Timer(START_SECONDS, process.kill)
+    limit.start()
+    found = next((found for line in process.stdout if (found := LOGIN.match(line))), None)
+    limit.cancel()
+    server = Server(process, data_dir, found[1] if found else "", found[0].strip() if found else "")
+    if not found:
+        server.kill()
+        raise RuntimeError(f"contextlab serve did not start: {server.log}")
+    return server
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A server for the tests of one file."""
+    server = start_server(tmp_path_factory.mktemp("served"))
+    yield server
+    if server.process.poll() is None:
+        assert server.stop() == 0, server.log
+
+
+@pytest.fixture
+def server_with(tmp_path: Path) -> Iterator[Callable[..., Server]]:
+    """Starts servers with an environment of their own, on one data directory per test."""
+    started: list[Server] = []
+
+    def start(**environment: str) -> Server:
+        started.append(start_server(tmp_path, **environment))
+        return started[-1]
+
+    yield start
+    for server in started:
+        server.kill()
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """Chromium, started once per file. Our own fixture: the plug-in's keeps an event loop open
+    for the whole run, and then neither the ORM nor asyncio tests work."""
+    from playwright.sync_api import sync_playwright
+
+    if not Path(CHROMIUM).exists():
+        unavailable(f"{CHROMIUM} is not installed")
+    flags = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"]
+    flags += ["--disable-background-networking", "--disable-component-update", "--disable-sync"]
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=flags)
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture
+def page(browser, served: Server):
+    """A signed-in page. The test fails on an error in the console, which is also where a
+    violated content policy is reported, and on a request to any other host."""
+    context = browser.new_context(base_url=served.address)
+    opened = context.new_page()
+    wrong: list[str] = []
+    opened.on(
+        "console", lambda said: wrong.append(said.text) if said.type in ("error", "warning") else 0
+    )
+    opened.on("pageerror", lambda error: wrong.append(str(error)))
+    opened.on("request", lambda request: wrong.extend(_foreign(request.url, served.address)))
+    opened.goto(served.login)
+    # A first page that is not there yet says so with 404, which is not what a test is about.
+    wrong.clear()
+    yield opened
+    context.close()
+    assert not wrong, wrong
+
+
+def _foreign(url: str, address: str) -> list[str]:
+    parts = urlsplit(url)
+    here = parts.scheme in ("data", "blob") or parts.netloc == urlsplit(address).netloc
+    return [] if here else [f"request to {url}"]
+
+
+@pytest.fixture(scope="module")
+def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A Redis of our own, which a test may also end."""
+    program = shutil.which("redis-server")
+    if program is None:
+        unavailable("redis-server is not installed")
+    port = free_port()
+    server = subprocess.Popen(
+        [str(program), "--port", str(port), "--bind", "127.0.0.1", "--save", ""],
+        cwd=tmp_path_factory.mktemp("redis"),
+        stdout=subprocess.DEVNULL,
+    )
+    wait_until(lambda: _answers(port))
+    yield f"redis://127.0.0.1:{port}/0"
+    server.kill()
+    server.wait()
+
+
+def _answers(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+@pytest.fixture(scope="session")
+def postgres() -> str:
+    """The URL of a PostgreSQL that tests may create databases in."""
+    import psycopg
+
+    url = os.environ.get("CONTEXTLAB_TEST_POSTGRES") or "postgres://root@127.0.0.1:5432/test"
+    try:
+        psycopg.connect(url, connect_timeout=3).close()
+    except psycopg.OperationalError as error:
+        unavailable(f"PostgreSQL does not answer at {url}: {type(error).__name__}")
+    return url

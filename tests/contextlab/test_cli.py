@@ -1,0 +1,38 @@
+"""The command: says what there is, and ends with the documented codes."""
+
+import pytest
+
+from contextlab import __version__, cli
+
+
+def ended(capsys, *arguments: str) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as end:
+        cli.main(list(arguments))
+    out, err = capsys.readouterr()
+    return end.value.code, out, err
+
+
+def test_help_lists_what_there_is_and_the_exit_codes(capsys):
+    code, out, _ = ended(capsys, "--help")
+    assert code == 0
+    assert "serve" in out
+    assert "Exit codes: 0" in out
+    assert ended(capsys)[0] == 2
+
+
+def test_an_unknown_command_is_one_sentence(capsys):
+    code, out, err = ended(capsys, "sevre")
+    assert (code, out) == (2, "")
+    assert err.startswith("There is no command 'sevre'. Try: ")
+    assert err.count("\n") == 1
+
+
+def test_commands_that_are_not_there_are_not_offered(capsys, monkeypatch):
+    missing = ("sessions.management.commands.unwritten", "nothing yet")
+    monkeypatch.setitem(cli.COMMANDS, "unwritten", missing)
+    assert "unwritten" not in cli.available()
+    assert ended(capsys, "unwritten")[0] == 2
+
+
+def test_version(capsys):
+    assert ended(capsys, "--version")[:2] == (0, f"{__version__}\n")

@@ -1,0 +1,86 @@
+"""The door: too large and too slow are refused before anything is kept."""
+
+import json
+import socket
+
+import pytest
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory):
+    """A server that takes 0.1 MB, and 0.2 MB below /imports/, within two seconds."""
+    from tests.conftest import start_server
+
+    server = start_server(
+        tmp_path_factory.mktemp("small"),
+        CONTEXTLAB_BODY_MB="0.1",
+        CONTEXTLAB_UPLOAD_MB="0.2",
+        CONTEXTLAB_BODY_SECONDS="2",
+    )
+    yield server
+    assert server.stop() == 0
+
+
+def exchange(server, sent: bytes) -> tuple[int, bytes]:
+    """Sends bytes as they are; returns status and body of the answer."""
+    with socket.create_connection(("127.0.0.1", server.port), timeout=60) as line:
+        line.sendall(sent)
+        answer = b""
+        while chunk := line.recv(65536):
+            answer += chunk
+    head, _, body = answer.partition(b"\r\n\r\n")
+    return int(head.split()[1]), body
+
+
+def post(length: int, path: str = "/api/v1/nothing", *more: str) -> bytes:
+    head = [f"POST {path} HTTP/1.1", "Host: localhost", "Connection: close"]
+    return "\r\n".join([*head, f"Content-Length: {length}", *more, "", ""]).encode()
+
+
+def test_a_body_that_says_it_is_too_large(small):
+    status, body = exchange(small, post(10**9) + b"x" * 1000)
+    assert status == 413
+    assert json.loads(body)["status"] == 413
+    assert "0.1 MB" in json.loads(body)["detail"]
+
+
+def test_the_sender_reads_why_even_while_it_sends_on(small):
+    status, body = exchange(small, post(2_000_000) + b"x" * 2_000_000)
+    assert status == 413
+    assert json.loads(body)["title"] == "Content Too Large"
+
+
+def test_a_chunked_body_is_counted(small):
+    head = (
+        b"POST /api/v1/nothing HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+        b"Transfer-Encoding: chunked\r\n\r\n"
+    )
+    status, _ = exchange(
+        small, head + b"4000\r\n" + b"x" * 0x4000 + (b"\r\n4000\r\n" + b"x" * 0x4000) * 9
+    )
+    assert status == 413
+
+
+def test_uploads_may_be_larger(small):
+    size = 150_000
+    assert exchange(small, post(size, "/imports/") + b"x" * size)[0] != 413
+    assert exchange(small, post(size) + b"x" * size)[0] == 413
+
+
+def test_a_body_that_never_arrives(small):
+    status, body = exchange(small, post(1000) + b"x")
+    assert status == 408
+    assert "2 seconds" in json.loads(body)["detail"]
+
+
+def test_headers_that_never_end(small):
+    status, _ = exchange(small, b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Slow: ")
+    assert status == 408
+
+
+def test_the_server_lives_on(small):
+    status, body = exchange(
+        small, b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+    )
+    assert status == 200
+    assert b"ok" in body

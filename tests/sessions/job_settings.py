@@ -1,0 +1,6 @@
+"""The product's settings with the kinds of jobs that tests need."""
+
+from contextlab.settings import *  # noqa: F403
+
+_KINDS = ("add", "half", "fail", "panic", "refuse", "leave", "crash", "forever")
+JOB_KINDS = {kind: f"tests.sessions.job_kinds.{kind}" for kind in _KINDS}

@@ -1,0 +1,210 @@
+"""Live pages: told at once, right again after a lost hint, deaf to other teams."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from http.cookies import SimpleCookie
+
+import pytest
+from asgiref.sync import sync_to_async
+from channels.testing import WebsocketCommunicator
+from django.contrib.auth import get_user_model
+from django.test import Client
+
+from contextlab.asgi import application
+from sessions import live
+from sessions.actions import jobs
+from sessions.actions.teams import local_team, local_user
+from sessions.models import Job, Membership, Session, Team
+
+pytestmark = [pytest.mark.store, pytest.mark.django_db(transaction=True)]
+ORIGIN = "http://localhost:8765"
+PATIENCE = 30  # seconds; reached only when something is broken
+
+
+@pytest.fixture(autouse=True)
+async def hinting(settings, monkeypatch) -> AsyncIterator[None]:
+    """Hints arrive as in the server, and the database is read often."""
+    settings.JOB_KINDS = {"add": "nowhere"}
+    settings.LIVE_POLL_SECONDS = 0.05
+    monkeypatch.setattr(live, "server_loop", asyncio.get_running_loop())
+    monkeypatch.setattr(jobs, "wake", lambda _: None)
+    yield
+
+
+@sync_to_async
+def signed_in(user=None) -> bytes:
+    """The cookie header of somebody who is signed in."""
+    client = Client()
+    client.force_login(user or local_user())
+    cookies: SimpleCookie = client.cookies
+    return "; ".join(f"{name}={morsel.value}" for name, morsel in cookies.items()).encode()
+
+
+def page(cookie: bytes, origin: str = ORIGIN, host: str = "localhost:8765"):
+    headers = [(b"cookie", cookie), (b"origin", origin.encode()), (b"host", host.encode())]
+    return WebsocketCommunicator(application, "/ws/live/", headers=headers)
+
+
+async def told(opened: WebsocketCommunicator) -> tuple[str, int | None]:
+    heard = await opened.receive_json_from(PATIENCE)
+    return heard["topic"], heard["version"]
+
+
+async def watching(topics: list[str], cookie: bytes | None = None) -> WebsocketCommunicator:
+    opened = page(cookie or await signed_in())
+    connected, _ = await opened.connect(PATIENCE)
+    assert connected
+    await opened.send_json_to({"watch": topics})
+    return opened
+
+
+@sync_to_async
+def new_job(team: Team | None = None) -> Job:
+    return jobs.enqueue(team or local_team(), "add", {})
+
+
+@sync_to_async
+def new_session(team: Team) -> Session:
+    return Session.objects.create(team=team, external_id=f"s{Session.objects.count()}")
+
+
+async def test_a_snapshot_then_every_change():
+    job = await new_job()
+    opened = await watching([f"job:{job.id}"])
+    assert await told(opened) == (f"job:{job.id}", 1)
+    await sync_to_async(jobs.cancel)(job)
+    assert await told(opened) == (f"job:{job.id}", 2)
+    await opened.disconnect()
+
+
+async def test_a_hint_is_enough(settings):
+    settings.LIVE_POLL_SECONDS = 3600
+    job = await new_job()
+    opened = await watching([f"job:{job.id}"])
+    await told(opened)
+    await sync_to_async(jobs.claim)(job.id)
+    assert await told(opened) == (f"job:{job.id}", 2)
+    await opened.disconnect()
+
+
+async def test_a_lost_hint_is_made_up_for(monkeypatch):
+    job = await new_job()
+    opened = await watching([f"job:{job.id}"])
+    await told(opened)
+    monkeypatch.setattr(live, "server_loop", None)  # as when another process changes the row
+    await sync_to_async(jobs.cancel)(job)
+    assert await told(opened) == (f"job:{job.id}", 2)
+    await opened.disconnect()
+
+
+async def test_an_old_hint_changes_nothing():
+    job = await new_job()
+    await sync_to_async(jobs.cancel)(job)
+    topic = f"job:{job.id}"
+    opened = await watching([topic])
+    assert await told(opened) == (topic, 2)
+    await sync_to_async(live.hint)(topic, 1)
+    await sync_to_async(live.hint)(topic, 3)
+    assert await told(opened) == (topic, 3)
+    await opened.disconnect()
+
+
+async def test_the_list_of_sessions_changes_with_any_of_them():
+    team = await sync_to_async(local_team)()
+    opened = await watching(["sessions"])
+    assert await told(opened) == ("sessions", 0)
+    session = await new_session(team)
+    topic, first = await told(opened)
+    assert (topic, first is not None and first > 0) == ("sessions", True)
+    session.version += 1
+    await session.asave(update_fields=["version"])
+    assert (await told(opened))[1] > first
+    await opened.disconnect()
+
+
+async def test_watching_again_tells_everything_again():
+    job, other = await new_job(), await new_job()
+    opened = await watching([f"job:{job.id}"])
+    assert await told(opened) == (f"job:{job.id}", 1)
+    await opened.send_json_to({"watch": [f"job:{job.id}", f"job:{other.id}"]})
+    assert await told(opened) == (f"job:{job.id}", 1)
+    assert await told(opened) == (f"job:{other.id}", 1)
+    await opened.disconnect()
+
+
+async def test_a_foreign_teams_things_look_like_missing_ones():
+    foreign = await Team.objects.acreate(name="Other", slug="other")
+    job, session = await new_job(foreign), await new_session(foreign)
+    missing = f"job:{foreign.id}"
+    topics = [f"job:{job.id}", f"session:{session.id}", missing, "session:x", "nothing", "sessions"]
+    opened = await watching(topics)
+    answers = dict([await told(opened) for _ in topics])
+    assert answers == {**dict.fromkeys(topics), "sessions": 0}
+    # Not even a hint gets through.
+    await sync_to_async(jobs.cancel)(job)
+    await sync_to_async(live.hint)(f"sessions:{foreign.id}", 1)
+    own = await new_job()
+    await opened.send_json_to({"watch": [f"job:{own.id}"]})
+    assert await told(opened) == (f"job:{own.id}", 1)
+    await opened.disconnect()
+
+
+async def test_who_leaves_a_team_sees_no_more_of_it():
+    job = await new_job()
+    opened = await watching([f"job:{job.id}"])
+    assert (await told(opened))[1] == 1
+    await Membership.objects.all().adelete()
+    assert await told(opened) == (f"job:{job.id}", None)
+    await opened.disconnect()
+
+
+async def test_signing_out_closes_open_pages():
+    cookie = await signed_in()
+    job = await new_job()
+    opened = await watching([f"job:{job.id}"], cookie)
+    await told(opened)
+    client = Client(headers={"cookie": cookie.decode()})
+    client.cookies.load(cookie.decode())
+    await sync_to_async(client.logout)()
+    assert await opened.receive_output(PATIENCE) == {"type": "websocket.close", "code": 4401}
+    await opened.disconnect()
+
+
+async def test_nobody_and_strangers_stay_outside():
+    cookie = await signed_in()
+    for opened in (
+        page(b""),
+        page(cookie, origin=""),
+        page(cookie, origin="http://localhost:3000"),  # another program on this machine
+        page(cookie, origin="https://localhost:8765"),
+        page(cookie, origin="http://evil.example", host="evil.example"),
+    ):
+        assert (await opened.connect(PATIENCE))[0] is False
+        await opened.disconnect()
+
+
+async def test_a_page_behind_a_proxy_that_is_named(settings):
+    settings.CSRF_TRUSTED_ORIGINS = ["https://lab.example"]
+    opened = page(await signed_in(), origin="https://lab.example")
+    assert (await opened.connect(PATIENCE))[0] is True
+    await opened.disconnect()
+
+
+@pytest.mark.parametrize("said", ["[]", "{", '{"watch": 1}', '{"watch": [1]}', "null"])
+async def test_what_is_not_understood_closes(said):
+    opened = page(await signed_in())
+    await opened.connect(PATIENCE)
+    await opened.send_to(text_data=said)
+    assert (await opened.receive_output(PATIENCE))["code"] == 4400
+    await opened.disconnect()
+
+
+async def test_a_user_in_no_team_sees_nothing():
+    job = await new_job()
+    lonely = await sync_to_async(get_user_model().objects.create_user)("lonely")
+    opened = await watching([f"job:{job.id}", "sessions"], await signed_in(lonely))
+    assert json.dumps([await told(opened), await told(opened)]) == json.dumps(
+        [(f"job:{job.id}", None), ("sessions", 0)]
+    )
+    await opened.disconnect()
