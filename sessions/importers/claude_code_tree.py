@@ -34,6 +34,7 @@ class Standing:
         self._places: dict[str, Place] = {}
         self._first_of_call: dict[str, str] = {}
         self._cleared = False
+        self._treeless = False
 
     def add(self, key: str, place: Place) -> None:
         """Let a message stand as the latest."""
@@ -43,8 +44,9 @@ class Standing:
 
     def compact(self, keep: tuple[str, ...]) -> tuple[str, ...]:
         """Clear everything but these keys; gives back those that did stand."""
-        kept = tuple(key for key in self._places if key in set(keep))
-        self._drop([key for key in self._places if key not in set(kept)])
+        wanted = set(keep)
+        kept = tuple(key for key in self._places if key in wanted)
+        self._drop([key for key in self._places if key not in wanted])
         self._cleared = True
         return kept
 
@@ -62,9 +64,10 @@ class Standing:
         left behind as well, the writer does not keep a tree (some hang every response on the
         prompt), and nothing falls.
         """
-        anchor = self._anchor(parent)
+        anchor = None if self._treeless else self._anchor(parent)
         dropped = self._left_behind(anchor) if anchor is not None else []
         if any(self._places[key].call is None for key in dropped):
+            self._treeless = True
             return ()
         self._drop(dropped)
         return tuple(dropped)
@@ -97,9 +100,10 @@ class Standing:
             if key == anchor:
                 break
             later.append(key)
+        after = set(later)
         dropped: dict[str, None] = {}
         for key in reversed(later):
-            if not self._stays(key, set(later), dropped):
+            if not self._stays(key, after, dropped):
                 dropped[key] = None
         return list(dropped)
 
