@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib import resources
+from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
 from typing import Any, Literal
@@ -73,7 +73,10 @@ def seed(directory: Path, names: Sequence[str] = _NAMES) -> None:
         target = directory / hashlib.sha1(_URL.format(name).encode()).hexdigest()  # noqa: S324
         if target.exists():
             continue
-        source = resources.files("bpe_openai") / "data" / f"{name}.tiktoken.gz"
+        # Found but not imported: importing it builds two vocabularies of its own.
+        wheel = find_spec("bpe_openai")
+        places = wheel.submodule_search_locations if wheel is not None else None
+        source = Path(places[0] if places else ".") / "data" / f"{name}.tiktoken.gz"
         if not source.is_file():
             raise NoVocabulary(f"{name} is not in the bpe-openai wheel")
         with tempfile.NamedTemporaryFile(dir=directory, delete=False) as file:
