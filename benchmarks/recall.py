@@ -21,11 +21,11 @@ from pathlib import Path
 
 from plain import everything, offload, window
 
-from compaction import wire
-from compaction.cache_run import CacheRun, Terms, simulate_cache
+from compaction import tokens, wire
+from compaction.cache import Lifetime
+from compaction.cache_run import CacheRun, simulate_cache, terms_of
 from compaction.context import Block
 from compaction.facts import FactIndex
-from compaction.prices import minimum, price
 from compaction.recall import Recall, recall
 from compaction.session import Call, Session
 from compaction.simulate import Run
@@ -60,7 +60,7 @@ def session_of(found: records.Session, count: Count) -> Session | None:
             turn += record.human
             born = steps.setdefault(record.call, len(steps) + 1) if record.call else len(steps)
             made = _blocks(record, tools, count)
-            for form, text, tool, pair, tokens, error in made:
+            for form, text, tool, pair, size, error in made:
                 blocks.append(
                     Block(
                         id=f"b{len(blocks)}",
@@ -71,7 +71,7 @@ def session_of(found: records.Session, count: Count) -> Session | None:
                         role=record.role,
                         type=form,
                         kind=record.kind or "other",
-                        tokens=tokens,
+                        tokens=size,
                         chars=len(text),
                         sha=f"{len(blocks):08x}",
                         text=text,
@@ -112,8 +112,8 @@ def _blocks(
         elif form == "tool_result":
             pair = str(block.get("tool_use_id"))
             tool = tools.get(pair)
-        tokens = count(f"{tool} {text}" if form == "tool_use" else text)
-        yield form, text, tool, pair, tokens, bool(block.get("is_error"))
+        size = count(f"{tool} {text}" if form == "tool_use" else text)
+        yield form, text, tool, pair, size, bool(block.get("is_error"))
 
 
 def long_sessions(folder: Path, count: Count) -> Iterator[tuple[str, Session]]:
@@ -132,18 +132,6 @@ def long_sessions(folder: Path, count: Count) -> Iterator[tuple[str, Session]]:
             if sum(block.tokens for block in session.blocks) > 30_000:
                 seen.add(found.external_id)
                 yield found.external_id, session
-
-
-def counter() -> tuple[Count, str]:
-    """Tokens of a text by o200k, and what counts them."""
-    try:
-        from compaction import tokens
-    except ImportError:
-        import bpe_openai
-
-        encoding = bpe_openai.get_encoding("o200k_base")
-        return (lambda text: len(encoding.encode(text))), "bpe-openai o200k_base"
-    return tokens.count, "compaction.tokens"
 
 
 class Row:
@@ -175,23 +163,23 @@ class Row:
         }
 
 
-def measure(folder: Path, say: Callable[[str], object]) -> dict[str, dict[str, float]]:
+def measure(
+    folder: Path, lifetime: Lifetime | None, say: Callable[[str], object]
+) -> dict[str, dict[str, float]]:
     """Figures by policy over all long sessions of a folder."""
-    count, how = counter()
     rows = {name: Row() for name in POLICIES}
     number = 0
-    for name, session in long_sessions(folder, count):
+    for name, session in long_sessions(folder, tokens.count):
         number += 1
         index = FactIndex(session.blocks)
-        when = session.calls[0].at
-        terms = Terms(price(session.model, when), minimum(session.model) or 1024)
-        whole = everything(session, count).sent
+        terms = terms_of(session, lifetime)
+        whole = everything(session, tokens.count).sent
         say(f"{name[:8]} {session.model}: {len(session.calls)} steps, hidden {session.hidden}\n")
         for policy, make in POLICIES.items():
-            run = make(session, count)
+            run = make(session, tokens.count)
             cache = simulate_cache(run, session.calls, terms)
             rows[policy].add(run, whole, recall(session, run, index), cache)
-    say(f"{number} sessions, tokens by {how}\n")
+    say(f"{number} sessions\n")
     return {policy: row.figures() for policy, row in rows.items()}
 
 
@@ -199,10 +187,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("folder", nargs="?", default=os.environ.get("CONTEXTLAB_CORPUS"))
     parser.add_argument("--json", type=Path, help="write the figures here as well")
+    parser.add_argument(
+        "--lifetime", choices=["5m", "1h"], help="of all cache entries; else as each session's own"
+    )
     given = parser.parse_args()
     if not given.folder:
         parser.error("name a folder, or set CONTEXTLAB_CORPUS")
-    figures = measure(Path(given.folder), sys.stderr.write)
+    figures = measure(Path(given.folder), given.lifetime, sys.stderr.write)
     out = sys.stdout.write
     out("| policy | tokens sent | in place | in place or named | lost | prompt cost | needs |\n")
     out("| --- | --- | --- | --- | --- | --- | --- |\n")

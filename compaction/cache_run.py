@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 from compaction.cache import Basis, Breakpoint, CacheState, CacheUse, Lifetime, Request, advance
 from compaction.cache_layout import HIDDEN_BLOCKS, Layout, managed, unmanaged
-from compaction.prices import Price, micros, nanos
-from compaction.session import Call
+from compaction.prices import Price, micros, minimum, nanos, price
+from compaction.session import Call, Session
 from compaction.simulate import Run
 
 
@@ -27,6 +27,21 @@ class Terms:
     lifetime: Lifetime = "5m"
     frontier: bool = True
     steady: bool = True
+
+
+def terms_of(session: Session, lifetime: Lifetime | None = None) -> Terms:
+    """The terms of a recorded session: price of its model when it began, the model's minimum, and
+    the lifetime that most of its reported cache writes asked for (5 minutes where none tells)."""
+    written = [call.usage for call in session.calls if call.usage is not None]
+    hour = sum(usage.cache_write_1h for usage in written)
+    if lifetime is None:
+        lifetime = "1h" if hour > sum(usage.cache_write_5m for usage in written) else "5m"
+    began = session.calls[0].at if session.calls else None
+    return Terms(
+        price=price(session.model, began),
+        minimum=minimum(session.model) or Terms().minimum,
+        lifetime=lifetime,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,11 +119,11 @@ def estimate_cache(
     return _send(managed(run), by_step, run, terms or Terms(), "estimated")
 
 
-def _sum(uses: Sequence[CacheUse], price: Price | None, output: bool = True) -> int | None:
-    if price is None:
+def _sum(uses: Sequence[CacheUse], rates: Price | None, output: bool = True) -> int | None:
+    if rates is None:
         return None
     usages = (use.usage if output else replace(use.usage, output=0) for use in uses)
-    return micros(sum(nanos(usage, price) for usage in usages))
+    return micros(sum(nanos(usage, rates) for usage in usages))
 
 
 def _send(
@@ -149,7 +164,7 @@ def _send(
     return tuple(uses)
 
 
-def _paybacks(run: Run, uses: Sequence[CacheUse], price: Price | None) -> tuple[Payback, ...]:
+def _paybacks(run: Run, uses: Sequence[CacheUse], rates: Price | None) -> tuple[Payback, ...]:
     by_step = {use.step: (place, use) for place, use in enumerate(uses)}
     found: list[Payback] = []
     for revision in run.revisions:
@@ -159,9 +174,9 @@ def _paybacks(run: Run, uses: Sequence[CacheUse], price: Price | None) -> tuple[
         broken = use.broken
         edited = broken is not None and broken.revision == revision.number
         rewritten = broken.rewritten if broken is not None and edited else 0
-        cost = broken.cost if broken is not None and edited else 0 if price else None
+        cost = broken.cost if broken is not None and edited else 0 if rates else None
         cleared = revision.tokens_before - revision.tokens_after
-        steps = payback_steps(cleared, rewritten, use, price)
+        steps = payback_steps(cleared, rewritten, use, rates)
         remaining = len(uses) - place - 1
         found.append(
             Payback(revision.number, revision.step, cleared, rewritten, cost, steps, remaining)
@@ -169,16 +184,16 @@ def _paybacks(run: Run, uses: Sequence[CacheUse], price: Price | None) -> tuple[
     return tuple(found)
 
 
-def payback_steps(cleared: int, rewritten: int, use: CacheUse, price: Price | None) -> int | None:
+def payback_steps(cleared: int, rewritten: int, use: CacheUse, rates: Price | None) -> int | None:
     """Calls until an edit has paid: steps x cleared x read > rewritten x (write - read).
 
     None where it never does, or where there is no price to tell by.
     """
     if not rewritten and cleared > 0:
         return 0
-    if price is None or cleared <= 0:
+    if rates is None or cleared <= 0:
         return None
-    rates = price.at(use.prompt)
-    write = rates.cache_write_1h if use.write_1h > use.write_5m else rates.cache_write_5m
-    saved = cleared * rates.cache_read
-    return None if saved <= 0 else rewritten * max(write - rates.cache_read, 0) // saved + 1
+    now = rates.at(use.prompt)
+    write = now.cache_write_1h if use.write_1h > use.write_5m else now.cache_write_5m
+    saved = cleared * now.cache_read
+    return None if saved <= 0 else rewritten * max(write - now.cache_read, 0) // saved + 1

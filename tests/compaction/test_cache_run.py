@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from compaction.cache import CacheUse
 from compaction.cache_layout import HIDDEN_BLOCKS, managed, unmanaged
-from compaction.cache_run import Terms, estimate_cache, payback_steps, simulate_cache
+from compaction.cache_run import Terms, estimate_cache, payback_steps, simulate_cache, terms_of
 from compaction.context import Block
 from compaction.edits import context_at
 from compaction.policy import Policy, Step
@@ -195,6 +195,15 @@ def test_estimates_say_so_and_take_reported_output() -> None:
     uses = estimate_cache(plain(session), calls, Terms(SONNET))
     assert {use.basis for use in uses} == {"estimated"}
     assert {use.output for use in uses} == {77}
+
+
+def test_terms_are_those_the_session_shows() -> None:
+    calls = (Call(1, "m", 0, Usage(cache_write_5m=5, cache_write_1h=6)), Call(2, "m", 0))
+    found = terms_of(Session((), calls, "claude-opus-4-6", 200_000))
+    assert (found.lifetime, found.minimum, found.price and found.price.input) == ("1h", 4096, 5000)
+    unknown = terms_of(Session((), (), "nobody-knows-me", 200_000))
+    assert (unknown.lifetime, unknown.minimum, unknown.price) == ("5m", 1024, None)
+    assert terms_of(Session((), calls, "m", 1), "5m").lifetime == "5m"
 
 
 def test_work_is_linear() -> None:
