@@ -6,7 +6,8 @@ import socket
 import sqlite3
 import sys
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from django.conf import settings
 from django.db import DatabaseError, connection
@@ -84,11 +85,12 @@ def _redis() -> tuple[str, str]:
     client = redis.Redis.from_url(settings.REDIS_URL, socket_connect_timeout=2, socket_timeout=2)
     try:
         client.ping()
-        policy = client.config_get("maxmemory-policy").get("maxmemory-policy", "noeviction")
+        config: Any = client.config_get("maxmemory-policy")
     except redis.RedisError as error:
         return FAILED, f"REDIS_URL does not answer: {type(error).__name__}"
     finally:
         client.close()
+    policy = config.get("maxmemory-policy", "noeviction")
     if policy != "noeviction":
         return WARNING, f"maxmemory-policy is {policy}: set noeviction, or wake-ups get lost"
     return OK, "answers"
@@ -97,7 +99,7 @@ def _redis() -> tuple[str, str]:
 def _tokenizer() -> tuple[str, str]:
     from compaction.tokens import count
 
-    tokens = count(SAMPLE)[0]
+    tokens = count(SAMPLE)
     if tokens != SAMPLE_TOKENS:
         return FAILED, f"a sample of {SAMPLE_TOKENS} tokens was counted as {tokens}"
     return OK, "o200k_base counts without network"
@@ -114,7 +116,7 @@ def _grammars() -> tuple[str, str]:
 
 
 def _pages() -> tuple[str, str]:
-    manifest = settings.DJANGO_VITE["default"]["manifest_path"]
+    manifest = Path(str(settings.DJANGO_VITE["default"]["manifest_path"]))
     if not manifest.exists():
         return FAILED, f"{manifest} is missing: run `make setup`, which needs Node"
     return OK, "built"

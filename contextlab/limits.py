@@ -26,7 +26,7 @@ class LimitedRequest(WebRequest):
         self._refused = False
         self._taken = 0
         self._limit = settings.BODY_LIMIT
-        self._deadline = reactor.callLater(settings.BODY_SECONDS, self._too_slow)  # type: ignore[attr-defined]
+        self._deadline = reactor.callLater(settings.BODY_SECONDS, self._too_slow)
 
     def gotLength(self, length: int | None) -> None:
         """Headers are in: refuses a body that says it is too large."""
@@ -90,7 +90,7 @@ class LimitedRequest(WebRequest):
             + body
         )
         transport.loseWriteConnection()
-        self._deadline = reactor.callLater(DRAIN_SECONDS, self._close)  # type: ignore[attr-defined]
+        self._deadline = reactor.callLater(DRAIN_SECONDS, self._close)
 
     def _stop_clock(self) -> None:
         if self._deadline.active():
@@ -122,7 +122,7 @@ class LimitedServer(daphne.server.Server):
 
     def kill_all_applications(self) -> Any:
         """Cancels what is being answered; requests still arriving have nothing to cancel."""
-        self.connections = {
+        self.connections: dict[Any, dict[str, Any]] = {
             protocol: details
             for protocol, details in self.connections.items()
             if "application_instance" in details

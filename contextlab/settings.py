@@ -162,7 +162,10 @@ DATABASES = {"default": _database}
 
 # --- jobs and live pages ----------------------------------------------------------------------
 # Kind of job -> the function in sessions/actions that does it, in a process of its own.
-JOB_KINDS: dict[str, str] = {}
+JOB_KINDS: dict[str, str] = {
+    "import": "sessions.actions.uploads.run",
+    "simulate": "sessions.actions.simulate.simulate_job",
+}
 JOB_COMMAND = [sys.executable, "-P", "-m", "contextlab.job"]
 JOB_SECONDS = env.number("JOB_SECONDS", 900)  # one attempt, then it is killed
 JOB_LEASE_SECONDS = env.number("JOB_LEASE_SECONDS", 120)

@@ -42,7 +42,7 @@ def wake() -> None:
     """Does nothing."""
 
 
-class _Controller(WorkController):  # type: ignore[misc]
+class _Controller(WorkController):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self.ready = threading.Event()
         super().__init__(*args, **kwargs)

@@ -1,7 +1,6 @@
 """Teams and the people in them."""
 
-from django.contrib.auth import get_user_model
-from django.contrib.auth.models import AbstractBaseUser
+from django.contrib.auth.models import User
 from django.db import transaction
 
 from sessions.models import Membership, Team
@@ -20,15 +19,13 @@ def local_team() -> Team:
     return team
 
 
-def local_user() -> AbstractBaseUser:
+def local_user() -> User:
     """The user whom the printed address logs in; has no password."""
     local_team()
     return _local_user()
 
 
-def _local_user() -> AbstractBaseUser:
-    users = get_user_model()._default_manager
+def _local_user() -> User:
     # A password of None is stored as one that no input matches.
-    return users.filter(username=LOCAL_USER).first() or users.create_user(  # type: ignore[attr-defined]
-        LOCAL_USER, password=None
-    )
+    found = User.objects.filter(username=LOCAL_USER).first()
+    return found or User.objects.create_user(LOCAL_USER, password=None)

@@ -44,7 +44,8 @@ def closed(request: HttpRequest) -> HttpResponse:
 class SignedIn(LoginRequiredMiddleware):
     """Every page asks for a user, unless its view is marked login_not_required."""
 
-    def handle_no_permission(
+    # Django's would redirect, and says so in its type.
+    def handle_no_permission(  # type: ignore[override]
         self, request: HttpRequest, view_func: Callable[..., Any]
     ) -> HttpResponse:
         """Says how to get in, at the same address: no stack of redirects."""

@@ -71,7 +71,7 @@ class Command(BaseCommand):
         from contextlab.limits import LimitedServer
 
         def ready() -> None:
-            live.server_loop = reactor._asyncioEventloop  # type: ignore[attr-defined]
+            live.server_loop = reactor._asyncioEventloop
             for part in self.beside:
                 part.start()
             name = "127.0.0.1" if host in ("0.0.0.0", "::") else host  # noqa: S104
@@ -84,10 +84,15 @@ class Command(BaseCommand):
             return deferToThread(lambda: [part.stop() for part in self.beside])
 
         failures: list[Any] = []
+
+        def not_listening(failure: Any) -> None:
+            failures.append(failure)
+            server.stop()  # not reactor.stop(), which hangs as long as the reactor does not run
+
         server = LimitedServer(
             application,
             endpoints=[f"tcp:port={port}:interface={host.replace(':', chr(92) + ':')}"],
-            ready_callable=lambda: reactor.callWhenRunning(ready),  # type: ignore[attr-defined]
+            ready_callable=lambda: reactor.callWhenRunning(ready),
             verbosity=0,
             # Pages send a list of ids, nothing else.
             websocket_max_message_size=64 * 1024,
@@ -95,9 +100,8 @@ class Command(BaseCommand):
             websocket_timeout=12 * 3600,  # below the 24 h after which Redis forgets a group
             server_name="",
         )
-        # Not reactor.stop(), which hangs as long as the reactor does not run yet.
-        server.listen_error = lambda failure: (failures.append(failure), server.stop())
-        reactor.addSystemEventTrigger("before", "shutdown", stop_beside)  # type: ignore[attr-defined]
+        server.listen_error = not_listening
+        reactor.addSystemEventTrigger("before", "shutdown", stop_beside)
         server.run()
         live.server_loop = None
         if failures:
