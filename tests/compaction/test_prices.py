@@ -124,7 +124,5 @@ def test_cost_grows_with_every_part(parts: tuple[int, ...]) -> None:
 
 def test_prices_are_loaded_only_when_asked_for() -> None:
     code = "import sys, compaction.prices; print('genai_prices' in sys.modules)"
-    run = subprocess.run(  # noqa: S603 - our own interpreter and code
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "False"
