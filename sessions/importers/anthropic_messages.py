@@ -10,9 +10,8 @@ from sessions.importers.message_array import (
     Conversation,
     conversation_of,
     document,
-    not_a_message,
 )
-from sessions.importers.records import Json, Log, Message, Skipped
+from sessions.importers.records import Json, Log, Message
 from sessions.importers.reported import NOTHING, Reported, anthropic_usage, cline_usage
 from sessions.importers.wire import (
     Block,
@@ -57,15 +56,12 @@ def read(data: bytes, name: str = "") -> Log:
         raise NotALog("No array of messages is in this file; expected [{role, content}, …].")
     writer = ArraySession("")
     _preface(writer, found)
-    skipped: list[Skipped] = []
     for index, item in enumerate(found.messages, start=1):
         if isinstance(item, dict) and isinstance(item.get("role"), str):
             _message(writer, item, index, string(found.around.get("model")))
         else:
-            writer.problems.append(not_a_message(index))
-            skipped.append(Skipped(index, "", "malformed"))
+            writer.no_message(index)
     log = writer.log(FORMAT, found.around, name)
-    log.skipped = skipped
     return log
 
 

@@ -8,7 +8,7 @@ from pathlib import PurePath
 from sessions.importers.claude_code_agent import Agent
 from sessions.importers.claude_code_entry import Entry
 from sessions.importers.claude_code_tree import Parents
-from sessions.importers.decoded import Line, lines, skipped_fault
+from sessions.importers.decoded import Faults, Line, lines
 from sessions.importers.records import Json, Log, Reason, Session, Skipped
 from sessions.importers.wire import blocks_of, mapping, sequence, string, text_of
 
@@ -71,6 +71,7 @@ class _Reader:
 
     def __init__(self) -> None:
         self.log = Log(FORMAT)
+        self._faults = Faults("Lines that are not readable JSON")
         self._agents: dict[str | None, Agent] = {}
         self._parents: Parents = {}
         self._agent_of: dict[str, str] = {}
@@ -84,7 +85,7 @@ class _Reader:
     def take(self, line: Line) -> None:
         """Account for one line."""
         if line.fault:
-            self.log.skipped.append(skipped_fault(line, self.log.problems))
+            self.log.skipped.append(self._faults.line(line))
             return
         if not isinstance(line.value, dict):
             self._skip(line, "", "malformed")
@@ -103,6 +104,7 @@ class _Reader:
 
     def close(self, name: str) -> Log:
         """Name the sessions and give the log."""
+        self.log.problems.extend(self._faults.sentences())
         main_id = self._main_id(name)
         for key, agent in self._agents.items():
             agent.close()

@@ -120,10 +120,10 @@ class Standing:
         return False
 
     def _drop(self, keys: list[str]) -> None:
+        if not keys:
+            return
         for key in keys:
             del self._places[key]
         left = {place.call for place in self._places.values() if place.call is not None}
-        if keys:
-            self._first_of_call = {
-                call: key for call, key in self._first_of_call.items() if call in left
-            }
+        firsts = self._first_of_call.items()
+        self._first_of_call = {call: key for call, key in firsts if call in left}

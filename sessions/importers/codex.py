@@ -7,7 +7,7 @@ from pathlib import PurePath
 
 from sessions.importers.codex_history import History
 from sessions.importers.codex_items import Item, item_of
-from sessions.importers.decoded import Line, lines, skipped_fault
+from sessions.importers.decoded import Faults, Line, lines
 from sessions.importers.records import (
     Call,
     Compaction,
@@ -53,6 +53,7 @@ class _Reader:
 
     def __init__(self) -> None:
         self.log = Log(FORMAT)
+        self._faults = Faults("Lines that are not readable JSON")
         self.session = Session("", agent="codex")
         self._history = History()
         self._model = ""
@@ -65,7 +66,7 @@ class _Reader:
     def take(self, line: Line) -> None:
         """Account for one line."""
         if line.fault:
-            self.log.skipped.append(skipped_fault(line, self.log.problems))
+            self.log.skipped.append(self._faults.line(line))
             return
         given = mapping(line.value)
         payload = given.get("payload")
@@ -90,6 +91,7 @@ class _Reader:
 
     def close(self, name: str) -> Log:
         """Name the session and give the log."""
+        self.log.problems.extend(self._faults.sentences())
         stem = PurePath(name).name.removesuffix(".jsonl")
         self.session.external_id = self.session.external_id or stem or "unknown"
         self.session.model = self._model

@@ -15,6 +15,9 @@ MAX_DEPTH = 150
 _LONGEST_INT = 18
 """Longer integers stay text: they fit no column and no other reader."""
 
+_NAMED = 5
+"""Faults that a sentence names by number."""
+
 _REPLACEMENT = "\ufffd"
 
 
@@ -71,16 +74,43 @@ def lines(data: bytes) -> Iterator[Line]:
             yield Line(number, raw, None, fault=str(error), last=last)
 
 
-def skipped_fault(line: Line, problems: list[str]) -> Skipped:
-    """Keep an unreadable line and say so; the unfinished last line of a log is no damage."""
-    if line.last:
-        problems.append(
-            f"Line {line.number} is cut off: the log seems to be still written; import it again"
-            " when it has grown."
-        )
-    else:
-        problems.append(f"Line {line.number} is not readable JSON ({line.fault}); it was kept.")
-    return Skipped(line.number, "", "malformed", line.raw)
+class Faults:
+    """Gathers what could not be read, and says so in one sentence however much it is."""
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+        self._numbers: list[int] = []
+        self._reason = ""
+        self._cut = 0
+
+    def line(self, line: Line) -> Skipped:
+        """Keep an unreadable line; the unfinished last line of a log is no damage."""
+        if line.last:
+            self._cut = line.number
+            return Skipped(line.number, "", "malformed", line.raw)
+        return self.item(line.number, line.raw, line.fault)
+
+    def item(self, number: int, raw: bytes = b"", reason: str = "") -> Skipped:
+        """Keep a line or an array item that is not what it should be."""
+        self._numbers.append(number)
+        self._reason = self._reason or reason
+        return Skipped(number, "", "malformed", raw)
+
+    def sentences(self) -> list[str]:
+        """What to tell people."""
+        told = []
+        if self._numbers:
+            first = ", ".join(str(number) for number in self._numbers[:_NAMED])
+            more = len(self._numbers) - _NAMED
+            rest = f" and {more} more" if more > 0 else ""
+            why = f" ({self._reason})" if self._reason else ""
+            told.append(f"{self._what}: {first}{rest}{why}. They were left out and kept aside.")
+        if self._cut:
+            told.append(
+                f"Line {self._cut} is cut off: the log seems to be still written; import it again"
+                " when it has grown."
+            )
+        return told
 
 
 def _finite(text: str) -> float | str:

@@ -7,8 +7,8 @@ import json
 from dataclasses import dataclass, field
 from pathlib import PurePath
 
-from sessions.importers.decoded import NotALog, Unreadable, decode
-from sessions.importers.records import Call, Json, Log, Message, Session
+from sessions.importers.decoded import Faults, NotALog, Unreadable, decode
+from sessions.importers.records import Call, Json, Log, Message, Session, Skipped
 from sessions.importers.reported import Reported
 from sessions.importers.wire import mapping, sequence, string
 
@@ -57,12 +57,13 @@ def document(data: bytes, expected: str) -> Json:
 class ArraySession:
     """Writes the records of one array; each assistant message is one model call.
 
-    `problems` are sentences for people.
+    `skipped` are the items that gave no record.
     """
 
     def __init__(self, agent: str) -> None:
         self.session = Session("", agent=agent)
-        self.problems: list[str] = []
+        self.skipped: list[Skipped] = []
+        self._faults = Faults("Items of the array that are no messages (they have no role)")
         self._calls = 0
 
     def message(self, message: Message) -> None:
@@ -99,15 +100,14 @@ class ArraySession:
         self.session.external_id = stated or f"{stem or log_format}-{self._beginning()}"
         self.session.title = string(around.get("title")) or stem
         self.session.model = self.session.model or string(around.get("model"))
-        return Log(log_format, [self.session], problems=self.problems)
+        return Log(log_format, [self.session], self.skipped, self._faults.sentences())
+
+    def no_message(self, index: int) -> None:
+        """Leave out an item that is no message."""
+        self.skipped.append(self._faults.item(index))
 
     def _beginning(self) -> str:
         messages = [r for r in self.session.records if isinstance(r, Message)]
         first = next((message for message in messages if message.human), None)
         blocks = first.blocks if first else [message.blocks for message in messages[:1]]
         return hashlib.sha256(json.dumps(blocks).encode()).hexdigest()[:8]
-
-
-def not_a_message(index: int) -> str:
-    """Say that an item of the array is no message."""
-    return f"Item {index} of the array is no message (no role); it was left out."

@@ -10,7 +10,6 @@ from sessions.importers.message_array import (
     Conversation,
     conversation_of,
     document,
-    not_a_message,
 )
 from sessions.importers.openai_messages import MessageReader
 from sessions.importers.records import Json, Log, Message, Skipped
@@ -46,18 +45,16 @@ def read(data: bytes, name: str = "") -> Log:
         raise NotALog("No `messages` are in this file; expected a mini-swe-agent trajectory.")
     info = mapping(found.around.get("info"))
     writer = ArraySession("mini-swe-agent")
-    skipped: list[Skipped] = []
     reader = _Reader(writer, _model(info))
     for index, item in enumerate(found.messages, start=1):
         if not isinstance(item, dict) or not isinstance(item.get("role"), str):
-            writer.problems.append(not_a_message(index))
-            skipped.append(Skipped(index, "", "malformed"))
+            writer.no_message(index)
         elif item["role"] == "exit":
             # How the run ended, written for people after the last call.
-            skipped.append(Skipped(index, "exit", "not context"))
+            writer.skipped.append(Skipped(index, "exit", "not context"))
         else:
             reader.take(item, index)
-    return _named(writer, found, info, name, skipped)
+    return _named(writer, found, info, name)
 
 
 def _named(
@@ -65,7 +62,6 @@ def _named(
     found: Conversation,
     info: dict[str, Json],
     name: str,
-    skipped: list[Skipped],
 ) -> Log:
     instance = string(found.around.get("instance_id"))
     log = writer.log(FORMAT, {"id": instance, "title": instance}, name)
@@ -73,7 +69,6 @@ def _named(
     for key in ("model_stats", "exit_status", "mini_version"):
         if key in info:
             session.meta[key] = info[key]
-    log.skipped = skipped
     return log
 
 

@@ -8,10 +8,9 @@ from sessions.importers.message_array import (
     Conversation,
     conversation_of,
     document,
-    not_a_message,
 )
 from sessions.importers.openai_wire import CallIds, assistant_blocks, content_blocks, result_block
-from sessions.importers.records import Json, Log, Message, Skipped
+from sessions.importers.records import Json, Log, Message
 from sessions.importers.reported import NOTHING, openai_usage
 from sessions.importers.wire import mapping, milliseconds, sequence, string
 
@@ -36,17 +35,14 @@ def read(data: bytes, name: str = "") -> Log:
         raise NotALog("No array of messages is in this file; expected [{role, content}, …].")
     writer = ArraySession("")
     _preface(writer, found)
-    skipped: list[Skipped] = []
     reader = MessageReader(writer, string(found.around.get("model")))
     for index, item in enumerate(found.messages, start=1):
         if isinstance(item, dict) and isinstance(item.get("role"), str):
             reader.take(item, index)
         else:
-            writer.problems.append(not_a_message(index))
-            skipped.append(Skipped(index, "", "malformed"))
+            writer.no_message(index)
     _answer(reader, found)
     log = writer.log(FORMAT, found.around, name)
-    log.skipped = skipped
     window = found.around.get("context_window")
     if isinstance(window, int) and 0 < window < 10**9:
         log.sessions[0].window = window

@@ -6,9 +6,9 @@ from pathlib import PurePath
 from typing import Literal
 
 from sessions.importers.decoded import NotALog
-from sessions.importers.message_array import ArraySession, document, not_a_message
+from sessions.importers.message_array import ArraySession, document
 from sessions.importers.openai_wire import CallIds, assistant_blocks, content_blocks, result_block
-from sessions.importers.records import Json, Log, Message, Skipped
+from sessions.importers.records import Json, Log, Message
 from sessions.importers.reported import NOTHING
 from sessions.importers.wire import Block, has_type, mapping, sequence, string, text_block
 
@@ -35,13 +35,11 @@ def read(data: bytes, name: str = "") -> Log:
             "No `history` beside a `trajectory` is here; expected a SWE-agent .traj file."
         )
     reader = _Reader()
-    skipped: list[Skipped] = []
     for index, item in enumerate(given["history"], start=1):
         if isinstance(item, dict) and isinstance(item.get("role"), str):
             reader.take(item, index)
         else:
-            reader.writer.problems.append(not_a_message(index))
-            skipped.append(Skipped(index, "", "malformed"))
+            reader.writer.no_message(index)
     problem = mapping(mapping(given.get("replay_config")).get("problem_statement"))
     title = string(problem.get("id")) or PurePath(name).name.removesuffix(".traj")
     log = reader.writer.log(FORMAT, {"title": title}, name)
@@ -49,7 +47,6 @@ def read(data: bytes, name: str = "") -> Log:
     for key in ("model_stats", "exit_status"):
         if key in info:
             log.sessions[0].meta[key] = info[key]
-    log.skipped = skipped
     return log
 
 

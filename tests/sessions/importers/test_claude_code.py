@@ -368,6 +368,13 @@ def test_a_cut_off_last_line_is_told_apart_from_damage() -> None:
     assert [item.line for item in damaged.skipped] == [1, 3, 4]
 
 
+def test_much_damage_is_one_sentence() -> None:
+    (problem,) = parse(
+        b"\n".join([json.dumps(said("u", None)).encode()] * 9 + [b"{"] * 9 + [b""])
+    ).problems[:1]
+    assert "10, 11, 12, 13, 14 and 4 more" in problem
+
+
 def test_summaries_of_other_sessions_are_no_title() -> None:
     foreign = {"type": "summary", "summary": "Elsewhere", "leafUuid": "far"}
     own = {"type": "summary", "summary": "Here", "leafUuid": "u1"}
