@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
 from html import escape
 from typing import Any
 
 from compaction.context import Block
 from compaction.groups import failure_key
-from compaction.hints import LANGUAGES, hint, one_line
+from compaction.hints import LANGUAGES, LOOK_AT, hint, one_line
 from compaction.plan import Span
 from compaction.stubs import arguments, key_arguments, reference
 from compaction.summary import command, file_operation, parse, render
@@ -37,6 +38,9 @@ KEEP_FIRST = frozenset({"primary_request_and_intent", "all_user_messages"})
 BYTES_PER_TOKEN = 2.6
 """A careful ratio: 2.8 characters a token were measured for agent logs (corpus, finding 6)."""
 
+_WRAPPING = re.compile(r"^(?:Exit code \d+|exit status \d+)\s*$|</?tool_use_error>", re.MULTILINE)
+_INDEXES = frozenset({"files_and_code", "entities_and_relations"})
+
 Calls = dict[str | None, Block]
 
 _CHANGES = frozenset({"write", "edit", "delete"})
@@ -53,10 +57,14 @@ def extractive(span: Span) -> str:
     """
     earlier = parse(span.previous, span.form) if span.previous else {}
     lines = _window(span) if span.form == "window" else _nine(span)
-    sections = {}
-    for name, fresh in lines.items():
-        merged = _merge(name, earlier.get(name, []), fresh)
-        sections[name] = _fit(merged, span.budget * SHARES[name], name in KEEP_FIRST)
+    merged = {name: _merge(name, earlier.get(name, []), fresh) for name, fresh in lines.items()}
+    sections: dict[str, list[str]] = {}
+    left = span.budget * sum(SHARES[name] for name in lines)
+    # Files come last and take what the others leave: they are what agents ask for again.
+    for name in sorted(lines, key=lambda name: name in _INDEXES):
+        share = left if name in _INDEXES else span.budget * SHARES[name]
+        sections[name] = _fit(merged[name], share, name in KEEP_FIRST)
+        left -= sum(map(_cost, sections[name]))
     return render(sections, span.form)
 
 
@@ -89,7 +97,7 @@ def _window(span: Span) -> dict[str, list[str]]:
     failed = [line for line in _errors(blocks, uses) if "not fixed" in line]
     return {
         "key_decisions": [_quote(b.text, 140) for b in _texts(blocks, "assistant")[-6:]],
-        "discoveries": [_quote(hint(b.text), 120) for b in blocks if b.type == "tool_result"][-6:],
+        "discoveries": [_told(b, 120) for b in blocks if b.type == "tool_result"][-6:],
         "unresolved_questions": [_quote(b.text, 120) for b in asked[-3:]] + failed[-3:],
         "entities_and_relations": [
             f"{path}: {action}" for path, (action, _) in _last_actions(blocks).items()
@@ -103,6 +111,13 @@ def _calls(blocks: Iterable[Block]) -> Calls:
 
 def _quote(text: str, width: int = 160) -> str:
     return escape(one_line(text, width), quote=False)
+
+
+def _told(block: Block, width: int) -> str:
+    """What a result says, on one line."""
+    # What a failed call says is about the failure, whatever the file was.
+    path = block.file.path if block.file is not None and not block.error else None
+    return _quote(hint(_WRAPPING.sub("", block.text[:LOOK_AT]).strip(), path), width)
 
 
 def _texts(blocks: Iterable[Block], kind: str) -> list[Block]:
@@ -152,7 +167,7 @@ def _errors(blocks: Iterable[Block], uses: Calls) -> list[str]:
         if block.error:
             about = _quote(f"{use.tool} {key_arguments(use)}", 100)
             fate.pop(key, None)
-            fate[key] = (f"{about}: {_quote(hint(block.text), 140)}", False)
+            fate[key] = (f"{about}: {_told(block, 140)}", False)
         elif key in fate:
             fate[key] = (fate[key][0], True)
     return [f"{line} ({'fixed' if fixed else 'not fixed'})" for line, fixed in fate.values()]

@@ -15,11 +15,11 @@ WIDTH = 160
 """Most code points of a hint."""
 
 LANGUAGES = {
-    "c": "c", "cc": "c++", "cpp": "c++", "cs": "c#", "css": "css", "go": "go", "h": "c",
-    "hpp": "c++", "html": "html", "java": "java", "js": "javascript", "jsx": "javascript",
+    "bash": "shell", "c": "c", "cc": "c++", "cpp": "c++", "cs": "c#", "css": "css", "go": "go",
+    "h": "c", "hpp": "c++", "html": "html", "java": "java", "js": "javascript", "jsx": "javascript",
     "kt": "kotlin", "lua": "lua", "php": "php", "proto": "protobuf", "py": "python", "rb": "ruby",
     "rs": "rust", "scala": "scala", "sh": "shell", "sql": "sql", "svelte": "svelte",
-    "swift": "swift", "ts": "typescript", "tsx": "typescript", "vue": "vue",
+    "swift": "swift", "ts": "typescript", "tsx": "typescript", "vue": "vue", "zsh": "shell",
 }  # fmt: skip
 IMAGES = frozenset({"png", "jpg", "jpeg", "gif", "webp", "svg", "bmp", "ico"})
 
@@ -37,6 +37,7 @@ _ERROR = re.compile(
 )
 _TITLE = re.compile(r"<title[^>]*>([^<]{1,200})</title>", re.IGNORECASE)
 _ADDRESS = re.compile(r"https?://[^\s\"'<>)]{4,200}")
+_WORD = re.compile(r"\w{3}")
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 
 
@@ -81,7 +82,9 @@ def _forms(suffix: str) -> list[Callable[[str], str]]:
 
 
 def _first_line(body: str) -> str:
-    return next((line for line in body.splitlines() if line.strip()), "")
+    """The first line with a word in it, else the first that is not blank."""
+    lines = [line for line in body.splitlines() if line.strip()]
+    return next((line for line in lines if _WORD.search(line)), lines[0] if lines else "")
 
 
 def _csv(body: str) -> str:

@@ -119,15 +119,19 @@ def _fixed_elements(text: str) -> list[str]:
     return wrong
 
 
+def _attribute(text: str) -> str:
+    return escape(text, quote=False).replace('"', "&quot;")
+
+
 def file_operation(path: str, action: str, ref: str = "") -> str:
     """The fixed element for the last thing done to a file; `ref` leads to the block that did it."""
-    tail = f' ref="{escape(ref)}"' if ref else ""
-    return f'<file_operation path="{escape(path)}" action="{action}"{tail}/>'
+    tail = f' ref="{_attribute(ref)}"' if ref else ""
+    return f'<file_operation path="{_attribute(path)}" action="{action}"{tail}/>'
 
 
 def command(execution: str, status: str) -> str:
     """The fixed element for the last run of a command."""
-    return f'<command execution="{escape(execution)}" status="{status}"/>'
+    return f'<command execution="{_attribute(execution)}" status="{status}"/>'
 
 
 def file_operations(text: str) -> list[tuple[str, str, str]]:

@@ -78,8 +78,7 @@ def _bounds(view: View, parameters: Window, target: int, used: int) -> tuple[int
     start = _after_messages(talk, parameters.primers)
     if start is None:
         return hot, hot
-    place = bisect_left(cuts, start)
-    start = cuts[place] if place < len(cuts) else hot
+    start = _fitting(talk, cuts, min(start, hot), target // 2)
     wish = _before_messages(talk, parameters.recents)
     middle = [block for block in talk if block.position >= start]
     # What must leave before the target is met decides where the recents begin.
@@ -92,6 +91,26 @@ def _bounds(view: View, parameters: Window, target: int, used: int) -> tuple[int
         end = block.position + 1
     place = bisect_left(cuts, end)
     return start, min(cuts[place] if place < len(cuts) else hot, hot)
+
+
+def _fitting(talk: list[Block], cuts: list[int], wish: int, room: int) -> int:
+    """The cut nearest after the wished end of the primers, or as far before it as they fit.
+
+    The first group of all may take twice the room: it states the task.
+    """
+    place = bisect_left(cuts, wish)
+    end = cuts[place] if place < len(cuts) else wish
+    tokens, fits = 0, talk[0].position if talk else end
+    for block in talk:
+        if block.position >= end:
+            return end
+        here = bisect_left(cuts, block.position)
+        if here < len(cuts) and cuts[here] == block.position and tokens <= room:
+            fits = block.position
+        tokens += block.tokens
+        if tokens > room and not (fits == talk[0].position and tokens <= 2 * room):
+            return fits
+    return end
 
 
 def _fixed(block: Block) -> bool:

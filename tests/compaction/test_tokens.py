@@ -64,7 +64,7 @@ def test_a_million_blanks_are_counted_in_pieces() -> None:
 
 
 def test_a_panic_is_an_estimate_that_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    class PanicException(BaseException):  # noqa: N818
+    class PanicException(BaseException):
         pass
 
     class Panics:
