@@ -4,3 +4,4 @@ import './shell/theme';
 import './shell/copy';
 import './shell/keyboard';
 import './shell/fragments';
+import './pages';

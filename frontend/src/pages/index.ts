@@ -1,0 +1,5 @@
+/* What server-drawn pages need beyond the shell: little, and every page works without it. */
+import './pages.css';
+import './imports';
+import './jobs';
+import './sessions';

@@ -1,0 +1,107 @@
+"""Uploads: files that came over the network, kept until a job has read them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import uuid
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from django.conf import settings
+from django.db import transaction
+
+from sessions.actions.attempts import Outcome, Refused, Running
+from sessions.actions.imports import begin_import, report, run_import
+from sessions.actions.jobs import enqueue
+from sessions.models import Import, ImportFile, Team
+
+KIND = "import"
+FILES_AT_ONCE = 100
+"""Files of one upload: Django's own limit on the parts of a form."""
+
+SESSIONS_NAMED = 20
+"""Sessions of one file that the result names; arrays may hold hundreds."""
+
+
+class Uploaded(Protocol):
+    """A file of a request: the sender's name for it, and its bytes."""
+
+    name: str | None
+
+    def chunks(self) -> Iterable[bytes]:
+        """The bytes in pieces."""
+
+
+def begin_upload(team: Team, files: Sequence[Uploaded]) -> Import:
+    """Keep the files and ask for their import; once this returns they survive a crash.
+
+    Names are data only: on disk the files are numbers below a folder of this upload.
+    """
+    folder = settings.DATA_DIR / "uploads" / uuid.uuid4().hex
+    folder.mkdir(parents=True, mode=0o700)
+    try:
+        kept = [_keep(file, folder / str(number)) for number, file in enumerate(files)]
+        with transaction.atomic():
+            import_run = begin_import(team, kept, job=None)
+            import_run.job = enqueue(team, KIND, {"import": str(import_run.pk)})
+            import_run.save(update_fields=["job"])
+        return import_run
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+
+
+def _keep(file: Uploaded, path: Path) -> tuple[str, str, int]:
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(handle, "wb") as out:
+        for chunk in file.chunks():
+            out.write(chunk)
+        out.flush()
+        os.fsync(out.fileno())
+        size = out.tell()
+    return _name(file.name), str(path), size
+
+
+def _name(name: str | None) -> str:
+    """What the sender calls the file; PostgreSQL takes neither NUL nor lone surrogates."""
+    text = (name or "").replace("\x00", "").encode("utf-8", "replace").decode("utf-8")
+    return text or "unnamed file"
+
+
+def run(running: Running) -> Outcome:
+    """The job: import what was uploaded, then let the files go."""
+    from compaction.tokens import counted  # the pages never count, and are spared the vocabulary
+
+    import_run = Import.objects.filter(team=running.team, pk=running.payload["import"]).first()
+    if import_run is None:
+        raise Refused("The upload is gone", "Its record was deleted.", "Upload the files again.")
+    found = run_import(
+        import_run, counted, lambda done, total: running.progress(done, total, "files")
+    )
+    return _end(import_run, found)
+
+
+def _end(import_run: Import, found: dict[int, list[str]]) -> Outcome:
+    files = list(import_run.files.all())
+    _let_go(files)
+    refused = sum(file.state == ImportFile.State.REFUSED for file in files)
+    if refused == len(files):
+        raise Refused(
+            "None of the files could be imported",
+            "No known format was found in any of them.",
+            "The report of the import says for each file why.",
+        )
+    totals = {name: value for name, value in report(import_run).items() if name != "files"}
+    totals |= {"files": len(files), "refused": refused, "import": str(import_run.pk)}
+    totals["found"] = {str(file): ids[:SESSIONS_NAMED] for file, ids in found.items()}
+    return Outcome(totals, partial=refused > 0)
+
+
+def _let_go(files: Iterable[ImportFile]) -> None:
+    """Delete the uploaded bytes: what was in them is in the store, or refused for good."""
+    for folder in {Path(file.stored).parent for file in files if file.stored}:
+        # A path that the command was given is not ours to delete.
+        if folder.parent == settings.DATA_DIR / "uploads":
+            shutil.rmtree(folder, ignore_errors=True)

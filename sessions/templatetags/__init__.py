@@ -1,0 +1,1 @@
+"""How templates write figures."""

@@ -1,0 +1,177 @@
+"""Imports: files in by upload, and what became of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.db.models import Count, Q, Sum
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_GET, require_http_methods
+
+from sessions.actions.uploads import FILES_AT_ONCE, begin_upload
+from sessions.api.access import team_of
+from sessions.models import Blob, Import, ImportFile, Session, SkippedRecord, Team
+from sessions.views.jobs import Progress
+from sessions.views.paging import page
+
+FILES_SHOWN = 500
+RECORDS_SHOWN = 100
+RECORD_CHARS = 4000
+"""Code points of one skipped record that a page shows."""
+
+TOTALS = ("sessions", "messages", "new_messages", "calls", "tool_calls", "compactions", "skipped")
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def imports(request: HttpRequest) -> HttpResponse:
+    """Past imports and the form for a new one; POST takes files and leads to the report."""
+    team = team_of(request)
+    problem = ""
+    if request.method == "POST":
+        files = request.FILES.getlist("files")
+        if files:
+            return redirect("import", begin_upload(team, files).pk)
+        problem = "No file arrived. Choose at least one."
+    rows = (
+        Import.objects.filter(team=team)
+        .select_related("job")
+        .annotate(
+            file_count=Count("files"),
+            refused=Count("files", filter=Q(files__state=ImportFile.State.REFUSED)),
+            waiting=Count("files", filter=Q(files__state=ImportFile.State.WAITING)),
+            **{f"sum_{name}": Sum(f"files__{name}", default=0) for name in TOTALS},
+        )
+    )
+    shown = page(rows, request.GET.get("cursor", ""), "created")
+    context = {
+        "section": "imports",
+        "team": team,
+        "problem": problem,
+        "upload_limit": settings.UPLOAD_LIMIT,
+        "upload_files": FILES_AT_ONCE,
+        "rows": [
+            (row, state_of(row, row.waiting, row.refused, row.file_count)) for row in shown.rows
+        ],
+        "newer_url": f"?cursor={shown.newer}" if shown.newer else "",
+        "older_url": f"?cursor={shown.older}" if shown.older else "",
+    }
+    return render(request, "imports/list.html", context, status=422 if problem else 200)
+
+
+def state_of(import_run: Import, waiting: int, refused: int, files: int) -> str:
+    """How an import stands: its job says, or without one (the command) its files do."""
+    if import_run.job is not None:
+        return import_run.job.state
+    if waiting:
+        return "unfinished"
+    return "failed" if refused == files else "partial" if refused else "done"
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """One file of a report with what was skipped in it and the sessions it held."""
+
+    row: ImportFile
+    skipped: list[SkippedRecord]
+    sessions: list[Session]
+
+
+def _import_of(request: HttpRequest, import_id: UUID) -> tuple[Team, Import]:
+    team = team_of(request)
+    found = Import.objects.filter(team=team, pk=import_id).select_related("job").first()
+    if found is None:
+        raise Http404("no such import")
+    return team, found
+
+
+@require_GET
+def report(request: HttpRequest, import_id: UUID) -> HttpResponse:
+    """What an import found in each file, what was new, what was skipped and why."""
+    team, import_run = _import_of(request, import_id)
+    sums = import_run.files.aggregate(
+        file_count=Count("pk"),
+        refused=Count("pk", filter=Q(state=ImportFile.State.REFUSED)),
+        waiting=Count("pk", filter=Q(state=ImportFile.State.WAITING)),
+        known=Count("pk", filter=Q(state=ImportFile.State.KNOWN)),
+        **{name: Sum(name, default=0) for name in TOTALS},
+    )
+    state = state_of(import_run, sums["waiting"], sums["refused"], sums["file_count"])
+    files = _files(team, import_run)
+    context = {
+        "section": "imports",
+        "team": team,
+        "import_run": import_run,
+        "job": import_run.job,
+        "progress": Progress.of(import_run.job) if import_run.job else None,
+        "state": state,
+        "sums": sums,
+        "files": files,
+        "files_shown": FILES_SHOWN,
+        "linked": any(file.sessions for file in files),
+    }
+    return render(request, "imports/report.html", context)
+
+
+def _files(team: Team, import_run: Import) -> list[File]:
+    # What needs a look comes first.
+    rows = list(import_run.files.order_by("pk")[:FILES_SHOWN])
+    rows.sort(key=lambda row: row.state != ImportFile.State.REFUSED)
+    skipped: dict[int, list[SkippedRecord]] = {row.pk: [] for row in rows}
+    records = SkippedRecord.objects.filter(file__import_run=import_run)
+    for record in records.order_by("reason", "-count", "type"):
+        if record.file_id in skipped:
+            skipped[record.file_id].append(record)
+    found = _found(import_run)
+    ids = {pk for names in found.values() for pk in names}
+    sessions = Session.objects.for_team(team).in_bulk(list(ids)[:900]) if ids else {}
+    return [
+        File(
+            row,
+            skipped[row.pk],
+            [sessions[pk] for pk in found.get(str(row.pk), []) if pk in sessions],
+        )
+        for row in rows
+    ]
+
+
+def _found(import_run: Import) -> dict[str, list[UUID]]:
+    """Ids of sessions by id of file, as the job noted them; nothing for the command's imports."""
+    result = import_run.job.result if import_run.job else None
+    found: dict[str, Any] = (result or {}).get("found", {})
+    return {file: [UUID(pk) for pk in ids] for file, ids in found.items()}
+
+
+@require_GET
+def skipped(request: HttpRequest, import_id: UUID, record_id: int) -> HttpResponse:
+    """The records of one type and reason that were not understood, as they stand in the file."""
+    team, import_run = _import_of(request, import_id)
+    record = (
+        SkippedRecord.objects.select_related("file")
+        .filter(file__import_run=import_run, pk=record_id)
+        .first()
+    )
+    if record is None:
+        raise Http404("no such record")
+    kept = record.lines[:RECORDS_SHOWN]
+    blobs = {
+        blob.sha: blob for blob in Blob.objects.filter(team=team, sha__in=[sha for _, sha in kept])
+    }
+    records = [(line, *_text(blobs[sha].content())) for line, sha in kept if sha in blobs]
+    context = {
+        "section": "imports",
+        "team": team,
+        "import_run": import_run,
+        "record": record,
+        "records": records,
+    }
+    return render(request, "imports/skipped.html", context)
+
+
+def _text(data: bytes) -> tuple[str, int]:
+    """A record for a page, and how many of its code points are left out."""
+    text = data.decode("utf-8", "replace").replace("\x00", "␀")
+    return text[:RECORD_CHARS], max(0, len(text) - RECORD_CHARS)

@@ -1,0 +1,84 @@
+"""Pages of a list by cursor: nothing shifts when rows are added meanwhile."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.db.models import Q, QuerySet
+
+PAGE = 50
+
+Key = int | datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Cursor:
+    """A row's place in a list, and on which side of it the page lies."""
+
+    older: bool
+    key: Key
+    row: UUID
+
+    def __str__(self) -> str:
+        key = self.key.isoformat() if isinstance(self.key, datetime) else str(self.key)
+        return f"{'o' if self.older else 'n'}~{key}~{self.row.hex}"
+
+
+def read(text: str) -> Cursor | None:
+    """The cursor that an address holds; None for anything else, which begins at the start."""
+    side, _, rest = text.partition("~")
+    key, _, row = rest.partition("~")
+    if side not in ("o", "n"):
+        return None
+    try:
+        return Cursor(side == "o", _key(key), UUID(row))
+    except ValueError:
+        return None
+
+
+def _key(text: str) -> Key:
+    if "T" in text:
+        at = datetime.fromisoformat(text)
+        if at.tzinfo is None:
+            raise ValueError("no time zone")
+        return at
+    if len(text) > 18:  # more than a database's integer holds
+        raise ValueError("too long")
+    return int(text)
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Some rows of a list, with cursors to what lies on both sides; empty texts where nothing."""
+
+    rows: list[Any]
+    newer: str
+    older: str
+
+
+def page(rows: QuerySet[Any], text: str, key: str, size: int = PAGE) -> Page:
+    """The rows beside the cursor in falling order of `key`, a field or annotation never null."""
+    cursor = read(text)
+    back = cursor is not None and not cursor.older
+    if cursor is not None:
+        side = "gt" if back else "lt"
+        beyond = Q(**{f"{key}__{side}": cursor.key})
+        level = Q(**{key: cursor.key, f"pk__{side}": cursor.row})
+        try:
+            rows = rows.filter(beyond | level)
+        except (ValueError, TypeError):  # a number where this list wants a time
+            return page(rows, "", key, size)
+    found = list(rows.order_by(*((key, "pk") if back else (f"-{key}", "-pk")))[: size + 1])
+    more, found = len(found) > size, found[:size]
+    if back:
+        found.reverse()
+    has_newer = more if back else cursor is not None
+    has_older = more if not back else bool(found)
+    return Page(
+        found,
+        str(Cursor(False, getattr(found[0], key), found[0].pk)) if found and has_newer else "",
+        str(Cursor(True, getattr(found[-1], key), found[-1].pk)) if found and has_older else "",
+    )

@@ -1,0 +1,47 @@
+"""Addresses of places in a replay, as `frontend/src/islands/replay/address.ts` reads them."""
+
+from __future__ import annotations
+
+from urllib.parse import urlencode
+
+from django.urls import reverse
+
+from sessions.models import Block, Run, Session
+
+
+def name_of(run: Run) -> str:
+    """A run in an address: "recorded", or its id."""
+    return "recorded" if run.origin == Run.Origin.RECORDED else str(run.pk)
+
+
+def query(run: Run | None, entry: str = "") -> str:
+    """The query string that chooses a run and an entry; empty for the recorded one and none."""
+    pairs = []
+    if run is not None and run.origin != Run.Origin.RECORDED:
+        pairs.append(("run", str(run.pk)))
+    if entry:
+        pairs.append(("m", entry))
+    return f"?{urlencode(pairs)}" if pairs else ""
+
+
+def step_url(session: Session, step: int, run: Run | None = None, entry: str = "") -> str:
+    """The replay at a step, within the steps that the session has."""
+    inside = max(1, min(step, session.step_count or 1))
+    return reverse("replay_step", args=[session.pk, inside]) + query(run, entry)
+
+
+def entry_name(block: Block) -> str:
+    """An original block in an address: its message, and its index where that is not the first."""
+    return f"{block.message.seq}.{block.index}" if block.index else str(block.message.seq)
+
+
+def entry_url(
+    session: Session, block: Block, step: int | None = None, run: Run | None = None
+) -> str:
+    """The replay with this block selected, at a step or where it is first seen."""
+    return step_url(session, block.born if step is None else step, run, entry_name(block))
+
+
+def diff_url(session: Session, a: int, b: int, run: Run) -> str:
+    """The contexts of two steps of a run against each other."""
+    return reverse("diff", args=[session.pk, max(a, 1), max(b, 1)]) + query(run)

@@ -1,0 +1,140 @@
+"""What a revision took out of a context, and what it put there instead."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from django.db.models import Count, QuerySet
+
+from compaction import wire
+from compaction.context import KINDS
+from sessions.models import Block, Edit, Entry, Replacement, Revision, Session
+from sessions.models.values import contents
+from sessions.views.places import entry_url
+from sessions.views.sections import Section, sections
+
+ROWS_SHOWN = 50
+SUMMARY_CHARS = 200_000
+"""Code points of a summary that a page shows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Removed entries of one kind."""
+
+    kind: str
+    count: int
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Removed:
+    """One entry that was taken out; `url` leads to it in the last context that held it."""
+
+    kind: str
+    name: str
+    preview: str
+    tokens: int
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """An original and the stub that stands for it."""
+
+    before: Removed
+    stub: str
+    tokens: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """The text that stands for what was taken out."""
+
+    tokens: int
+    sections: list[Section]
+    left_out: int
+
+
+def closed_by(revision: Revision) -> QuerySet[Entry]:
+    """Entries that end with the revision, in context order."""
+    return (
+        Entry.objects.filter(closed_by__revision=revision)
+        .select_related("block__message", "replacement", "closed_by__replacement")
+        .order_by("position", "from_step")
+    )
+
+
+def groups(session: Session, revision: Revision) -> list[Group]:
+    """What was taken out by kind, in prompt order; tokens in the session's counting."""
+    counts: Counter[str] = Counter()
+    tokens: Counter[str] = Counter()
+    names = ("block__kind", "block__tokens", "replacement__kind", "replacement__tokens")
+    for kind, count, other_kind, other_count in closed_by(revision).values_list(*names):
+        counts[kind or other_kind] += 1
+        tokens[kind or other_kind] += session.scaled(count or other_count or 0)
+    return [Group(kind, counts[kind], tokens[kind]) for kind in KINDS if counts[kind]]
+
+
+def rows(session: Session, revision: Revision) -> list[Removed]:
+    """The first entries that went without a stub of their own."""
+    found = closed_by(revision).exclude(closed_by__in=_stubbing(revision))
+    return [_removed(session, revision, entry) for entry in found[:ROWS_SHOWN]]
+
+
+def exchanges(session: Session, revision: Revision) -> tuple[list[Exchange], int]:
+    """The first originals that a stub took the place of, and how many there are."""
+    found = closed_by(revision).filter(closed_by__in=_stubbing(revision))
+    shown = []
+    for entry in found[:ROWS_SHOWN]:
+        edit = entry.closed_by
+        assert edit is not None and edit.replacement is not None
+        stub = edit.replacement
+        shown.append(
+            Exchange(
+                _removed(session, revision, entry),
+                stub.preview,
+                session.scaled(stub.tokens),
+                edit.reason,
+            )
+        )
+    return shown, found.count()
+
+
+def _stubbing(revision: Revision) -> QuerySet[Edit]:
+    """Edits that put one block in the place of one; several by one is a summary of them."""
+    edits = revision.edits.exclude(replacement=None).exclude(replacement__kind="summary")
+    return edits.annotate(targets=Count("closed")).filter(targets=1)
+
+
+def _removed(session: Session, revision: Revision, entry: Entry) -> Removed:
+    row: Block | Replacement | None = entry.block or entry.replacement
+    assert row is not None
+    original = entry.block
+    return Removed(
+        row.kind,
+        f"#{original.message.seq}" if original else "stub",
+        row.preview,
+        session.scaled(row.tokens),
+        entry_url(session, original, revision.step - 1, revision.run) if original else "",
+    )
+
+
+def summaries(session: Session, revision: Revision) -> list[Summary]:
+    """Texts that the revision put in, whether a message of the log or made by a policy."""
+    texts: list[Block | Replacement] = []
+    for edit in revision.edits.select_related("summary", "replacement").order_by("index"):
+        if edit.summary is not None:
+            texts.append(edit.summary)
+        elif edit.replacement is not None and edit.replacement.kind == "summary":
+            texts.append(edit.replacement)
+    data = contents(session, [row.sha for row in texts])
+    return [_summary(session, row, data[row.sha]) for row in texts]
+
+
+def _summary(session: Session, row: Block | Replacement, data: bytes) -> Summary:
+    text = wire.text_of(wire.decode(data)).encode("utf-8", "replace").decode("utf-8")
+    shown = text[:SUMMARY_CHARS].replace("\x00", "␀")
+    return Summary(session.scaled(row.tokens), sections(shown), max(0, len(text) - SUMMARY_CHARS))

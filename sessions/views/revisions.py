@@ -1,0 +1,251 @@
+"""One revision: what triggered it, what it took out, what it cost, what was missed afterwards."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_GET
+
+from compaction.context import KINDS
+from sessions.api.access import session_of
+from sessions.models import ModelCall, Revision, Run, Session, manifest
+from sessions.views import removal
+from sessions.views.aftermath import SHOWN, Sign, aftermath
+from sessions.views.places import diff_url, entry_url, name_of, step_url
+from sessions.views.sparklines import Segment, bar
+
+MEASURED, ESTIMATED, SIMULATED = "measured", "estimated", "simulated"
+
+TITLES = {
+    "compact": ("◆", "Compaction"),
+    "compaction": ("◆", "Compaction"),
+    "window": ("✂", "Sliding window"),
+    "offload": ("▽", "Offload"),
+    "clear": ("▽", "Cleared tool results"),
+    "rewind": ("↶", "Rewind"),
+}
+"""Shape and name of what a strategy does, the heaviest first: a revision is called after it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """Tokens of the whole context beside a revision, and how they are known."""
+
+    tokens: int
+    basis: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Composition:
+    """The context of a step by kind, as a bar and as numbers."""
+
+    step: int
+    total: int
+    sums: list[int]
+    segments: list[Segment]
+
+
+def _run_of(session: Session, name: str) -> Run:
+    runs = session.runs.select_related("policy_version__policy")
+    if name == "recorded":
+        run = runs.filter(origin=Run.Origin.RECORDED).first()
+    else:
+        try:
+            run = runs.filter(pk=UUID(name)).first()
+        except ValueError:
+            run = None
+    if run is None:
+        raise Http404("no such run")
+    return run
+
+
+@require_GET
+def revision(request: HttpRequest, session_id: UUID, run: str, number: int) -> HttpResponse:
+    """The page of a compaction, an offload, a rewind: before, after, and what came of it."""
+    session = session_of(request, session_id)
+    its_run = _run_of(session, run)
+    found = (
+        its_run.revisions.select_related("run", "policy_version__policy")
+        .filter(number=number)
+        .first()
+    )
+    if found is None:
+        raise Http404("no such revision")
+    context = {
+        "section": "sessions",
+        "team": session.team,
+        "session": session,
+        "run": its_run,
+        "revision": found,
+        "reached": found.step <= session.step_count,
+        "parameters": _parameters(found),
+        **_following(session, found),
+        **({} if found.trigger == "rewind" else _aftermath(session, found)),
+        **_title(found),
+        **_sizes(session, found),
+        **_compositions(session, found),
+        **_removal(session, found),
+        **_places(session, its_run, found),
+    }
+    return render(request, "revisions/revision.html", context)
+
+
+def _title(revision: Revision) -> dict[str, str]:
+    strategies = set(revision.edits.values_list("strategy", flat=True))
+    if not strategies:
+        strategies = {revision.trigger}
+    for strategy, (glyph, title) in TITLES.items():
+        if strategy in strategies:
+            return {"glyph": glyph, "name": title}
+    return {"glyph": "◇", "name": "Edit"}
+
+
+def _parameters(revision: Revision) -> str:
+    if not revision.parameters:
+        return ""
+    return json.dumps(revision.parameters, ensure_ascii=False, indent=2)
+
+
+def _call(session: Session, run: Run, step: int) -> ModelCall | None:
+    """The real call that saw a step; none for a run that no model ever saw."""
+    if run.origin != Run.Origin.RECORDED:
+        return None
+    return session.calls.filter(step=step).exclude(fresh=None).first()
+
+
+def _following(session: Session, revision: Revision) -> dict[str, Any]:
+    call = _call(session, revision.run, revision.step)
+    if call is None:
+        return {"call": None}
+    return {"call": call, "call_written": _written(call)}
+
+
+def _written(call: ModelCall) -> int:
+    return (call.cache_write_5m or 0) + (call.cache_write_1h or 0)
+
+
+def _prompt(call: ModelCall) -> int:
+    return (call.fresh or 0) + (call.cache_read or 0) + _written(call)
+
+
+def _sizes(session: Session, revision: Revision) -> dict[str, Any]:
+    """Before and after from one source, so that their difference means something.
+
+    The provider's prompts come first: what logs state leaves out the hidden prefix on one side
+    only.
+    """
+    before_call = _call(session, revision.run, revision.step - 1)
+    after_call = _call(session, revision.run, revision.step)
+    if before_call is not None and after_call is not None:
+        source = "prompt that the provider reported for S{}"
+        before = Size(_prompt(before_call), MEASURED, source.format(revision.step - 1))
+        after = Size(_prompt(after_call), MEASURED, source.format(revision.step))
+    elif revision.tokens_before is not None and revision.tokens_after is not None:
+        basis, source = _stated(revision)
+        before = Size(revision.tokens_before, basis, source)
+        after = Size(revision.tokens_after, basis, source)
+    else:
+        return {"before": None, "after": None, "change": None}
+    change = after.tokens / before.tokens - 1 if before.tokens else None
+    share = abs(change) if change is not None else None
+    return {"before": before, "after": after, "change": change, "change_share": share}
+
+
+def _stated(revision: Revision) -> tuple[str, str]:
+    if revision.run.origin == Run.Origin.SIMULATED:
+        return SIMULATED, "what the policy would have made of it"
+    if revision.tokens_stated:
+        return MEASURED, "as the log states it"
+    return ESTIMATED, "counted by us"
+
+
+def _aftermath(session: Session, revision: Revision) -> dict[str, Any]:
+    """What the next calls brought back; nothing of this is a loss where the history went back."""
+    found = aftermath(session, revision)
+    signs = [("File read again", sign) for sign in found.rereads]
+    seen = {sign.block.pk for sign in found.rereads}
+    signs += [("Same call", sign) for sign in found.repeats if sign.block.pk not in seen]
+    signs.sort(key=lambda one: one[1].block.position)
+    shown = [_sign(session, revision, what, sign) for what, sign in signs[:SHOWN]]
+    return {"aftermath": found, "signs": shown, "signs_count": len(signs)}
+
+
+def _sign(session: Session, revision: Revision, what: str, sign: Sign) -> dict[str, Any]:
+    # A call is seen by the model from the step after the one that made it.
+    return {
+        "what": what,
+        "step": sign.step,
+        "preview": sign.block.preview,
+        "url": entry_url(session, sign.block),
+        "earlier_step": sign.earlier.born - 1,
+        "earlier_url": entry_url(session, sign.earlier, run=revision.run),
+    }
+
+
+def _compositions(session: Session, revision: Revision) -> dict[str, Any]:
+    table = manifest.columns(revision.run)
+    steps = (revision.step - 1, revision.step)
+    sums = [_sums(session, table, step) for step in steps]
+    totals = [sum(one) + session.hidden_tokens for one in sums]
+    top = max(*totals, session.window or 0)
+    compositions = [
+        Composition(step, total, one, bar(one, session.hidden_tokens, top))
+        for step, total, one in zip(steps, totals, sums, strict=True)
+    ]
+    kinds = [
+        (kind, before, after, after - before)
+        for kind, before, after in zip(KINDS, *sums, strict=True)
+        if before or after
+    ]
+    return {
+        "compositions": compositions if revision.step > 1 else compositions[1:],
+        "kinds": kinds,
+        "bar_top": top,
+        "window_x": 1000 * session.window / top if session.window else None,
+    }
+
+
+def _sums(session: Session, table: dict[str, Any], step: int) -> list[int]:
+    sums = [0] * len(KINDS)
+    rows = zip(table["from"], table["to"], table["kind"], table["tokens"], strict=True)
+    for start, end, kind, tokens in rows:
+        if start <= step and (end == 0 or step < end):
+            sums[kind] += session.scaled(tokens)
+    return sums
+
+
+def _removal(session: Session, revision: Revision) -> dict[str, Any]:
+    groups = removal.groups(session, revision)
+    exchanged, exchange_count = removal.exchanges(session, revision)
+    count = sum(group.count for group in groups)
+    return {
+        "groups": groups,
+        "removed_count": count,
+        "removed_tokens": sum(group.tokens for group in groups),
+        "removed": removal.rows(session, revision),
+        "without_stub": count - exchange_count,
+        "exchanges": exchanged,
+        "exchange_count": exchange_count,
+        "summaries": removal.summaries(session, revision),
+        "rows_shown": removal.ROWS_SHOWN,
+    }
+
+
+def _places(session: Session, run: Run, revision: Revision) -> dict[str, Any]:
+    numbers = run.revisions.order_by("number").values_list("number", flat=True)
+    return {
+        "run_name": name_of(run),
+        "simulated": run.origin == Run.Origin.SIMULATED,
+        "before_step": revision.step - 1,
+        "before_url": step_url(session, revision.step - 1, run),
+        "after_url": step_url(session, revision.step, run),
+        "diff_url": diff_url(session, revision.step - 1, revision.step, run),
+        "earlier": numbers.filter(number__lt=revision.number).last(),
+        "later": numbers.filter(number__gt=revision.number).first(),
+    }

@@ -1,0 +1,190 @@
+"""The sessions list, and the page that stands in its place while there is none."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Any
+
+from django.conf import settings
+from django.db.models import Count, Sum
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_GET, require_POST
+
+from sessions.actions.jobs import enqueue
+from sessions.actions.uploads import FILES_AT_ONCE
+from sessions.api.access import team_of
+from sessions.models import Block, Session, Team
+from sessions.views.filters import FACETS, FLAGS, NEAR_LIMIT, SORTS, Filters
+from sessions.views.paging import page
+from sessions.views.places import entry_url
+from sessions.views.sparklines import HEIGHT, Sparkline, sparkline
+
+DEMO = "demo"
+"""The kind of job that loads the demo sessions, where this version has one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One session as the list shows it; `match` is the block in which the searched text stands."""
+
+    session: Session
+    sparkline: Sparkline
+    match: Block | None
+
+    @property
+    def name(self) -> str:
+        """Its title, or else the first words that were said in it, or else its id."""
+        opening: str | None = getattr(self.session, "opening", None)
+        return self.session.title or opening or self.session.external_id
+
+    @property
+    def match_url(self) -> str:
+        """Where the searched text is first seen by the model."""
+        assert self.match is not None
+        return entry_url(self.session, self.match)
+
+    @property
+    def cost_is_partial(self) -> bool:
+        """Whether some calls reported no usage, so that the cost is a lower bound."""
+        return self.session.usage_calls < self.session.step_count
+
+    @property
+    def orphan(self) -> bool:
+        """A sub-agent whose parent is not here."""
+        return bool(self.session.parent_external_id) and self.session.parent_id is None
+
+
+@require_GET
+def home(request: HttpRequest) -> HttpResponse:
+    """The way to where the work is: the list, or the first run."""
+    return redirect("sessions" if _any(team_of(request)) else "start")
+
+
+def _any(team: Team) -> bool:
+    return Session.objects.for_team(team).exists()
+
+
+@require_GET
+def sessions(request: HttpRequest) -> HttpResponse:
+    """Sessions of the team: newest first, or as the address says."""
+    team = team_of(request)
+    if not _any(team):
+        return redirect("start")
+    filters = Filters.of(request.GET)
+    rows = filters.rows(team)
+    total = rows.count()
+    shown = page(filters.with_details(rows), request.GET.get("cursor", ""), "key")
+    context = {
+        "section": "sessions",
+        "team": team,
+        "filters": filters,
+        "rows": _rows(shown.rows),
+        "total": total,
+        "version": list_version(request),
+        "count_text": f"{len(shown.rows)} of {total:,}",
+        "newer_url": filters.address(shown.newer) if shown.newer else "",
+        "older_url": filters.address(shown.older) if shown.older else "",
+        "chips": _chips(team, filters),
+        "flags": _flags(filters),
+        "sorts": [
+            (name, label, filters.address(sort=name), name == filters.sort)
+            for name, (label, _) in SORTS.items()
+        ],
+        "facets": _facets(team, filters),
+        "sparkline_height": HEIGHT,
+        "near_limit": NEAR_LIMIT,
+    }
+    return render(request, "sessions/list.html", context)
+
+
+def list_version(request: HttpRequest) -> int:
+    """What the socket's topic "sessions" says now: it rises with every session and every change."""
+    seen = Session.objects.filter(team__memberships__user=request.user.pk).aggregate(
+        versions=Sum("version", default=0), count=Count("pk")
+    )
+    return int(seen["versions"] + seen["count"])
+
+
+def _rows(found: list[Session]) -> list[Row]:
+    wanted = [pk for session in found if (pk := getattr(session, "match", None))]
+    matches = Block.objects.select_related("message").in_bulk(wanted) if wanted else {}
+    return [
+        Row(
+            session,
+            sparkline(session.sparkline, session.hidden_tokens, session.window, session.step_count),
+            matches.get(getattr(session, "match", None) or 0),
+        )
+        for session in found
+    ]
+
+
+def _chips(team: Team, filters: Filters) -> list[tuple[str, str, str]]:
+    """What narrows the list now: name, value, and the address without it."""
+    chips = [("text", f"“{filters.q}”", filters.address(q=""))] if filters.q else []
+    for facet in FACETS:
+        if value := getattr(filters, facet):
+            chips.append((facet, value, filters.address(**{facet: ""})))
+    for flag in filters.flags:
+        chips.append(("with", FLAGS[flag][1], filters.address(flags=filters.toggled(flag))))
+    if filters.parent:
+        parent = Session.objects.for_team(team).filter(pk=filters.parent).first()
+        name = str(parent) if parent else "a session that is not here"
+        chips.append(("sub-agents of", name, filters.address(parent=None)))
+    return chips
+
+
+def _flags(filters: Filters) -> list[tuple[str, str, str, bool]]:
+    return [
+        (glyph, label, filters.address(flags=filters.toggled(flag)), flag in filters.flags)
+        for flag, (glyph, label, _) in FLAGS.items()
+    ]
+
+
+def _facets(team: Team, filters: Filters) -> list[dict[str, Any]]:
+    """Values to choose from, most frequent first; a facet with nothing to choose is left out."""
+    facets = []
+    for facet in FACETS:
+        counted = (
+            Session.objects.for_team(team)
+            .exclude(**{facet: ""})
+            .values_list(facet)
+            .annotate(n=Count("pk"))
+            .order_by("-n", facet)[:40]
+        )
+        values = list(counted)
+        chosen = getattr(filters, facet)
+        if len(values) > 1 or chosen:
+            facets.append({"name": facet, "chosen": chosen, "values": values})
+    return facets
+
+
+@require_GET
+def start(request: HttpRequest) -> HttpResponse:
+    """Ways to get sessions in, and a dot that waits for the first one."""
+    team = team_of(request)
+    newest = Session.objects.for_team(team).order_by("-created").first()
+    context = {
+        "section": "sessions",
+        "team": team,
+        "newest": newest,
+        "count": Session.objects.for_team(team).count() if newest else 0,
+        "version": list_version(request),
+        "demo_command": find_spec("sessions.management.commands.demo") is not None,
+        "demo_job": DEMO in settings.JOB_KINDS,
+        "upload_limit": settings.UPLOAD_LIMIT,
+        "upload_files": FILES_AT_ONCE,
+        "list_url": reverse("sessions"),
+    }
+    return render(request, "sessions/first_run.html", context)
+
+
+@require_POST
+def demo(request: HttpRequest) -> HttpResponse:
+    """Begins to load the demo sessions; the job's page shows how far it is."""
+    if DEMO not in settings.JOB_KINDS:
+        raise Http404("this version has no demo")
+    job = enqueue(team_of(request), DEMO, {}, dedupe=DEMO)
+    return redirect("job", job.pk)

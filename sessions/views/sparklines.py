@@ -1,0 +1,91 @@
+"""Compositions as SVG that the server draws: attributes only, so that no style is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from compaction.context import KINDS
+
+HEIGHT = 48
+"""Units of a sparkline from its ground to its top."""
+
+_LEAST = 2
+"""A peak below half of the window is drawn against twice itself, or its shape would not show."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sparkline:
+    """Contexts over steps as one silhouette per kind, each covering those drawn before it."""
+
+    columns: int
+    paths: tuple[tuple[str, str], ...]
+    window: int | None
+    label: str
+
+
+def sparkline(
+    columns: Sequence[Sequence[int]], hidden: int, window: int | None, steps: int
+) -> Sparkline:
+    """Stacked token sums by kind, what the log hides at the ground; `window` is left out where
+    the peak is so far below it that the columns would be flat."""
+    stacks = [_cumulated([hidden, *column]) for column in columns]
+    peak = max((stack[-1] for stack in stacks), default=0)
+    top = max(peak, min(window or peak, peak * _LEAST), 1)
+    names = ("hidden", *KINDS)
+    paths = [
+        (names[index], _silhouette([stack[index] for stack in stacks], top))
+        for index in reversed(range(len(names)))
+        if any(stack[index] > (stack[index - 1] if index else 0) for stack in stacks)
+    ]
+    line = round(HEIGHT - HEIGHT * window / top) if window and window <= top else None
+    return Sparkline(len(stacks), tuple(paths), line, _label(stacks, window, steps))
+
+
+def _cumulated(sums: Sequence[int]) -> list[int]:
+    total, stack = 0, []
+    for one in sums:
+        total += one
+        stack.append(total)
+    return stack
+
+
+def _silhouette(heights: Sequence[int], top: int) -> str:
+    """Steps of one unit each; neighbours of equal height share a line."""
+    path, at, run = f"M0 {HEIGHT}", -1, 0
+    for height in heights:
+        y = round(HEIGHT - HEIGHT * height / top)
+        if y != at:
+            path += f"h{run}" if run else ""
+            path, at, run = f"{path}V{y}", y, 0
+        run += 1
+    return f"{path}h{run}V{HEIGHT}z"
+
+
+def _label(stacks: Sequence[Sequence[int]], window: int | None, steps: int) -> str:
+    if not stacks:
+        return "No composition yet"
+    last, peak = stacks[-1][-1], max(stack[-1] for stack in stacks)
+    of = f" of {window:,}" if window else ""
+    return f"Context over {steps} steps: peak {peak:,}{of} tokens, at the end {last:,}"
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """One kind's part of a bar; `x` and `width` are units of the bar's thousand."""
+
+    kind: str
+    tokens: int
+    x: float
+    width: float
+
+
+def bar(sums: Sequence[int], hidden: int, top: int) -> list[Segment]:
+    """A composition laid end to end against `top` tokens."""
+    segments, x = [], 0.0
+    for kind, count in zip(("hidden", *KINDS), (hidden, *sums), strict=True):
+        if count:
+            width = 1000 * count / max(top, 1)
+            segments.append(Segment(kind, count, round(x, 1), round(max(width, 1.0), 1)))
+            x += width
+    return segments
