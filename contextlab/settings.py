@@ -120,17 +120,10 @@ WHITENOISE_AUTOREFRESH = DEBUG
 WHITENOISE_IMMUTABLE_FILE_TEST = r"/contextlab/assets/.+[-.][0-9A-Za-z_-]{8}\.\w+$"
 DJANGO_VITE = {
     "default": {
-        "dev_mode": env.flag("VITE_DEV"),
-        "dev_server_port": int(env.number("VITE_PORT", 5173)),
         "manifest_path": BASE_DIR / "contextlab" / "static" / "contextlab" / "manifest.json",
-        "static_url_prefix": "" if env.flag("VITE_DEV") else "contextlab",
+        "static_url_prefix": "contextlab",
     }
 }
-if env.flag("VITE_DEV"):
-    _vite = f"localhost:{DJANGO_VITE['default']['dev_server_port']}"
-    CONTENT_SECURITY_POLICY["DIRECTIVES"]["script-src"] += [f"http://{_vite}"]
-    CONTENT_SECURITY_POLICY["DIRECTIVES"]["style-src"] += [f"http://{_vite}", "'unsafe-inline'"]
-    CONTENT_SECURITY_POLICY["DIRECTIVES"]["connect-src"] += [f"http://{_vite}", f"ws://{_vite}"]
 
 # --- the database -----------------------------------------------------------------------------
 _database: dict[str, Any] = dict(

@@ -15,6 +15,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from tests import on_postgres
+
 ROOT = Path(__file__).resolve().parent.parent
 CHROMIUM = "/usr/bin/chromium"
 START_SECONDS = 60  # far more than it takes, for a busy machine
@@ -203,11 +205,6 @@ def _answers(port: int) -> bool:
 @pytest.fixture(scope="session")
 def postgres() -> str:
     """The URL of a PostgreSQL that tests may create databases in."""
-    import psycopg
-
-    url = os.environ.get("CONTEXTLAB_TEST_POSTGRES") or "postgres://root@127.0.0.1:5432/test"
-    try:
-        psycopg.connect(url, connect_timeout=3).close()
-    except psycopg.OperationalError as error:
-        unavailable(f"PostgreSQL does not answer at {url}: {type(error).__name__}")
-    return url
+    if missing := on_postgres.why_not():
+        unavailable(missing)
+    return on_postgres.url()

@@ -1,0 +1,75 @@
+# `make run` and `make test` are all a visitor needs; both may be repeated as often as one likes.
+.DEFAULT_GOAL := help
+.PHONY: help setup run dev test check bench lock clean
+SHELL := /bin/sh
+
+VENV := .venv
+BIN := $(VENV)/bin
+PAGES := contextlab/static/contextlab/manifest.json
+PAGE_SOURCES := $(shell find frontend -path frontend/node_modules -prune -o -type f -print 2>/dev/null)
+# Tests at once. More than there are processors makes them slower.
+JOBS ?= 2
+
+help: ## this list
+	@sed -n 's/^\([a-z]*\):.*## /make \1	/p' Makefile
+
+setup: $(VENV)/.installed $(PAGES) ## environment in .venv, dependencies as locked, pages built
+
+run: setup ## the dashboard with sessions to look at; prints the address to open last
+	@$(BIN)/contextlab migrate --verbosity 0
+	@if $(BIN)/contextlab --help | grep -q '^  demo '; then $(BIN)/contextlab demo --if-empty; fi
+	@exec $(BIN)/contextlab serve
+
+dev: setup ## like run, with pages rebuilt as their sources change
+	@trap 'kill 0' EXIT; \
+	npm --prefix frontend run dev & \
+	CONTEXTLAB_DEBUG=1 $(BIN)/contextlab serve
+
+test: setup ## every test, on SQLite, and the store's again on PostgreSQL if one answers
+	npm --prefix frontend run test --if-present
+	$(BIN)/python -m pytest -n $(JOBS)
+	$(BIN)/python tests/on_postgres.py
+
+check: setup ## what must be clean before a commit: lint, types, floors, migrations, pages
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python manage.py makemigrations --check --dry-run
+	npm --prefix frontend run check --if-present
+
+bench: setup ## every benchmark, one after the other
+	@set -e; for file in benchmarks/*.py; do \
+		[ -e "$$file" ] || continue; echo "== $$file"; $(BIN)/python "$$file"; done
+
+lock: setup ## requirements.lock and package-lock.json anew; needs uv
+	uv pip compile pyproject.toml --group pyproject.toml:dev --universal --python-version 3.11 \
+		--generate-hashes --no-annotate --custom-compile-command "make lock" $(LOCK) \
+		--output-file requirements.lock --quiet
+	@# The markers of [tool.uv] hold for every line; only what differs from them says something.
+	@sed -i.old "s/ ; (platform_python_implementation == 'CPython' and sys_platform == 'darwin') or (platform_python_implementation == 'CPython' and sys_platform == 'linux')//" requirements.lock
+	@rm requirements.lock.old
+	npm --prefix frontend install --package-lock-only
+
+clean: ## what setup made; data in var/ stays
+	rm -rf $(VENV) frontend/node_modules contextlab/static/contextlab
+
+# The stamp is older than the lock when the lock changed. No uv: pip is on every machine.
+$(VENV)/.installed: requirements.lock pyproject.toml
+	@python=$$(sh tools/python.sh) && \
+	if ! $(BIN)/python -c 'import pip, sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
+		echo "making $(VENV) with $$python"; $$python -m venv --clear $(VENV); fi
+	@echo "installing what requirements.lock names (a minute or two the first time)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+frontend/node_modules/.installed: frontend/package-lock.json
+	@sh tools/node.sh
+	@npm --prefix frontend ci --no-audit --no-fund --loglevel=error
+	@touch $@
+
+$(PAGES): frontend/node_modules/.installed $(PAGE_SOURCES)
+	@sh tools/node.sh
+	@npm --prefix frontend run build --silent
+	@touch $@
