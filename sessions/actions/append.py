@@ -85,29 +85,39 @@ def _store_blobs(team: Team, fresh: Sequence[PreparedMessage]) -> None:
 
 def _touch(session: Session, incoming: records.Session) -> None:
     """Bring what a log may learn later (title, model, parent) and the change counter up to date."""
-    session.title = incoming.title[:300] or session.title
+    session.title = incoming.title[:300] or session.title or _first_words(session)
     session.model = incoming.model[:120] or session.model
+    session.meta = session.meta | incoming.meta
     session.window = incoming.window or session.window
     session.save()
     Session.objects.filter(pk=session.pk).update(version=F("version") + 1)
     session.refresh_from_db(fields=["version"])
 
 
-def link_parents(team: Team) -> int:
-    """Tie sub-agents to the sessions that started them, in whichever order they came; counts ties."""
-    linked = 0
+def _first_words(session: Session) -> str:
+    """What the first person said, for a session that has no title of its own."""
+    said = session.blocks.filter(message__human=True, type="text").order_by("position").first()
+    return said.preview if said else ""
+
+
+def link_parents(team: Team) -> list[Session]:
+    """Tie sub-agents to the sessions that started them, in whichever order they came.
+
+    Returns those parents: what is measured of them depends on their children.
+
+    The spawning call is the one that the child names, or that the parent noted under `spawned`.
+    """
+    parents: dict[object, Session] = {}
     waiting = Session.objects.for_team(team).filter(parent=None).exclude(parent_external_id="")
     for child in waiting:
         parent = Session.objects.for_team(team).filter(external_id=child.parent_external_id).first()
         if parent is None:
             continue
-        spawn = (
-            parent.blocks.filter(type="tool_use", tool_call=child.parent_call).first()
-            if child.parent_call
-            else None
-        )
+        call = child.parent_call or parent.meta.get("spawned", {}).get(child.external_id, "")
+        spawn = parent.blocks.filter(type="tool_use", tool_call=call).first() if call else None
         child.parent = parent
+        child.parent_call = call
         child.parent_step = spawn.born - 1 if spawn else None
-        child.save(update_fields=["parent", "parent_step"])
-        linked += 1
-    return linked
+        child.save(update_fields=["parent", "parent_call", "parent_step"])
+        parents[parent.pk] = parent
+    return list(parents.values())

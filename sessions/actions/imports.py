@@ -64,7 +64,8 @@ def run_import(import_run: Import, count: Count, progress: Progress) -> dict[int
         progress(done, len(files))
         if file.state == ImportFile.State.WAITING:
             found[file.pk] = import_file(import_run.team, file, count)
-    link_parents(import_run.team)
+    for parent in link_parents(import_run.team):
+        measure(parent)
     progress(len(files), len(files))
     return found
 

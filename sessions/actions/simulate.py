@@ -7,14 +7,14 @@ from typing import Any
 
 import msgspec
 
-from compaction import composition, prices, tokens
-from compaction.cache_run import CacheRun, Terms, simulate_cache
+from compaction import composition, tokens
+from compaction.cache_run import CacheRun, simulate_cache, terms_of
+from compaction.extract import extractive
 from compaction.policy import Policy, from_dict
 from compaction.recall import Recall, recall
 from compaction.session import Session as SessionValue
 from compaction.simulate import Run as RunValue
 from compaction.simulate import simulate
-from compaction.extract import extractive
 from sessions.actions.attempts import Outcome, Refused, Running
 from sessions.actions.figures import figures
 from sessions.actions.measure import scaled_columns
@@ -38,8 +38,7 @@ def simulate_session(session: Session, preset: str) -> Run:
     value = recorded_session(session, window=UNKNOWN_WINDOW)
     unscaled: dict[str, int] = {}
     simulated = simulate(value, policy, _counter(session, unscaled), extractive)
-    terms = _terms(session)
-    cache = simulate_cache(simulated, value.calls, terms)
+    cache = simulate_cache(simulated, value.calls, terms_of(value))
     facts = recall(value, simulated)
     run = store_run(session, version, simulated, unscaled)
     uses = {use.step: use for use in cache.uses}
@@ -55,9 +54,7 @@ def simulate_session(session: Session, preset: str) -> Run:
 
 def simulate_job(running: Running) -> Outcome:
     """The job kind `simulate`: payload {session, policy}; the result names the run."""
-    session = (
-        Session.objects.for_team(running.team).filter(pk=running.payload["session"]).first()
-    )
+    session = Session.objects.for_team(running.team).filter(pk=running.payload["session"]).first()
     if session is None:
         raise Refused("The session is gone", "It was deleted meanwhile.", "Nothing to do.")
     running.progress(0, 1, "session")
@@ -76,17 +73,6 @@ def _counter(session: Session, unscaled: dict[str, int]) -> Callable[[str], int]
         return session.scaled(known)
 
     return count
-
-
-def _terms(session: Session) -> Terms:
-    """Prices and rules of the session's model; the lifetime is the one its usage shows most."""
-    written = session.calls.exclude(fresh=None).values_list("cache_write_5m", "cache_write_1h")
-    hour = sum(row[1] or 0 for row in written) > sum(row[0] or 0 for row in written)
-    return Terms(
-        price=prices.price(session.model, session.started_at),
-        minimum=prices.minimum(session.model) or 1024,
-        lifetime="1h" if hour else "5m",
-    )
 
 
 def _trigger_tokens(policy: Policy, value: SessionValue) -> int | None:
@@ -143,4 +129,3 @@ def _note_paybacks(run: Run, cache: CacheRun) -> None:
     Revision.objects.bulk_update(
         rows.values(), ["cache_rewritten", "cost_microusd", "payback_steps"], batch_size=200
     )
-

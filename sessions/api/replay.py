@@ -18,7 +18,7 @@ from compaction.policy import PRESETS
 from sessions.api.access import run_of, session_of
 from sessions.api.entries import describe
 from sessions.api.problems import problem
-from sessions.models import Job, Run, Session
+from sessions.models import Job, Revision, Run, Session
 from sessions.models import manifest as manifests
 
 ROWS_AT_ONCE = 500
@@ -197,11 +197,26 @@ def diff(request: HttpRequest, session_id: UUID) -> HttpResponse:
     run = run_of(request, session)
     a, b = _number(request, "a", 1), _number(request, "b", 1)
     rows = diffs.diff(manifests.columns(run), a, b, session.scaled)
+    revisions = {row.number: row for row in run.revisions.all()}
     return answer(
         request,
         {
             "a": {"step": a, "tokens": sum(row.tokens_a for row in rows), "run": run_label(run)},
             "b": {"step": b, "tokens": sum(row.tokens_b for row in rows), "run": run_label(run)},
-            "rows": rows,
+            "rows": [_diff_row(row, revisions.get(row.revision)) for row in rows],
         },
     )
+
+
+def _diff_row(row: diffs.DiffRow, revision: Revision | None) -> dict[str, Any]:
+    return {
+        "op": row.op,
+        "kind": KINDS[row.kind],
+        "a": row.a,
+        "b": row.b,
+        "tokens_a": row.tokens_a,
+        "tokens_b": row.tokens_b,
+        "label": "",
+        "reason": (revision.reason or revision.trigger) if revision else None,
+        "revision": revision.number if revision else None,
+    }

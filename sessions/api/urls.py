@@ -10,6 +10,6 @@ urlpatterns = [
     path("sessions/<uuid:session_id>/previews", replay.previews, name="previews"),
     path("sessions/<uuid:session_id>/entry", replay.entry, name="entry"),
     path("sessions/<uuid:session_id>/diff", replay.diff, name="diff"),
-    path("sessions/<uuid:session_id>/simulations", simulations.simulations, name="simulations"),
+    path("sessions/<uuid:session_id>/simulations", simulations.simulations, name="simulate"),
     path("jobs/<uuid:job_id>", jobs.job, name="job"),
 ]

@@ -168,7 +168,7 @@ def entry_at(session: Session, run: Run, index: int) -> Standing | None:
 
 
 def entries_json(session: Session, run: Run) -> bytes:
-    """Columns for the browser as JSON: the kept ones, or read afresh where rows were added since."""
+    """Columns for the browser as JSON: the kept ones, or read afresh if rows were added."""
     if run.entries_key == _entries_key(session, run):
         return unpack(run.entries_packed)
     return _entries_json(run)

@@ -13,26 +13,37 @@ from django.views.decorators.http import require_GET
 from sessions.api.access import session_of
 from sessions.models import Session
 
+_SOME_ID = UUID(int=0)
+
 
 def _addresses(session: Session) -> dict[str, str]:
-    names = ("manifest", "previews", "entry", "diff", "simulations")
-    urls = {f"{name}_url": reverse(f"api:{name}", args=[session.pk]) for name in names}
-    return urls | {
-        "session_url": reverse("replay", args=[session.pk]),
-        "sessions_url": reverse("sessions"),
-        "jobs_url": reverse("jobs"),
+    """Where the islands find everything; `{a}`, `{b}` and `{id}` are theirs to fill in."""
+    own = {
+        f"{name}_url": reverse(f"api:{name}", args=[session.pk])
+        for name in ("manifest", "previews", "entry", "diff", "simulate")
     }
+    diff_page = reverse("diff", args=[session.pk, 0, 0])
+    return own | {
+        "list_url": reverse("sessions"),
+        "replay_url": reverse("replay", args=[session.pk]),
+        "diff_page_url": diff_page.replace("/0..0/", "/{a}..{b}/"),
+        "revision_url": reverse("revision", args=[session.pk, "-run-", 0])
+        .replace("-run-", "{run}")
+        .replace("/0/", "/{number}/"),
+        "session_url": _with_id(reverse("replay", args=[_SOME_ID])),
+        "job_url": _with_id(reverse("api:job", args=[_SOME_ID])),
+    }
+
+
+def _with_id(address: str) -> str:
+    return address.replace(str(_SOME_ID), "{id}")
 
 
 @require_GET
 def replay(request: HttpRequest, session_id: UUID, step: int | None = None) -> HttpResponse:
     """What the model could see at every step of a session; without a step, at the last one."""
     session = session_of(request, session_id)
-    props: dict[str, Any] = _addresses(session) | {
-        "session_id": str(session.pk),
-        "step": step,
-        "run": request.GET.get("run", "recorded"),
-    }
+    props: dict[str, Any] = _addresses(session) | {"step": step}
     return render(request, "sessions/replay.html", {"session": session, "props": props})
 
 
@@ -41,9 +52,10 @@ def diff(request: HttpRequest, session_id: UUID, a: int, b: int) -> HttpResponse
     """The contexts of two steps of a session against each other."""
     session = session_of(request, session_id)
     props: dict[str, Any] = _addresses(session) | {
-        "session_id": str(session.pk),
         "a": a,
         "b": b,
         "run": request.GET.get("run", "recorded"),
     }
-    return render(request, "sessions/diff.html", {"session": session, "props": props})
+    return render(
+        request, "sessions/diff.html", {"session": session, "props": props, "a": a, "b": b}
+    )

@@ -164,9 +164,9 @@ def test_sub_agents_find_their_parent_in_either_order():
     child = session(user("look"), external_id="s1/agent-7")
     child.parent, child.parent_call = "s1", "t1"
     append(team, child, count, source="test")
-    assert link_parents(team) == 0
+    assert link_parents(team) == []
     append(team, reading(2), count, source="test")
-    assert link_parents(team) == 1
+    assert link_parents(team) == [stored()]
     linked = stored("s1/agent-7")
     assert (linked.parent, linked.parent_step) == (stored(), 1)
 

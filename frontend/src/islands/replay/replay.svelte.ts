@@ -13,6 +13,7 @@ export type Props = {
   manifest_url: string; previews_url: string; entry_url: string; simulate_url: string; replay_url: string;
   diff_page_url: string; // with {a} and {b}
   session_url: string; // with {id}: the replay of another session
+  revision_url: string; // with {run} and {number}
   list_url: string; job_url?: string; context_url?: string; previous_url?: string; next_url?: string; step?: number | null;
 };
 export type Baseline = { sizes: Float64Array; totals: Totals };
@@ -30,7 +31,9 @@ export class Replay {
   ghosts = $state(false);
   query = $state('');
   view = $state<View>('table');
-  folded = $state(false);
+  /** The composition's table makes room for a message, unless the reader decided. */
+  foldChoice = $state<boolean | null>(null);
+  folded = $derived(this.foldChoice ?? this.selected >= 0);
   following = $state(false);
   fresh = $state(0); // steps that arrived while pinned
   previews: Previews;
@@ -94,6 +97,9 @@ export class Replay {
     const place = placeIn(location.href);
     const name = before && this.selected >= 0 ? nameOfEntry(before, this.selected) : place.message;
     this.previews.renew(run, manifest.entries);
+    for (const event of manifest.events) {
+      if (event.revision !== null) event.url = this.props.revision_url.replace('{run}', manifest.run.id).replace('{number}', String(event.revision));
+    }
     const composition = compose(manifest.entries, manifest.last);
     const lastCall = Math.max(1, manifest.session.steps);
     let step = this.step;
