@@ -1,0 +1,77 @@
+"""Policies as stored data."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+
+from compaction.policy import PRESETS, InvalidPolicy, Policy, from_dict, to_dict
+from tests.compaction.talks import policies
+
+
+@given(policies())
+@settings(max_examples=50)
+def test_a_policy_survives_storage(policy: Policy) -> None:
+    assert from_dict(json.loads(json.dumps(to_dict(policy)))) == policy
+
+
+def test_presets_write_every_parameter_out() -> None:
+    assert list(PRESETS) == ["offload-first", "sliding-window", "unmanaged"]
+    for name, policy in PRESETS.items():
+        assert policy.name == name
+        assert from_dict(to_dict(policy)) == policy
+    window = to_dict(PRESETS["sliding-window"])["steps"][0]["parameters"]
+    assert (window["primers"], window["recents"]) == (3, 20)
+    assert (window["trigger"], window["target"]) == (0.75, 0.375)
+    offload, compact = (step["parameters"] for step in to_dict(PRESETS["offload-first"])["steps"])
+    assert (offload["age"], offload["batch"], compact["trigger"]) == (5, 5, 0.70)
+
+
+def test_defaults_fill_what_is_left_out() -> None:
+    policy = from_dict({"name": "n", "steps": [{"strategy": "offload"}]})
+    assert policy == from_dict(to_dict(policy))
+    assert policy.steps[0].parameters.age == 5
+
+
+def _offload(**parameters: Any) -> dict[str, Any]:
+    return {"name": "n", "steps": [{"strategy": "offload", "parameters": parameters}]}
+
+
+@pytest.mark.parametrize(
+    ("data", "field", "says"),
+    [
+        ([], "policy", "must be an object"),
+        ({}, "name", "must be text"),
+        ({"name": " "}, "name", "must be text"),
+        ({"name": "n", "color": 1}, "color", "allowed are name, reserve, steps, version"),
+        ({"name": "n", "version": 0}, "version", "from 1 to"),
+        ({"name": "n", "reserve": True}, "reserve", "whole number"),
+        ({"name": "n", "steps": {}}, "steps", "must be a list"),
+        ({"name": "n", "steps": [1]}, "steps[0]", "must be an object"),
+        ({"name": "n", "steps": [{"strategy": "x"}]}, "steps[0].strategy", "one of offload"),
+        ({"name": "n", "steps": [{"strategy": []}]}, "steps[0].strategy", "one of offload"),
+        ({"name": "n", "steps": [{"strategy": "offload", "parameters": 3}]},
+         "steps[0].parameters", "must be an object"),
+        (_offload(ages=5), "steps[0].parameters.ages", "unknown; allowed are age, batch"),
+        (_offload(age="5"), "steps[0].parameters.age", "whole number from 0 to 10000"),
+        (_offload(batch=0), "steps[0].parameters.batch", "from 1 to"),
+        (_offload(unit="days"), "steps[0].parameters.unit", "one of steps, turns"),
+        (_offload(exclude="Read"), "steps[0].parameters.exclude", "list of texts"),
+        (_offload(exclude=[1]), "steps[0].parameters.exclude", "list of texts"),
+        (_offload(inputs=1), "steps[0].parameters.inputs", "true or false"),
+        ({"name": "n", "steps": [{"strategy": "compact", "parameters": {"trigger": 2}}]},
+         "steps[0].parameters.trigger", "number from 0.05 to 0.95"),
+        ({"name": "n", "steps": [{"strategy": "compact", "parameters": {"trigger": float("nan")}}]},
+         "steps[0].parameters.trigger", "number from"),
+        ({"name": "n", "steps": [{"strategy": "compact", "parameters": {"instructions": 1}}]},
+         "steps[0].parameters.instructions", "must be text"),
+    ],
+)  # fmt: skip
+def test_bad_data_is_refused_with_its_place(data: Any, field: str, says: str) -> None:
+    with pytest.raises(InvalidPolicy) as refused:
+        from_dict(data)
+    assert refused.value.field == field
+    assert says in str(refused.value)
