@@ -71,7 +71,7 @@ def extractive(span: Span) -> str:
 def _nine(span: Span) -> dict[str, list[str]]:
     blocks = span.originals
     said = _texts(blocks, "assistant")
-    people = [*_people(span)]
+    people = _people(span)
     uses = _calls(blocks)
     request = [_quote(b.text, 700) for b in people[:1]]
     if len(people) > 1:
@@ -93,10 +93,13 @@ def _nine(span: Span) -> dict[str, list[str]]:
 def _window(span: Span) -> dict[str, list[str]]:
     blocks = span.originals
     uses = _calls(blocks)
-    asked = [b for b in _people(span) if "?" in b.text or "？" in b.text]
+    people = _people(span)
+    asked = [b for b in people if "?" in b.text or "？" in b.text]
+    decided = [f"asked for: {_quote(b.text, 140)}" for b in people[-4:]]
+    decided += [_quote(b.text, 140) for b in _texts(blocks, "assistant")[-4:]]
     failed = [line for line in _errors(blocks, uses) if "not fixed" in line]
     return {
-        "key_decisions": [_quote(b.text, 140) for b in _texts(blocks, "assistant")[-6:]],
+        "key_decisions": decided,
         "discoveries": [_told(b, 120) for b in blocks if b.type == "tool_result"][-6:],
         "unresolved_questions": [_quote(b.text, 120) for b in asked[-3:]] + failed[-3:],
         "entities_and_relations": [

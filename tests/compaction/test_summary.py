@@ -1,0 +1,174 @@
+"""Summaries: what the extractive one says, and which texts may be stored."""
+
+from __future__ import annotations
+
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import given, settings
+
+from compaction.context import Block, FileRef
+from compaction.extract import extractive, open_todos
+from compaction.plan import Span, SummaryForm
+from compaction.session import Session
+from compaction.summary import NINE, NONE, WINDOW_HEAD, file_operations, parse, problems, render
+from tests.build import Talk, coding
+from tests.compaction.talks import talks
+
+
+def _span(blocks: list[Block] | tuple[Block, ...], **fields: object) -> Span:
+    values: dict[str, object] = {
+        "form": "nine", "blocks": tuple(blocks), "originals": tuple(blocks), "previous": None,
+        "budget": 3_000,
+    }  # fmt: skip
+    return Span(**(values | fields))  # type: ignore[arg-type]
+
+
+def _worked() -> Talk:
+    talk = Talk()
+    talk.user("Fix the <parser> & its tests, 请用中文回答")
+    talk.respond()
+    talk.call("TodoWrite", {"todos": [{"content": "read", "status": "completed"},
+                                      {"content": "fix it", "status": "in_progress"}]})  # fmt: skip
+    read = talk.call("Read", {"file_path": "p.py"}, file=FileRef("p.py", "read"))
+    talk.result(read, "def parse(): ...")
+    talk.respond()
+    talk.result(
+        talk.call("Bash", {"command": "pytest -q p"}), "Exit code 1\nerror: boom", error=True
+    )
+    talk.result(talk.call("Bash", {"command": "ruff check"}), "bad", error=True)
+    edit = talk.call("Edit", {"file_path": "p.py"}, file=FileRef("p.py", "edit"))
+    talk.result(edit, "updated")
+    again = talk.call("Read", {"file_path": "p.py"}, file=FileRef("p.py", "read"))
+    talk.result(again, "def parse(): pass")
+    talk.respond()
+    talk.result(talk.call("Bash", {"command": "pytest -q p"}), "2 passed")
+    talk.say("The parser works.\nNext I run ruff again.")
+    return talk
+
+
+def test_sections_are_read_off_the_blocks() -> None:
+    talk = _worked()
+    found = parse(extractive(_span(talk.blocks)))
+    edited = next(b for b in talk.blocks if b.tool == "Edit" and b.type == "tool_result")
+    assert list(found) == list(NINE)
+    assert found["primary_request_and_intent"] == [
+        "Fix the &lt;parser&gt; &amp; its tests, 请用中文回答"
+    ]
+    assert found["key_technical_concepts"] == ["python", "tool TodoWrite", "tool Read", "tool Bash",
+                                               "tool Edit"]  # fmt: skip
+    assert found["files_and_code"] == [
+        f'<file_operation path="p.py" action="edit" ref="{edited.id}@{edited.sha[:8]}"/>'
+    ]
+    assert found["errors_and_fixes"] == [
+        "Bash pytest -q p: last error: error: boom (fixed)",
+        "Bash ruff check: bad (not fixed)",
+    ]
+    assert found["problem_solving"] == [
+        '<command execution="ruff check" status="failed"/>',
+        '<command execution="pytest -q p" status="succeeded"/>',
+    ]
+    assert found["pending_tasks"] == ["fix it"]
+    assert found["current_work"] == ["The parser works. Next I run ruff again."]
+    assert found["optional_next_step"] == ["Quote: “Next I run ruff again.”"]
+
+
+def test_an_earlier_summary_is_carried_on() -> None:
+    talk = _worked()
+    first = extractive(_span(talk.blocks))
+    talk = Talk()
+    talk.user("And now the docs")
+    talk.respond()
+    talk.call("Write", {"path": "d.md"}, file=FileRef("d.md", "write"))
+    second = extractive(_span(talk.blocks, previous=first))
+    found = parse(second)
+    assert found["primary_request_and_intent"][0].startswith("Fix the &lt;parser")
+    assert found["primary_request_and_intent"][1:] == ["And now the docs"]
+    assert [(p, a) for p, a, _ in file_operations(second)] == [("p.py", "edit"), ("d.md", "write")]
+    assert found["pending_tasks"] == ["fix it"]
+    assert len(found["all_user_messages"]) == 2
+    assert extractive(_span([], previous=second)) == second
+
+
+def test_todos_that_are_all_done_close_earlier_ones() -> None:
+    first = extractive(_span(_worked().blocks))
+    talk = Talk()
+    talk.call("update_plan", {"plan": [{"step": "fix it", "status": "completed"}]})
+    assert parse(extractive(_span(talk.blocks, previous=first)))["pending_tasks"] == []
+
+
+def test_todo_lists_in_all_known_forms() -> None:
+    talk = Talk()
+    assert open_todos(talk.blocks) is None
+    talk.call("TodoWrite", {"todos": '[{"content": "a", "status": "pending"}]'})
+    assert open_todos(talk.blocks) == ["a"]
+    talk.call("write", {"path": "todo.md", "content": "- [x] a\n- [ ] b\n  - [ ] c"})
+    assert open_todos(talk.blocks) == ["b", "c"]
+    talk.call("TodoWrite", {"todos": "not json"})
+    talk.call("TodoWrite", {"todos": [3]})
+    assert open_todos(talk.blocks) == ["b", "c"]
+
+
+@pytest.mark.parametrize("form", ["nine", "window"])
+def test_the_budget_holds(form: SummaryForm) -> None:
+    blocks = coding(2_000, 100).blocks
+    budget = 3_000 if form == "nine" else 400
+    text = extractive(_span(blocks, form=form, budget=budget))
+    assert problems(text, form) == []
+    assert len(text.encode()) / 2.6 <= budget * 1.1
+
+
+@given(talks())
+@settings(max_examples=60, deadline=None)
+def test_every_extractive_summary_may_be_stored(session: Session) -> None:
+    for form in ("nine", "window"):
+        text = extractive(_span(session.blocks, form=form))
+        assert problems(text, form) == []  # type: ignore[arg-type]
+        if form == "nine":
+            ElementTree.fromstring(text.encode("utf-8", "replace"))
+        assert extractive(_span(session.blocks, form=form)) == text
+
+
+def test_nothing_is_said_that_the_source_does_not_hold() -> None:
+    """Metric 11: no path, identifier or number that is not in the source."""
+    blocks = _worked().blocks
+    source = " ".join(b.text + (b.tool or "") + b.id + b.sha for b in blocks)
+    text = extractive(_span(blocks))
+    for name in NINE:
+        text = text.replace(name, "")
+    for word in "".join(c if c.isalnum() or c in "._" else " " for c in text).split():
+        digits = any(c.isdigit() for c in word)
+        assert not digits or word in source, word
+
+
+GOOD = render({name: ["x"] for name in NINE})
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (GOOD.replace("<current_work>", "<work>"), "section current_work is missing"),
+        (GOOD.replace("<summary>", "Here you are:"), "it is not enclosed in <summary>"),
+        (render({}), "no section says anything"),
+        (GOOD.replace("x", '<file_operation path="a" action="licked"/>'), "unknown action licked"),
+        (GOOD.replace("x", '<command execution="a" status="so-so"/>'), "unknown status so-so"),
+        (GOOD.replace("x", "<file_operation/>"), "malformed element <file_operation/>"),
+        (GOOD.replace(NINE[0], "swap").replace(NINE[1], NINE[0]).replace("swap", NINE[1]),
+         "sections are not in order"),
+    ],
+)  # fmt: skip
+def test_what_may_not_be_stored(text: str, problem: str) -> None:
+    assert problems(GOOD) == []
+    assert problem in problems(text)
+
+
+def test_the_window_form() -> None:
+    text = render({"key_decisions": ["use sqlite"]}, "window")
+    assert text.startswith(WINDOW_HEAD)
+    assert parse(text, "window") == {
+        "key_decisions": ["use sqlite"], "discoveries": [], "unresolved_questions": [],
+        "entities_and_relations": [],
+    }  # fmt: skip
+    assert problems(text, "window") == []
+    assert problems(text[9:], "window") == [f"it does not begin with {WINDOW_HEAD!r}"]
+    assert NONE in text
