@@ -6,7 +6,6 @@ import csv
 import json
 import re
 from collections.abc import Callable
-from pathlib import PurePosixPath
 
 LOOK_AT = 60_000
 """Code points at the head of a text that a hint is made from; JSON is parsed whole up to 4×."""
@@ -54,7 +53,7 @@ def hint(text: str, path: str | None = None) -> str:
     web page, image or PDF, log with its last error, and else the first line (engine.md,
     strategy 1).
     """
-    suffix = PurePosixPath(path).suffix.lstrip(".").lower() if path else ""
+    suffix = path.rpartition("/")[2].rpartition(".")[2].lower() if path and "." in path else ""
     body = _NUMBERED.sub("", text[:LOOK_AT])
     if not body.strip():
         return ""
