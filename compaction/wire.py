@@ -7,10 +7,12 @@ import re
 from typing import Any, get_args
 
 from compaction.context import Block, BlockType, Kind, Role
+from compaction.stubs import KEY_ARGUMENTS
 
 WireBlock = dict[str, Any]
 
 PREVIEW_CHARS = 140
+ABOUT_CHARS = 56
 
 _TYPES = frozenset(get_args(BlockType))
 _BLANKS = re.compile(r"\s+")
@@ -124,20 +126,38 @@ def media_count(block: WireBlock) -> int:
     return 0
 
 
-def preview(block: WireBlock) -> str:
-    """One line of at most 140 code points that tells a block from its neighbours."""
+def about(given: Any) -> str:
+    """What a tool call is about: its most telling argument on one line, long paths by their end."""
+    if not isinstance(given, dict):
+        return _line(_compact(given), ABOUT_CHARS)
+    told = [given[key] for key in KEY_ARGUMENTS if isinstance(given.get(key), (str, int))]
+    if not told:
+        return _line(_compact(given), ABOUT_CHARS) if given else ""
+    text = _line(str(told[0]), PREVIEW_CHARS)
+    is_path = "/" in text and " " not in text
+    return "…" + text[1 - ABOUT_CHARS :] if is_path and len(text) > ABOUT_CHARS else text
+
+
+def preview(block: WireBlock, call: str = "") -> str:
+    """One line of at most 140 code points that tells a block from its neighbours.
+
+    `call` says, for a tool result, which tool gave it and what about.
+    """
     form = type_of(block)
     text = text_of(block)
     if form == "tool_use":
-        text = f"{block.get('name', 'tool')} {text}"
+        text = f"{block.get('name', 'tool')} {about(block.get('input'))}"
     elif form == "tools":
         tools = block.get("tools")
-        names = (
-            [str(t.get("name", "?")) for t in tools if isinstance(t, dict)]
-            if isinstance(tools, list)
-            else []
-        )
+        listed = tools if isinstance(tools, list) else []
+        names = [str(tool.get("name", "?")) for tool in listed if isinstance(tool, dict)]
         text = f"{len(names)} tool definitions: {', '.join(names)}"
-    line = _BLANKS.sub(" ", text[: PREVIEW_CHARS * 8]).strip()
+    elif call:
+        text = f"{call} → {text[: PREVIEW_CHARS * 8]}"
+    return _line(text, PREVIEW_CHARS)
+
+
+def _line(text: str, width: int) -> str:
+    line = _BLANKS.sub(" ", text[: width * 8]).strip()
     line = line.replace("\x00", "␀").encode("utf-8", "replace").decode("utf-8")
-    return line if len(line) <= PREVIEW_CHARS else line[: PREVIEW_CHARS - 1] + "…"
+    return line if len(line) <= width else line[: width - 1] + "…"

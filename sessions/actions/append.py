@@ -48,7 +48,9 @@ def append(team: Team, incoming: records.Session, count: Count, *, source: str) 
         _touch(session, incoming)
         hint(f"session:{session.pk}", session.version)
         hint(f"sessions:{team.pk}", session.version)
-    return Appended(session, created, len(ledger.fresh), ledger.known, ledger.revision_count)
+    return Appended(
+        session, created, len(ledger.fresh), ledger.known, ledger.recorded.revision_count
+    )
 
 
 def _session(team: Team, incoming: records.Session, source: str) -> tuple[Session, bool]:

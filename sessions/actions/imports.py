@@ -27,7 +27,7 @@ Progress = Callable[[int, int], None]
 
 
 def files_under(paths: Iterable[Path]) -> Iterator[Path]:
-    """Every file below the given paths, in a stable order; files themselves stand for themselves."""
+    """Every file at or below the given paths, in a stable order."""
     for path in paths:
         if path.is_dir():
             yield from sorted(p for p in path.rglob("*") if p.is_file() and not _hidden(p, path))

@@ -2,42 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 from compaction import wire
 from sessions.actions.prepare import PreparedMessage
+from sessions.actions.recorded import BATCH, RecordedRun
 from sessions.importers import records
-from sessions.models import (
-    Blob,
-    Block,
-    Edit,
-    Entry,
-    Message,
-    ModelCall,
-    Replacement,
-    Revision,
-    Run,
-    Session,
-)
-from sessions.models.blobs import sha256
-
-BATCH = 500
-"""Rows per INSERT: below SQLite's limit on variables for our widest row."""
-
-_CLEARED = "[cleared by the agent; the log does not show what stood here instead]"
-_STAYS = frozenset({"system", "tools"})
-"""Kinds that no recorded compaction removes: they lie before the history."""
-
-
-@dataclass(slots=True)
-class _Change:
-    """A recorded revision while its rows are gathered."""
-
-    revision: Revision
-    edits: list[Edit]
-    entries: list[Entry]
-    replacements: list[Replacement]
+from sessions.models import Block, Message, ModelCall, Session
 
 
 class Ledger:
@@ -52,7 +23,7 @@ class Ledger:
         self.session = session
         self.fresh: list[PreparedMessage] = []
         self.known = 0
-        self.run, _ = Run.objects.get_or_create(session=session, origin=Run.Origin.RECORDED)
+        self.recorded = RecordedRun(session)
         self._keys: set[str] = set()
         self._digests: list[tuple[str, int]] = []
         self._calls: dict[str, ModelCall] = {}
@@ -60,16 +31,6 @@ class Ledger:
         self._changed_calls: dict[str, ModelCall] = {}
         self._messages: list[Message] = []
         self._blocks: list[Block] = []
-        self._changes: list[_Change] = []
-        self._revision_keys: set[str] = set()
-        self._standing: dict[int, Block] | None = None
-        self._keys_by_message: dict[int, str] = {}
-        self._awaiting_summary: Edit | None = None
-
-    @property
-    def revision_count(self) -> int:
-        """Recorded revisions that were new."""
-        return len(self._changes)
 
     # Taking in
 
@@ -77,7 +38,7 @@ class Ledger:
         self, incoming: Sequence[records.Record], prepared: dict[int, PreparedMessage]
     ) -> None:
         """Number every record that is not stored yet."""
-        self._recall(incoming)
+        self._recall()
         for index, record in enumerate(incoming):
             match record:
                 case records.Message():
@@ -85,13 +46,13 @@ class Ledger:
                 case records.Call():
                     self._take_call(record)
                 case records.Compaction():
-                    self._take_compaction(record)
+                    self.recorded.compact(record)
                 case records.Clear():
-                    self._take_clear(record)
+                    self.recorded.clear(record)
                 case records.Rewind():
-                    self._take_rewind(record)
+                    self.recorded.rewind(record)
 
-    def _recall(self, incoming: Sequence[records.Record]) -> None:
+    def _recall(self) -> None:
         """Load what is needed to tell new from known; nothing for a session that is new."""
         if not self.session.message_count:
             return
@@ -99,7 +60,6 @@ class Ledger:
         self._keys = {key for key, _, _ in rows if key}
         self._digests = [(digest, seq) for key, digest, seq in rows if not key]
         self._calls = {call.call: call for call in self.session.calls.all()}
-        self._revision_keys = set(self.run.revisions.values_list("key", flat=True))
 
     def _take_message(self, message: PreparedMessage) -> None:
         if self._is_known(message):
@@ -141,12 +101,7 @@ class Ledger:
             return True
         gone = {seq for _, seq in self._digests}
         self._digests = []
-        self._close(
-            "rewind",
-            "the sender's history diverged from what was stored",
-            [b for b in self._stands().values() if b.message.seq in gone],
-            key=f"rewind:{message.digest}",
-        )
+        self.recorded.diverge(gone, f"rewind:{message.digest}")
         return False
 
     def _take_blocks(self, row: Message, message: PreparedMessage) -> None:
@@ -177,11 +132,7 @@ class Ledger:
             self.session.tool_call_count += block.type == "tool_use"
             self.session.error_count += block.error
             self._blocks.append(made)
-            if self._standing is not None:
-                self._standing[made.position] = made
-            if made.kind == "summary" and self._awaiting_summary is not None:
-                self._awaiting_summary.summary = made
-                self._awaiting_summary = None
+            self.recorded.take_block(made)
 
     def _call(self, call: str, at: int | None, model: str = "") -> ModelCall:
         known = self._calls.get(call)
@@ -213,136 +164,6 @@ class Ledger:
         if call.pk is not None and _facts(call) != before:
             self._changed_calls[call.call] = call
 
-    # Recorded revisions
-
-    def _take_compaction(self, record: records.Compaction) -> None:
-        kept = set(record.keep)
-        gone = [
-            block
-            for block in self._stands().values()
-            if block.kind not in _STAYS and block.message.key not in kept
-        ]
-        change = self._close(
-            record.trigger, "recorded in the log", gone, key=record.key or f"line:{record.line}"
-        )
-        if change is None:
-            return
-        change.revision.at = record.at
-        change.revision.tokens_before = record.tokens_before
-        change.revision.tokens_after = record.tokens_after
-        change.revision.tokens_stated = record.tokens_before is not None
-        self._awaiting_summary = change.edits[0]
-        self.session.compaction_count += 1
-
-    def _take_rewind(self, record: records.Rewind) -> None:
-        dropped = set(record.drop)
-        gone = [block for block in self._stands().values() if block.message.key in dropped]
-        self._close(
-            "rewind", "the session went back", gone, key=record.key or f"line:{record.line}"
-        )
-
-    def _take_clear(self, record: records.Clear) -> None:
-        wanted = set(record.tool_calls)
-        gone = [
-            block
-            for block in self._stands().values()
-            if block.type == "tool_result" and block.tool_call in wanted
-        ]
-        change = self._close(
-            "clear", "recorded in the log", [], key=record.key or f"line:{record.line}"
-        )
-        if change is None:
-            return
-        change.revision.at = record.at
-        for block in gone:
-            self._replace(change, block, _CLEARED)
-
-    def _close(self, trigger: str, reason: str, gone: Iterable[Block], key: str) -> _Change | None:
-        """A revision that takes these blocks out in one edit; None where it is known already."""
-        if key in self._revision_keys:
-            return None
-        self._revision_keys.add(key)
-        self.run.head += 1
-        revision = Revision(
-            run=self.run,
-            number=self.run.head,
-            step=self.session.step_count + 1,
-            key=key,
-            trigger=trigger,
-            reason=reason,
-        )
-        change = _Change(revision, [], [], [])
-        if trigger != "clear":
-            edit = Edit(revision=revision, index=0, strategy=trigger_strategy(trigger))
-            change.edits.append(edit)
-            for block in gone:
-                self._end(change, block, edit)
-        self._changes.append(change)
-        return change
-
-    def _replace(self, change: _Change, block: Block, text: str) -> None:
-        data = wire.encode({"type": "tool_result", "tool_use_id": block.tool_call, "content": text})
-        Blob.objects.bulk_create([Blob.of(self.session.team_id, data)], ignore_conflicts=True)
-        replacement = Replacement(
-            run=self.run,
-            position=block.position,
-            role=block.message.role,
-            type=block.type,
-            kind=block.kind,
-            tool=block.tool,
-            tool_call=block.tool_call,
-            tokens=len(text) // 4,
-            chars=len(text),
-            sha=sha256(data),
-            preview=text,
-        )
-        edit = Edit(
-            revision=change.revision,
-            index=len(change.edits),
-            strategy="clear",
-            replacement=replacement,
-        )
-        change.edits.append(edit)
-        change.replacements.append(replacement)
-        self._end(change, block, edit)
-        change.entries.append(
-            Entry(
-                run=self.run,
-                position=block.position,
-                replacement=replacement,
-                from_step=change.revision.step,
-                opened_by=edit,
-            )
-        )
-
-    def _end(self, change: _Change, block: Block, edit: Edit) -> None:
-        self._stands().pop(block.position, None)
-        change.entries.append(
-            Entry(
-                run=self.run,
-                position=block.position,
-                block=block,
-                from_step=min(block.born, change.revision.step),
-                to_step=change.revision.step,
-                closed_by=edit,
-            )
-        )
-
-    def _stands(self) -> dict[int, Block]:
-        """Blocks that stand in the recorded context now, by position; loaded when first asked for."""
-        if self._standing is None:
-            stored = (
-                self.session.blocks.exclude(entries__run=self.run)
-                .select_related("message")
-                .order_by("position")
-            )
-            self._standing = {block.position: block for block in stored}
-            self._standing.update({block.position: block for block in self._blocks})
-            for change in self._changes:
-                for entry in change.entries:
-                    self._standing.pop(entry.position, None)
-        return self._standing
-
     # Writing
 
     def write(self) -> None:
@@ -352,23 +173,7 @@ class Ledger:
         ModelCall.objects.bulk_create(self._new_calls, batch_size=BATCH)
         for call in self._changed_calls.values():
             call.save()
-        self._write_changes()
-        self.run.steps = self.session.step_count
-        self.run.save()
-
-    def _write_changes(self) -> None:
-        changes = self._changes
-        Revision.objects.bulk_create([c.revision for c in changes], batch_size=BATCH)
-        Replacement.objects.bulk_create(
-            [r for c in changes for r in c.replacements], batch_size=BATCH
-        )
-        Edit.objects.bulk_create([e for c in changes for e in c.edits], batch_size=BATCH)
-        Entry.objects.bulk_create([e for c in changes for e in c.entries], batch_size=BATCH)
-
-
-def trigger_strategy(trigger: str) -> str:
-    """The strategy that a recorded trigger stands for."""
-    return trigger if trigger in ("rewind", "clear") else "compaction"
+        self.recorded.write()
 
 
 def _facts(call: ModelCall) -> tuple[object, ...]:

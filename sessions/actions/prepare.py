@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from compaction import files, wire
 from compaction.context import FileRef, Kind
@@ -46,17 +47,23 @@ class PreparedMessage:
     blocks: list[PreparedBlock] = field(default_factory=list)
 
 
+class _ToolCall(NamedTuple):
+    """What later results need to know of a call."""
+
+    tool: str
+    about: str
+    file: FileRef | None
+
+
+_NO_CALL = _ToolCall("", "", None)
+
+
 class Preparation:
-    """Prepares the messages of one session in order, remembering which tool call read which file.
+    """Prepares the messages of one session in order, remembering which tool call read which file."""
 
-    `tool_calls` may be given the calls that an earlier part of the session made.
-    """
-
-    def __init__(
-        self, count: Count, tool_calls: dict[str, tuple[str, FileRef | None]] | None = None
-    ) -> None:
+    def __init__(self, count: Count) -> None:
         self._count = count
-        self._tool_calls = {} if tool_calls is None else tool_calls
+        self._tool_calls: dict[str, _ToolCall] = {}
 
     def messages(self, incoming: Iterable[records.Record]) -> dict[int, PreparedMessage]:
         """Prepared messages by the index of their record."""
@@ -77,36 +84,36 @@ class Preparation:
         data = wire.encode(block)
         form = wire.type_of(block)
         text = wire.text_of(block)
-        tool, tool_call, file = self._tool(form, block)
-        counted = self._count(f"{tool} {text}" if form == "tool_use" else text)
+        tool_call, call = self._call(form, block)
+        counted = self._count(f"{call.tool} {text}" if form == "tool_use" else text)
         media = wire.media_count(block)
         return PreparedBlock(
             data=data,
             sha=sha256(data),
             type=form,
-            kind=self._kind(record, block, file),
-            tool=tool[:120],
+            kind=self._kind(record, block, call.file),
+            tool=call.tool[:120],
             tool_call=tool_call[:200],
-            file=file,
+            file=call.file,
             error=bool(block.get("is_error")),
             tokens=counted.tokens + media * MEDIA_TOKENS,
             estimated=counted.estimated or media > 0,
             chars=len(text),
-            preview=wire.preview(block),
+            preview=wire.preview(block, f"{call.tool} {call.about}".strip()),
         )
 
-    def _tool(self, form: str, block: wire.WireBlock) -> tuple[str, str, FileRef | None]:
+    def _call(self, form: str, block: wire.WireBlock) -> tuple[str, _ToolCall]:
+        """The tool call that a block makes or answers."""
         if form == "tool_use":
             tool, tool_call = str(block.get("name") or ""), str(block.get("id") or "")
             given = block.get("input")
             file = files.file_of(tool, given) if isinstance(given, dict) else None
-            self._tool_calls[tool_call] = (tool, file)
-            return tool, tool_call, file
+            call = self._tool_calls[tool_call] = _ToolCall(tool, wire.about(given), file)
+            return tool_call, call
         if form == "tool_result":
             tool_call = str(block.get("tool_use_id") or "")
-            tool, file = self._tool_calls.get(tool_call, ("", None))
-            return tool, tool_call, file
-        return "", "", None
+            return tool_call, self._tool_calls.get(tool_call, _NO_CALL)
+        return "", _NO_CALL
 
     def _kind(self, record: records.Message, block: wire.WireBlock, file: FileRef | None) -> Kind:
         if record.kind is not None:

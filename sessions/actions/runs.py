@@ -8,7 +8,7 @@ from compaction import edits as values
 from compaction import wire
 from compaction.context import Block as BlockValue
 from compaction.simulate import Run as RunValue
-from sessions.actions.ledger import BATCH
+from sessions.actions.recorded import BATCH
 from sessions.models import (
     Blob,
     Block,
@@ -107,7 +107,7 @@ class _Writer:
             tokens=self.unscaled[block.text],
             chars=block.chars,
             sha=sha256(data),
-            preview=wire.preview(wire.block_of(block)),
+            preview=wire.preview(wire.block_of(block), block.tool or ""),
         )
 
     def _write_edits(self, simulated: RunValue) -> None:

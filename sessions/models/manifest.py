@@ -42,6 +42,7 @@ _REVISIONS = f"""
         LEFT JOIN {_table(Revision)} ro ON ro.id = eo.revision_id
 """
 _MESSAGE = f"JOIN {_table(Message)} m ON m.id = b.message_id"
+_FIRST_TARGET = f"JOIN {_table(Block)} b ON b.session_id = n.session_id AND b.position = e.position"
 
 
 def _union(of_block: str, of_replacement: str, *, joined: bool) -> str:
@@ -49,7 +50,9 @@ def _union(of_block: str, of_replacement: str, *, joined: bool) -> str:
 
     `joined` brings in messages (m) and the revisions that opened (ro) and closed (rc) an entry.
     """
-    message, revisions = (_MESSAGE, _REVISIONS) if joined else ("", "")
+    message, revisions, target = ("", "", "")
+    if joined:
+        message, revisions, target = _MESSAGE, _REVISIONS, f"{_FIRST_TARGET} {_MESSAGE}"
     return f"""
         SELECT b.position, COALESCE(e.from_step, b.born), {of_block}
         FROM {_table(Block)} b {message}
@@ -58,7 +61,8 @@ def _union(of_block: str, of_replacement: str, *, joined: bool) -> str:
         UNION ALL
         SELECT e.position, e.from_step, {of_replacement}
         FROM {_table(Entry)} e
-        JOIN {_table(Replacement)} p ON p.id = e.replacement_id {revisions}
+        JOIN {_table(Run)} n ON n.id = e.run_id
+        JOIN {_table(Replacement)} p ON p.id = e.replacement_id {target} {revisions}
         WHERE e.run_id = %s
         ORDER BY 1, 2
     """  # noqa: S608 - table names of our own models
@@ -68,7 +72,7 @@ _COLUMNS = (
     "COALESCE(e.to_step, 0), b.kind, b.tokens, m.seq, b.index, "
     f"{_bit('b.error', ERROR)} + {_bit('m.late', LATE)} + {_bit('b.estimated', ESTIMATED)} + "
     f"{_FORM.format(t='b')}, COALESCE(ro.number, 0), COALESCE(rc.number, 0)",
-    f"COALESCE(e.to_step, 0), p.kind, p.tokens, 0, 0, {REPLACEMENT} + {_FORM.format(t='p')}, "
+    f"COALESCE(e.to_step, 0), p.kind, p.tokens, m.seq, b.index, {REPLACEMENT} + {_FORM.format(t='p')}, "
     "COALESCE(ro.number, 0), COALESCE(rc.number, 0)",
 )
 _NAMES = ("position", "from", "to", "kind", "tokens", "message", "index", "flags", "edit", "closed")

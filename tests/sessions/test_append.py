@@ -241,3 +241,20 @@ def test_appending_in_pieces_equals_appending_in_one_go(cuts: list[int], keyed: 
             stored().blocks.order_by("position").values_list("position", "born", "sha")
         )
         transaction.set_rollback(True)
+
+
+def test_a_compaction_also_takes_out_what_stood_in_place_of_cleared_results():
+    made = reading(2)
+    made.records += [
+        records.Clear(("t1",), key="clear"),
+        *reading(3).records[5:],
+        records.Compaction("auto", key="compaction"),
+        user("go on", key="go"),
+    ]
+    team = local_team()
+    for cut in (6, len(made.records)):
+        append(team, session(*made.records[:cut]), count, source="test")
+    run = Run.objects.get()
+    placeholder = Entry.objects.get(run=run, block=None)
+    assert (placeholder.from_step, placeholder.to_step) == (3, 4)
+    assert standing_at(run, 4) == ["go on"]

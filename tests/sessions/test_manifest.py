@@ -51,7 +51,7 @@ def test_previews_come_in_the_same_order():
     run = recorded_run()
     assert manifest.previews(run.session, run, 0, 2) == [
         "Please read the files.",
-        'Read {"file_path":"src/f1.py"}',
+        "Read src/f1.py",
     ]
     assert manifest.previews(run.session, run, 5, 99) == ["So far.", "go on"]
 
@@ -74,10 +74,11 @@ def test_a_cleared_result_stands_beside_its_replacement():
     assert [bool(flags & manifest.REPLACEMENT) for flags in columns["flags"]] == [
         False, False, False, True,
     ]  # fmt: skip
+    assert list(columns["message"]) == [1, 2, 3, 3], "a replacement goes by its first target"
     run = recorded_run()
     assert [manifest.previews(run.session, run, i, i + 1) for i in (2, 3)] == [
-        ["content of file 1 content of file 1 content of file 1"],
-        ["[cleared by the agent; the log does not show what stood here instead]"],
+        ["Read src/f1.py → content of file 1 content of file 1 content of file 1"],
+        ["Read [cleared by the agent; the log does not show what stood here instead]"],
     ]
     rows = diff(columns, 1, 3, lambda tokens: tokens)
     assert [(row.op, row.a, row.b) for row in rows] == [
