@@ -1,0 +1,52 @@
+"""Pages in a real browser: the policy lets them work, and nothing else."""
+
+import json
+import urllib.request
+
+import pytest
+
+from contextlab import environment
+
+MANIFEST = environment.ROOT / "contextlab/static/contextlab/manifest.json"
+
+
+@pytest.fixture(scope="module")
+def script() -> str:
+    """The address of the built main script."""
+    return "/static/contextlab/" + json.loads(MANIFEST.read_text())["src/main.ts"]["file"]
+
+
+def test_built_files_are_kept_for_ever_and_come_compressed(served, script):
+    request = urllib.request.Request(served.address + script, headers={"Accept-Encoding": "gzip"})
+    with urllib.request.urlopen(request) as answer:
+        assert "immutable" in answer.headers["Cache-Control"]
+        assert answer.headers["Content-Encoding"] == "gzip"
+    with urllib.request.urlopen(f"{served.address}/static/contextlab/manifest.json") as answer:
+        assert "immutable" not in answer.headers.get("Cache-Control", "")
+
+
+def test_a_page_hears_what_it_watches(page):
+    page.goto("/")
+    heard = page.evaluate(
+        """() => new Promise((heard, failed) => {
+            const socket = new WebSocket(`ws://${location.host}/ws/live/`);
+            socket.onopen = () => socket.send(JSON.stringify({watch: ["sessions"]}));
+            socket.onmessage = (message) => heard(JSON.parse(message.data));
+            socket.onclose = (end) => failed(new Error(`closed: ${end.code}`));
+        })"""
+    )
+    assert heard == {"topic": "sessions", "version": 0}
+
+
+def test_the_guard_sees_what_the_policy_stops(browser, served):
+    # What the `page` fixture promises to other tests: a violated policy reaches the console.
+    context = browser.new_context()
+    opened = context.new_page()
+    opened.goto(served.login)
+    with opened.expect_console_message(lambda said: "elsewhere.invalid" in said.text) as image:
+        opened.evaluate("() => { new Image().src = 'http://elsewhere.invalid/x.png'; }")
+    with opened.expect_console_message(lambda said: "style-src" in said.text) as style:
+        opened.evaluate("() => { document.body.setAttribute('style', 'color: red'); }")
+    context.close()
+    assert "img-src" in image.value.text
+    assert (image.value.type, style.value.type) == ("error", "error")
