@@ -78,13 +78,13 @@ def _fates(columns: Mapping[str, Sequence[int]], a: int, b: int) -> Iterator[Dif
         if in_a and in_b:
             order.append(DiffRow("same", kind, 0, [i], [i]))
         elif in_a:
-            row = DiffRow("removed", kind, closed or opened, [i])
+            row = DiffRow("removed", kind, closed, [i])
             waiting[position] = row
             order.append(row)
         elif in_b:
             partner = waiting.pop(position, None)
             if partner is None:
-                order.append(DiffRow("added", kind, opened or closed, [], [i]))
+                order.append(DiffRow("added", kind, opened, [], [i]))
             else:
                 partner.op, partner.kind = "replaced", kind
                 partner.b = [i]

@@ -58,7 +58,7 @@ def figures(
         "causes": causes,
         "models": models,
         "events": sorted(
-            [*_revision_events(run), *_other_events(session, calls, causes)],
+            [*_revision_events(run, uses), *_other_events(session, calls, causes)],
             key=lambda event: event["step"],
         ),
     }
@@ -120,11 +120,12 @@ def cause_card(step: int, broken: Break) -> dict[str, Any]:
 _EVENT = {"batch": "offload", "clear": "clear", "rewind": "rewind"}
 
 
-def _revision_events(run: Run) -> list[dict[str, Any]]:
+def _revision_events(run: Run, uses: Mapping[int, CacheUse]) -> list[dict[str, Any]]:
     """Event marks of a run's revisions."""
     events = []
     for row in run.revisions.order_by("number").prefetch_related("edits"):
         strategies = {edit.strategy for edit in row.edits.all()}
+        use = uses.get(row.step)
         kind = _EVENT.get(row.trigger, "compaction")
         if "window" in strategies:
             kind = "window"
@@ -137,7 +138,7 @@ def _revision_events(run: Run) -> list[dict[str, Any]]:
                 "revision": row.number,
                 "label": f"{kind} ({row.trigger})",
                 "before": row.tokens_before,
-                "after": row.tokens_after,
+                "after": row.tokens_after or (use.prompt if use else None),
             }
         )
     return events

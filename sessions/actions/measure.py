@@ -146,7 +146,7 @@ def _count_revisions(
     visible: Sequence[int],
     uses: Mapping[int, CacheUse],
 ) -> None:
-    """Token counts of recorded revisions where the log states none: measured, else ours."""
+    """What recorded revisions did: tokens where the log states none, cache as usage shows it."""
     closed: dict[int, int] = {}
     opened: dict[int, int] = {}
     for number, tokens_, is_open in zip(
@@ -166,7 +166,9 @@ def _count_revisions(
         after = session.hidden_tokens + visible[row.step - 1]
         if not row.tokens_stated:
             row.tokens_before = max(after - came + closed.get(row.number, 0), 0)
-        if not row.tokens_stated or row.tokens_after is None:
-            use = uses.get(row.step)
-            row.tokens_after = use.prompt if use and row.tokens_stated else after
-    Revision.objects.bulk_update(rows, ["tokens_before", "tokens_after"], batch_size=100)
+            row.tokens_after = after
+        use = uses.get(row.step)
+        if use is not None and use.broken is not None and use.broken.revision == row.number:
+            row.cache_rewritten, row.cost_microusd = use.broken.rewritten, use.broken.cost
+    fields = ["tokens_before", "tokens_after", "cache_rewritten", "cost_microusd"]
+    Revision.objects.bulk_update(rows, fields, batch_size=100)
