@@ -25,6 +25,7 @@ from django.db.models.functions import Cast, Coalesce
 from django.http import QueryDict
 
 from sessions.models import Block, Session, Team
+from sessions.views.names import with_opening
 
 MILLION = 1_000_000
 NEAR_LIMIT = 0.8
@@ -147,20 +148,17 @@ class Filters:
             .annotate(n=Count("pk"))
             .values("n")
         )
-        rows = rows.select_related("parent").annotate(
-            child_count=Coalesce(Subquery(children, output_field=IntegerField()), 0),
-            opening=Subquery(_openings().values("preview")[:1]),
+        rows = (
+            with_opening(rows)
+            .select_related("parent")
+            .annotate(
+                child_count=Coalesce(Subquery(children, output_field=IntegerField()), 0),
+            )
         )
         if not self.q:
             return rows
         first = _blocks_with(self.q).order_by("position").values("pk")[:1]
         return rows.annotate(match=Subquery(first))
-
-
-def _openings() -> QuerySet[Block]:
-    """What people said first: the name of a session that has no title."""
-    said = Block.objects.filter(session=OuterRef("pk"), type="text", message__human=True)
-    return said.order_by("position")
 
 
 def _blocks_with(text: str) -> QuerySet[Block]:

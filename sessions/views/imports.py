@@ -16,6 +16,7 @@ from sessions.actions.uploads import FILES_AT_ONCE, begin_upload
 from sessions.api.access import team_of
 from sessions.models import Blob, Import, ImportFile, Session, SkippedRecord, Team
 from sessions.views.jobs import Progress
+from sessions.views.names import session_name, with_opening
 from sessions.views.paging import page
 
 FILES_SHOWN = 500
@@ -73,11 +74,10 @@ def state_of(import_run: Import, waiting: int, refused: int, files: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """One file of a report with what was skipped in it and the sessions it held."""
+    """One file of a report with the sessions it held."""
 
     row: ImportFile
-    skipped: list[SkippedRecord]
-    sessions: list[Session]
+    sessions: list[tuple[UUID, str]]
 
 
 def _import_of(request: HttpRequest, import_id: UUID) -> tuple[Team, Import]:
@@ -110,6 +110,7 @@ def report(request: HttpRequest, import_id: UUID) -> HttpResponse:
         "state": state,
         "sums": sums,
         "files": files,
+        "skipped": _skipped(import_run),
         "files_shown": FILES_SHOWN,
         "linked": any(file.sessions for file in files),
     }
@@ -120,22 +121,30 @@ def _files(team: Team, import_run: Import) -> list[File]:
     # What needs a look comes first.
     rows = list(import_run.files.order_by("pk")[:FILES_SHOWN])
     rows.sort(key=lambda row: row.state != ImportFile.State.REFUSED)
-    skipped: dict[int, list[SkippedRecord]] = {row.pk: [] for row in rows}
-    records = SkippedRecord.objects.filter(file__import_run=import_run)
-    for record in records.order_by("reason", "-count", "type"):
-        if record.file_id in skipped:
-            skipped[record.file_id].append(record)
     found = _found(import_run)
     ids = {pk for names in found.values() for pk in names}
-    sessions = Session.objects.for_team(team).in_bulk(list(ids)[:900]) if ids else {}
+    known = with_opening(Session.objects.for_team(team).filter(pk__in=list(ids)[:900]))
+    names = {session.pk: session_name(session) for session in known} if ids else {}
     return [
-        File(
-            row,
-            skipped[row.pk],
-            [sessions[pk] for pk in found.get(str(row.pk), []) if pk in sessions],
-        )
+        File(row, [(pk, names[pk]) for pk in found.get(str(row.pk), []) if pk in names])
         for row in rows
     ]
+
+
+def _skipped(import_run: Import) -> list[dict[str, Any]]:
+    """Skipped records of all files by reason and type: what we did not understand first."""
+    kinds: dict[tuple[str, str], dict[str, Any]] = {}
+    for record in SkippedRecord.objects.filter(file__import_run=import_run).order_by("pk"):
+        kind = kinds.setdefault(
+            (record.reason, record.type),
+            {"reason": record.reason, "type": record.type, "count": 0, "files": 0, "kept": 0},
+        )
+        kind["count"] += record.count
+        kind["files"] += 1
+        kind["kept"] += len(record.lines)
+        if record.lines:
+            kind.setdefault("first", record.pk)
+    return sorted(kinds.values(), key=lambda kind: (not kind["kept"], -kind["count"]))
 
 
 def _found(import_run: Import) -> dict[str, list[UUID]]:
@@ -147,7 +156,7 @@ def _found(import_run: Import) -> dict[str, list[UUID]]:
 
 @require_GET
 def skipped(request: HttpRequest, import_id: UUID, record_id: int) -> HttpResponse:
-    """The records of one type and reason that were not understood, as they stand in the file."""
+    """Records of the type and reason of this one, from all files, as they stand in them."""
     team, import_run = _import_of(request, import_id)
     record = (
         SkippedRecord.objects.select_related("file")
@@ -156,17 +165,22 @@ def skipped(request: HttpRequest, import_id: UUID, record_id: int) -> HttpRespon
     )
     if record is None:
         raise Http404("no such record")
-    kept = record.lines[:RECORDS_SHOWN]
-    blobs = {
-        blob.sha: blob for blob in Blob.objects.filter(team=team, sha__in=[sha for _, sha in kept])
-    }
-    records = [(line, *_text(blobs[sha].content())) for line, sha in kept if sha in blobs]
+    alike = SkippedRecord.objects.select_related("file").filter(
+        file__import_run=import_run, type=record.type, reason=record.reason
+    )
+    kept = [(one.file.path, line, sha) for one in alike for line, sha in one.lines]
+    shown = kept[:RECORDS_SHOWN]
+    shas = [sha for _, _, sha in shown]
+    blobs = {blob.sha: blob for blob in Blob.objects.filter(team=team, sha__in=shas)}
     context = {
         "section": "imports",
         "team": team,
         "import_run": import_run,
         "record": record,
-        "records": records,
+        "count": sum(one.count for one in alike),
+        "records": [
+            (path, line, *_text(blobs[sha].content())) for path, line, sha in shown if sha in blobs
+        ],
     }
     return render(request, "imports/skipped.html", context)
 

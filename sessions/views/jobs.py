@@ -13,11 +13,13 @@ from django.views.decorators.http import require_GET, require_POST
 
 from sessions.actions.jobs import cancel as cancel_job
 from sessions.actions.jobs import retry as retry_job
+from sessions.actions.uploads import KIND
 from sessions.api.access import team_of
-from sessions.models import Import, Job, Session
+from sessions.models import Import, ImportFile, Job, Session
+from sessions.views.names import session_name
 from sessions.views.paging import page
 
-NAMES = {"import": "Import", "simulate": "Simulation", "demo": "Demo sessions"}
+NAMES = {KIND: "Import", "simulate": "Simulation", "demo": "Demo sessions"}
 """How kinds of jobs are called on pages."""
 
 SECONDS_BEFORE_FORECAST = 5
@@ -58,8 +60,13 @@ class Progress:
 
     @property
     def may_retry(self) -> bool:
-        """Whether it ended without doing what was asked."""
-        return self.job.state in (Job.State.FAILED, Job.State.CANCELLED)
+        """Whether it ended without doing what was asked, and another attempt could do it."""
+        if self.job.state not in (Job.State.FAILED, Job.State.CANCELLED):
+            return False
+        if self.job.kind != KIND:
+            return True
+        waiting = ImportFile.State.WAITING  # an import that has looked at every file is through
+        return ImportFile.objects.filter(import_run__job=self.job, state=waiting).exists()
 
 
 def _job_of(request: HttpRequest, job_id: UUID) -> Job:
@@ -109,7 +116,8 @@ def _links(job: Job) -> list[tuple[str, str]]:
     if session is not None:
         run = (job.result or {}).get("run")
         address = reverse("replay", args=[session.pk]) + (f"?run={run}" if run else "")
-        links.append((f"{'Simulated replay' if run else 'Replay'} of {session}", address))
+        what = "Simulated replay" if run else "Replay"
+        links.append((f"{what} of {session_name(session)}", address))
     return links
 
 

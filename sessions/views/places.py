@@ -1,4 +1,4 @@
-"""Addresses of places in a replay, as `frontend/src/islands/replay/address.ts` reads them."""
+"""Places in a replay, as `frontend/src/islands/replay/address.ts` reads them."""
 
 from __future__ import annotations
 
@@ -7,11 +7,6 @@ from urllib.parse import urlencode
 from django.urls import reverse
 
 from sessions.models import Block, Run, Session
-
-
-def name_of(run: Run) -> str:
-    """A run in an address: "recorded", or its id."""
-    return "recorded" if run.origin == Run.Origin.RECORDED else str(run.pk)
 
 
 def query(run: Run | None, entry: str = "") -> str:

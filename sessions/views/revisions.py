@@ -16,7 +16,8 @@ from sessions.api.access import session_of
 from sessions.models import ModelCall, Revision, Run, Session, manifest
 from sessions.views import removal
 from sessions.views.aftermath import SHOWN, Sign, aftermath
-from sessions.views.places import diff_url, entry_url, name_of, step_url
+from sessions.views.names import run_name, session_name
+from sessions.views.places import diff_url, entry_url, step_url
 from sessions.views.sparklines import Segment, bar
 
 MEASURED, ESTIMATED, SIMULATED = "measured", "estimated", "simulated"
@@ -80,6 +81,7 @@ def revision(request: HttpRequest, session_id: UUID, run: str, number: int) -> H
     context = {
         "section": "sessions",
         "team": session.team,
+        "session_name": session_name(session),
         "session": session,
         "run": its_run,
         "revision": found,
@@ -88,8 +90,8 @@ def revision(request: HttpRequest, session_id: UUID, run: str, number: int) -> H
         **_following(session, found),
         **({} if found.trigger == "rewind" else _aftermath(session, found)),
         **_title(found),
-        **_sizes(session, found),
-        **_compositions(session, found),
+        **(sizes := _sizes(session, found)),
+        **_compositions(session, found, sizes["before"]),
         **_removal(session, found),
         **_places(session, its_run, found),
     }
@@ -143,13 +145,15 @@ def _sizes(session: Session, revision: Revision) -> dict[str, Any]:
     before_call = _call(session, revision.run, revision.step - 1)
     after_call = _call(session, revision.run, revision.step)
     if before_call is not None and after_call is not None:
-        source = "prompt that the provider reported for S{}"
-        before = Size(_prompt(before_call), MEASURED, source.format(revision.step - 1))
-        after = Size(_prompt(after_call), MEASURED, source.format(revision.step))
+        source = f"prompts that the provider reported for S{revision.step - 1} and S{revision.step}"
+        before = Size(_prompt(before_call), MEASURED, source)
+        after = Size(_prompt(after_call), MEASURED, source)
     elif revision.tokens_before is not None and revision.tokens_after is not None:
         basis, source = _stated(revision)
-        before = Size(revision.tokens_before, basis, source)
-        after = Size(revision.tokens_after, basis, source)
+        # Simulations see the blocks of the log only; the model saw what the log hides as well.
+        hidden = session.hidden_tokens if basis == SIMULATED else 0
+        before = Size(revision.tokens_before + hidden, basis, source)
+        after = Size(revision.tokens_after + hidden, basis, source)
     else:
         return {"before": None, "after": None, "change": None}
     change = after.tokens / before.tokens - 1 if before.tokens else None
@@ -188,7 +192,7 @@ def _sign(session: Session, revision: Revision, what: str, sign: Sign) -> dict[s
     }
 
 
-def _compositions(session: Session, revision: Revision) -> dict[str, Any]:
+def _compositions(session: Session, revision: Revision, before: Size | None) -> dict[str, Any]:
     table = manifest.columns(revision.run)
     steps = (revision.step - 1, revision.step)
     sums = [_sums(session, table, step) for step in steps]
@@ -206,9 +210,19 @@ def _compositions(session: Session, revision: Revision) -> dict[str, Any]:
     return {
         "compositions": compositions if revision.step > 1 else compositions[1:],
         "kinds": kinds,
+        "disagreement": _disagreement(compositions[0].total, before),
+        "total_change": totals[1] - totals[0],
         "bar_top": top,
         "window_x": 1000 * session.window / top if session.window else None,
     }
+
+
+def _disagreement(counted: int, before: Size | None) -> int | None:
+    """How far our count is from the provider's; None where they agree within a twentieth."""
+    if before is None or before.basis != MEASURED:
+        return None
+    off = counted - before.tokens
+    return off if abs(off) > before.tokens / 20 else None
 
 
 def _sums(session: Session, table: dict[str, Any], step: int) -> list[int]:
@@ -240,7 +254,7 @@ def _removal(session: Session, revision: Revision) -> dict[str, Any]:
 def _places(session: Session, run: Run, revision: Revision) -> dict[str, Any]:
     numbers = run.revisions.order_by("number").values_list("number", flat=True)
     return {
-        "run_name": name_of(run),
+        "run_name": run_name(run),
         "simulated": run.origin == Run.Origin.SIMULATED,
         "before_step": revision.step - 1,
         "before_url": step_url(session, revision.step - 1, run),

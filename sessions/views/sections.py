@@ -15,6 +15,9 @@ _HEADING = re.compile(
 _FEWEST = 3
 """Numbered headings from which a text counts as divided; two may be a list."""
 
+LONG = 1500
+"""Characters from which a section begins folded."""
+
 
 @dataclass(frozen=True, slots=True)
 class Section:
@@ -22,6 +25,11 @@ class Section:
 
     title: str
     text: str
+
+    @property
+    def long(self) -> bool:
+        """Whether it would push the rest of the page out of sight."""
+        return len(self.text) > LONG
 
 
 def sections(text: str) -> list[Section]:

@@ -18,6 +18,7 @@ from sessions.actions.uploads import FILES_AT_ONCE
 from sessions.api.access import team_of
 from sessions.models import Block, Session, Team
 from sessions.views.filters import FACETS, FLAGS, NEAR_LIMIT, SORTS, Filters
+from sessions.views.names import session_name
 from sessions.views.paging import page
 from sessions.views.places import entry_url
 from sessions.views.sparklines import HEIGHT, Sparkline, sparkline
@@ -36,9 +37,8 @@ class Row:
 
     @property
     def name(self) -> str:
-        """Its title, or else the first words that were said in it, or else its id."""
-        opening: str | None = getattr(self.session, "opening", None)
-        return self.session.title or opening or self.session.external_id
+        """What it is called."""
+        return session_name(self.session)
 
     @property
     def match_url(self) -> str:
@@ -128,10 +128,10 @@ def _chips(team: Team, filters: Filters) -> list[tuple[str, str, str]]:
         if value := getattr(filters, facet):
             chips.append((facet, value, filters.address(**{facet: ""})))
     for flag in filters.flags:
-        chips.append(("with", FLAGS[flag][1], filters.address(flags=filters.toggled(flag))))
+        chips.append(("only", FLAGS[flag][1], filters.address(flags=filters.toggled(flag))))
     if filters.parent:
         parent = Session.objects.for_team(team).filter(pk=filters.parent).first()
-        name = str(parent) if parent else "a session that is not here"
+        name = session_name(parent) if parent else "a session that is not here"
         chips.append(("sub-agents of", name, filters.address(parent=None)))
     return chips
 
@@ -170,6 +170,7 @@ def start(request: HttpRequest) -> HttpResponse:
         "section": "sessions",
         "team": team,
         "newest": newest,
+        "newest_name": session_name(newest) if newest else "",
         "count": Session.objects.for_team(team).count() if newest else 0,
         "version": list_version(request),
         "demo_command": find_spec("sessions.management.commands.demo") is not None,

@@ -1,15 +1,16 @@
-/* The filter form of a list: a choice takes effect at once, and the address holds only what was chosen. */
+/* The filter form of a list: a choice takes effect at once, and the address holds only what was chosen.
+   Listens at the document, since the list is drawn anew when something changes. */
 
-for (const form of document.querySelectorAll<HTMLFormElement>('form[data-submits-itself]')) {
-  for (const select of form.querySelectorAll('select')) {
-    select.addEventListener('change', () => form.requestSubmit());
-  }
-  form.addEventListener('submit', () => {
-    const empty = [...form.elements].filter(
-      (field): field is HTMLInputElement => 'value' in field && 'name' in field && !field.value,
-    );
-    for (const field of empty) field.disabled = true;
-    // Back to the page as it was left, fields must work again.
-    setTimeout(() => empty.forEach((field) => (field.disabled = false)));
-  });
-}
+const formOf = (event: Event) => (event.target as Element | null)?.closest<HTMLFormElement>('form[data-submits-itself]');
+
+document.addEventListener('change', (event) => {
+  if (event.target instanceof HTMLSelectElement) formOf(event)?.requestSubmit();
+});
+
+document.addEventListener('submit', (event) => {
+  const fields = [...(formOf(event)?.elements ?? [])] as HTMLInputElement[];
+  const empty = fields.filter((field) => field.name && !field.value);
+  for (const field of empty) field.disabled = true;
+  // Whoever comes back to the page finds the fields in order.
+  setTimeout(() => empty.forEach((field) => (field.disabled = false)));
+});
