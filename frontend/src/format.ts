@@ -35,7 +35,7 @@ export function percent(share: number, digits = 0): string {
 export function money(micro: number): string {
   const dollars = micro / 1_000_000;
   if (dollars === 0) return '$0';
-  if (Math.abs(dollars) >= 1) return `$${dollars.toLocaleString('en-US', { minimumFractionDigits: 2, maximumFractionDigits: 2 })}`;
+  if (Math.abs(dollars) >= 0.99995) return `$${dollars.toLocaleString('en-US', { minimumFractionDigits: 2, maximumFractionDigits: 2 })}`;
   const decimals = Math.min(6, Math.max(2, 3 - Math.floor(Math.log10(Math.abs(dollars)))));
   return `$${dollars.toFixed(decimals)}`;
 }

@@ -39,7 +39,7 @@ export function replayKeys(replay: Replay, player: Player, message: MessageKeys)
       if (replay.props.context_url) replay.view = replay.view === 'table' ? 'raw' : 'table';
     }),
     key(['x'], 'Show or hide removed rows', () => (replay.ghosts = !replay.ghosts)),
-    key(['f'], 'Fold or unfold the composition', () => (replay.folded = !replay.folded)),
+    key(['f'], 'Fold or unfold the composition', () => (replay.foldChoice = !replay.folded)),
     key(['d'], 'Compare with the step before', () => replay.step > 1 && visit(replay.diffAddress(replay.step - 1))),
     key(['c'], 'Copy the link to this step and row', () => void copy(replay.link, 'Link')),
     key(['y'], 'Copy the row’s text', () => message.copyText()),

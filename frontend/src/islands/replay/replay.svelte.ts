@@ -13,7 +13,7 @@ export type Props = {
   manifest_url: string; previews_url: string; entry_url: string; simulate_url: string; replay_url: string;
   diff_page_url: string; // with {a} and {b}
   session_url: string; // with {id}: the replay of another session
-  revision_url: string; // with {run} and {number}
+  revision_url?: string; // with {run} and {number}
   list_url: string; job_url?: string; context_url?: string; previous_url?: string; next_url?: string; step?: number | null;
 };
 export type Baseline = { sizes: Float64Array; totals: Totals };
@@ -98,7 +98,7 @@ export class Replay {
     const name = before && this.selected >= 0 ? nameOfEntry(before, this.selected) : place.message;
     this.previews.renew(run, manifest.entries);
     for (const event of manifest.events) {
-      if (event.revision !== null) event.url = this.props.revision_url.replace('{run}', manifest.run.id).replace('{number}', String(event.revision));
+      if (event.revision !== null && this.props.revision_url) event.url = this.props.revision_url.replace('{run}', manifest.run.id).replace('{number}', String(event.revision));
     }
     const composition = compose(manifest.entries, manifest.last);
     const lastCall = Math.max(1, manifest.session.steps);
@@ -115,6 +115,7 @@ export class Replay {
     if (run === 'recorded') this.baseline = null;
     this.selected = name ? findEntry(manifest, name, this.step) : -1;
     if (before) this.#write();
+    else this.#name();
   }
 
   /** The recorded run's line and totals, to read a simulation against. */
