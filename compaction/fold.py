@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, insort
+from collections import ChainMap
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -224,7 +225,7 @@ def _objection(state: State, edits: Iterable[Edit]) -> str:
     old = {place: standing[place] for place in sorted(places) if place in standing}
     merged: Mapping[int, Block | None] = old | after
     new = {place: block for place in sorted(merged) if (block := merged[place]) is not None}
-    broken = broken_by(old, new, state.known)
+    broken = broken_by(old, new, ChainMap(ids, state.known))
     return "; ".join(str(one) for one in broken[:5])
 
 

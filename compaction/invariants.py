@@ -20,14 +20,14 @@ class Violation:
         return f"{self.rule}: {self.about}: {self.detail}"
 
 
-def violations(context: Context, known: Container[str]) -> list[Violation]:
+def violations(context: Context, known: Container[str], waiting: bool = True) -> list[Violation]:
     """Broken rules of one context by itself.
 
     Rules: `pair` (every result has its call before it, every call its result), `single` (one
     result per call), `role` (a call is the assistant's, a result is not; a conversation opens
     with someone other than the assistant), `reference` (what a replacement stands for is one of
-    the `known` ids). An agent may be waiting for a result: a call without one counts only where
-    something newer than its message stands after it.
+    the `known` ids). While an agent may be `waiting` for a result, a call without one counts only
+    where something newer than its message stands after it.
     """
     uses: dict[str, Block] = {}
     results: dict[str, Block] = {}
@@ -45,7 +45,7 @@ def violations(context: Context, known: Container[str]) -> list[Violation]:
         elif block.type == "tool_result":
             broken.extend(_result(block, block.tool_call, uses, results))
     for call, use in uses.items():
-        if call not in results and use.message < last_message:
+        if call not in results and (not waiting or use.message < last_message):
             broken.append(Violation("pair", call, "call without result"))
     broken.extend(_opening(context.values()))
     return broken
@@ -92,8 +92,8 @@ def broken_by(before: Context, after: Context, known: Container[str]) -> list[Vi
     rewritten). Both contexts may be cut down to the groups that the edits touch. What was broken
     before, as in logs of interrupted agents, is not held against an edit.
     """
-    earlier = set(violations(before, known))
-    fresh = [one for one in violations(after, known) if one not in earlier]
+    earlier = set(violations(before, known, waiting=False))
+    fresh = [one for one in violations(after, known, waiting=False) if one not in earlier]
     standing = {block.id: block for block in after.values()}
     for block in before.values():
         if block.pinned and standing.get(block.id) != block:

@@ -104,5 +104,5 @@ def stand_in(block: Block, text: str, tokens: int, strategy: str) -> Block:
         chars=len(text),
         sha=digest(text),
         replaces=block.id,
-        refs=(block.id,),
+        refs=block.refs or (block.id,),
     )

@@ -87,7 +87,7 @@ def _bounds(view: View, parameters: Window, target: int, used: int) -> tuple[int
     for block in middle:
         if excess <= 0 and block.position >= wish:
             break
-        excess -= block.tokens
+        excess -= block.tokens if view.guard.may_remove(block) else 0
         end = block.position + 1
     place = bisect_left(cuts, end)
     return start, min(cuts[place] if place < len(cuts) else hot, hot)

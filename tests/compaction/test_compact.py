@@ -215,3 +215,16 @@ def test_without_a_middle_nothing_happens() -> None:
     talk.respond()
     talk.say("b" * 60_000)
     assert _window_run(talk.session(), budget=20_000).revisions == ()
+
+
+def test_the_window_is_cut_again_only_after_new_growth() -> None:
+    """Pins keep it above the trigger: one cut, then none until a tenth of the budget is new."""
+    talk = Talk()
+    talk.user("pin " * 4_600, pinned=True)
+    for _ in range(40):
+        talk.respond()
+        talk.result(talk.call("Read", {"path": "a"}), "z" * 1_600)
+    run = _window_run(talk.session(), budget=10_000, trigger=0.6, target=0.3, progress=0.0)
+    assert len(run.revisions) >= 3
+    for earlier, later in zip(run.revisions, run.revisions[1:], strict=False):
+        assert later.tokens_before >= earlier.tokens_after + 1_000

@@ -70,3 +70,14 @@ def test_reported_prompts_lead_until_the_first_revision() -> None:
     run = simulate(replace(session, calls=calls), policy, rough)
     (revision,) = run.revisions
     assert 69 <= revision.step <= 71
+
+
+def test_prompts_of_the_recorded_context_say_nothing_once_ours_differs() -> None:
+    session = replace(coding(200, 500), window=100_000)
+    calls = tuple(
+        Call(c.step, c.model, c.at, Usage(fresh=70_400 if c.step >= 60 else 30_000))
+        for c in session.calls
+    )
+    eager = Compact(progress=0.0, rearm=0.0, summary_tokens=200)
+    policy = Policy("c", steps=(Step("compact", eager),))
+    assert len(simulate(replace(session, calls=calls), policy, rough).revisions) == 1
