@@ -38,6 +38,17 @@ def wait_until(true: Callable[[], object]) -> None:
         threading.Event().wait(0.02)
 
 
+def database_url() -> str:
+    """The database of this test, for processes that it starts."""
+    from django.db import connection
+
+    where = connection.settings_dict
+    if connection.vendor == "sqlite":
+        return f"sqlite:///{where['NAME']}"
+    host, port = where["HOST"] or "127.0.0.1", where["PORT"] or 5432
+    return f"postgres://{where['USER']}:{where['PASSWORD']}@{host}:{port}/{where['NAME']}"
+
+
 @dataclass
 class Server:
     """A `contextlab serve` of its own, with its own data."""

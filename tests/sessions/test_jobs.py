@@ -16,7 +16,7 @@ from sessions import tasks
 from sessions.actions import jobs
 from sessions.actions.teams import local_team
 from sessions.models import Job, Team
-from tests.conftest import wait_until
+from tests.conftest import database_url, wait_until
 from tests.sessions import job_settings
 
 pytestmark = [pytest.mark.store, pytest.mark.django_db(transaction=True)]
@@ -36,14 +36,6 @@ def surroundings(settings, monkeypatch) -> None:
     monkeypatch.setattr(tasks, "LOOK_SECONDS", 0.02)
     monkeypatch.setenv("DATABASE_URL", database_url())
     monkeypatch.setenv("DJANGO_SETTINGS_MODULE", "tests.sessions.job_settings")
-
-
-def database_url() -> str:
-    where = connection.settings_dict
-    if connection.vendor == "sqlite":
-        return f"sqlite:///{where['NAME']}"
-    host, port = where["HOST"] or "127.0.0.1", where["PORT"] or 5432
-    return f"postgres://{where['USER']}:{where['PASSWORD']}@{host}:{port}/{where['NAME']}"
 
 
 def run(job: Job) -> Job:
@@ -306,12 +298,3 @@ def test_no_broker_is_no_reason_to_fail(team, settings, monkeypatch):
     assert job.wake_after > timezone.now()
     Job.objects.update(wake_after=timezone.now())
     assert jobs.sweep() == 1
-
-
-def test_every_kind_names_a_function():
-    from django.utils.module_loading import import_string
-
-    from contextlab import settings as product
-
-    for path in product.JOB_KINDS.values():
-        assert callable(import_string(path))
