@@ -54,7 +54,9 @@ def _measure(messages: int) -> None:
         cpu, size = _ask(client, address)
         total_cpu, total_bytes = total_cpu + cpu, total_bytes + size
         print(f"{messages:>9,} {name:<34} {cpu:>8.1f} {size:>14,}")
-    print(f"{messages:>9,} {'all (to reach: 20 ms, 120 KB)':<34} {total_cpu:>8.1f} {total_bytes:>14,}")
+    print(
+        f"{messages:>9,} {'all (to reach: 20 ms, 120 KB)':<34} {total_cpu:>8.1f} {total_bytes:>14,}"
+    )
 
 
 def _ask(client: object, address: str) -> tuple[float, int]:
@@ -85,16 +87,45 @@ def _session(messages: int) -> object:
     for step in range(1, messages // 2 + 1):
         state = state * 1103515245 + 12345 & 0x7FFFFFFF
         size = 40 + state % 4000
-        wire = {"type": "tool_use", "id": f"t{step}", "name": "Read", "input": {"file_path": f"src/f{state % 97}.py"}}
-        made.append(records.Message("assistant", [wire], key=f"a{step}", call=f"c{step}", at=1_700_000_000_000 + step * 9000))
+        wire = {
+            "type": "tool_use",
+            "id": f"t{step}",
+            "name": "Read",
+            "input": {"file_path": f"src/f{state % 97}.py"},
+        }
+        made.append(
+            records.Message(
+                "assistant",
+                [wire],
+                key=f"a{step}",
+                call=f"c{step}",
+                at=1_700_000_000_000 + step * 9000,
+            )
+        )
         usage = Usage(fresh=3, cache_read=prompt, cache_write_5m=size // 4 + 60, output=60)
         prompt += size // 4 + 60
-        made.append(records.Call(f"c{step}", "claude-sonnet-4-5", 1_700_000_000_000 + step * 9000, usage))
-        made.append(records.Message("user", [{"type": "tool_result", "tool_use_id": f"t{step}", "content": f"{step} " + "line of code\n" * (size // 13)}], key=f"r{step}"))
+        made.append(
+            records.Call(f"c{step}", "claude-sonnet-4-5", 1_700_000_000_000 + step * 9000, usage)
+        )
+        made.append(
+            records.Message(
+                "user",
+                [
+                    {
+                        "type": "tool_result",
+                        "tool_use_id": f"t{step}",
+                        "content": f"{step} " + "line of code\n" * (size // 13),
+                    }
+                ],
+                key=f"r{step}",
+            )
+        )
         if step % 400 == 0:
             made.append(records.Compaction("auto", key=f"x{step}"))
             prompt = 20_000
-    return records.Session(f"benchmark-{messages}", agent="benchmark", model="claude-sonnet-4-5", records=made)
+    return records.Session(
+        f"benchmark-{messages}", agent="benchmark", model="claude-sonnet-4-5", records=made
+    )
 
 
 if __name__ == "__main__":

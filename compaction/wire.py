@@ -14,7 +14,7 @@ WireBlock = dict[str, Any]
 PREVIEW_CHARS = 140
 ABOUT_CHARS = 56
 
-_TYPES = frozenset(get_args(BlockType))
+_TYPES: dict[str, BlockType] = {name: name for name in get_args(BlockType)}
 _BLANKS = re.compile(r"\s+")
 
 
@@ -35,10 +35,8 @@ def decode(data: bytes) -> WireBlock:
 
 def type_of(block: WireBlock) -> BlockType:
     """The form of a wire block; what we do not know is `other`, and kept."""
-    name = block.get("type")
-    if name == "redacted_thinking":
-        return "thinking"
-    return name if name in _TYPES else "other"
+    name = str(block.get("type"))
+    return "thinking" if name == "redacted_thinking" else _TYPES.get(name, "other")
 
 
 def kind_of(block: WireBlock, role: Role) -> Kind:

@@ -73,7 +73,7 @@ def _session(team: Team, incoming: records.Session, source: str) -> tuple[Sessio
 
 def _store_blobs(team: Team, fresh: Sequence[PreparedMessage]) -> None:
     by_sha = {block.sha: block for message in fresh for block in message.blocks}
-    known = set()
+    known: set[str] = set()
     shas = list(by_sha)
     for start in range(0, len(shas), 500):
         chunk = shas[start : start + 500]

@@ -54,7 +54,7 @@ def figures(
             causes.append(cause_card(call.step, use.broken))
         steps.append(_step(call, use, turn, cause, models.index(call.model)))
     return {
-        "steps": {name: [getattr(step, name) for step in steps] for name in _Step.__slots__},  # type: ignore[attr-defined]
+        "steps": {name: [getattr(step, name) for step in steps] for name in _Step.__slots__},
         "causes": causes,
         "models": models,
         "events": sorted(

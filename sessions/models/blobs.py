@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import zlib
+from uuid import UUID
 
 from django.db import models
 
@@ -36,7 +37,7 @@ class Blob(models.Model):
         return self.sha
 
     @classmethod
-    def of(cls, team_id: object, data: bytes, sha: str | None = None) -> Blob:
+    def of(cls, team_id: UUID, data: bytes, sha: str | None = None) -> Blob:
         """An unsaved blob of these bytes."""
         packed = len(data) >= COMPRESS_FROM
         stored = zlib.compress(data, 1) if packed else data

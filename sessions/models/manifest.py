@@ -72,8 +72,8 @@ _COLUMNS = (
     "COALESCE(e.to_step, 0), b.kind, b.tokens, m.seq, b.index, "
     f"{_bit('b.error', ERROR)} + {_bit('m.late', LATE)} + {_bit('b.estimated', ESTIMATED)} + "
     f"{_FORM.format(t='b')}, COALESCE(ro.number, 0), COALESCE(rc.number, 0)",
-    f"COALESCE(e.to_step, 0), p.kind, p.tokens, m.seq, b.index, {REPLACEMENT} + {_FORM.format(t='p')}, "
-    "COALESCE(ro.number, 0), COALESCE(rc.number, 0)",
+    "COALESCE(e.to_step, 0), p.kind, p.tokens, m.seq, b.index, "
+    f"{REPLACEMENT} + {_FORM.format(t='p')}, COALESCE(ro.number, 0), COALESCE(rc.number, 0)",
 )
 _NAMES = ("position", "from", "to", "kind", "tokens", "message", "index", "flags", "edit", "closed")
 _PREVIEWS = ("b.preview", "p.preview")
@@ -199,6 +199,6 @@ def pack(data: bytes) -> bytes:
     return zlib.compress(data, 6)
 
 
-def unpack(stored: bytes) -> bytes:
+def unpack(stored: bytes | memoryview) -> bytes:
     """Stored JSON again; an empty object where a run has none."""
     return zlib.decompress(bytes(stored)) if stored else b"{}"

@@ -112,9 +112,7 @@ def file_row(file: ImportFile) -> dict[str, Any]:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("names", "code"), [(["nowhere"], 2), (["empty"], 2), (["notes.txt"], 1)]
-)
+@pytest.mark.parametrize(("names", "code"), [(["nowhere"], 2), (["empty"], 2), (["notes.txt"], 1)])
 def test_exit_codes_say_what_went_wrong(names: list[str], code: int, tmp_path: Path):
     (tmp_path / "empty").mkdir()
     (tmp_path / "notes.txt").write_text("no log")
