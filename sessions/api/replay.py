@@ -32,7 +32,7 @@ def answer(request: HttpRequest, body: Any, spliced: bytes = b"{}") -> HttpRespo
         data = data[:-1] + b"," + spliced[1:]
     response = HttpResponse(data, content_type="application/json")
     response["Cache-Control"] = "private, no-cache"
-    if len(data) > 2000 and _ACCEPTS_GZIP.search(request.headers.get("Accept-Encoding", "")):
+    if len(data) > 1000 and _ACCEPTS_GZIP.search(request.headers.get("Accept-Encoding", "")):
         response.content = gzip.compress(data, 3)
         response["Content-Encoding"] = "gzip"
     response["Vary"] = "Accept-Encoding, Cookie"

@@ -1,0 +1,202 @@
+"""What the replay page asks for: right, packed, and only for one's own team."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.contrib.auth import get_user_model
+from django.test import Client
+from django.urls import get_resolver, reverse
+
+from sessions.actions.append import append
+from sessions.actions.measure import measure
+from sessions.actions.teams import local_team, local_user
+from sessions.importers import records
+from sessions.models import Job, Membership, Session, Team
+from tests.sessions.made import count, reading, user
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def stored() -> Session:
+    made = reading(4)
+    made.records += [
+        records.Clear(("t1",), key="clear"),
+        records.Compaction("manual", key="compaction"),
+        records.Message("user", [{"type": "text", "text": "So far."}], key="s", kind="summary"),
+        user("<script>alert(1)</script>\u202e and on", key="go"),
+    ]
+    session = append(local_team(), made, count, source="test").session
+    measure(session)
+    return session
+
+
+@pytest.fixture
+def browser() -> Client:
+    client = Client(SERVER_NAME="127.0.0.1")
+    client.force_login(local_user())
+    return client
+
+
+@pytest.fixture
+def stranger() -> Client:
+    """Signed in, and owner of another team."""
+    person = get_user_model().objects.create_user("stranger")
+    team = Team.objects.create(name="Other", slug="other")
+    Membership.objects.create(user=person, team=team, role="owner")
+    client = Client(SERVER_NAME="127.0.0.1")
+    client.force_login(person)
+    return client
+
+
+def get(client: Client, name: str, session: Session, **query: Any) -> dict[str, Any]:
+    response = client.get(reverse(f"api:{name}", args=[session.pk]), query)
+    assert response.status_code == 200, response.content
+    result: dict[str, Any] = response.json()
+    return result
+
+
+def test_the_manifest_gives_the_context_at_every_step(browser: Client, stored: Session):
+    body = get(browser, "manifest", stored)
+    entries = body["entries"]
+    assert len({len(column) for column in entries.values()}) == 1
+    assert body["session"]["steps"] == 4
+    assert [len(body["steps"][name]) for name in ("at", "prompt", "turn")] == [4, 4, 4]
+
+    def stands(step: int) -> list[int]:
+        return [
+            message
+            for message, a, b in zip(
+                entries["message"], entries["from"], entries["to"], strict=True
+            )
+            if a <= step and (b == 0 or step < b)
+        ]
+
+    assert stands(1) == [1]
+    assert stands(4) == [1, 2, 3, 4, 5, 6, 7]
+    assert stands(5) == [10, 11]
+    assert [(e["kind"], e["step"]) for e in body["events"]] == [("clear", 5), ("compaction", 5)]
+
+
+def test_an_unchanged_manifest_is_not_sent_again(browser: Client, stored: Session):
+    address = reverse("api:manifest", args=[stored.pk])
+    first = browser.get(address)
+    again = browser.get(address, headers={"if-none-match": first["ETag"]})
+    assert (again.status_code, again.content) == (304, b"")
+    Session.objects.filter(pk=stored.pk).update(version=stored.version + 1)
+    assert browser.get(address, headers={"if-none-match": first["ETag"]}).status_code == 200
+
+
+def test_answers_are_packed_when_that_is_asked_for(browser: Client, stored: Session):
+    address = reverse("api:manifest", args=[stored.pk])
+    plain = browser.get(address)
+    packed = browser.get(address, headers={"accept-encoding": "gzip"})
+    assert packed["Content-Encoding"] == "gzip"
+    assert json.loads(gzip.decompress(packed.content)) == plain.json()
+
+
+def test_an_entry_shows_every_version_of_its_place(browser: Client, stored: Session):
+    body = get(browser, "entry", stored, i=2)
+    assert body["text"] == "content of file 1\n" * 3
+    assert body["file"] == {"path": "src/f1.py", "action": "read", "start": None, "end": None}
+    assert [version["label"] for version in body["versions"]] == [
+        "original", "stub r1", "summary r2",
+    ]  # fmt: skip
+    assert [version["standing"] for version in body["versions"]] == [False, False, True]
+
+
+def test_a_summary_is_the_version_that_follows_what_it_stands_for(browser: Client, stored: Session):
+    labels = [version["label"] for version in get(browser, "entry", stored, i=0)["versions"]]
+    assert labels == ["original", "summary r2"]
+
+
+def test_hostile_text_comes_as_text(browser: Client, stored: Session):
+    last = len(get(browser, "manifest", stored)["entries"]["from"]) - 1
+    assert get(browser, "entry", stored, i=last)["text"].startswith("<script>")
+    page = browser.get(reverse("replay", args=[stored.pk])).content.decode()
+    assert "<script>alert" not in page
+
+
+def test_a_diff_says_what_left_and_what_came(browser: Client, stored: Session):
+    rows = get(browser, "diff", stored, a=4, b=5)["rows"]
+    assert {row["op"] for row in rows} == {"removed", "added"}
+    assert {row["revision"] for row in rows if row["op"] == "removed"} == {1, 2}
+    assert get(browser, "diff", stored, a=2, b=2)["rows"][0]["op"] == "same"
+
+
+@pytest.mark.parametrize(
+    ("name", "query"),
+    [
+        ("previews", {"from": "-1"}),
+        ("previews", {"to": "x"}),
+        ("entry", {"i": "1e3"}),
+        ("diff", {"a": "9" * 12}),
+    ],
+)
+def test_bad_numbers_are_named(browser: Client, stored: Session, name: str, query: dict[str, str]):
+    response = browser.get(reverse(f"api:{name}", args=[stored.pk]), query)
+    assert (response.status_code, response["Content-Type"]) == (422, "application/problem+json")
+    assert response.json()["errors"][0]["pointer"] == "?" + next(iter(query))
+
+
+def test_asking_for_a_simulation_twice_gives_one_job(browser: Client, stored: Session):
+    address = reverse("api:simulate", args=[stored.pk])
+    answers = [
+        browser.post(address, {"policy": "offload-first"}, content_type="application/json")
+        for _ in range(2)
+    ]
+    assert [answer.status_code for answer in answers] == [202, 202]
+    assert len({answer.json()["job"] for answer in answers}) == 1
+    assert Job.objects.get().payload == {"session": str(stored.pk), "policy": "offload-first"}
+
+
+@pytest.mark.parametrize(
+    ("body", "status"), [(b"{", 400), (b'{"policy": 1}', 400), (b'{"policy": "none"}', 422)]
+)
+def test_a_wish_that_makes_no_sense_is_told_why(
+    browser: Client, stored: Session, body: bytes, status: int
+):
+    address = reverse("api:simulate", args=[stored.pk])
+    response = browser.post(address, body, content_type="application/json")
+    assert response.status_code == status
+    assert response.json()["detail"]
+    assert not Job.objects.exists()
+
+
+def addresses_of_sessions(session_id: object) -> list[str]:
+    """Every address with a session in it, from the list of addresses itself."""
+    others = {"step": 1, "a": 1, "b": 2, "run": "recorded", "number": 1}
+    found = []
+    for prefix, resolver in (("", get_resolver()), ("api:", None)):
+        names = (
+            resolver.reverse_dict
+            if resolver
+            else get_resolver().namespace_dict["api"][1].reverse_dict
+        )
+        for name in [name for name in names if isinstance(name, str)]:
+            for form, parameters in names.getlist(name)[0][0]:
+                if "session_id" in parameters:
+                    given = {p: others[p] for p in parameters if p != "session_id"}
+                    found.append(reverse(prefix + name, kwargs={"session_id": session_id} | given))
+                    assert form
+    return found
+
+
+def test_a_foreign_session_looks_exactly_like_a_missing_one(
+    browser: Client, stranger: Client, stored: Session
+):
+    addresses = addresses_of_sessions(stored.pk)
+    assert len(addresses) >= 8
+    for address in addresses:
+        other = str(uuid4())
+        foreign = stranger.get(address)
+        missing = stranger.get(address.replace(str(stored.pk), other))
+        assert foreign.status_code == missing.status_code, address
+        assert foreign.status_code in (404, 405), address
+        assert foreign.content.replace(str(stored.pk).encode(), other.encode()) == missing.content
+        assert browser.get(address).status_code in (200, 405), address
