@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
@@ -23,8 +23,7 @@ class Cursor:
     row: UUID
 
     def __str__(self) -> str:
-        key = self.key.isoformat() if isinstance(self.key, datetime) else str(self.key)
-        return f"{'o' if self.older else 'n'}~{key}~{self.row.hex}"
+        return f"{'o' if self.older else 'n'}~{_written(self.key)}~{self.row.hex}"
 
 
 def read(text: str) -> Cursor | None:
@@ -37,6 +36,13 @@ def read(text: str) -> Cursor | None:
         return Cursor(side == "o", _key(key), UUID(row))
     except ValueError:
         return None
+
+
+def _written(key: Key) -> str:
+    """Without a plus, which an address turns into a blank."""
+    if isinstance(key, datetime):
+        return key.astimezone(UTC).isoformat().replace("+00:00", "Z")
+    return str(key)
 
 
 def _key(text: str) -> Key:
