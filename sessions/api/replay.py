@@ -15,6 +15,7 @@ from django.views.decorators.http import require_GET
 from compaction import diff as diffs
 from compaction.context import KINDS
 from compaction.policy import PRESETS
+from sessions.actions.simulate import UNKNOWN_WINDOW
 from sessions.api.access import run_of, session_of
 from sessions.api.entries import describe
 from sessions.api.problems import problem
@@ -85,7 +86,8 @@ def _session(session: Session) -> dict[str, Any]:
         "agent": session.agent,
         "source": session.source,
         "model": session.model,
-        "window": session.window,
+        "window": session.window or UNKNOWN_WINDOW,
+        "window_assumed": session.window is None,
         "ratio": session.token_ratio,
         "basis": session.token_basis,
         "steps": session.step_count,
