@@ -16,7 +16,7 @@ from sessions.views.sparklines import HEIGHT, bar, sparkline
 from tests.sessions.made import count, reading, result, says, session, user
 from tests.sessions.pages import other_team, page_of, signed_in
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.store]
 
 
 @pytest.fixture
