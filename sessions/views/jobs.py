@@ -112,6 +112,8 @@ def _links(job: Job) -> list[tuple[str, str]]:
     import_run = Import.objects.filter(job=job).first()
     if import_run is not None:
         links.append(("Report of the import", reverse("import", args=[import_run.pk])))
+    if (job.result or {}).get("sessions") and import_run is None:
+        links.append(("All sessions", reverse("sessions")))
     session = _session(job)
     if session is not None:
         run = (job.result or {}).get("run")
