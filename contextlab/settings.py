@@ -156,6 +156,7 @@ DATABASES = {"default": _database}
 # --- jobs and live pages ----------------------------------------------------------------------
 # Kind of job -> the function in sessions/actions that does it, in a process of its own.
 JOB_KINDS: dict[str, str] = {
+    "demo": "sessions.actions.demo.demo_job",
     "import": "sessions.actions.uploads.run",
     "simulate": "sessions.actions.simulate.simulate_job",
 }

@@ -18,7 +18,7 @@ from sessions.demo.workspace import Workspace
 
 _MINUTE = 60_000
 _TOOLS = frozenset(
-    {"read", "grep", "glob", "write", "edit", "bash", "diff", "lengths", "todo", "task"}
+    {"read", "grep", "glob", "write", "edit", "bash", "diff", "lengths", "todo", "task", "shell"}
 )
 
 
@@ -75,9 +75,9 @@ class Player:
         """Play one directive. Raises AttributeError for one that is not known."""
         joined = directive.name.startswith("+")
         name = directive.name.removeprefix("+")
-        if not joined and name not in ("think", "say"):
-            if self._wishes or self._children or name not in _TOOLS:
-                self.flush()
+        begins = self._wishes or self._children or name not in _TOOLS
+        if begins and not joined and name not in ("think", "say"):
+            self.flush()
         getattr(self, f"_do_{name}")(directive)
 
     def flush(self) -> None:
@@ -110,7 +110,7 @@ class Player:
         self._think = d.body
 
     def _do_say(self, d: Directive) -> None:
-        if self._wishes or self._children:
+        if self._wishes or self._children or self._say:
             self.flush()
         self._say = d.body
 
@@ -147,7 +147,7 @@ class Player:
         output = self._outputs[d.options["from"]]() if "from" in d.options else d.body
         self._wishes.append(
             self.workspace.bash(
-                d.rest,
+                d.rest.replace("\\n", "\n"),
                 output,
                 took=int(took),
                 error=d.options.get("error") == "yes",
@@ -155,7 +155,20 @@ class Player:
             )
         )
 
-    def _do_diff(self, d: Directive) -> None:
+    def _do_shell(self, d: Directive) -> None:
+        command = d.rest.replace("\\n", "\n")
+        form, _, rest = d.body.partition(" ")
+        body = d.body
+        if form == "@file":
+            body = self.workspace.files[rest].rstrip("\n")
+        elif form == "@grep":
+            body = self.workspace.grep(rest).output
+        failed = " failed" in body
+        text = f"Exit code: {int(failed)}\nWall time: 0.4 seconds\nOutput:\n{body}"
+        given = {"cmd": command, "workdir": self.workspace.root}
+        self._wishes.append(Done("exec_command", given, text, error=failed))
+
+    def _do_diff(self, _: Directive) -> None:
         self._wishes.append(self.workspace.diff())
 
     def _do_lengths(self, d: Directive) -> None:
@@ -191,9 +204,6 @@ class Player:
 
     def _do_clear(self, d: Directive) -> None:
         self.stage.clear(self.stage.largest_results(int(d.rest)))
-
-    def _do_commit(self, d: Directive) -> None:
-        self.workspace.commit()
 
     def _do_mark(self, d: Directive) -> None:
         self._marks[d.rest] = (self.stage.mark(), dict(self.workspace.files))

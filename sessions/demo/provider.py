@@ -10,9 +10,10 @@ from typing import Any, Protocol
 
 from compaction.cache import Breakpoint, CacheState, Lifetime, Request, advance
 from compaction.session import Usage
+from compaction.tokens import Counted
 
-Count = Callable[[str], tuple[int, bool]]
-"""Text to (o200k tokens, whether that is an estimate)."""
+Count = Callable[[str], Counted]
+"""Text to its o200k tokens."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,7 +77,7 @@ class Stage:
         text = wire.text_of(block)
         if block["type"] == "tool_use":
             text = f"{block['name']} {text}"
-        tokens = round(self._count(text)[0] * self._ratio) + PER_MESSAGE
+        tokens = round(self._count(text).tokens * self._ratio) + PER_MESSAGE
         piece = Piece(name, tokens)
         self._pieces.append(piece)
         if block["type"] == "tool_result":
@@ -94,6 +94,11 @@ class Stage:
             self._stand(block, f"{message.key}/{index}")
             for index, block in enumerate(message.blocks)
         )
+
+    @property
+    def standing(self) -> int:
+        """Tokens of the prompt that the next call would send."""
+        return sum(piece.tokens for piece in self._pieces)
 
     def idle(self, ms: int) -> None:
         """Let time pass."""
@@ -123,7 +128,7 @@ class Stage:
         for id_, wish in zip(ids, wishes, strict=True):
             blocks.append({"type": "tool_use", "id": id_, "name": wish.tool, "input": wish.given})
         size = sum(len(wire.text_of(block)) for block in blocks)
-        self.at += 1_400 + 5 * size + self._random.randint(0, 1_800)
+        self.at += 2_100 + 5 * size + self._random.randint(0, 4_200)
         output = sum(
             self._write(records.Message("assistant", [block], call=call)) for block in blocks
         )
@@ -172,7 +177,7 @@ class Stage:
         self.session.records.append(compaction)
         kind: Kind = "summary"
         self._write(records.Message("user", [{"type": "text", "text": summary}], kind=kind))
-        compaction.tokens_after = sum(piece.tokens for piece in self._pieces)
+        compaction.tokens_after = self.standing
 
     def clear(self, tool_calls: Sequence[str]) -> int:
         """Results are cleared where they stand, as an agent does to make room; tokens saved."""

@@ -1,0 +1,120 @@
+"""Demo: sessions of our own making to look at, and the way to be rid of them again."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
+
+from django.db import transaction
+
+from compaction.policy import PRESETS
+from compaction.tokens import counted
+from sessions import demo
+from sessions.actions.append import append, link_parents
+from sessions.actions.attempts import Outcome, Running
+from sessions.actions.measure import measure
+from sessions.actions.prepare import Count
+from sessions.actions.simulate import simulate_session
+from sessions.importers import records
+from sessions.models import Blob, Block, Replacement, Session, Team
+
+SOURCE = "demo"
+SIMULATED = tuple(name for name, policy in PRESETS.items() if policy.steps)
+"""Presets that are simulated over the demo: all that do something."""
+
+CHUNK = 400
+"""Values per query: below SQLite's limit on variables."""
+
+Progress = Callable[[int, int], None]
+"""Called with sessions done and sessions in all."""
+
+
+def load_demo(
+    team: Team, count: Count, now_ms: int, progress: Progress | None = None
+) -> list[Session]:
+    """Store the demo's sessions, as if they had happened in the days before `now_ms`.
+
+    Returns those that were added: what is there already is left as it is, so that loading twice,
+    or again after it was cut off, adds only what is missing.
+    """
+    wanted = demo.EXTERNAL_IDS
+    known = set(
+        Session.objects.for_team(team)
+        .filter(external_id__in=wanted)
+        .values_list("external_id", flat=True)
+    )
+    # Playing a session counts what storing it counts again.
+    remembering = lru_cache(maxsize=None)(count)
+    added: list[Session] = []
+    for done, group in enumerate(demo.play(now_ms, remembering, without=known)):
+        added += _store(team, group, remembering)
+        if progress:
+            progress(len(known) + done + 1, len(wanted))
+    return added
+
+
+def _store(team: Team, group: Iterable[records.Session], count: Count) -> list[Session]:
+    """A session and its sub-agents, all or none."""
+    with transaction.atomic():
+        stored = [append(team, session, count, source=SOURCE).session for session in group]
+        for session in stored:
+            session.demo = True
+            session.save(update_fields=["demo"])
+            measure(session)
+        link_parents(team)
+    for session in stored:
+        session.refresh_from_db(fields=["parent", "parent_step"])
+    return stored
+
+
+def simulate_demo(
+    sessions: Sequence[Session],
+    progress: Progress | None = None,
+    presets: Sequence[str] = SIMULATED,
+) -> int:
+    """Simulate the presets over sessions of the demo; the number of runs."""
+    pairs = [(session, preset) for session in sessions for preset in presets]
+    for done, (session, preset) in enumerate(pairs, 1):
+        simulate_session(session, preset)
+        if progress:
+            progress(done, len(pairs))
+    return len(pairs)
+
+
+@transaction.atomic
+def remove_demo(team: Team) -> int:
+    """Delete the demo's sessions, their runs and what only they had stored; how many there were."""
+    sessions = Session.objects.for_team(team).filter(demo=True)
+    many = sessions.count()
+    shas = set(Block.objects.filter(session__in=sessions).values_list("sha", flat=True))
+    shas |= set(Replacement.objects.filter(run__session__in=sessions).values_list("sha", flat=True))
+    sessions.delete()
+    _erase_unused(team, sorted(shas))
+    return many
+
+
+def _erase_unused(team: Team, shas: Sequence[str]) -> None:
+    """Delete blobs that no block and no replacement of the team names any more."""
+    for start in range(0, len(shas), CHUNK):
+        chunk = set(shas[start : start + CHUNK])
+        kept = Block.objects.filter(session__team=team, sha__in=chunk)
+        replaced = Replacement.objects.filter(run__session__team=team, sha__in=chunk)
+        chunk -= set(kept.values_list("sha", flat=True))
+        chunk -= set(replaced.values_list("sha", flat=True))
+        Blob.objects.filter(team=team, sha__in=chunk).delete()
+
+
+def demo_job(running: Running) -> Outcome:
+    """The job kind `demo`: no payload; the result names the sessions that were added."""
+    now_ms = int(time.time() * 1000)
+    added = load_demo(running.team, counted, now_ms, _reporting(running, "sessions"))
+    runs = simulate_demo(added, _reporting(running, "simulations"))
+    return Outcome({"sessions": [str(session.pk) for session in added], "runs": runs})
+
+
+def _reporting(running: Running, unit: str) -> Progress:
+    def report(done: int, total: int) -> None:
+        running.progress(done, total, unit)
+
+    return report

@@ -1,0 +1,176 @@
+"""Who plays in which session: model, hidden prompt, provider and script of each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+from compaction.cache import Lifetime
+from sessions.demo.bulk import OUTPUTS
+from sessions.demo.long import Writer
+from sessions.demo.player import Player
+from sessions.demo.provider import Anthropic, Count, OpenAI, Piece, Provider
+from sessions.demo.stage import Stage
+from sessions.demo.tools import SYSTEM, TOOLS
+from sessions.demo.workspace import Workspace, ferry_sources, own_sources, script
+from sessions.importers import records
+
+SONNET = "claude-sonnet-4-5"
+WINDOW = 200_000
+_HOUR = 3_600_000
+_OWN, _FERRY = "/home/mara/contextlab", "/home/mara/ferry"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A session to be played. `ago` is how long before the base time it began (hours); `hidden`
+    are tokens of tools, system prompt and memory that its log does not show."""
+
+    name: str
+    title: str
+    ago: float
+    model: str = SONNET
+    agent: str = "claude-code"
+    window: int = WINDOW
+    folder: str = _OWN
+    hidden: tuple[int, int, int] = (15_900, 4_100, 8_300)
+    lifetime: Lifetime = "5m"
+    ratio: float = 1.25
+    reports_usage: bool = True
+    shown: bool = False
+    """Whether the log shows system prompt and tools."""
+    meta: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def external_id(self) -> str:
+        """The id under which the session is stored."""
+        return f"demo:{self.name}"
+
+
+PARTS = (
+    Part("healthy", "Measure which lines are read again", 3.0),
+    Part(
+        "breaks", "Why does the replay page take four seconds?", 6.5, hidden=(15_200, 4_120, 3_760)
+    ),
+    Part(
+        "long",
+        "Write a reference of all modules",
+        31,
+        hidden=(18_400, 4_300, 11_200),
+        ratio=1.3,
+        lifetime="1h",
+    ),
+    Part("agents", "What can a hostile log file do to us?", 52, hidden=(16_300, 4_100, 12_400)),
+    Part(
+        "recovers",
+        "Wrong arrival on the night the clocks change",
+        26,
+        agent="ferry-agent",
+        folder=_FERRY,
+        hidden=(0, 0, 0),
+        shown=True,
+    ),
+    Part(
+        "big",
+        "Seven passengers were charged twice",
+        73,
+        folder=_FERRY,
+        hidden=(15_900, 4_100, 2_300),
+        ratio=1.28,
+    ),
+    Part(
+        "codex",
+        "Children under four go free",
+        27.5,
+        agent="codex",
+        model="gpt-5-codex",
+        window=272_000,
+        folder=_FERRY,
+        hidden=(5_200, 4_900, 1_700),
+        ratio=1.0,
+    ),
+)
+"""The sessions that people start; sub-agents come with the one that spawns them."""
+
+_SUB_AGENT = Part("", "", 0, hidden=(13_800, 1_900, 3_100))
+_CHILDREN = {
+    "importers": replace(_SUB_AGENT, name="agents-importers", title="Hostile files in importers"),
+    "store": replace(_SUB_AGENT, name="agents-store", title="Hostile records in the store"),
+    "limits": replace(
+        _SUB_AGENT,
+        name="agents-limits",
+        title="Which limits exist",
+        model="claude-haiku-4-5",
+        reports_usage=False,
+    ),
+}
+
+
+def perform(part: Part, now_ms: int, count: Count) -> list[records.Session]:
+    """Play one session; sub-agents follow their parent. Times are milliseconds since the epoch."""
+    stage = _stage(part, now_ms - int(part.ago * _HOUR), count)
+    played = [stage.session]
+    workspace = Workspace(part.folder, ferry_sources() if part.folder == _FERRY else own_sources())
+    if part.shown:
+        stage.system([{"type": "tools", "tools": TOOLS}])
+        stage.system([{"type": "text", "text": SYSTEM}])
+    if part.name == "long":
+        workspace.files["docs/README.md"] = script("long--docs")
+        workspace.commit()
+        Writer(stage, workspace).play()
+        return played
+    spawn = partial(_spawn, parent=part, workspace=workspace, count=count, played=played)
+    Player(stage, workspace, OUTPUTS, spawn).play(script(part.name))
+    return played
+
+
+def _spawn(
+    name: str,
+    tool_call: str,
+    at: int,
+    *,
+    parent: Part,
+    workspace: Workspace,
+    count: Count,
+    played: list[records.Session],
+) -> tuple[str, int]:
+    """Play a sub-agent; its report, and when it was done."""
+    part = replace(_CHILDREN[name], lifetime=parent.lifetime, ratio=parent.ratio)
+    stage = _stage(part, at, count)
+    stage.session.parent, stage.session.parent_call = parent.external_id, tool_call
+    stage.human(_prompt(played[0], tool_call))
+    Player(stage, Workspace(workspace.root, workspace.files)).play(script(f"{parent.name}--{name}"))
+    played.append(stage.session)
+    return stage.said, stage.at
+
+
+def _prompt(parent: records.Session, tool_call: str) -> str:
+    for record in parent.records:
+        if isinstance(record, records.Message):
+            for block in record.blocks:
+                if block.get("id") == tool_call:
+                    return str(block["input"]["prompt"])
+    raise LookupError(tool_call)
+
+
+def _stage(part: Part, at: int, count: Count) -> Stage:
+    session = records.Session(
+        part.external_id,
+        agent=part.agent,
+        model=part.model,
+        title=part.title,
+        window=part.window,
+        meta={"cwd": part.folder, "demo": "Played by a script of ContextLab; nobody said this."},
+    )
+    names = ("tools", "system", "memory")
+    hidden = [Piece(n, t) for n, t in zip(names, part.hidden, strict=True) if t]
+    provider = _provider(part) if part.reports_usage else None
+    return Stage(session, at, count, provider, hidden)
+
+
+def _provider(part: Part) -> Provider:
+    if part.model.startswith("gpt"):
+        return OpenAI(ratio=part.ratio)
+    shared = part.hidden[0] + part.hidden[1]
+    return Anthropic(part.external_id, shared=shared, lifetime=part.lifetime, ratio=part.ratio)

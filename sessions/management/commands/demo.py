@@ -1,0 +1,58 @@
+"""`contextlab demo`: sessions to look at before one's own are there."""
+
+from __future__ import annotations
+
+import json
+import time
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+from compaction.tokens import counted
+from sessions.actions.demo import load_demo, remove_demo, simulate_demo
+from sessions.actions.teams import local_team
+from sessions.models import Session, Team
+
+
+class Command(BaseCommand):
+    help = (
+        "Add sessions to look at: a healthy one, broken caches, three compactions, sub-agents, "
+        "failures, huge tool results. They are marked as demo, and removed with --reset."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--reset", action="store_true", help="remove the demo's sessions first")
+        parser.add_argument(
+            "--remove", action="store_true", help="remove the demo's sessions and add none"
+        )
+        parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        team = local_team()
+        removed = remove_demo(team) if options["reset"] or options["remove"] else 0
+        added: list[Session] = []
+        runs = 0
+        if not options["remove"]:
+            added = load_demo(team, counted, int(time.time() * 1000))
+            runs = simulate_demo(added)
+        if options["json"]:
+            ids = [str(session.pk) for session in added]
+            self.stdout.write(json.dumps({"removed": removed, "added": ids, "runs": runs}))
+        else:
+            self._tell(team, removed, added, runs)
+
+    def _tell(self, team: Team, removed: int, added: list[Session], runs: int) -> None:
+        if removed:
+            self.stdout.write(f"{removed} sessions of the demo removed.")
+        for session in added:
+            indent = "  " if session.parent_id else ""
+            self.stdout.write(
+                f"{indent}{session.title}: {session.step_count} steps, {session.model}, "
+                f"peak {session.peak_tokens:,} tokens"
+            )
+        if added:
+            self.stdout.write(f"{len(added)} sessions added, {runs} simulations over them.")
+        elif not removed:
+            many = Session.objects.for_team(team).filter(demo=True).count()
+            self.stdout.write(f"Nothing to add: the demo's {many} sessions are there already.")
