@@ -104,6 +104,9 @@ def _break(seen: _Seen, call: Call, usage: Usage, passed: list[Revision]) -> Bre
     if missing <= max(NOISE_TOKENS, left * NOISE_SHARE):
         return None
     rewritten = min(missing, usage.prompt - usage.cache_read)
+    if rewritten <= NOISE_TOKENS:
+        # A shorter prompt reads less than was left, and pays nothing again.
+        return None
     idle = _idle(seen, call)
     if call.model != seen.call.model:
         return Break("model", rewritten)

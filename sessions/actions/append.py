@@ -97,9 +97,10 @@ def _touch(session: Session, incoming: records.Session) -> None:
 
 
 def _first_words(session: Session) -> str:
-    """What the first person said, for a session that has no title of its own."""
-    said = session.blocks.filter(message__human=True, type="text").order_by("position").first()
-    return said.preview if said else ""
+    """What a person said first, or what was said to the model, where a log gives no title."""
+    said = session.blocks.filter(type="text").order_by("position")
+    first = said.filter(message__human=True).first() or said.filter(kind="user").first()
+    return first.preview if first else ""
 
 
 def link_parents(team: Team) -> list[Session]:

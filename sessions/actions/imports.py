@@ -22,6 +22,9 @@ FILE_LIMIT = 256 * 1024 * 1024
 KEPT_PER_TYPE = 200
 """Skipped records whose bytes are kept for each type of a file; all are counted."""
 
+SESSIONS_NAMED = 200
+"""Sessions of one file that its report links to."""
+
 Progress = Callable[[int, int], None]
 """Called with files done and files in all."""
 
@@ -52,38 +55,36 @@ def begin_import(team: Team, files: Iterable[tuple[str, str, int]], job: Job | N
     return import_run
 
 
-def run_import(import_run: Import, count: Count, progress: Progress) -> dict[int, list[str]]:
+def run_import(import_run: Import, count: Count, progress: Progress) -> None:
     """Import every waiting file; one that cannot be read is refused with a sentence, not fatal.
 
-    A file is done or not begun, so an import that was cut off goes on where it was. Returns the
-    ids of the sessions that were found, by the id of the file.
+    A file is done or not begun, so an import that was cut off goes on where it was.
     """
-    found: dict[int, list[str]] = {}
     files = list(import_run.files.order_by("pk"))
     for done, file in enumerate(files):
         progress(done, len(files))
         if file.state == ImportFile.State.WAITING:
-            found[file.pk] = import_file(import_run.team, file, count)
+            import_file(import_run.team, file, count)
     for parent in link_parents(import_run.team):
         measure(parent)
     progress(len(files), len(files))
-    return found
 
 
-def import_file(team: Team, file: ImportFile, count: Count) -> list[str]:
-    """Parse one file and store what it holds; the outcome is on the row. Returns session ids."""
+def import_file(team: Team, file: ImportFile, count: Count) -> None:
+    """Parse one file and store what it holds; the outcome is on the row."""
     try:
         log = _read(Path(file.stored), file.path)
     except (importers.NotALog, OSError) as error:
         file.state = ImportFile.State.REFUSED
         file.problems = [_sentence(error)]
         file.save()
-        return []
-    created, ids = False, []
+        return
+    created = False
     for session in log.sessions:
         appended = append(team, session, count, source=log.format)
         created = created or appended.created
-        ids.append(str(appended.session.pk))
+        if len(file.found) < SESSIONS_NAMED:
+            file.found.append(str(appended.session.pk))
         file.new_messages += appended.messages
         if appended.changed:
             measure(appended.session)
@@ -91,7 +92,6 @@ def import_file(team: Team, file: ImportFile, count: Count) -> list[str]:
     with transaction.atomic():
         file.save()
         _keep_skipped(team, file, log.skipped)
-    return ids
 
 
 def _read(path: Path, name: str) -> records.Log:

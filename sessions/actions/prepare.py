@@ -59,7 +59,7 @@ _NO_CALL = _ToolCall("", "", None)
 
 
 class Preparation:
-    """Prepares the messages of one session in order, remembering which tool call read which file."""
+    """Prepares the messages of one session in order; results learn of the calls before them."""
 
     def __init__(self, count: Count) -> None:
         self._count = count

@@ -133,8 +133,9 @@ class _Writer:
             reason=revision.reason[:400],
             policy_version=self.version,
             parameters=self.version.document,
-            tokens_before=revision.tokens_before,
-            tokens_after=revision.tokens_after,
+            # The model also saw what the log hides; strategies do not.
+            tokens_before=revision.tokens_before + self.session.hidden_tokens,
+            tokens_after=revision.tokens_after + self.session.hidden_tokens,
         )
 
     def _edit(self, row: Revision, index: int, edit: values.Edit) -> Edit:

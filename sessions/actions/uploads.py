@@ -21,9 +21,6 @@ KIND = "import"
 FILES_AT_ONCE = 100
 """Files of one upload: Django's own limit on the parts of a form."""
 
-SESSIONS_NAMED = 20
-"""Sessions of one file that the result names; arrays may hold hundreds."""
-
 
 class Uploaded(Protocol):
     """A file of a request: the sender's name for it, and its bytes."""
@@ -77,13 +74,11 @@ def run(running: Running) -> Outcome:
     import_run = Import.objects.filter(team=running.team, pk=running.payload["import"]).first()
     if import_run is None:
         raise Refused("The upload is gone", "Its record was deleted.", "Upload the files again.")
-    found = run_import(
-        import_run, counted, lambda done, total: running.progress(done, total, "files")
-    )
-    return _end(import_run, found)
+    run_import(import_run, counted, lambda done, total: running.progress(done, total, "files"))
+    return _end(import_run)
 
 
-def _end(import_run: Import, found: dict[int, list[str]]) -> Outcome:
+def _end(import_run: Import) -> Outcome:
     files = list(import_run.files.all())
     _let_go(files)
     refused = sum(file.state == ImportFile.State.REFUSED for file in files)
@@ -95,7 +90,6 @@ def _end(import_run: Import, found: dict[int, list[str]]) -> Outcome:
         )
     totals = {name: value for name, value in report(import_run).items() if name != "files"}
     totals |= {"files": len(files), "refused": refused, "import": str(import_run.pk)}
-    totals["found"] = {str(file): ids[:SESSIONS_NAMED] for file, ids in found.items()}
     return Outcome(totals, partial=refused > 0)
 
 

@@ -52,6 +52,7 @@ class ImportFile(models.Model):
     compactions = models.PositiveIntegerField(default=0)
     skipped = models.PositiveIntegerField(default=0)
     problems = models.JSONField(default=list)
+    found = models.JSONField(default=list, help_text="ids of its sessions")
 
     def __str__(self) -> str:
         return self.path

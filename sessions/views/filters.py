@@ -25,7 +25,6 @@ from django.db.models.functions import Cast, Coalesce
 from django.http import QueryDict
 
 from sessions.models import Block, Session, Team
-from sessions.views.names import with_opening
 
 MILLION = 1_000_000
 NEAR_LIMIT = 0.8
@@ -148,12 +147,8 @@ class Filters:
             .annotate(n=Count("pk"))
             .values("n")
         )
-        rows = (
-            with_opening(rows)
-            .select_related("parent")
-            .annotate(
-                child_count=Coalesce(Subquery(children, output_field=IntegerField()), 0),
-            )
+        rows = rows.select_related("parent").annotate(
+            child_count=Coalesce(Subquery(children, output_field=IntegerField()), 0),
         )
         if not self.q:
             return rows

@@ -16,7 +16,6 @@ from sessions.actions.uploads import FILES_AT_ONCE, begin_upload
 from sessions.api.access import team_of
 from sessions.models import Blob, Import, ImportFile, Session, SkippedRecord, Team
 from sessions.views.jobs import Progress
-from sessions.views.names import session_name, with_opening
 from sessions.views.paging import page
 
 FILES_SHOWN = 500
@@ -121,13 +120,12 @@ def _files(team: Team, import_run: Import) -> list[File]:
     # What needs a look comes first.
     rows = list(import_run.files.order_by("pk")[:FILES_SHOWN])
     rows.sort(key=lambda row: row.state != ImportFile.State.REFUSED)
-    found = _found(import_run)
-    ids = {pk for names in found.values() for pk in names}
-    known = with_opening(Session.objects.for_team(team).filter(pk__in=list(ids)[:900]))
-    names = {session.pk: session_name(session) for session in known} if ids else {}
+    ids = [UUID(pk) for row in rows for pk in row.found][:900]
+    names = {
+        session.pk: str(session) for session in Session.objects.for_team(team).filter(pk__in=ids)
+    }
     return [
-        File(row, [(pk, names[pk]) for pk in found.get(str(row.pk), []) if pk in names])
-        for row in rows
+        File(row, [(pk, names[pk]) for pk in map(UUID, row.found) if pk in names]) for row in rows
     ]
 
 
@@ -145,13 +143,6 @@ def _skipped(import_run: Import) -> list[dict[str, Any]]:
         if record.lines:
             kind.setdefault("first", record.pk)
     return sorted(kinds.values(), key=lambda kind: (not kind["kept"], -kind["count"]))
-
-
-def _found(import_run: Import) -> dict[str, list[UUID]]:
-    """Ids of sessions by id of file, as the job noted them; nothing for the command's imports."""
-    result = import_run.job.result if import_run.job else None
-    found: dict[str, Any] = (result or {}).get("found", {})
-    return {file: [UUID(pk) for pk in ids] for file, ids in found.items()}
 
 
 @require_GET

@@ -16,7 +16,6 @@ from sessions.actions.jobs import retry as retry_job
 from sessions.actions.uploads import KIND
 from sessions.api.access import team_of
 from sessions.models import Import, ImportFile, Job, Session
-from sessions.views.names import session_name
 from sessions.views.paging import page
 
 NAMES = {KIND: "Import", "simulate": "Simulation", "demo": "Demo sessions"}
@@ -119,7 +118,7 @@ def _links(job: Job) -> list[tuple[str, str]]:
         run = (job.result or {}).get("run")
         address = reverse("replay", args=[session.pk]) + (f"?run={run}" if run else "")
         what = "Simulated replay" if run else "Replay"
-        links.append((f"{what} of {session_name(session)}", address))
+        links.append((f"{what} of {session}", address))
     return links
 
 

@@ -16,7 +16,7 @@ from sessions.api.access import session_of
 from sessions.models import ModelCall, Revision, Run, Session, manifest
 from sessions.views import removal
 from sessions.views.aftermath import SHOWN, Sign, aftermath
-from sessions.views.names import run_name, session_name
+from sessions.views.names import run_name
 from sessions.views.places import diff_url, entry_url, step_url
 from sessions.views.sparklines import Segment, bar
 
@@ -81,7 +81,7 @@ def revision(request: HttpRequest, session_id: UUID, run: str, number: int) -> H
     context = {
         "section": "sessions",
         "team": session.team,
-        "session_name": session_name(session),
+        "session_name": str(session),
         "session": session,
         "run": its_run,
         "revision": found,
@@ -150,10 +150,8 @@ def _sizes(session: Session, revision: Revision) -> dict[str, Any]:
         after = Size(_prompt(after_call), MEASURED, source)
     elif revision.tokens_before is not None and revision.tokens_after is not None:
         basis, source = _stated(revision)
-        # Simulations see the blocks of the log only; the model saw what the log hides as well.
-        hidden = session.hidden_tokens if basis == SIMULATED else 0
-        before = Size(revision.tokens_before + hidden, basis, source)
-        after = Size(revision.tokens_after + hidden, basis, source)
+        before = Size(revision.tokens_before, basis, source)
+        after = Size(revision.tokens_after, basis, source)
     else:
         return {"before": None, "after": None, "change": None}
     change = after.tokens / before.tokens - 1 if before.tokens else None

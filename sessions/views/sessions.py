@@ -18,7 +18,6 @@ from sessions.actions.uploads import FILES_AT_ONCE
 from sessions.api.access import team_of
 from sessions.models import Block, Session, Team
 from sessions.views.filters import FACETS, FLAGS, NEAR_LIMIT, SORTS, Filters
-from sessions.views.names import session_name
 from sessions.views.paging import page
 from sessions.views.places import entry_url
 from sessions.views.sparklines import HEIGHT, Sparkline, sparkline
@@ -38,7 +37,7 @@ class Row:
     @property
     def name(self) -> str:
         """What it is called."""
-        return session_name(self.session)
+        return str(self.session)
 
     @property
     def match_url(self) -> str:
@@ -131,7 +130,7 @@ def _chips(team: Team, filters: Filters) -> list[tuple[str, str, str]]:
         chips.append(("only", FLAGS[flag][1], filters.address(flags=filters.toggled(flag))))
     if filters.parent:
         parent = Session.objects.for_team(team).filter(pk=filters.parent).first()
-        name = session_name(parent) if parent else "a session that is not here"
+        name = str(parent) if parent else "a session that is not here"
         chips.append(("sub-agents of", name, filters.address(parent=None)))
     return chips
 
@@ -170,7 +169,7 @@ def start(request: HttpRequest) -> HttpResponse:
         "section": "sessions",
         "team": team,
         "newest": newest,
-        "newest_name": session_name(newest) if newest else "",
+        "newest_name": str(newest) if newest else "",
         "count": Session.objects.for_team(team).count() if newest else 0,
         "version": list_version(request),
         "demo_command": find_spec("sessions.management.commands.demo") is not None,

@@ -14,7 +14,10 @@ EMPTY = {"meta", "link", "input", "br", "img", "hr"}
 
 
 class Page(HTMLParser):
-    """One answer: its text, links by what they say, and forms. Making it fails on what our policy would block."""
+    """One answer: its text, links by what they say, and forms.
+
+    Making it fails on what our policy would block.
+    """
 
     def __init__(self, html: str) -> None:
         super().__init__()

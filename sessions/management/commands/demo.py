@@ -26,10 +26,15 @@ class Command(BaseCommand):
         parser.add_argument(
             "--remove", action="store_true", help="remove the demo's sessions and add none"
         )
+        parser.add_argument(
+            "--if-empty", action="store_true", help="add them only where there is no session yet"
+        )
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, *args: Any, **options: Any) -> None:
         team = local_team()
+        if options["if_empty"] and Session.objects.for_team(team).exists():
+            return
         removed = remove_demo(team) if options["reset"] or options["remove"] else 0
         added: list[Session] = []
         runs = 0
