@@ -16,7 +16,13 @@ export function replayKeys(replay: Replay, player: Player, message: MessageKeys)
     if (step) replay.go(step, jump);
   };
   const key = (keys: string[], does: string, run: () => void, repeats = false): Shortcut => ({ section: 'Replay', keys, does, run, repeats });
-  const visit = (address: string | undefined) => address && location.assign(address);
+  const visit = (address: string) => location.assign(address);
+
+  const { context_url, previous_url, next_url } = replay.props;
+  const offered: Shortcut[] = [];
+  if (context_url) offered.push(key(['t'], 'Table or raw request', () => (replay.view = replay.view === 'table' ? 'raw' : 'table')));
+  if (previous_url) offered.push(key(['['], 'Previous session', () => visit(previous_url)));
+  if (next_url) offered.push(key([']'], 'Next session', () => visit(next_url)));
 
   return shortcuts(
     key(['ArrowLeft'], 'Previous step', () => go(replay.step - 1), true),
@@ -35,20 +41,16 @@ export function replayKeys(replay: Replay, player: Player, message: MessageKeys)
     key(['k'], 'Previous row', () => replay.move(-1), true),
     key(['Shift+j'], 'Next user prompt', () => replay.move(1, isPrompt), true),
     key(['Shift+k'], 'Previous user prompt', () => replay.move(-1, isPrompt), true),
-    key(['t'], 'Table or raw request', () => {
-      if (replay.props.context_url) replay.view = replay.view === 'table' ? 'raw' : 'table';
-    }),
     key(['x'], 'Show or hide removed rows', () => (replay.ghosts = !replay.ghosts)),
     key(['f'], 'Fold or unfold the composition', () => (replay.foldChoice = !replay.folded)),
     key(['d'], 'Compare with the step before', () => replay.step > 1 && visit(replay.diffAddress(replay.step - 1))),
     key(['c'], 'Copy the link to this step and row', () => void copy(replay.link, 'Link')),
     key(['y'], 'Copy the row’s text', () => message.copyText()),
     key(['Shift+y'], 'Copy the row as JSON', () => message.copyJson()),
-    key(['['], 'Previous session', () => visit(replay.props.previous_url)),
-    key([']'], 'Next session', () => visit(replay.props.next_url)),
     key(['Escape'], 'Close the message, then return to live', () => {
       if (replay.selected >= 0) replay.select(-1);
       else if (replay.manifest?.session.live) replay.follow();
     }),
+    ...offered,
   );
 }

@@ -39,19 +39,20 @@ export class Replay {
   previews: Previews;
 
   filter = $derived(parseFilter(this.query));
+  /** The whole context of the step, whatever the filter leaves of it. */
+  standing = $derived(this.manifest ? rowsAt(this.manifest.entries, this.step) : new Int32Array(0));
   rows = $derived.by(() => {
     if (!this.manifest) return new Int32Array(0);
     const { entries } = this.manifest;
-    if (this.filter.empty) return rowsAt(entries, this.step, this.ghosts);
+    if (this.filter.empty) return this.ghosts ? rowsAt(entries, this.step, true) : this.standing;
     if (this.filter.needsPreviews) void this.previews.arrived;
     return rowsAt(entries, this.step, this.ghosts, matcher(this.filter, entries, this.step, (i) => this.previews.line(i)));
   });
   ledger = $derived(this.manifest && this.composition ? ledgerAt(this.manifest, this.composition, this.step) : null);
-  /** Cache states go by the whole context, whatever the filter leaves of it. */
   cache = $derived.by(() => {
     const { manifest, ledger } = this;
     if (!manifest || !ledger) return { state: new Uint8Array(0), divergent: -1 };
-    const whole = rowsAt(manifest.entries, this.step);
+    const whole = this.standing;
     const { states, divergent } = cacheStates(manifest.entries, whole, this.step, ledger.hidden, ledger.visible, ledger);
     const state = new Uint8Array(manifest.entries.count);
     whole.forEach((i, row) => (state[i] = states[row]));
