@@ -1,6 +1,6 @@
 # `make run` and `make test` are all a visitor needs; both may be repeated as often as one likes.
 .DEFAULT_GOAL := help
-.PHONY: help setup run dev test check bench lock clean
+.PHONY: help setup run dev test check bench screenshots lock clean
 SHELL := /bin/sh
 
 VENV := .venv
@@ -41,6 +41,9 @@ check: setup ## what must be clean before a commit: lint, types, floors, migrati
 bench: setup ## every benchmark, one after the other
 	@set -e; for file in benchmarks/*.py; do \
 		[ -e "$$file" ] || continue; echo "== $$file"; $(BIN)/python "$$file"; done
+
+screenshots: setup ## every page, light and dark, from demo data into docs/screenshots; needs Chromium
+	$(BIN)/python tools/screenshots.py
 
 lock: setup ## requirements.lock and package-lock.json anew; needs uv
 	uv pip compile pyproject.toml --group pyproject.toml:dev --universal --python-version 3.11 \
