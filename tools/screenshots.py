@@ -28,7 +28,7 @@ def main() -> None:
         data_dir = Path(folder)
         env = {**os.environ, "CONTEXTLAB_DATA_DIR": folder, "DATABASE_URL": ""}
         for command in ("migrate", "demo"):
-            subprocess.run(
+            subprocess.run(  # noqa: S603 (our own command)
                 [sys.executable, "-m", "contextlab.cli", command], check=True, cwd=ROOT, env=env
             )
         server = start_server(data_dir)
