@@ -23,12 +23,7 @@ class Appended:
     created: bool
     messages: int
     known: int
-    revisions: int
-
-    @property
-    def changed(self) -> bool:
-        """Whether the store holds anything that it did not hold before."""
-        return self.created or self.messages > 0 or self.revisions > 0
+    changed: bool
 
 
 def append(team: Team, incoming: records.Session, count: Count, *, source: str) -> Appended:
@@ -45,12 +40,12 @@ def append(team: Team, incoming: records.Session, count: Count, *, source: str) 
         ledger.take(incoming.records, prepared)
         _store_blobs(team, ledger.fresh)
         ledger.write()
-        _touch(session, incoming)
-        hint(f"session:{session.pk}", session.version)
-        hint(f"sessions:{team.pk}", session.version)
-    return Appended(
-        session, created, len(ledger.fresh), ledger.known, ledger.recorded.revision_count
-    )
+        changed = created or ledger.changed
+        # What is derived follows in a transaction of its own, and must be asked for if it did not.
+        session.measured = session.measured and not changed
+        if _learn(session, incoming) or changed:
+            _touch(session)
+    return Appended(session, created, len(ledger.fresh), ledger.known, changed)
 
 
 def _session(team: Team, incoming: records.Session, source: str) -> tuple[Session, bool]:
@@ -85,15 +80,23 @@ def _store_blobs(team: Team, fresh: Sequence[PreparedMessage]) -> None:
     )
 
 
-def _touch(session: Session, incoming: records.Session) -> None:
-    """Bring what a log may learn later (title, model, parent) and the change counter up to date."""
+def _learn(session: Session, incoming: records.Session) -> bool:
+    """Take in what a log may learn later (title, model, window); whether that was news."""
+    before = session.title, session.model, session.window, session.meta
     session.title = incoming.title[:300] or session.title or _first_words(session)
     session.model = incoming.model[:120] or session.model
-    session.meta = session.meta | incoming.meta
     session.window = incoming.window or session.window
+    session.meta = session.meta | incoming.meta
+    return before != (session.title, session.model, session.window, session.meta)
+
+
+def _touch(session: Session) -> None:
+    """Save a session under its next version, and tell open pages."""
+    session.version = F("version") + 1
     session.save()
-    Session.objects.filter(pk=session.pk).update(version=F("version") + 1)
     session.refresh_from_db(fields=["version"])
+    hint(f"session:{session.pk}", session.version)
+    hint(f"sessions:{session.team_id}", session.version)
 
 
 def _first_words(session: Session) -> str:

@@ -86,7 +86,7 @@ def import_file(team: Team, file: ImportFile, count: Count) -> None:
         if len(file.found) < SESSIONS_NAMED:
             file.found.append(str(appended.session.pk))
         file.new_messages += appended.messages
-        if appended.changed:
+        if not appended.session.measured:
             measure(appended.session)
     _report(file, log, created)
     with transaction.atomic():

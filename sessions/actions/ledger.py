@@ -32,6 +32,12 @@ class Ledger:
         self._messages: list[Message] = []
         self._blocks: list[Block] = []
 
+    @property
+    def changed(self) -> bool:
+        """Whether anything was taken in that was not stored before."""
+        gathered = self.fresh, self._new_calls, self._changed_calls
+        return any(gathered) or self.recorded.revision_count > 0
+
     # Taking in
 
     def take(

@@ -47,6 +47,7 @@ def measure(session: Session) -> None:
         run.columns = manifest.pack(msgspec.json.encode(figures(session, run, calls, uses)))
         manifest.keep_entries(session, run)
         run.save(update_fields=["columns", "entries_packed", "entries_key"])
+        session.measured = True
         session.version = F("version") + 1
         session.save()
         session.refresh_from_db()

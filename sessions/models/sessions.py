@@ -75,6 +75,7 @@ class Session(models.Model):
     output_tokens = models.BigIntegerField(default=0)
     cost_microusd = models.BigIntegerField(null=True)
     break_count = models.PositiveIntegerField(default=0)
+    measured = models.BooleanField(default=False, help_text="sums and figures fit the records")
     sparkline = models.JSONField(default=list, help_text="tokens by kind in up to 60 columns")
 
     started_at = models.BigIntegerField(null=True, help_text="ms since the epoch")

@@ -109,3 +109,5 @@ def test_dying_at_any_statement_loses_nothing_and_doubles_nothing(
     assert json.loads(done.stdout)["files"]
     audit(tmp_path)
     assert contents(tmp_path) == expected
+    unmeasured = "SELECT count(*) FROM agent_sessions_session WHERE NOT measured"
+    assert rows(tmp_path, unmeasured) == [(0,)]

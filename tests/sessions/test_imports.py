@@ -119,3 +119,18 @@ def test_exit_codes_say_what_went_wrong(names: list[str], code: int, tmp_path: P
     with pytest.raises(CommandError) as raised:
         call_command("import_logs", *[str(tmp_path / n) for n in names], stdout=StringIO())
     assert raised.value.returncode == code
+
+
+def test_what_an_import_left_unmeasured_the_next_one_measures(monkeypatch: pytest.MonkeyPatch):
+    def dies(session: Session) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("sessions.actions.imports.measure", dies)
+        with pytest.raises(KeyboardInterrupt):
+            imported(CLAUDE_CODE)
+    assert not Session.objects.get().measured
+    assert imported(CLAUDE_CODE)["new_messages"] == 0
+    stored = Session.objects.get()
+    assert stored.measured
+    assert stored.runs.get().columns
