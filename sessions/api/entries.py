@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from compaction import wire
+from compaction import tokens, wire
 from sessions.models import Block, Edit, Replacement, Revision, Run, Session
 from sessions.models import manifest as manifests
 from sessions.models.values import contents
@@ -28,6 +28,12 @@ def describe(session: Session, run: Run, standing: manifests.Standing) -> dict[s
         "type": row.type,
         "tool": row.tool,
         "tokens": session.scaled(row.tokens),
+        "counts": {
+            "basis": session.token_basis,
+            "o200k": row.tokens,
+            "ratio": session.token_ratio,
+            "published_estimate": tokens.estimate([text]),
+        },
         "chars": row.chars,
         "sha": row.sha,
         "text": _printable(text[:SHOWN_CHARS]),

@@ -106,6 +106,12 @@ def test_answers_are_packed_when_that_is_asked_for(browser: Client, stored: Sess
 def test_an_entry_shows_every_version_of_its_place(browser: Client, stored: Session):
     body = get(browser, "entry", stored, i=2)
     assert body["text"] == "content of file 1\n" * 3
+    assert body["counts"] == {
+        "basis": "estimated",
+        "o200k": 54,
+        "ratio": body["counts"]["ratio"],
+        "published_estimate": int(1.1 * (54 // 4 + 5)),
+    }
     assert body["file"] == {"path": "src/f1.py", "action": "read", "start": None, "end": None}
     assert [version["label"] for version in body["versions"]] == [
         "original", "stub r1", "summary r2",
