@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from compaction import tokens, wire
+from sessions.api.lifetimes import lifetime
 from sessions.models import Block, Edit, Replacement, Revision, Run, Session
 from sessions.models import manifest as manifests
 from sessions.models.values import contents
@@ -41,8 +42,16 @@ def describe(session: Session, run: Run, standing: manifests.Standing) -> dict[s
         "json": _printable(json.dumps(wire_block, ensure_ascii=False, indent=2)[:SHOWN_CHARS]),
         "media": wire.media_count(wire_block),
         "versions": _versions(session, run, standing),
+        "lifetime": _lifetime(session, run, row),
         **_origin(row),
     }
+
+
+def _lifetime(session: Session, run: Run, row: Block | Replacement) -> dict[str, Any]:
+    entry = row.entries.filter(run=run).order_by("-from_step").first()
+    start = entry.from_step if entry else (row.born if isinstance(row, Block) else 1)
+    end = entry.to_step if entry else None
+    return lifetime(session, run, session.scaled(row.tokens), start, end)
 
 
 def _printable(text: str) -> str:

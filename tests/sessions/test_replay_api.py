@@ -112,6 +112,11 @@ def test_an_entry_shows_every_version_of_its_place(browser: Client, stored: Sess
         "ratio": body["counts"]["ratio"],
         "published_estimate": int(1.1 * (54 // 4 + 5)),
     }
+    assert body["lifetime"] == {
+        "steps": 3,
+        "tokens": 3 * body["tokens"],
+        "cost_microusd": None,
+    }, "it stood at S2, S3 and S4; nothing is known of what they cost"
     assert body["file"] == {"path": "src/f1.py", "action": "read", "start": None, "end": None}
     assert [version["label"] for version in body["versions"]] == [
         "original", "stub r1", "summary r2",
