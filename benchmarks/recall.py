@@ -1,4 +1,4 @@
-"""Needed-later recall of plain policies on real sessions: the table of the engine's page, again.
+"""Needed-later recall of plain policies on real sessions: the table in docs/cache.md.
 
     CONTEXTLAB_CORPUS=/path/to/logs PYTHONPATH=. python benchmarks/recall.py
     PYTHONPATH=. python benchmarks/recall.py /path/to/logs --json figures.json

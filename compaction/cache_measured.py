@@ -13,7 +13,7 @@ from compaction.session import Call, Usage
 NOISE_TOKENS = 1024
 NOISE_SHARE = 0.05
 """Less than this is no break: no provider caches shorter pieces, and re-reading 95 % counts as
-re-reading (in the logs we know 99 % of quick calls do)."""
+re-reading (99 % of quick calls do: docs/sources.md, Recorded sessions)."""
 
 UNSTATED_MS = LIFETIME_MS["5m"]
 """Taken where usage never says which lifetime was written: the shortest that providers state."""

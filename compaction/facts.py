@@ -27,7 +27,7 @@ def facts(text: str) -> set[str]:
     A fact is a token of 6 or more characters from ASCII letters, digits and `_ . / : @ -` that
     starts with a letter or underscore and holds a `/`, a `_`, a digit or a capital after its
     first character; or a number of 4 or more digits. Punctuation at its ends is cut first. The
-    rule is that of the engine's page ("Needed-later recall"), fixed so that figures compare.
+    rule is fixed so that figures compare (docs/sources.md, Needed-later recall).
     """
     return {token for run in set(_RUN.findall(text)) if _is_fact(token := run.strip(_OUTSIDE))}
 

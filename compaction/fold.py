@@ -18,7 +18,7 @@ from compaction.protect import Guard
 from compaction.strategies import STRATEGIES
 
 BREAKER = 3
-"""Refusals of one strategy after which it is left out (algorithms.md, 8 rule 10)."""
+"""Refusals of one strategy after which it is left out (Claude Code gives up after as many)."""
 
 
 class OutOfOrder(ValueError):

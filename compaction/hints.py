@@ -50,8 +50,8 @@ def hint(text: str, path: str | None = None) -> str:
     """What a text was, in at most 160 code points; empty for an empty text.
 
     The path's ending decides the form where it is known, else the text does: CSV, JSON, source,
-    web page, image or PDF, log with its last error, and else the first line (engine.md,
-    strategy 1).
+    web page, image or PDF, log with its last error, and else the first line. That stubs carry
+    hints is CodeGenius', that hints fit the content is MaybeAi's; the forms are ours.
     """
     suffix = path.rpartition("/")[2].rpartition(".")[2].lower() if path and "." in path else ""
     body = _NUMBERED.sub("", text[:LOOK_AT])

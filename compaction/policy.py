@@ -153,9 +153,8 @@ PRESETS: dict[str, Policy] = {
 }
 """Policies that stand for known systems.
 
-`offload-first` (seeds 000 and 003): age 5, batch 5, compaction at 70 % of the window less the
-output's reserve; the reserve is pi-mono's 16,384 (algorithms.md 1.6). `sliding-window` (seed 002):
-3 primers, 20 recents, trigger 75 %, target 37.5 % (algorithms.md 1.1) of a budget of 32,000: its
-medium window, whose target is the 12K of the published rows (engine.md "Sliding window and
-budgets"). `unmanaged` changes nothing.
+`offload-first` (CodeGenius): age 5, batch 5, compaction at 70 % of the window less the output's
+reserve; the reserve is pi-mono's 16,384. `sliding-window` (Shannon): 3 primers, 20 recents, trigger
+75 %, target 37.5 % of a budget of 32,000: its medium window, whose target is the 12,000 of its
+table (docs/sources.md, Published reductions). `unmanaged` changes nothing.
 """

@@ -16,8 +16,8 @@ class Guard:
     """Answers whether a block may be replaced, or taken out, at this step.
 
     Protected are: tool definitions, system prompt and memory; pinned blocks and the other half of
-    a pinned tool call; and the hot cache. The rules on hot cache and pins follow engine.md
-    (strategies 6, seeds 002 and 004).
+    a pinned tool call; and the hot cache. The hot cache is Dakou's; the rules on pins
+    are ours (docs/sources.md, Dakou and Shannon).
     """
 
     groups: Groups

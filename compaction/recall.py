@@ -80,7 +80,7 @@ def recall(session: Session, run: Managed, index: FactIndex | None = None) -> Re
     a reference to a block that holds it (`Block.refs`: a summary that names no source makes nothing
     retrievable). Else lost.
     Work is linear in the text of session and replacements; pass an `index` made before to judge
-    many runs of one session. The measure is defined in the engine's page.
+    many runs of one session. Definition: docs/sources.md, Needed-later recall.
     """
     index = index or FactIndex(session.blocks)
     needs = needed(session, index)

@@ -58,7 +58,7 @@ def summary_edit(view: View, strategy: str, span: Span, targets: Sequence[Block]
     """The edit that puts a summary in place of its targets; None while it is being written.
 
     A summary that breaks its form, overruns its budget or is no shorter than the span is never
-    used: the extractive one takes its place (engine.md, strategy 6).
+    used: the extractive one takes its place. Gemini CLI refuses longer ones, too.
     """
     text = view.means.summarize(span)
     if text is None:

@@ -21,10 +21,10 @@ NINE = (
     "current_work",
     "optional_next_step",
 )
-"""Sections of the long form, in order (algorithms.md 1.5; engine.md, strategy 6)."""
+"""Sections of the long form, in order (Claude Code's, as CodeGenius took them)."""
 
 WINDOW = ("key_decisions", "discoveries", "unresolved_questions", "entities_and_relations")
-"""Sections of the sliding window's note, in order (engine.md, "Sliding window and budgets")."""
+"""Sections of the sliding window's note, in order (Shannon)."""
 
 WINDOW_HEAD = "Previous context summary:"
 NONE = "None"

@@ -21,7 +21,7 @@ Basis = Literal["exact", "calibrated", "estimated"]
 session's reported usage; `estimated`: o200k times a ratio that others measured, or a rule."""
 
 PIECE = 100_000
-"""Code points counted at once: tiktoken panics on about a million blanks (stack.md, section 2)."""
+"""Code points counted at once (ours): tiktoken panics on about a million blanks."""
 
 _URL = "https://openaipublic.blob.core.windows.net/encodings/{}.tiktoken"
 _NAMES = ("o200k_base", "cl100k_base")
@@ -169,10 +169,9 @@ RATIOS: dict[str, int] = {
 }
 """Permille of o200k tokens by the start of a model's name, longest first.
 
-The first four are medians of `calibrate` over the corpus's Claude Code sessions (7, 1, 2 and 2
-sessions). The next three and DeepSeek are Opus 4.6's, scaled by the characters a token of the
-corpus's field guide (finding 6: 2.81 against 2.38, 2.90, 3.22 and 3.36). Other Claude models take
-Opus 4.6's.
+The first four are medians of `calibrate` over recorded Claude Code sessions (7, 1, 2 and 2). The
+next three and DeepSeek are Opus 4.6's, scaled by the characters a token of each: 2.81 against 2.38,
+2.90, 3.22 and 3.36 (docs/sources.md, Token ratios). Other Claude models take Opus 4.6's.
 """
 
 
@@ -208,8 +207,8 @@ def calibrate(session: Session, o200k: Mapping[str, int]) -> int | None:
     call before it reported usage too, under the same model, the prompt grew, at least 300 tokens
     were added, and nothing was added that logs hide or models count apart (thinking, media). Where
     fewer than five steps are that clean, thinking whose text the log shows is allowed. Ratios
-    outside 0.5 to 3 are not believed. Source: corpus, finding 6; the sum instead of a median is
-    ours, it meets the reported prompts more closely.
+    outside 0.5 to 3 are not believed. The method is that of docs/sources.md, Token ratios; the
+    sum instead of a median is ours, it meets the reported prompts more closely.
     """
     return _ratio(session, o200k, thinking=False) or _ratio(session, o200k, thinking=True)
 
@@ -249,8 +248,8 @@ def counting_for(session: Session, o200k: Mapping[str, int]) -> Counting:
 def estimate(texts: Iterable[str], chars_per_token: int = 4) -> int:
     """The published estimate for a list of messages: no vocabulary, a tenth on top.
 
-    `int(1.1 * sum(code points // 4 + 5))`, 3 instead of 4 for code (engine.md, "Sliding window
-    and budgets"). A message that is mostly Chinese counts 1.5 code points a token.
+    `int(1.1 * sum(code points // 4 + 5))`, 3 instead of 4 for code; a message that is mostly
+    Chinese counts 1.5 code points a token. Shannon's (docs/sources.md, Token estimate).
     """
     total = 0
     for text in texts:

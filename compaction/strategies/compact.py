@@ -12,12 +12,12 @@ from compaction.spans import kept_messages, span_of, summary_edit
 class Compact:
     """When history is summarised, and what stays out of it.
 
-    `trigger`: share of the window less the reserve (0.70: seeds 000 and 003). `summary_tokens`:
-    most that the summary may take (2–3K: engine.md). `user_tokens`: user messages up to this sum
-    stay as they are, newest first (20,000: Codex, algorithms.md 1.6). `progress`: least share of
-    the prompt that must be won (0.10: OpenHands, algorithms.md 1.2). `rearm`: growth, as a share
-    of the window, before another try (0.10: algorithms.md 8, rule 7). `instructions` are passed on
-    to the summarizer.
+    `trigger`: share of the window less the reserve (0.70: CodeGenius). `summary_tokens`: most that
+    the summary may take (3,000: CodeGenius, whose summaries take 2,000 to 3,000). `user_tokens`:
+    user messages up to this sum stay as they are, newest first (20,000: Codex CLI). `progress`:
+    least share of the prompt that must be won (0.10: OpenHands SDK). `rearm`: growth, as a share
+    of the window, before another try (0.10: ours, where Shannon counts messages and minutes).
+    `instructions` are passed on to the summarizer (Claude Code, CodeGenius).
     """
 
     trigger: float = field(default=0.70, metadata={"min": 0.05, "max": 0.95})
@@ -37,7 +37,8 @@ def compact(view: View, parameters: Compact) -> Proposal:
 
     Does nothing below the trigger, where the fixed part alone would stay above it, where too
     little would be won, or before the prompt has grown again. An earlier summary is taken up into
-    the new one. Source: engine.md, strategy 6 and "Lessons"; algorithms.md 8, rules 7 to 9.
+    the new one. CodeGenius' rule with Dakou's hot cache; when not to start is ours, but for the
+    least progress (docs/sources.md).
     """
     limit = int(parameters.trigger * view.room)
     if view.used < limit or view.used < view.mark["rearm"]:

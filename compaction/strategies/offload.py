@@ -17,10 +17,10 @@ class Offload:
 
     `age`: how many of the newest steps (or turns, by `unit`) keep theirs; `batch`: how many more
     must be ripe before any leaves, so that the cached prefix is rewritten once for all of them.
-    5 and 5 are seed 000's. `minimum`: tokens that a stub must save at least; 50 is ours, about
-    what a stub itself takes. `exclude`: tools that are left alone. `inputs`: whether calls leave
-    too and not only results. `keep_failures`: failed calls and results stay until the same thing
-    succeeds (seed 001).
+    5 and 5 are CodeGenius'. `minimum`: tokens that a stub must save at least; 50 is ours, about
+    what a stub itself takes. `exclude`: tools that are left alone (Anthropic's context editing).
+    `inputs`: whether calls leave too and not only results (CodeGenius). `keep_failures`: failed
+    calls and results stay until the same thing succeeds (MaybeAi).
     """
 
     age: int = field(default=5, metadata={"min": 0, "max": 10_000})
@@ -40,7 +40,7 @@ def offload(view: View, parameters: Offload) -> Proposal:
     """Replace tool inputs and outputs that are old enough by stubs, one edit each.
 
     Looks at every arrival once, when it ripens, and again at failures that were mended since.
-    Source: engine.md, strategy 1 (seed 000), with the cache reasons of algorithms.md section 4.
+    Source: CodeGenius; what batches save is in docs/sources.md, Worked cache example.
     """
     by_turn = parameters.unit == "turns"
     ripe = (view.turn if by_turn else view.step) - parameters.age

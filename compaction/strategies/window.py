@@ -16,8 +16,8 @@ class Window:
     """How the window is cut.
 
     `primers` and `recents` count messages (3 and 20), `trigger` and `target` are shares of the
-    budget (0.75 and 0.375, half of it): Shannon, algorithms.md 1.1. `budget` is in tokens of the
-    conversation; 0 takes the model's window less the reserve. `summary_tokens`: 400 (engine.md).
+    budget (0.75 and 0.375, half of it), `summary_tokens` is 400: all Shannon's. `budget` is in
+    tokens of the conversation; 0 takes the model's window less the reserve.
     `progress` and `rearm` as for compaction.
     """
 
@@ -39,8 +39,8 @@ def window(view: View, parameters: Window) -> Proposal:
 
     Cuts fall between groups. Fewer recents than asked for stay where they would not fit the
     target, the hot cache always stays. Does nothing below the trigger, where what must stay is
-    itself above it, or where too little would be won. Source: engine.md, strategy 5 and "Sliding
-    window and budgets"; algorithms.md 8, rules 7, 8 and 15.
+    itself above it, or where too little would be won. Source: Shannon; ours
+    are the cuts between groups, the count of recents in tokens too, and when not to start.
     """
     budget = parameters.budget or view.room
     used = view.total if parameters.budget else view.used

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from compaction.cache import Break, Breakpoint, CacheState, CacheUse, Request, advance
 from compaction.prices import Price, micros, nanos
 
-SONNET = Price("claude-sonnet-5", 2000, 200, 2500, 4000, 10_000, "algorithms.md 4", "2026-11-20")
+SONNET = Price("claude-sonnet-5", 2000, 200, 2500, 4000, 10_000, "docs/sources.md", "2026-11-20")
 MINUTE = 60_000
 
 
@@ -174,7 +174,7 @@ def test_impossible_requests_are_refused(request_: Request) -> None:
 
 @dataclass
 class Example:
-    """Section 4 of algorithms.md: system 12,000, user 150, 300 + 2,000 a turn, stubs of 60."""
+    """docs/sources.md, Worked cache example: 300 + 2,000 tokens a turn, stubs of 60."""
 
     turns: int
     batch: int = 0

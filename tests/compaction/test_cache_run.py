@@ -19,7 +19,7 @@ from compaction.session import Call, Session, Usage
 from compaction.simulate import Run, simulate
 from compaction.strategies.offload import Offload
 
-SONNET = Price("claude-sonnet-5", 2000, 200, 2500, 4000, 10_000, "algorithms.md 4", "2026-11-20")
+SONNET = Price("claude-sonnet-5", 2000, 200, 2500, 4000, 10_000, "docs/sources.md", "2026-11-20")
 HIDDEN = 12_000
 
 
@@ -122,7 +122,7 @@ def test_without_edits_both_sides_are_the_same() -> None:
 
 
 def test_an_unmanaged_session_costs_what_the_worked_example_says() -> None:
-    """Row "none" of algorithms.md 4: $0.3245 for 20 turns, outputs of 300 tokens included."""
+    """docs/sources.md: results that never leave, 20 turns, outputs of 300 tokens: $0.3245."""
     session = conversation(21, [2000])
     twenty = Session(session.blocks[:-2], session.calls[:20], "m", 1_000_000, HIDDEN)
     judged = simulate_cache(plain(twenty), twenty.calls, Terms(SONNET))
@@ -177,7 +177,7 @@ def test_more_than_twenty_blocks_in_a_step_need_the_steady_breakpoint() -> None:
 @pytest.mark.parametrize(
     ("cleared", "rewritten", "price", "steps"),
     [
-        (10_000, 12_200, SONNET, 15),  # algorithms.md 4.3: K/S 1.22, factor 11.5: 14 turns
+        (10_000, 12_200, SONNET, 15),  # docs/sources.md, Payback: 1.22 x 11.5 is over 14
         (10_000, 0, None, 0),
         (0, 10, SONNET, None),
         (-5, 0, SONNET, None),

@@ -31,7 +31,7 @@ def _last(run: Run) -> Context:
 
 @pytest.mark.parametrize("messages", [500, 1_000])
 def test_published_reductions(messages: int) -> None:
-    """500 messages of 125K and 1,000 of 250K come to 15K at most (engine.md)."""
+    """500 messages of 125K and 1,000 of 250K come to 15K at most: Shannon, docs/sources.md."""
     session = coding(messages, tokens=470)
     given = sum(block.tokens for block in session.blocks)
     assert 0.95 < given / (messages * 250) < 1.15
@@ -115,7 +115,7 @@ def test_it_runs_again_only_after_new_growth_and_builds_on_the_earlier_summary()
 
 
 def test_growth_of_the_summary_over_ten_cycles() -> None:
-    """At most 1.2 times (algorithms.md 5.2, metric 13)."""
+    """At most 1.2 times (ours: docs/sources.md)."""
     run = simulate(coding(4_000, 400), _policy(trigger=0.2, summary_tokens=2_000), rough)
     sizes = [r.edits[0].replacement.tokens for r in run.revisions if r.edits[0].replacement]
     assert len(sizes) >= 10

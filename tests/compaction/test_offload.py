@@ -38,7 +38,7 @@ def _gone(run: Run) -> dict[int, list[str]]:
 
 
 def test_batches_fall_where_the_worked_example_has_them() -> None:
-    """algorithms.md, section 4: keep 5, batch 5, first batch at request 11, the next at 16."""
+    """docs/sources.md: keep 5, batch 5, first batch at request 11, the next at 16."""
     run = _run(_reads(21))
     assert list(_gone(run)) == [11, 16, 21]
     assert _gone(run)[11] == ["b2", "b4", "b6", "b8", "b10"]

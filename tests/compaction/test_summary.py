@@ -130,7 +130,7 @@ def test_every_extractive_summary_may_be_stored(session: Session) -> None:
 
 
 def test_nothing_is_said_that_the_source_does_not_hold() -> None:
-    """Metric 11: no path, identifier or number that is not in the source."""
+    """No path, identifier or number that is not in the source."""
     blocks = _worked().blocks
     source = " ".join(b.text + (b.tool or "") + b.id + b.sha for b in blocks)
     text = extractive(_span(blocks))
