@@ -7,7 +7,7 @@ export function manifestOf(intervals: [from: number, to: number][], steps: numbe
   const none = () => Array.from({ length: steps }, () => null);
   return {
     v: 1,
-    session: { id: 's', title: 't', agent: 'a', model: 'm', window: 1000, ratio: 1000, basis: 'calibrated', steps, hidden: 0, parent: null, children: [], version: 1, live: false },
+    session: { id: 's', title: 't', agent: 'a', model: 'm', window: 1000, window_assumed: false, ratio: 1000, basis: 'calibrated', steps, hidden: 0, parent: null, children: [], version: 1, live: false },
     run: { id: 'recorded', origin: 'recorded', label: 'as recorded', policy: null, summary: null },
     runs: [], presets: [], lines: { trigger: null },
     entries: { from: intervals.map(([from]) => from), to: intervals.map(([, to]) => to), kind: each(() => 8), tokens: each(() => 100), message: each((i) => i), index: each(() => 0), flags: each(() => 0), edit: each(() => 0), closed: each(() => 0) },

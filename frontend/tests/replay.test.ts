@@ -4,6 +4,7 @@ import { compose } from '../src/islands/replay/composition';
 import { ceiling, columns } from '../src/islands/replay/drawing';
 import { matcher, parseFilter, toolOf } from '../src/islands/replay/filter';
 import { decode, type SessionEvent } from '../src/islands/replay/manifest';
+import { entryOf } from '../src/islands/replay/message';
 import { cluster, eventAfter, eventBefore, middleOf, nextIn, stepAt } from '../src/islands/replay/marks';
 import { manifestOf } from './manifests';
 
@@ -26,11 +27,13 @@ describe('timeline', () => {
     expect(columns(3001, 100, () => 0).at(-1)!.step).toBeLessThanOrEqual(3001);
   });
 
-  it('shows a small session larger than a line on the floor', () => {
+  it('is as high as the window, or as what was used', () => {
     const small = decode(manifestOf([[1, 0]], 2));
-    expect(ceiling(small, compose(small.entries, 3), null)).toBe(160);
-    small.lines.trigger = 800;
-    expect(ceiling(small, compose(small.entries, 3), null)).toBeCloseTo(1050);
+    const top = (scale: 'window' | 'used') => ceiling(small, compose(small.entries, 3), null, scale);
+    expect(top('window')).toBeCloseTo(1050);
+    expect(top('used')).toBeCloseTo(105);
+    small.session.window = 50; // it went beyond
+    expect(top('window')).toBeCloseTo(105);
   });
 
   it('clusters marks 24 pixels apart, led by what changed the context', () => {
@@ -92,5 +95,22 @@ describe('filter', () => {
     expect(parseFilter('kind:rseult').unknown).toEqual(['kind:rseult']);
     expect(toolOf('bash pytest')).toBe('bash');
     expect(toolOf('bash')).toBe('bash');
+  });
+});
+
+describe('versions', () => {
+  it('finds the entry of an original, of its stub, and of the summary that stands for it', () => {
+    const json = manifestOf([[1, 3], [3, 5], [1, 5], [5, 0]], 6);
+    json.entries.message = [7, 7, 8, 9];
+    json.entries.edit = [0, 1, 0, 2];
+    json.entries.flags = [0, 4, 0, 0];
+    json.entries.kind = [8, 8, 8, 4];
+    const { entries } = decode(json);
+    for (const selected of [0, 1]) {
+      expect(entryOf(entries, selected, { revision: null, from: 1 })).toBe(0);
+      expect(entryOf(entries, selected, { revision: 1, from: 3 })).toBe(1);
+      expect(entryOf(entries, selected, { revision: 2, from: 5 })).toBe(3);
+    }
+    expect(entryOf(entries, 2, { revision: 9, from: 5 })).toBe(-1);
   });
 });

@@ -4,6 +4,7 @@ import type { Composition } from './composition';
 import { kindCount } from './composition';
 import type { Manifest } from './manifest';
 import { fills, type Palette } from './palette';
+import type { Scale } from './scale';
 
 export const laneHeight = 9;
 export const laneGap = 5;
@@ -22,25 +23,25 @@ export function columns(last: number, pixels: number, size: (step: number) => nu
   });
 }
 
-/** The height that the picture's top stands for: the window, or more where something went beyond it. */
-export function ceiling(manifest: Manifest, composition: Composition, baseline: Float64Array | null): number {
-  let top = manifest.lines.trigger ?? 0;
+/** The tokens that the picture's top stands for: the window, or more where something went beyond it;
+    or else little more than the largest size, for a session that would be a line on the floor. */
+export function ceiling(manifest: Manifest, composition: Composition, baseline: Float64Array | null, scale: Scale): number {
+  let top = 0;
   for (let step = 1; step <= manifest.last; step++) {
     top = Math.max(top, composition.total[step] + manifest.session.hidden, manifest.steps.prompt[step - 1] ?? 0, baseline?.[step - 1] ?? 0);
   }
-  // A session that fills a twentieth of a million-token window would be a line on the floor.
   const { window } = manifest.session;
-  return top > window * 0.3 ? Math.max(top, window) * 1.05 : top * 1.6 || window;
+  return (scale === 'window' ? Math.max(top, window, manifest.lines.trigger ?? 0) : top || window) * 1.05;
 }
 
-export function draw(canvas: HTMLCanvasElement, manifest: Manifest, composition: Composition, baseline: Float64Array | null, palette: Palette, width: number, height: number): void {
+export function draw(canvas: HTMLCanvasElement, manifest: Manifest, composition: Composition, baseline: Float64Array | null, ceiling: number, palette: Palette, width: number, height: number): void {
   const ratio = Math.min(3, window.devicePixelRatio || 1);
   canvas.width = Math.round(width * ratio);
   canvas.height = Math.round(height * ratio);
   const context = canvas.getContext('2d');
   if (!context || !canvas.width) return;
   const floor = Math.round((height - laneHeight - laneGap) * ratio);
-  const perToken = floor / ceiling(manifest, composition, baseline);
+  const perToken = floor / ceiling;
   const cols = columns(manifest.last, canvas.width, (step) => composition.total[step]);
   const gap = cols[0] && cols[0].to - cols[0].from >= 4 * ratio ? Math.round(ratio) : 0;
   const fill = fills(context, palette, ratio);

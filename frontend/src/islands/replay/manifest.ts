@@ -16,13 +16,21 @@ export type EventKind = 'compaction' | 'offload' | 'window' | 'clear' | 'rewind'
 export type RunState = 'ready' | 'missing' | 'running';
 
 export type SessionHead = {
-  id: string; title: string; agent: string; model: string; window: number; ratio: number;
+  id: string; title: string; agent: string; model: string; ratio: number;
+  window: number; window_assumed: boolean; // assumed where nobody knows the model's window
   basis: 'exact' | 'calibrated' | 'estimated'; steps: number; hidden: number;
   parent: { id: string; title: string; step: number } | null;
   children: Child[]; version: number; live: boolean;
 };
 export type Child = { id: string; title: string; step: number; steps: number; tokens_peak: number };
-export type Run = { id: string; origin: Origin; label: string; policy: string | null; summary: unknown };
+export type Run = { id: string; origin: Origin; label: string; policy: string | null; summary: Summary | Record<string, never> | null };
+/** What a simulation comes to; a recorded run has none. Shares of needs sum to 1. */
+export type Summary = {
+  tokens_sent: number; tokens_sent_recorded: number; peak_tokens: number;
+  cost_microusd: number | null; cost_unmanaged_microusd: number | null; cache_read_share: number | null;
+  needs: number; in_place: number; named: number; retrievable: number; lost: number;
+  revisions: number; refusals: number; window_assumed: boolean;
+};
 export type RunChoice = { id: string; origin: Origin; label: string; state: RunState; job: string | null };
 export type Cause = { step: number; kind: string; title: string; detail: string; tokens: number | null; cost_microusd: number | null; advice: string };
 export type SessionEvent = { step: number; kind: EventKind; revision: number | null; label: string; before: number | null; after: number | null; url: string | null };
@@ -41,6 +49,9 @@ export type Entries = {
   message: Int32Array; index: Int32Array; flags: Uint8Array; edit: Int32Array; closed: Int32Array;
 };
 export type Manifest = Omit<ManifestJson, 'entries' | 'kinds'> & { entries: Entries; last: number };
+
+/** What a policy did to the session, if a policy did. */
+export const summaryOf = (run: Run): Summary | null => (run.origin === 'simulated' && run.summary && 'needs' in run.summary ? (run.summary as Summary) : null);
 
 /** Tokens as the pages show them: the stored count times the session's ratio, rounded half up. */
 export const shownTokens = (tokens: number, ratio: number): number => Math.floor((tokens * ratio + 500) / 1000);

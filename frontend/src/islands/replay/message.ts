@@ -1,11 +1,30 @@
 /* One block in full, as the entry endpoint gives it. */
+import { Flag, kindNames, type Entries } from './manifest';
+
 export type Version = {
-  label: string; origin: string; revision: number | null; from: number; to: number; tokens: number;
-  reason: string | null; strategy: string | null; policy: string | null; text: string; i: number; standing: boolean;
+  label: string; origin: string; revision: number | null; from: number; to: number | null; tokens: number;
+  reason: string; strategy: string | null; policy: string | null; text: string; standing: boolean;
 };
 export type EntryDetail = {
-  i: number; message: number; index: number; role: string; kind: string; type: string; tool: string | null;
+  i: number; message: number | null; index: number | null; role: string; kind: string; type: string; tool: string | null;
   file: { path: string; start: number | null; end: number | null; action: string } | null;
-  at: number | null; step: number; tokens: number; chars: number; sha: string; text: string; truncated: boolean; json: string;
+  at: number | null; step: number | null; tokens: number; chars: number; sha: string; text: string; truncated: boolean; json: string;
   lifetime: { steps: number; tokens: number; cost_microusd: number | null }; versions: Version[];
 };
+
+/** Which entry a version of the selected one is, or -1: originals go by their message, what an edit put in by its revision. */
+export function entryOf(entries: Entries, selected: number, version: Pick<Version, 'revision' | 'from'>): number {
+  const sameBlock = (i: number) => entries.message[i] === entries.message[selected] && entries.index[i] === entries.index[selected];
+  let summary = -1;
+  for (let i = 0; i < entries.count; i++) {
+    if (entries.from[i] !== version.from) continue;
+    if (version.revision === null) {
+      if (sameBlock(i) && !(entries.flags[i] & Flag.replacement)) return i;
+    } else if (entries.edit[i] === version.revision) {
+      if (sameBlock(i)) return i;
+      // One summary stands for all the blocks of its revision.
+      if (kindNames[entries.kind[i]] === 'summary') summary = i;
+    }
+  }
+  return summary;
+}

@@ -7,6 +7,7 @@ import { matcher, parseFilter } from './filter';
 import { ledgerAt, totals, type Totals } from './ledger';
 import { decode, type Manifest, type ManifestJson } from './manifest';
 import { Previews } from './previews.svelte';
+import { ofWindow, rememberedScale, rememberScale, type Scale } from './scale';
 import * as format from '../../format';
 
 export type Props = {
@@ -31,6 +32,9 @@ export class Replay {
   ghosts = $state(false);
   query = $state('');
   view = $state<View>('table');
+  scaleChoice = $state(rememberedScale());
+  /** A window that is a guess is nothing to measure against. */
+  scale = $derived<Scale>(this.scaleChoice ?? (this.manifest?.session.window_assumed ? 'used' : 'window'));
   /** The composition's table makes room for a message, unless the reader decided. */
   foldChoice = $state<boolean | null>(null);
   folded = $derived(this.foldChoice ?? this.selected >= 0);
@@ -99,7 +103,7 @@ export class Replay {
     const name = before && this.selected >= 0 ? nameOfEntry(before, this.selected) : place.message;
     this.previews.renew(run, manifest.entries);
     for (const event of manifest.events) {
-      if (event.revision !== null && this.props.revision_url) event.url = this.props.revision_url.replace('{run}', manifest.run.id).replace('{number}', String(event.revision));
+      event.url = event.revision === null ? null : this.revisionAddress(event.revision, manifest);
     }
     const composition = compose(manifest.entries, manifest.last);
     const lastCall = Math.max(1, manifest.session.steps);
@@ -176,8 +180,20 @@ export class Replay {
     if (run !== this.run) void this.load(run);
   }
 
+  /** The scale of the timeline and of the bar. */
+  measure(scale: Scale): void {
+    this.scaleChoice = scale;
+    rememberScale(scale);
+  }
+
+  revisionAddress(number: number, manifest = this.manifest): string | null {
+    if (!manifest || !number || !this.props.revision_url) return null;
+    return this.props.revision_url.replace('{run}', manifest.run.id).replace('{number}', String(number));
+  }
+
   switchRun(run: string): void {
-    if (run === this.run) return;
+    // The address may have named the run by its policy.
+    if (run === this.run || run === this.manifest?.run.id) return;
     history.pushState(null, '', this.address(run));
     void this.load(run);
   }
@@ -217,6 +233,6 @@ export class Replay {
     const { manifest, ledger } = this;
     if (!manifest || !ledger) return;
     const code = ledger.next ? 'next' : `S${this.step}`;
-    document.title = `${code} · ${format.percent(ledger.size / manifest.session.window)} · ${manifest.session.title} · ContextLab`;
+    document.title = `${code} · ${ofWindow(manifest.session, ledger.size) || format.tokens(ledger.size)} · ${manifest.session.title} · ContextLab`;
   }
 }
