@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { collapsed, counts, type DiffRow } from '../src/islands/diff/diff';
+import { collapsed, counts, openAtFirst, takenFor, type DiffRow } from '../src/islands/diff/diff';
 import { withChips } from '../src/islands/diff/invisible';
 import { compareTexts, folded, paired } from '../src/islands/diff/words';
 
@@ -11,6 +11,18 @@ describe('structure', () => {
     expect(rows.map((one) => [one.row.op, one.row.a.length, one.kinds.length])).toEqual([['same', 1, 1], ['removed', 3, 2], ['removed', 1, 1], ['added', 0, 1]]);
     expect(rows[1].kinds[0]).toEqual(['result', 20]);
     expect(counts([row('same', 'user'), row('added', 'user')])).toEqual([{ op: 'same', blocks: 1, a: 10, b: 10 }, { op: 'added', blocks: 1, a: 0, b: 10 }]);
+  });
+
+  it('puts beside a summary what its revision took out, and all that is gone where that was an earlier one', () => {
+    const rows = [{ ...row('removed', 'user', 1), a: [4] }, { ...row('removed', 'file', 2), a: [2] }, row('added', 'summary', 2)];
+    expect(takenFor(rows, rows[2])).toEqual([2]);
+    expect(takenFor(rows, { ...rows[2], revision: 9 })).toEqual([2, 4]);
+  });
+
+  it('opens summaries, and pairs while they are few', () => {
+    const pairs = (count: number) => Array.from({ length: count }, () => row('replaced', 'result', 1));
+    expect(openAtFirst(collapsed([row('removed', 'user', 1), row('added', 'summary', 1), ...pairs(3)]))).toEqual([1, 2, 3, 4]);
+    expect(openAtFirst(collapsed([row('added', 'summary', 1), ...pairs(4)]))).toEqual([0]);
   });
 });
 

@@ -68,7 +68,15 @@ def test_the_compaction_is_explained_and_compared(replay: Any) -> None:
     assert "the port is 8765" in replay.content()
     replay.get_by_role("link", name=re.compile("^Diff")).click()
     replay.get_by_text(re.compile(r"\d+ blocks removed")).first.wait_for()
-    replay.get_by_text("1 block added").first.wait_for()
+    replay.get_by_role("heading", name="Find out where the port is set").wait_for()
+    # What matters is open: what was taken out, by name, beside the summary in its place.
+    replay.get_by_role("heading", name=re.compile("^− Taken out")).wait_for()
+    replay.locator(".diff-group button", has_text="why <b>it</b> is ignored.").wait_for()
+    replay.locator(".summary-diff .text-diff", has_text="the port is 8765").wait_for()
+    replay.keyboard.press("n")
+    assert replay.locator(".diff-row.here .diff-head").count() == 1
+    replay.get_by_role("link", name=re.compile("^r1")).click()
+    replay.get_by_role("heading", name=re.compile("Compaction")).wait_for()
 
 
 def test_a_preset_is_simulated_and_shown_as_simulated(replay: Any) -> None:

@@ -9,8 +9,8 @@ export type DiffRow = {
 };
 export type DiffJson = { a: Side; b: Side; rows: DiffRow[] };
 export type Props = {
-  diff_url: string; entry_url: string; previews_url: string; replay_url: string; diff_page_url: string; list_url: string;
-  a: number; b: number; run?: string; title?: string; last?: number;
+  diff_url: string; manifest_url: string; entry_url: string; previews_url: string; revision_url: string; replay_url: string; diff_page_url: string; list_url: string;
+  a: number; b: number; run?: string;
 };
 
 export const signs: Record<Op, [sign: string, name: string]> = {
@@ -54,4 +54,23 @@ export function collapsed(rows: DiffRow[]): Numbered[] {
   });
   for (const one of made) one.kinds.sort((x, y) => y[1] - x[1]);
   return made;
+}
+
+/** Something new that stands for much that was taken out. */
+export const isSummary = (row: DiffRow): boolean => row.kind === 'summary' && row.b.length === 1 && (row.op === 'added' || row.op === 'replaced');
+
+/** What a summary stands for: all that its revision took out. Between steps that are far apart a later
+    summary may stand for what an earlier one took out: then it is everything that is gone. */
+export function takenFor(rows: DiffRow[], summary: DiffRow): number[] {
+  const removed = rows.filter((row) => row.op === 'removed');
+  const own = removed.filter((row) => row.revision === summary.revision);
+  return [...summary.a, ...(own.length || summary.a.length ? own : removed).flatMap((row) => row.a)].sort((x, y) => x - y);
+}
+
+const pairsAtOnce = 3;
+
+/** What a reader came for is open: summaries, and replaced pairs while they are few. */
+export function openAtFirst(rows: Numbered[]): number[] {
+  const pairs = rows.filter(({ row }) => row.op === 'replaced' && !isSummary(row));
+  return rows.filter(({ row }) => isSummary(row) || (row.op === 'replaced' && pairs.length <= pairsAtOnce)).map(({ i }) => i);
 }

@@ -20,11 +20,9 @@ export function entryOf(entries: Entries, selected: number, version: Pick<Versio
     if (entries.from[i] !== version.from) continue;
     if (version.revision === null) {
       if (sameBlock(i) && !(entries.flags[i] & Flag.replacement)) return i;
-    } else if (entries.edit[i] === version.revision) {
-      if (sameBlock(i)) return i;
-      // One summary stands for all the blocks of its revision.
-      if (kindNames[entries.kind[i]] === 'summary') summary = i;
-    }
+    } else if (entries.edit[i] === version.revision && sameBlock(i)) return i;
+    // One summary stands for all the blocks of its revision; in a log it is a message like others.
+    else if (kindNames[entries.kind[i]] === 'summary' && (entries.edit[i] || version.revision) === version.revision) summary = i;
   }
   return summary;
 }
