@@ -10,6 +10,7 @@ from django.db.models import Min
 
 from compaction.cache import Break, CacheUse
 from compaction.session import Call
+from sessions.actions.events import event_marks
 from sessions.models import Run, Session
 
 BASIS = {"measured": 0, "estimated": 1, "simulated": 2}
@@ -57,10 +58,7 @@ def figures(
         "steps": {name: [getattr(step, name) for step in steps] for name in _Step.__slots__},
         "causes": causes,
         "models": models,
-        "events": sorted(
-            [*_revision_events(run, uses), *_other_events(session, calls, causes)],
-            key=lambda event: event["step"],
-        ),
+        "events": event_marks(session, run, calls, uses, causes),
     }
 
 
@@ -104,68 +102,22 @@ _ADVICE = {
 }
 
 
+_AGAIN = "paid again that had been cached"
+_WRITTEN = {
+    "edit": "written anew after the edit; the call that wrote a summary, if one did, is not in "
+    "the log and not in this",
+    "rewind": "written anew after the session went back",
+}
+
+
 def cause_card(step: int, broken: Break) -> dict[str, Any]:
     """What a page says about one cache break: cause, tokens paid again, dollars, what to do."""
     return {
         "step": step,
         "kind": broken.cause,
         "title": str(broken),
-        "detail": f"{broken.rewritten:,} tokens that had been cached were paid again.",
+        "detail": f"{broken.rewritten:,} tokens were {_WRITTEN.get(broken.cause, _AGAIN)}.",
         "tokens": broken.rewritten,
         "cost_microusd": broken.cost,
         "advice": _ADVICE.get(broken.cause, ""),
-    }
-
-
-_EVENT = {"batch": "offload", "clear": "clear", "rewind": "rewind"}
-
-
-def _revision_events(run: Run, uses: Mapping[int, CacheUse]) -> list[dict[str, Any]]:
-    """Event marks of a run's revisions."""
-    events = []
-    for row in run.revisions.order_by("number").prefetch_related("edits"):
-        strategies = {edit.strategy for edit in row.edits.all()}
-        use = uses.get(row.step)
-        kind = _EVENT.get(row.trigger, "compaction")
-        if "window" in strategies:
-            kind = "window"
-        elif strategies == {"offload"}:
-            kind = "offload"
-        events.append(
-            {
-                "step": row.step,
-                "kind": kind,
-                "revision": row.number,
-                "label": f"{kind} ({row.trigger})",
-                "before": row.tokens_before,
-                "after": row.tokens_after or (use.prompt if use else None),
-            }
-        )
-    return events
-
-
-def _other_events(
-    session: Session, calls: Sequence[Call], causes: Sequence[dict[str, Any]]
-) -> list[dict[str, Any]]:
-    events = [_event(card["step"], "break", card["title"]) for card in causes]
-    last = ""
-    for call in calls:
-        if last and call.model and call.model != last:
-            events.append(_event(call.step, "model", f"{last} → {call.model}"))
-        last = call.model or last
-    born = session.blocks.filter(error=True).values_list("born", flat=True).distinct()
-    events += [_event(max(step - 1, 1), "error", "a tool failed") for step in born]
-    for child in session.children.exclude(parent_step=None):
-        events.append(_event(child.parent_step or 1, "subagent", str(child)))
-    return events
-
-
-def _event(step: int, kind: str, label: str) -> dict[str, Any]:
-    return {
-        "step": step,
-        "kind": kind,
-        "revision": None,
-        "label": label,
-        "before": None,
-        "after": None,
     }

@@ -11,6 +11,7 @@ from django.db.models import F
 from compaction import composition, prices, tokens
 from compaction.cache import CacheUse
 from compaction.cache_measured import measured
+from compaction.context import KINDS
 from compaction.edits import Revision as RevisionValue
 from compaction.session import Call
 from sessions.actions.figures import figures, is_break
@@ -42,6 +43,7 @@ def measure(session: Session) -> None:
         uses = {use.step: use for use in measured(calls, revisions, _price_of)}
         session.hidden_tokens = _hidden(visible, uses, revisions)
         _sum_up(session, table, visible, uses)
+        session.cost_at_least = _understates_output(session, columns, uses)
         _cost_calls(session, uses)
         _count_revisions(run, session, columns, visible, uses)
         run.columns = manifest.pack(msgspec.json.encode(figures(session, run, calls, uses)))
@@ -126,6 +128,22 @@ def _sum_up(
     known = [cost for cost in costs if cost is not None]
     session.cost_microusd = sum(known) if known and len(known) == len(costs) else None
     session.break_count = sum(is_break(use.broken) for use in uses.values())
+
+
+def _understates_output(session: Session, columns: Columns, uses: Mapping[int, CacheUse]) -> bool:
+    """Whether calls reported clearly fewer output tokens than they wrote.
+
+    Some clients log a placeholder while a response streams; costs are then a lower bound.
+    """
+    own = (KINDS.index("assistant"), KINDS.index("thinking"))
+    written = sum(
+        session.scaled(count)
+        for kind, count, born in zip(
+            columns["kind"], columns["tokens"], columns["from"], strict=True
+        )
+        if kind in own and born - 1 in uses
+    )
+    return sum(use.output for use in uses.values()) * 1.5 < written
 
 
 def _cost_calls(session: Session, uses: Mapping[int, CacheUse]) -> None:

@@ -93,14 +93,12 @@ def _sums(
     cache: CacheRun,
     facts: Recall,
 ) -> dict[str, Any]:
-    recorded = Run.objects.get(session=session, origin=Run.Origin.RECORDED)
-    columns = scaled_columns(session, manifest.columns(recorded))
-    as_recorded = composition.totals(composition.by_step(columns, session.step_count))
     hidden = value.hidden * len(simulated.steps)
     return {
         "basis": "simulated",
         "tokens_sent": simulated.sent + hidden,
-        "tokens_sent_recorded": sum(as_recorded) + hidden,
+        "tokens_sent_recorded": _sent_as_recorded(session, value, hidden),
+        "tokens_sent_measured": session.usage_calls == session.step_count,
         "peak_tokens": max((step.total for step in simulated.steps), default=0) + value.hidden,
         "cost_microusd": cache.cost,
         "cost_unmanaged_microusd": cache.unmanaged_cost,
@@ -116,6 +114,15 @@ def _sums(
         "window": value.window,
         "window_assumed": session.window is None,
     }
+
+
+def _sent_as_recorded(session: Session, value: SessionValue, hidden: int) -> int:
+    """Prompt tokens of all calls: as reported, or counted by us where any call reported none."""
+    if session.usage_calls == session.step_count:
+        return sum(call.usage.prompt for call in value.calls if call.usage)
+    recorded = Run.objects.get(session=session, origin=Run.Origin.RECORDED)
+    columns = scaled_columns(session, manifest.columns(recorded))
+    return sum(composition.totals(composition.by_step(columns, session.step_count))) + hidden
 
 
 def _note_paybacks(run: Run, cache: CacheRun) -> None:

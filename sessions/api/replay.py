@@ -92,6 +92,7 @@ def _session(session: Session) -> dict[str, Any]:
         "basis": session.token_basis,
         "steps": session.step_count,
         "hidden": session.hidden_tokens,
+        "cost_at_least": session.cost_at_least,
         "version": session.version,
         "live": False,
         "parent": {"id": str(parent.pk), "title": str(parent), "step": session.parent_step}

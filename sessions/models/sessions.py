@@ -74,6 +74,9 @@ class Session(models.Model):
     cache_write_tokens = models.BigIntegerField(default=0)
     output_tokens = models.BigIntegerField(default=0)
     cost_microusd = models.BigIntegerField(null=True)
+    cost_at_least = models.BooleanField(
+        default=False, help_text="reported outputs are smaller than what the log shows of them"
+    )
     break_count = models.PositiveIntegerField(default=0)
     measured = models.BooleanField(default=False, help_text="sums and figures fit the records")
     sparkline = models.JSONField(default=list, help_text="tokens by kind in up to 60 columns")
