@@ -23,6 +23,15 @@ COMMANDS = {
     "worker": ("contextlab.management.commands.worker", "does jobs, with Redis"),
     "migrate": ("django.core.management.commands.migrate", "brings the database up to date"),
 }
+OF_DJANGO = {
+    "--version", "--verbosity", "--settings", "--pythonpath", "--traceback", "--no-color",
+    "--force-color", "--skip-checks",
+}  # fmt: skip
+"""Options that every command has and nobody needs: they work, and help leaves them out."""
+
+READ_TABLES = {"import", "demo", "worker"}
+"""Commands that find tables: `serve` sees to its own, the others make or need none."""
+
 EXIT_CODES = """Exit codes: 0 it worked; 1 it did not, and the last line says why; 2 the command
 line was not understood; 130 stopped with Ctrl+C."""
 
@@ -61,14 +70,44 @@ def main(arguments: list[str] | None = None) -> None:
     name = given[0]
     if name not in available():
         sys.exit(_complain(f"There is no command {name!r}. Try: {', '.join(available())}."))
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "contextlab.settings")
-    from django.core.management import execute_from_command_line
-
-    module = COMMANDS[name][0].rpartition(".")[2]
     try:
-        execute_from_command_line(["contextlab", module, *given[1:]])
+        sys.exit(run(name, given[1:]))
     except KeyboardInterrupt:
         sys.exit(130)
+
+
+def run(name: str, arguments: list[str]) -> int:
+    """Runs a command as its own program would; returns its exit code.
+
+    What a user did wrong is one sentence on stderr, without the name of an exception.
+    """
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "contextlab.settings")
+    import django
+    from django.core.management import CommandError, load_command_class
+    from django.db import DatabaseError
+
+    try:
+        django.setup()
+    except ValueError as problem:  # a setting that cannot be what it is
+        return _complain(f"{problem}.")
+    module = COMMANDS[name][0]
+    command = load_command_class(module.split(".management.")[0], module.rpartition(".")[2])
+    command.suppressed_base_arguments = OF_DJANGO
+    # Then what is wrong on the command line ends the program with usage and a sentence.
+    command._called_from_command_line = True  # type: ignore[attr-defined]
+    options = vars(command.create_parser("contextlab", name).parse_args(arguments))
+    try:
+        if name in READ_TABLES:
+            from contextlab.schema import bring_up_to_date
+
+            bring_up_to_date()
+        command.execute(*options.pop("args", ()), **options)
+    except CommandError as problem:
+        print(problem, file=sys.stderr)
+        return int(problem.returncode)
+    except DatabaseError as problem:
+        return _complain(f"The database: {problem}. `contextlab doctor` says more.") - 1
+    return 0
 
 
 def _complain(sentence: str) -> int:

@@ -20,7 +20,7 @@ DATA_DIR.mkdir(parents=True, exist_ok=True, mode=0o700)
 os.environ.setdefault("TIKTOKEN_CACHE_DIR", str(DATA_DIR / "tiktoken"))
 
 HOST = env.text("HOST", "127.0.0.1")
-PORT = int(os.environ.get("PORT") or 8765)
+PORT = env.port()
 REDIS_URL = os.environ.get("REDIS_URL", "")
 
 # --- who may talk to us -----------------------------------------------------------------------

@@ -6,11 +6,11 @@ from typing import IO, Any
 
 import daphne.server  # noqa: F401 (first: installs the asyncio reactor)
 from django.conf import settings
-from django.core.management import BaseCommand, CommandError, call_command
+from django.core.management import BaseCommand, CommandError
 from django.db import connection, connections
-from django.db.migrations.executor import MigrationExecutor
 
 from contextlab import supervisor
+from contextlab.schema import bring_up_to_date
 from sessions import live
 from sessions.actions import jobs
 from sessions.actions.teams import local_user
@@ -51,15 +51,9 @@ class Command(BaseCommand):
             raise CommandError(str(error)) from None
 
     def _prepare_database(self) -> None:
-        if connection.vendor == "sqlite":
-            call_command("migrate", interactive=False, verbosity=0)
-            if not settings.REDIS_URL:
-                jobs.requeue_all()
-        else:
-            # Several servers may start at once; who changes a shared database is said by hand.
-            executor = MigrationExecutor(connection)
-            if executor.migration_plan(executor.loader.graph.leaf_nodes()):
-                raise CommandError("the database is not up to date: run `contextlab migrate`")
+        bring_up_to_date()
+        if connection.vendor == "sqlite" and not settings.REDIS_URL:
+            jobs.requeue_all()
         local_user()
         connections.close_all()
 

@@ -42,8 +42,17 @@ class Command(BaseCommand):
             self.stdout.write(json.dumps(result, ensure_ascii=False))
         else:
             self._tell(result)
-        if all(file["state"] == ImportFile.State.REFUSED for file in result["files"]):  # type: ignore[attr-defined]
+        self._judge(result, {str(path) for path in paths if path.is_file()})
+
+    def _judge(self, result: dict[str, Any], named: set[str]) -> None:
+        """Fail when nothing was read, or a file that was named could not be."""
+        refused = {
+            file["path"] for file in result["files"] if file["state"] == ImportFile.State.REFUSED
+        }
+        if len(refused) == len(result["files"]):
             raise CommandError("None of the files is a log that can be read.", returncode=1)
+        if sorry := refused & named:
+            raise CommandError(f"Not imported: {', '.join(sorted(sorry))}.", returncode=1)
 
     def _team(self, slug: str | None) -> Team:
         if slug is None:
@@ -63,16 +72,21 @@ class Command(BaseCommand):
                 self.stdout.write(f"refused  {file['path']}: {file['problems'][0]}")
                 continue
             self.stdout.write(
-                f"{file['state']:8} {file['path']}  {file['format']}: {file['sessions']} sessions, "
-                f"{file['messages']} messages ({file['new_messages']} new), {file['calls']} calls, "
-                f"{file['skipped']} records skipped"
+                f"{file['state']:8} {file['path']}  {file['format']}: "
+                f"{_many(file['sessions'], 'session')}, {_many(file['messages'], 'message')} "
+                f"({file['new_messages']} new), {_many(file['calls'], 'call')}, "
+                f"{_many(file['skipped'], 'record')} skipped"
             )
             for problem in file["problems"]:
                 self.stdout.write(f"         {problem}")
         self.stdout.write(
-            f"{result['sessions']} sessions, {result['messages']} messages "
-            f"({result['new_messages']} new), {result['calls']} model calls."
+            f"{_many(result['sessions'], 'session')}, {_many(result['messages'], 'message')} "
+            f"({result['new_messages']} new), {_many(result['calls'], 'model call')}."
         )
+
+
+def _many(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
 def _silent(done: int, total: int) -> None:
