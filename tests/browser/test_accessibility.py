@@ -1,0 +1,159 @@
+"""Every page against axe, light and dark, with the demo sessions in the store."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.browser.logs import claude_code
+from tests.conftest import ROOT, Server, start_server, unavailable
+
+AXE = ROOT / "frontend" / "node_modules" / "axe-core" / "axe.min.js"
+RULES = {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]}
+OF_COLOUR = {"type": "rule", "values": ["color-contrast", "link-in-text-block"]}
+"""All that a theme can change: its document is the other one's."""
+RUN = """async (rules) => {
+  const found = await axe.run(document, { runOnly: rules, resultTypes: ['violations'] });
+  const told = (node) => `    ${node.target}: ${node.any.map((check) => check.message).join('; ')}`;
+  return found.violations
+    .filter((one) => ['serious', 'critical'].includes(one.impact))
+    .map((one) => [`${one.id}: ${one.help}`, ...one.nodes.slice(0, 4).map(told)].join('\\n'));
+}"""
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A server whose store got the demo sessions before it started."""
+    data_dir = tmp_path_factory.mktemp("demo")
+    environment = {**os.environ, "CONTEXTLAB_DATA_DIR": str(data_dir), "DATABASE_URL": ""}
+    for command in ("migrate", "demo"):
+        subprocess.run(
+            [sys.executable, "-m", "contextlab.cli", command],
+            cwd=ROOT,
+            env=environment,
+            check=True,
+            stdout=subprocess.DEVNULL,
+        )
+    server = start_server(data_dir)
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="module")
+def axe() -> str:
+    """The source of the program that judges."""
+    if not AXE.exists():
+        unavailable("axe-core is not installed: npm --prefix frontend ci")
+    return AXE.read_text()
+
+
+def faults(page: Any, axe: str, name: str) -> list[str]:
+    """What is wrong with a page as it is now, in either theme."""
+    # Evaluated by the browser itself, so that the policy for the page's scripts stays as it is.
+    page.evaluate(axe)
+    wrong = []
+    for theme, rules in (("light", RULES), ("dark", OF_COLOUR)):
+        page.emulate_media(color_scheme=theme, reduced_motion="reduce")
+        wrong += [f"{name}, {theme}: {one}" for one in page.evaluate(RUN, rules)]
+    return wrong
+
+
+@pytest.fixture
+def judged(page: Any, axe: str) -> Iterator[Any]:
+    """A page with a method that judges what it shows; the test fails at its end, with all."""
+    page.set_default_timeout(20_000)
+    wrong: list[str] = []
+
+    def judge(name: str) -> None:
+        page.wait_for_load_state("networkidle")
+        wrong.extend(faults(page, axe, name))
+
+    page.judge = judge
+    yield page
+    assert not wrong, "\n".join(wrong)
+
+
+def open_session(page: Any, title: str) -> str:
+    """Opens the replay of a session from the list; returns its address without step and query."""
+    page.goto("/sessions/")
+    page.get_by_role("link", name=title).first.click()
+    page.locator("[role=grid]").wait_for()
+    return re.sub(r"(steps/\d+/)?(\?.*)?$", "", str(page.url))
+
+
+def test_the_replay_recorded_and_simulated(judged: Any) -> None:
+    long = open_session(judged, "Write a reference of all modules")
+    judged.goto(f"{long}steps/112/")
+    judged.locator("[role=grid] [role=row]").first.wait_for()
+    judged.keyboard.press("j")
+    judged.locator(".message .content").wait_for()
+    judged.keyboard.press("x")
+    judged.judge("replay with a message and what was removed")
+    judged.goto(f"{long}steps/112/?run=offload-first")
+    judged.get_by_role("heading", name="Recall").wait_for()
+    judged.judge("replay, simulated")
+    judged.get_by_role("row", name=re.compile("offloaded: Read")).first.click()
+    judged.get_by_role("button", name=re.compile("^Compare with")).first.click()
+    judged.locator(".comparison .text-diff").wait_for()
+    judged.judge("replay, an original against its stub")
+    open_session(judged, "What can a hostile log file do to us?")
+    judged.locator(".lanes summary").first.click()
+    judged.judge("replay with sub-agents")
+    judged.get_by_role("link", name=re.compile("Which limits exist")).first.click()
+    judged.get_by_text("no usage reported").wait_for()
+    judged.judge("replay without usage")
+
+
+def test_the_diff_and_the_revision(judged: Any) -> None:
+    long = open_session(judged, "Write a reference of all modules")
+    judged.goto(f"{long}revisions/recorded/1/")
+    judged.judge("revision")
+    judged.get_by_role("link", name="Diff").first.click()
+    judged.locator(".summary-diff .text-diff").wait_for()
+    judged.judge("diff")
+    judged.goto(f"{long}diff/10..11/?run=offload-first")
+    judged.locator(".diff-row.replaced .diff-head").first.click()
+    judged.locator(".text-diff").wait_for()
+    judged.judge("diff, simulated")
+    judged.locator(".diff-line .revision").first.click()
+    judged.get_by_role("heading", name=re.compile("Original → stub")).wait_for()
+    judged.judge("revision, simulated")
+
+
+def test_the_pages_that_the_server_draws(judged: Any, tmp_path: Path) -> None:
+    judged.goto("/start/")
+    judged.judge("first run")
+    judged.goto("/sessions/")
+    judged.judge("list")
+    judged.goto("/sessions/?q=nothing-is-called-this")
+    judged.judge("list, nothing matches")
+    judged.goto("/imports/")
+    judged.judge("imports")
+    log = claude_code(tmp_path / "accessible.jsonl", steps=4, compaction_at=3)
+    judged.set_input_files("input[type=file]", str(log))
+    judged.get_by_role("button", name="Import").click()
+    judged.get_by_role("link", name=re.compile("Find out where")).wait_for()
+    judged.judge("import report")
+    judged.goto("/jobs/")
+    judged.judge("jobs")
+    judged.locator("main table a").first.click()
+    judged.judge("job")
+
+
+def test_without_a_user_and_without_a_page(browser: Any, axe: str, served: Server) -> None:
+    """On a page of its own: the console calls the state of these answers an error."""
+    other = browser.new_context(base_url=served.address).new_page()
+    other.goto("/sessions/")
+    wrong = faults(other, axe, "signed out")
+    other.goto(served.login)
+    other.goto("/sessions/nothing-is-here/")
+    wrong += faults(other, axe, "not found")
+    other.context.close()
+    assert not wrong, "\n".join(wrong)
