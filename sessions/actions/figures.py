@@ -104,8 +104,7 @@ _ADVICE = {
 
 _AGAIN = "paid again that had been cached"
 _WRITTEN = {
-    "edit": "written anew after the edit; the call that wrote a summary, if one did, is not in "
-    "the log and not in this",
+    "edit": "written anew after the edit",
     "rewind": "written anew after the session went back",
 }
 

@@ -21,19 +21,20 @@ export type SessionHead = {
   basis: 'exact' | 'calibrated' | 'estimated'; steps: number; hidden: number;
   parent: { id: string; title: string; step: number } | null;
   children: Child[]; version: number; live: boolean;
+  cost_at_least?: boolean; // reported outputs are smaller than what the log shows of them
 };
 export type Child = { id: string; title: string; step: number; steps: number; tokens_peak: number };
 export type Run = { id: string; origin: Origin; label: string; policy: string | null; summary: Summary | Record<string, never> | null };
 /** What a simulation comes to; a recorded run has none. Shares of needs sum to 1. */
 export type Summary = {
-  tokens_sent: number; tokens_sent_recorded: number; peak_tokens: number;
+  tokens_sent: number; tokens_sent_recorded: number; tokens_sent_measured?: boolean; peak_tokens: number;
   cost_microusd: number | null; cost_unmanaged_microusd: number | null; cache_read_share: number | null;
   needs: number; in_place: number; named: number; retrievable: number; lost: number;
   revisions: number; refusals: number; window_assumed: boolean;
 };
 export type RunChoice = { id: string; origin: Origin; label: string; state: RunState; job: string | null };
 export type Cause = { step: number; kind: string; title: string; detail: string; tokens: number | null; cost_microusd: number | null; advice: string };
-export type SessionEvent = { step: number; kind: EventKind; revision: number | null; label: string; before: number | null; after: number | null; url: string | null };
+export type SessionEvent = { step: number; kind: EventKind; revision: number | null; label: string; before: number | null; after: number | null; url: string | null; basis?: 'measured' | 'estimated' | 'simulated' | null };
 type Column = (number | null)[];
 
 export type ManifestJson = {
