@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from django.conf import settings
-from django.db.models import Count, Q, Sum
+from django.db.models import Count, Min, Q, Sum
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET, require_http_methods
@@ -41,6 +41,7 @@ def imports(request: HttpRequest) -> HttpResponse:
         .select_related("job")
         .annotate(
             file_count=Count("files"),
+            first_path=Min("files__path"),
             refused=Count("files", filter=Q(files__state=ImportFile.State.REFUSED)),
             waiting=Count("files", filter=Q(files__state=ImportFile.State.WAITING)),
             **{f"sum_{name}": Sum(f"files__{name}", default=0) for name in TOTALS},

@@ -1,0 +1,18 @@
+"""Command lines as this machine's user must type them."""
+
+import sys
+from pathlib import Path
+
+from django import template
+from django.conf import settings
+
+register = template.Library()
+
+
+@register.simple_tag
+def command(arguments: str) -> str:
+    """`contextlab …`; in a checkout, where nothing puts it on the PATH, by its place in .venv."""
+    program = Path(sys.prefix) / "bin" / "contextlab"
+    root = Path(settings.BASE_DIR)
+    in_checkout = (root / "manage.py").exists() and program.is_relative_to(root)
+    return f"{program.relative_to(root) if in_checkout else 'contextlab'} {arguments}"
