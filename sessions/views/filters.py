@@ -49,6 +49,9 @@ SORTS: dict[str, tuple[str, Coalesce]] = {
     "steps": ("Steps", _big("step_count", 0)),
 }
 
+HAS_WARM_UP = Q(meta__has_key="warmup")
+"""Sessions that importers flag: calls by which clients warm a cache."""
+
 FLAGS: dict[str, tuple[str, str, Callable[[], Q | Exists]]] = {
     "compacted": ("◆", "Compacted", lambda: Q(compaction_count__gt=0)),
     "breaks": ("✕", "Cache breaks", lambda: Q(break_count__gt=0)),
@@ -63,6 +66,7 @@ FLAGS: dict[str, tuple[str, str, Callable[[], Q | Exists]]] = {
         "Sub-agents",
         lambda: Exists(Session.objects.filter(parent=OuterRef("pk"))),
     ),
+    "warm-ups": ("○", "Warm-ups", lambda: HAS_WARM_UP),
 }
 
 FACETS = ("agent", "model", "source")
@@ -114,12 +118,12 @@ class Filters:
     def rows(self, team: Team) -> QuerySet[Session]:
         """The sessions asked for, annotated with `key` to page by.
 
-        Sub-agents are counted with their parent, unless something narrows the list: what is
-        looked for may be in one of them.
+        Sub-agents are counted with their parent and warm-ups left out, unless something narrows
+        the list: what is looked for may be in one of them.
         """
         rows = Session.objects.for_team(team)
         if not self.active:
-            rows = rows.filter(parent=None)
+            rows = rows.filter(parent=None).filter(~HAS_WARM_UP)
         if self.parent:
             rows = rows.filter(parent=self.parent)
         for facet in FACETS:
@@ -138,8 +142,8 @@ class Filters:
         return found
 
     def with_details(self, rows: QuerySet[Session]) -> QuerySet[Session]:
-        """Adds what a row shows beside its own columns: `child_count`, the `opening` words, and
-        the block in which the searched text stands as `match`."""
+        """Adds what a row shows beside its own columns: `child_count`, and the block in
+        which the searched text stands as `match`."""
         children = (
             Session.objects.filter(parent=OuterRef("pk"))
             .order_by()

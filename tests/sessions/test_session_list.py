@@ -154,6 +154,14 @@ def test_sub_agents_are_counted_with_their_parent_until_something_is_looked_for(
     assert "say child" in page_of(client, "/sessions/?q=child").links
 
 
+def test_warm_ups_are_out_of_the_way_and_can_be_found(client: Client):
+    named("work")
+    named("Warmup", meta={"warmup": True})
+    assert "Warmup" not in page_of(client, "/sessions/").text
+    found = page_of(client, "/sessions/?flag=warm-ups").text
+    assert "Warmup" in found
+
+
 def many(number: int) -> None:
     """Sessions with equal and unknown values, in which a cursor could get lost."""
     team = local_team()
