@@ -86,7 +86,11 @@ export class Replay {
     this.problem = null;
     try {
       const address = run === 'recorded' ? this.props.manifest_url : withQuery(this.props.manifest_url, { run });
-      this.#take(run, decode(await ask<ManifestJson>(address, { signal: this.#request.signal })));
+      const { signal } = this.#request;
+      const manifest = decode(await ask<ManifestJson>(address, { signal }));
+      await new Promise((done) => setTimeout(done)); // keys are heard between decoding and drawing
+      if (signal.aborted) return;
+      this.#take(run, manifest);
       this.loading = false;
       if (run !== 'recorded') await this.#compare();
     } catch (error) {
