@@ -60,7 +60,10 @@ def _sqlite() -> tuple[str, str]:
     if connection.vendor != "sqlite" or sqlite3.sqlite_version_info >= SQLITE_MENDED:
         return OK, text
     mended = ".".join(map(str, SQLITE_MENDED))
-    return WARNING, f"{text} may damage a database in rare cases; {mended} and later do not"
+    return WARNING, (
+        f"{text} may damage a database when two processes write and tidy up at once, which is "
+        f"rare; {mended} and later do not. Keep copies, or use a newer Python or PostgreSQL"
+    )
 
 
 def _database() -> tuple[str, str]:
