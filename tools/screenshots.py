@@ -15,7 +15,7 @@ sys.path.insert(0, str(ROOT))
 from tests.conftest import CHROMIUM, start_server  # noqa: E402
 
 OUT = ROOT / "docs" / "screenshots"
-SIZE = {"width": 1280, "height": 800}
+SIZE = {"width": 1440, "height": 900}
 LOG = ROOT / "tests" / "sessions" / "importers" / "samples" / "claude-code.jsonl"
 
 
@@ -62,29 +62,46 @@ def _visit(page: Any, theme: str) -> None:
         page.locator("[role=slider]").wait_for()
         return str(page.url).split("?")[0].rstrip("/") + "/"
 
+    def read(text: str) -> None:
+        page.locator("[role=row]", has_text=text).first.click()
+        page.locator(".message .content").wait_for()
+
     page.goto("/start/")
     shoot("first-run")
     page.goto("/sessions/")
     shoot("sessions")
     long = replay("Write a reference of all modules")
-    page.goto(f"{long}steps/112/")
+    # The demo reads this repository, so its steps move as that grows: go by its events.
+    page.goto(f"{long}steps/1/")
     page.locator("[role=grid]").wait_for()
-    for _ in range(5):
-        page.keyboard.press("j")
+    page.keyboard.press("Shift+ArrowRight")
+    page.get_by_role("link", name="open compaction").wait_for()
+    compaction = int(page.get_by_label("Go to step").input_value())
+    page.keyboard.press("ArrowLeft")
+    # What was read first, carried along until here, and is about to go.
+    read("Read /home/mara/contextlab/docs/README.md →")
     shoot("replay")
-    page.goto(f"{long}steps/112/?run=offload-first")
-    page.locator("[role=grid]").wait_for()
+    page.goto(f"{long}steps/{compaction + 4}/")
+    read("I knew the port before my context was compacted")
+    shoot("what-was-lost")
+    page.goto(f"{long}steps/{compaction + 20}/?run=offload-first")
     page.get_by_text("[offloaded").first.wait_for()
+    page.get_by_role("heading", name="Recall").wait_for()
     shoot("replay-simulated")
+    page.locator("[role=row]", has_text="[offloaded").first.click()
+    page.get_by_role("button", name="Compare with original").click()
+    page.locator(".comparison .text-diff").wait_for()
+    shoot("versions")
     page.goto(f"{long}revisions/recorded/1/")
     shoot("compaction")
     page.get_by_role("link", name="Diff").first.click()
-    page.get_by_text("blocks removed").first.wait_for()
+    page.locator(".summary-diff .text-diff").wait_for()
     shoot("diff")
     page.goto(replay("Why does the replay page take four seconds?") + "steps/18/")
-    page.locator("[role=grid]").wait_for()
+    page.locator(".happened").wait_for()
     shoot("cache-break")
     replay("What can a hostile log file do to us?")
+    page.locator(".lanes summary").first.click()
     shoot("sub-agents")
     page.goto("/imports/")
     page.set_input_files("input[type=file]", str(LOG))

@@ -43,7 +43,7 @@ export function draw(canvas: HTMLCanvasElement, manifest: Manifest, composition:
   const floor = Math.round((height - laneHeight - laneGap) * ratio);
   const perToken = floor / ceiling;
   const cols = columns(manifest.last, canvas.width, (step) => composition.total[step]);
-  const gap = cols[0] && cols[0].to - cols[0].from >= 4 * ratio ? Math.round(ratio) : 0;
+  const gap = cols[0] && cols[0].to - cols[0].from >= 6 * ratio ? Math.round(ratio) : 0;
   const fill = fills(context, palette, ratio);
   const bottom = new Float64Array(cols.length).fill(floor);
   const dim = (step: number) => (context.globalAlpha = step > manifest.session.steps ? 0.45 : 1);
