@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import msgspec
 
 from compaction import composition, tokens
-from compaction.cache_run import CacheRun, simulate_cache, terms_of
+from compaction.cache import CacheUse
+from compaction.cache_run import CacheRun, estimate_cache, simulate_cache, terms_of
 from compaction.extract import extractive
 from compaction.policy import Policy, from_dict
 from compaction.recall import Recall, recall
@@ -22,6 +24,7 @@ from sessions.actions.policies import preset_version
 from sessions.actions.runs import store_run
 from sessions.live import hint
 from sessions.models import Revision, Run, Session, manifest
+from sessions.models.lived import recorded_run
 from sessions.models.values import recorded_session
 
 UNKNOWN_WINDOW = 200_000
@@ -38,11 +41,15 @@ def simulate_session(session: Session, preset: str) -> Run:
     value = recorded_session(session, window=UNKNOWN_WINDOW)
     unscaled: dict[str, int] = {}
     simulated = simulate(value, policy, _counter(session, unscaled), extractive)
-    cache = simulate_cache(simulated, value.calls, terms_of(value))
+    terms = terms_of(value)
+    cache = simulate_cache(simulated, value.calls, terms)
+    lived = estimate_cache(recorded_run(session), value.calls, replace(terms, frontier=False))
     facts = recall(value, simulated)
     run = store_run(session, version, simulated, unscaled)
     uses = {use.step: use for use in cache.uses}
-    run.figures = _sums(session, value, policy, simulated, cache, facts)
+    run.figures = _sums(session, value, policy, simulated, cache, facts) | {
+        "cost_recorded_microusd": _whole_cost(lived)
+    }
     run.columns = manifest.pack(msgspec.json.encode(figures(session, run, value.calls, uses)))
     manifest.keep_entries(session, run)
     run.save(update_fields=["figures", "columns", "entries_packed", "entries_key"])
@@ -123,6 +130,12 @@ def _sent_as_recorded(session: Session, value: SessionValue, hidden: int) -> int
     recorded = Run.objects.get(session=session, origin=Run.Origin.RECORDED)
     columns = scaled_columns(session, manifest.columns(recorded))
     return sum(composition.totals(composition.by_step(columns, session.step_count))) + hidden
+
+
+def _whole_cost(uses: Sequence[CacheUse]) -> int | None:
+    """What the recorded contexts cost by the rules of the simulation, so that both compare."""
+    costs = [use.cost for use in uses]
+    return None if None in costs else sum(cost or 0 for cost in costs)
 
 
 def _note_paybacks(run: Run, cache: CacheRun) -> None:

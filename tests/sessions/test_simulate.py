@@ -16,6 +16,7 @@ from sessions.actions.simulate import UNKNOWN_WINDOW, simulate_session
 from sessions.actions.teams import local_team
 from sessions.importers import records
 from sessions.models import Block, PolicyVersion, Run, Session, manifest
+from sessions.models.lived import recorded_run
 from sessions.models.values import contents, recorded_session
 from tests.sessions.made import reads, result, session, user
 
@@ -113,3 +114,31 @@ def test_a_policy_version_is_made_once_for_each_text():
     newer = version_of(team, "offload-first", changed, preset=True)
     assert (newer.number, PolicyVersion.objects.count()) == (2, 2)
     assert from_dict(newer.document).reserve == 1
+
+
+def test_recorded_contexts_can_be_priced_by_the_rules_of_a_simulation():
+    made = session(
+        user("go", key="1"),
+        reads("c1", "t1", "a.py", key="2"),
+        result("t1", "A\n" * 900, key="3"),
+        reads("c2", "t2", "b.py", key="4"),
+        result("t2", "B\n" * 900, key="5"),
+        records.Clear(("t1",), key="6"),
+        reads("c3", "t3", "c.py", key="7"),
+        records.Compaction("auto", key="8"),
+        records.Message("user", [{"type": "text", "text": "So far."}], key="9", kind="summary"),
+        reads("c4", "t4", "d.py", key="10"),
+    )
+    stored = append(local_team(), made, tokens.counted, source="test").session
+    measure(stored)
+    lived = recorded_run(stored)
+    run = Run.objects.get(origin=Run.Origin.RECORDED)
+    for step in lived.steps:
+        assert step.total == sum(count for _, count in columns_at(run, step.step))
+    kept = [step.unchanged_prefix for step in lived.steps]
+    whole = [step.total for step in lived.steps]
+    # S3 keeps what stood before the cleared result, S4 nothing before the summary.
+    assert kept[:2] == [0, whole[0]]
+    assert 0 < kept[2] < whole[1]
+    assert kept[3] == 0
+    assert [step.revision for step in lived.steps] == [None, None, 1, 2]

@@ -28,7 +28,7 @@ export type Run = { id: string; origin: Origin; label: string; policy: string | 
 /** What a simulation comes to; a recorded run has none. Shares of needs sum to 1. */
 export type Summary = {
   tokens_sent: number; tokens_sent_recorded: number; tokens_sent_measured?: boolean; peak_tokens: number;
-  cost_microusd: number | null; cost_unmanaged_microusd: number | null; cache_read_share: number | null;
+  cost_microusd: number | null; cost_unmanaged_microusd: number | null; cost_recorded_microusd?: number | null; cache_read_share: number | null;
   needs: number; in_place: number; named: number; retrievable: number; lost: number;
   revisions: number; refusals: number; window_assumed: boolean;
 };

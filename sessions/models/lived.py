@@ -1,0 +1,95 @@
+"""The recorded run as a value: the contexts that a session really had, for our own rules."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from compaction import edits
+from compaction.context import Block as BlockValue
+from compaction.policy import PRESETS
+from compaction.prefix import PrefixSums
+from compaction.session import Call
+from compaction.simulate import Run as RunValue
+from compaction.simulate import StepTokens
+from sessions.models.revisions import Run
+from sessions.models.sessions import Session
+from sessions.models.values import blocks_of, calls_of
+
+
+def recorded_run(session: Session) -> RunValue:
+    """Recorded contexts in the form of a simulation, so that both can be priced by one rule.
+
+    Tokens are the session's scaled ones, texts are left out. Linear in entries and steps but for
+    the logarithm of the prefix sums.
+    """
+    run = Run.objects.get(session=session, origin=Run.Origin.RECORDED)
+    entries = _entries(session, run)
+    revisions = tuple(
+        edits.Revision(row.number, row.step, row.trigger, (), 0, 0)  # type: ignore[arg-type]
+        for row in run.revisions.order_by("number")
+    )
+    by_step = {revision.step: revision.number for revision in revisions}
+    steps = _steps(entries, calls_of(session), by_step)
+    return RunValue(PRESETS["unmanaged"], steps, entries, revisions, (), session.hidden_tokens)
+
+
+def _entries(session: Session, run: Run) -> tuple[edits.Entry, ...]:
+    rows = run.entries.select_related("closed_by__revision", "opened_by__revision", "replacement")
+    ended = {row.position: row for row in rows if row.block_id is not None}
+    replaced = [row for row in rows if row.replacement is not None]
+    found: list[edits.Entry] = []
+    originals: dict[int, BlockValue] = {}
+    for block in blocks_of(session, with_text=False):
+        originals[block.position] = block
+        row = ended.get(block.position)
+        found.append(
+            edits.Entry(
+                block,
+                row.from_step if row else block.born,
+                row.to_step if row else None,
+                closed_by=row.closed_by.revision.number if row and row.closed_by else None,
+            )
+        )
+    for row in replaced:
+        original = originals[row.position]
+        assert row.replacement is not None
+        block = replace(
+            original,
+            id=f"p{row.replacement.pk}",
+            tokens=session.scaled(row.replacement.tokens),
+            replaces=original.id,
+        )
+        opened = row.opened_by.revision.number if row.opened_by else None
+        found.append(edits.Entry(block, row.from_step, row.to_step, opened_by=opened))
+    return tuple(sorted(found, key=lambda entry: (entry.block.position, entry.from_step)))
+
+
+def _steps(
+    entries: tuple[edits.Entry, ...], calls: tuple[Call, ...], revisions: dict[int, int]
+) -> tuple[StepTokens, ...]:
+    positions = sorted({entry.block.position for entry in entries})
+    places = {position: place for place, position in enumerate(positions)}
+    sums = PrefixSums()
+    for _ in positions:
+        sums.append(0)
+    opens: dict[int, list[edits.Entry]] = {}
+    closes: dict[int, list[edits.Entry]] = {}
+    for entry in entries:
+        if entry.to_step is None or entry.to_step > entry.from_step:
+            opens.setdefault(entry.from_step, []).append(entry)
+            if entry.to_step is not None:
+                closes.setdefault(entry.to_step, []).append(entry)
+    made: list[StepTokens] = []
+    for call in calls:
+        leaving = closes.get(call.step, [])
+        first = min((places[entry.block.position] for entry in leaving), default=len(positions))
+        unchanged = sums.before(first)
+        for entry in leaving:
+            sums.add(places[entry.block.position], -entry.block.tokens)
+        for entry in opens.get(call.step, []):
+            sums.add(places[entry.block.position], entry.block.tokens)
+        total = sums.before(len(positions))
+        made.append(
+            StepTokens(call.step, call.at, total, unchanged, 0, (), revisions.get(call.step))
+        )
+    return tuple(made)
