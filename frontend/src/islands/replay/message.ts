@@ -9,6 +9,8 @@ export type EntryDetail = {
   i: number; message: number | null; index: number | null; role: string; kind: string; type: string; tool: string | null;
   file: { path: string; start: number | null; end: number | null; action: string } | null;
   at: number | null; step: number | null; tokens: number; chars: number; sha: string; text: string; truncated: boolean; json: string;
+  /** How the tokens were arrived at: o200k tokens times the session's ratio (permille), beside the published rule of thumb. */
+  counts: { basis: 'exact' | 'calibrated' | 'estimated'; o200k: number; ratio: number; published_estimate: number };
   lifetime: { steps: number; tokens: number; cost_microusd: number | null }; versions: Version[];
 };
 
