@@ -87,8 +87,11 @@ def _trigger_tokens(policy: Policy, value: SessionValue) -> int | None:
     for step in policy.steps:
         share = getattr(step.parameters, "trigger", None)
         if share is not None:
-            room = getattr(step.parameters, "budget", 0) or value.window - policy.reserve
-            return int(share * room)
+            budget = getattr(step.parameters, "budget", 0)
+            # A budget is for the conversation alone; the line is drawn on whole prompts.
+            return int(share * (budget or value.window - policy.reserve)) + (
+                value.hidden if budget else 0
+            )
     return None
 
 
