@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 
 import pytest
 from hypothesis import given
@@ -67,15 +66,13 @@ def test_a_tool_input_is_read_by_its_values() -> None:
     "text", ["[" * 100_000, "1" * 5_000, '{"a":' * 50_000 + "1" + "}" * 50_000]
 )
 def test_hostile_tool_inputs_do_not_raise(text: str) -> None:
-    facts_of(block(1, text, "tool_use"))
+    assert all(fact in text for fact in facts_of(block(1, text, "tool_use")))
 
 
 @pytest.mark.parametrize("unit", ["a", "a.", "-", "_", "a-", "aA ", "é", "0", "/", ":@"])
-def test_hostile_text_takes_linear_time(unit: str) -> None:
+def test_a_long_monotone_text_is_one_fact_or_none(unit: str) -> None:
     text = unit * (2_000_000 // len(unit))
-    began = time.perf_counter()
-    facts(text)
-    assert time.perf_counter() - began < 3
+    assert facts(text) == ({text} if unit in ("_", "0") else set())
 
 
 @given(st.text(max_size=300))
