@@ -20,9 +20,12 @@ Trigger = Literal[
     "auto",
     "clear",
     "rewind",
+    "setup",
+    "pin",
     "unknown",
 ]
-"""Why a revision was made; `auto`, `clear` and `rewind` occur in recorded sessions only."""
+"""Why a revision was made; `auto`, `clear`, `rewind` and `setup` (another system prompt or list of
+tools) occur in recorded runs only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,13 +33,15 @@ class Edit:
     """Replace these blocks by this one, or by nothing.
 
     `targets` are ids of standing blocks in context order. A `replacement` stands at the position
-    of the first target.
+    of the first target. `restores` are blocks that stand again at their own positions (undo, and a
+    pin on what had left); then there is no replacement.
     """
 
     strategy: str
     targets: tuple[str, ...]
     replacement: Block | None
     reason: str
+    restores: tuple[Block, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from compaction.context import KINDS, Block, Context, Kind
 from compaction.edits import Edit, Entry, Refusal, Revision, Trigger
 from compaction.groups import Groups
 from compaction.invariants import broken_by
-from compaction.plan import Mark, Means, Proposal, Span, View
+from compaction.plan import FileText, Mark, Means, Proposal, Span, View
 from compaction.policy import Policy
 from compaction.prefix import PrefixSums
 from compaction.protect import Guard
@@ -72,7 +72,7 @@ class State:
     stubs: list[int] = field(default_factory=list)
     revisions: int = 0
     refusals: list[Refusal] = field(default_factory=list)
-    wanted: list[Span] = field(default_factory=list)
+    wanted: list[Span | FileText] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
     unchanged_prefix: int = 0
     touched: int | None = None
@@ -181,8 +181,7 @@ def _view(state: State, index: int) -> View:
 
 def _accept(state: State, index: int, proposal: Proposal) -> bool:
     strategy = state.policy.steps[index].strategy
-    if proposal.wanted is not None:
-        state.wanted.append(proposal.wanted)
+    state.wanted.extend(proposal.wanted)
     if proposal.skipped:
         state.skipped.append(f"{strategy}: {proposal.skipped}")
     if proposal.edits:

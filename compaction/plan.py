@@ -35,6 +35,15 @@ class Span:
     instructions: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class FileText:
+    """The text of a file as the model was shown it, of which an outline is asked for."""
+
+    path: str
+    text: str
+    sha: str
+
+
 Count = Callable[[str], int]
 """Tokens of a text, in the session's counting."""
 
@@ -42,12 +51,21 @@ Summarize = Callable[[Span], str | None]
 """The text of a summary, or None while it is still being written."""
 
 
+Outline = Callable[[FileText], str | None]
+"""The outline of a file, or None while it is still being made."""
+
+
+def _no_outline(file: FileText) -> str | None:  # noqa: ARG001
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class Means:
-    """What a strategy needs from outside; both are pure functions of what they are given."""
+    """What a strategy needs from outside; all are pure functions of what they are given."""
 
     count: Count
     summarize: Summarize
+    outline: Outline = _no_outline
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +97,7 @@ class View:
 class Proposal:
     """Edits to make, in order, and the mark to keep; an empty one only moves the mark.
 
-    `wanted` is the summary that was not ready; `skipped` says why a strategy that was due did
+    `wanted` are summaries and outlines that were not ready; `skipped` says why a strategy that was due did
     nothing.
     """
 
@@ -87,7 +105,7 @@ class Proposal:
     mark: Mark
     trigger: Trigger = "batch"
     reason: str = ""
-    wanted: Span | None = None
+    wanted: tuple[Span | FileText, ...] = ()
     skipped: str = ""
 
 

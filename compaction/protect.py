@@ -45,6 +45,17 @@ class Guard:
             or block.position >= self.hot
         )
 
+    def may_enter_as(self, block: Block) -> bool:
+        """Whether something shorter may stand for a result from the step on at which it arrives.
+
+        The hot cache does not count here: the model has not seen the block yet.
+        """
+        return not (
+            block.pinned
+            or block.kind in FIXED_KINDS
+            or (block.tool_call is not None and block.tool_call in self.groups.pinned_calls)
+        )
+
     def pinned_between(self, start: int, end: int) -> bool:
         """Whether a pin stands at a position in [start, end)."""
         pins = self.groups.pins

@@ -60,7 +60,7 @@ def compact(view: View, parameters: Compact) -> Proposal:
     wish = span_of(view, "nine", targets, kept, budget, instructions)
     edit = summary_edit(view, "compact", wish, targets)
     if edit is None:
-        return Proposal((), view.mark, wanted=wish)
+        return Proposal((), view.mark, wanted=(wish,))
     assert edit.replacement is not None
     after = view.used - gone + edit.replacement.tokens
     mark: Mark = {"rearm": after + int(parameters.rearm * view.room)}

@@ -64,7 +64,7 @@ def window(view: View, parameters: Window) -> Proposal:
     wish = span_of(view, "window", targets, (), parameters.summary_tokens)
     edit = summary_edit(view, "window", wish, targets)
     if edit is None:
-        return Proposal((), view.mark, wanted=wish)
+        return Proposal((), view.mark, wanted=(wish,))
     assert edit.replacement is not None
     after = used - gone + edit.replacement.tokens
     mark: Mark = {"rearm": after + int(parameters.rearm * budget)}

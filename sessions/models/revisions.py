@@ -34,6 +34,12 @@ class Run(models.Model):
     token_ratio = models.PositiveIntegerField(default=1000, help_text="permille, frozen")
     steps = models.PositiveIntegerField(default=0, help_text="steps that the run covers")
     head = models.PositiveIntegerField(default=0, help_text="number of the newest revision")
+    taken = models.PositiveIntegerField(
+        default=0, help_text="served: originals that the fold has taken in"
+    )
+    fold = models.JSONField(
+        default=dict, help_text="served: marks and failures of the strategies, window, hidden"
+    )
     figures = models.JSONField(default=dict)
     columns = models.BinaryField(default=b"")
     entries_packed = models.BinaryField(default=b"")
@@ -46,6 +52,11 @@ class Run(models.Model):
                 fields=["session"],
                 condition=models.Q(origin="recorded"),
                 name="one_recorded_run",
+            ),
+            models.UniqueConstraint(
+                fields=["session"],
+                condition=models.Q(origin="served"),
+                name="one_served_run",
             ),
             models.UniqueConstraint(
                 fields=["session", "policy_version"],
@@ -99,6 +110,10 @@ class Replacement(models.Model):
 
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="replacements")
     position = models.PositiveIntegerField()
+    name = models.CharField(
+        max_length=200, blank=True, help_text="the engine's id, by which later edits name it"
+    )
+    refs = models.JSONField(default=list, help_text="ids of originals its text refers to")
     role = models.CharField(max_length=12)
     type = models.CharField(max_length=12)
     kind = models.CharField(max_length=10)

@@ -41,6 +41,9 @@ class Session(models.Model):
     window = models.PositiveIntegerField(null=True, help_text="tokens")
     meta = models.JSONField(default=dict)
     demo = models.BooleanField(default=False)
+    outcome = models.CharField(
+        max_length=12, blank=True, help_text="succeeded, failed or abandoned, as the agent says"
+    )
 
     parent = models.ForeignKey(
         "self", null=True, on_delete=models.SET_NULL, related_name="children"
@@ -67,6 +70,9 @@ class Session(models.Model):
         default=0, help_text="prompt tokens that the log does not show, inferred"
     )
     peak_tokens = models.PositiveIntegerField(default=0)
+    used_tokens = models.PositiveIntegerField(
+        null=True, help_text="prompt that the next call would send, hidden part included"
+    )
     peak_measured = models.BooleanField(default=False)
     usage_calls = models.PositiveIntegerField(default=0)
     fresh_tokens = models.BigIntegerField(default=0)
@@ -131,6 +137,10 @@ class Message(models.Model):
     late = models.BooleanField(default=False)
     at = models.BigIntegerField(null=True, help_text="ms since the epoch")
     line = models.PositiveIntegerField(default=0, help_text="in the imported file")
+    # Null and no default: SQLite would rebuild the table and lose its triggers.
+    extra = models.TextField(  # noqa: DJ001
+        null=True, help_text="fields of the sender that are none of ours, JSON"
+    )
 
     class Meta:
         constraints = [
@@ -198,6 +208,9 @@ class ModelCall(models.Model):
     usage_raw = models.TextField(blank=True, help_text="the provider's own object, JSON")
     stop_reason = models.CharField(max_length=60, blank=True)
     cost_microusd = models.BigIntegerField(null=True)
+    context = models.CharField(
+        max_length=40, blank=True, help_text="id of the served context that the agent says it sent"
+    )
 
     class Meta:
         constraints = [
