@@ -1,0 +1,18 @@
+"""A small client for agents: send messages, take the managed context, report usage.
+
+    from contextlab.client import ContextLab
+
+    session = ContextLab().session("my-run", agent="fixer", model="claude-sonnet-4-5")
+    session.append({"role": "user", "content": "Fix the failing test."})
+    context = session.context()
+    reply = anthropic.Anthropic().messages.create(max_tokens=4096, **context.request)
+    session.answer(reply, context)
+
+Imports neither Django nor the rest of this package.
+"""
+
+from contextlab.client.connection import ContextLab, Refused, Unreachable
+from contextlab.client.sessions import Appended, Context, Session
+from contextlab.client.wrapped import wrap
+
+__all__ = ["Appended", "Context", "ContextLab", "Refused", "Session", "Unreachable", "wrap"]

@@ -1,0 +1,120 @@
+"""The connection of a client: requests, retries, and errors in words."""
+
+from __future__ import annotations
+
+import os
+import time
+import uuid
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+import httpx2
+
+if TYPE_CHECKING:
+    from contextlab.client.sessions import Session
+
+ATTEMPTS = 5
+LONGEST_PAUSE = 10.0  # seconds, whatever Retry-After asks for
+_AGAIN = frozenset({429, 502, 503, 504})
+
+
+class Refused(Exception):
+    """The server said no, and would say it again: a problem with its status, title and fields."""
+
+    def __init__(self, status: int, problem: Mapping[str, Any]) -> None:
+        self.status, self.problem = status, dict(problem)
+        fields = ", ".join(
+            str(error.get("pointer")) for error in problem.get("errors", ()) if error.get("pointer")
+        )
+        said = problem.get("detail") or problem.get("title") or "no reason given"
+        super().__init__(f"{status}: {said}" + (f" ({fields})" if fields else ""))
+
+
+class Unreachable(Exception):
+    """No answer after every attempt; what was to be sent may be sent again, nothing is doubled."""
+
+
+class ContextLab:
+    """A server and a key; `url` and `token` default to CONTEXTLAB_URL and CONTEXTLAB_TOKEN.
+
+    `timeout` is for one attempt, in seconds. Raises ValueError without a token.
+    """
+
+    def __init__(
+        self, url: str | None = None, token: str | None = None, *, timeout: float = 30.0
+    ) -> None:
+        self.url = (url or os.environ.get("CONTEXTLAB_URL") or "http://127.0.0.1:8765").rstrip("/")
+        token = token or os.environ.get("CONTEXTLAB_TOKEN")
+        if not token:
+            raise ValueError(
+                "no token: pass one, or set CONTEXTLAB_TOKEN"
+                " (`contextlab token create --team NAME` makes it)"
+            )
+        self._http = httpx2.Client(
+            base_url=f"{self.url}/api/v1/",
+            headers={"Authorization": f"Bearer {token}"},
+            timeout=timeout,
+        )
+
+    def session(self, external_id: str, **fields: Any) -> Session:
+        """Make or update a session under your own id, and work with it.
+
+        `fields`: agent, model, task, title, parent, policy, window, metadata, outcome.
+        """
+        from contextlab.client.sessions import Session
+
+        return Session(self, self.request("PUT", f"sessions/{path(external_id)}", fields))
+
+    def request(
+        self, method: str, address: str, body: Any = None, query: Mapping[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """One call of the API below /api/v1/, tried again where that can help.
+
+        Every attempt carries the same Idempotency-Key. Raises Refused and Unreachable.
+        """
+        headers = {} if method == "GET" else {"Idempotency-Key": uuid.uuid4().hex}
+        given = {k: v for k, v in (query or {}).items() if v is not None}
+        last = ""
+        for attempt in range(ATTEMPTS):
+            pause = min(0.2 * 2**attempt, LONGEST_PAUSE)
+            try:
+                answer = self._http.request(
+                    method, address, json=body, params=given, headers=headers
+                )
+            except httpx2.TransportError as error:
+                last = f"{type(error).__name__}: {error}"
+            else:
+                if answer.status_code not in _AGAIN:
+                    return _body(answer)
+                last = f"status {answer.status_code}"
+                pause = min(_retry_after(answer, pause), LONGEST_PAUSE)
+            if attempt + 1 < ATTEMPTS:
+                time.sleep(pause)
+        raise Unreachable(f"{self.url} did not answer {method} {address}: {last}")
+
+    def close(self) -> None:
+        """Gives the connections back."""
+        self._http.close()
+
+
+def path(part: str) -> str:
+    """An id as one piece of an address."""
+    return quote(part, safe="")
+
+
+def _body(answer: httpx2.Response) -> dict[str, Any]:
+    try:
+        body = answer.json() if answer.content else {}
+    except ValueError:
+        body = {"title": answer.reason_phrase}
+    if answer.is_error:
+        raise Refused(answer.status_code, body)
+    return dict(body)
+
+
+def _retry_after(answer: httpx2.Response, otherwise: float) -> float:
+    try:
+        return float(answer.headers.get("Retry-After", ""))
+    except ValueError:
+        return otherwise

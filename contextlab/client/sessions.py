@@ -1,0 +1,129 @@
+"""One session as an agent works with it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from contextlab.client.connection import ContextLab, path
+
+
+@dataclass(frozen=True, slots=True)
+class Appended:
+    """What the server made of messages: how many were new, and how full the window is.
+
+    `delay_ms` is how long it advises to wait before the next call; `raw` is the whole answer.
+    """
+
+    appended: int
+    known: int
+    budget: dict[str, Any]
+    delay_ms: int
+    raw: dict[str, Any] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What to send to the model now. `request` holds the parts that a provider takes as they are:
+    `system`, `tools` and `messages`, left out where there are none, and `model` where known."""
+
+    id: str
+    step: int
+    tokens: int
+    request: dict[str, Any] = field(repr=False)
+    raw: dict[str, Any] = field(repr=False)
+
+    @property
+    def messages(self) -> list[dict[str, Any]]:
+        """The messages alone."""
+        return list(self.request["messages"])
+
+
+class Session:
+    """One agent's conversation; made by `ContextLab.session`."""
+
+    def __init__(self, server: ContextLab, known: Mapping[str, Any]) -> None:
+        self._server = server
+        self.id = str(known["id"])
+        self.external_id = str(known["external_id"])
+        self.model = str(known.get("model") or "")
+        self.url = str(known.get("url") or "")
+        self._address = f"sessions/{path(self.id)}"
+
+    def append(
+        self,
+        messages: Mapping[str, Any] | Iterable[Mapping[str, Any]],
+        *,
+        heed_advice: bool = False,
+        **more: Any,
+    ) -> Appended:
+        """Add messages as the provider takes them, one or several; all or none are stored.
+
+        `more`: tools, system, model, usage, call, context_id, history. With `heed_advice` the call
+        returns after the pause that the server advises when the window is nearly full.
+        """
+        batch = [dict(messages)] if isinstance(messages, Mapping) else [dict(m) for m in messages]
+        raw = self._server.request("POST", f"{self._address}/messages", {"messages": batch, **more})
+        advice = raw.get("advice") or {}
+        delay = int(advice.get("delay_ms") or 0)
+        if heed_advice and delay:
+            time.sleep(delay / 1000)
+        return Appended(raw["appended"], raw["known"], raw.get("budget") or {}, delay, raw)
+
+    def context(
+        self,
+        format: str = "anthropic",
+        *,
+        at: int | None = None,
+        wait: float | None = None,
+        breakpoints: bool | None = None,
+    ) -> Context:
+        """The managed context to send now, or as it was at a step.
+
+        `wait`: seconds to wait for a summary that is still being written.
+        """
+        flag = None if breakpoints is None else str(breakpoints).lower()
+        query = {"format": format, "at": at, "wait": wait, "breakpoints": flag}
+        raw = self._server.request("GET", f"{self._address}/context", query=query)
+        parts = {name: raw[name] for name in ("system", "tools", "messages") if raw.get(name)}
+        model = {"model": self.model} if self.model else {}
+        return Context(raw["context_id"], raw["step"], raw["tokens"], {**model, **parts}, raw)
+
+    def answer(self, reply: Any, context: Context | None = None) -> Appended:
+        """Store what the model answered, with its usage, and the context that it was given.
+
+        `reply` is a response of the `anthropic` or `openai` package, or such an object as a dict.
+        """
+        given = reply if isinstance(reply, Mapping) else reply.model_dump(mode="json")
+        message, usage = _message_of(given)
+        more = {
+            "usage": usage,
+            "model": given.get("model"),
+            "call": given.get("id"),
+            "context_id": context.id if context else None,
+        }
+        return self.append(message, **{name: value for name, value in more.items() if value})
+
+    def read_back(self, ref: str, **selection: Any) -> str:
+        """The text of what was offloaded; `lines="10-40"`, `grep=`, `head=` or `tail=`."""
+        address = f"{self._address}/content/{path(ref)}"
+        return str(self._server.request("GET", address, query=selection)["text"])
+
+    def pin(self, seq: int) -> None:
+        """Keep a message verbatim in every context."""
+        self._server.request("POST", f"{self._address}/pins", {"seq": seq})
+
+    def finish(self, outcome: str) -> None:
+        """Say how it ended: succeeded, failed or abandoned."""
+        self._server.request("PUT", f"sessions/{path(self.external_id)}", {"outcome": outcome})
+
+
+def _message_of(reply: Mapping[str, Any]) -> tuple[dict[str, Any], Any]:
+    """The message of a provider's response, and the usage beside it."""
+    choices = reply.get("choices")
+    if choices:
+        message = {k: v for k, v in choices[0]["message"].items() if v is not None}
+        return message, reply.get("usage")
+    return {"role": reply.get("role", "assistant"), "content": reply["content"]}, reply.get("usage")
