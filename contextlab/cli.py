@@ -14,7 +14,7 @@ COMMANDS = {
     "demo": ("sessions.management.commands.demo", "adds sessions to look at"),
     "simulate": ("sessions.management.commands.simulate", "tries a policy on a session"),
     "show": ("sessions.management.commands.show", "prints a session's context at a step"),
-    "tail": ("sessions.management.commands.tail", "follows a log as it grows"),
+    "tail": ("sessions.management.commands.tail", "follows agents call by call"),
     "export": ("sessions.management.commands.export", "writes a session to a file"),
     "token": ("sessions.management.commands.token", "makes and revokes keys of the API"),
     "doctor": ("contextlab.management.commands.doctor", "says what works and what does not"),
@@ -29,7 +29,7 @@ OF_DJANGO = {
 }  # fmt: skip
 """Options that every command has and nobody needs: they work, and help leaves them out."""
 
-READ_TABLES = {"import", "demo", "worker"}
+READ_TABLES = {"import", "demo", "worker", "show", "tail", "export", "token"}
 """Commands that find tables: `serve` sees to its own, the others make or need none."""
 
 EXIT_CODES = """Exit codes: 0 it worked; 1 it did not, and the last line says why; 2 the command

@@ -19,6 +19,11 @@ def local_team() -> Team:
     return team
 
 
+def team_named(slug: str | None) -> Team | None:
+    """The team of that slug; the local one where none is said, None where there is no such team."""
+    return local_team() if slug is None else Team.objects.filter(slug=slug).first()
+
+
 def local_user() -> User:
     """The user whom the printed address logs in; has no password."""
     local_team()

@@ -14,6 +14,16 @@ class SessionQuerySet(models.QuerySet["Session"]):
         """The only way from a request to sessions."""
         return self.filter(team=team)
 
+    def named(self, name: str) -> Session | None:
+        """The one session of that external id, or else of that UUID."""
+        found = self.filter(external_id=name).first()
+        if found is not None or len(name) > 36:
+            return found
+        try:
+            return self.filter(pk=uuid.UUID(name)).first()
+        except ValueError:
+            return None
+
 
 class Session(models.Model):
     """One agent's conversation under one external id.

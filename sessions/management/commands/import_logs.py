@@ -11,8 +11,8 @@ from django.core.management.base import BaseCommand, CommandError
 
 from compaction.tokens import counted
 from sessions.actions.imports import begin_import, files_under, report, run_import
-from sessions.actions.teams import local_team
-from sessions.models import ImportFile, Team
+from sessions.management.named import find_team
+from sessions.models import ImportFile
 
 
 class Command(BaseCommand):
@@ -29,7 +29,7 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, *args: Any, paths: list[Path], **options: Any) -> None:
-        team = self._team(options["team"])
+        team = find_team(options["team"])
         if missing := [path for path in paths if not path.exists()]:
             raise CommandError(f"No such file or folder: {missing[0]}", returncode=2)
         found = [(str(path), str(path), path.stat().st_size) for path in files_under(paths)]
@@ -53,14 +53,6 @@ class Command(BaseCommand):
             raise CommandError("None of the files is a log that can be read.", returncode=1)
         if sorry := refused & named:
             raise CommandError(f"Not imported: {', '.join(sorted(sorry))}.", returncode=1)
-
-    def _team(self, slug: str | None) -> Team:
-        if slug is None:
-            return local_team()
-        team = Team.objects.filter(slug=slug).first()
-        if team is None:
-            raise CommandError(f"There is no team {slug!r}.", returncode=2)
-        return team
 
     def _progress(self, done: int, total: int) -> None:
         if self.stderr.isatty():

@@ -1,0 +1,122 @@
+"""`contextlab show`: what stood in a session's context at a step."""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentParser
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from compaction.context import KINDS
+from sessions.management.named import find_session
+from sessions.models import Run, Session, manifest
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One standing block: message and block number, tokens in the session's counting."""
+
+    message: int
+    index: int
+    kind: str
+    tokens: int
+    replacement: bool
+    revision: int | None
+    preview: str
+
+
+class Command(BaseCommand):
+    help = "Print what stood in a session's context at a step, one line for each block."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("session", help="external id or UUID")
+        parser.add_argument("--step", type=int, help="a model call, from 1 (default: the next one)")
+        parser.add_argument(
+            "--run", default="", help="recorded, served, or a policy that was simulated"
+        )
+        parser.add_argument(
+            "--team", default=None, help="slug of the team (default: the local one)"
+        )
+        parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+    def handle(self, *args: Any, session: str, **options: Any) -> None:
+        found = find_session(session, options["team"])
+        run = _run(found, options["run"])
+        last = found.step_count + 1
+        step = options["step"] if options["step"] is not None else last
+        if not 1 <= step <= last:
+            raise CommandError(f"The session has steps 1 to {last}.", returncode=2)
+        rows = _rows(found, run, step)
+        total = sum(row.tokens for row in rows)
+        if options["json"]:
+            self.stdout.write(
+                json.dumps(
+                    {
+                        "session": found.external_id,
+                        "id": str(found.pk),
+                        "run": str(run.policy_version or run.origin),
+                        "origin": run.origin,
+                        "step": step,
+                        "tokens": total,
+                        "tokens_hidden": found.hidden_tokens,
+                        "basis": found.token_basis,
+                        "blocks": [asdict(row) for row in rows],
+                    },
+                    ensure_ascii=False,
+                )
+            )
+            return
+        self._tell(found, run, step, rows, total)
+
+    def _tell(self, session: Session, run: Run, step: int, rows: list[Row], total: int) -> None:
+        for row in rows:
+            mark = f"r{row.revision}" if row.replacement else ""
+            name = f"{row.message}.{row.index}"
+            self.stdout.write(
+                f"{name:>8} {row.kind:9} {row.tokens:>8,} {mark:>5}  {row.preview[:100]}"
+            )
+        hidden = f" + {session.hidden_tokens:,} that the log does not show"
+        self.stdout.write(
+            f"{session} at step {step}, as {run.policy_version or run.origin}: {len(rows)} blocks, "
+            f"{total:,} tokens ({session.token_basis}){hidden if session.hidden_tokens else ''}."
+        )
+
+
+def _run(session: Session, name: str) -> Run:
+    runs = session.runs.select_related("policy_version__policy")
+    if not name:
+        served = runs.filter(origin=Run.Origin.SERVED).first()
+        return served or runs.get(origin=Run.Origin.RECORDED)
+    found = (
+        runs.filter(origin=name).first()
+        if name in (Run.Origin.RECORDED, Run.Origin.SERVED)
+        else runs.filter(policy_version__policy__name=name).order_by("-created").first()
+    )
+    if found is None:
+        known = ", ".join(str(run.policy_version or run.origin) for run in runs)
+        raise CommandError(f"There is no run {name!r}; there are: {known}.", returncode=2)
+    return found
+
+
+def _rows(session: Session, run: Run, step: int) -> list[Row]:
+    columns = manifest.columns(run)
+    previews = manifest.previews(session, run, 0, len(columns["position"]))
+    rows = []
+    for place, preview in enumerate(previews):
+        start, end = columns["from"][place], columns["to"][place]
+        if start > step or (end and end <= step):
+            continue
+        rows.append(
+            Row(
+                message=columns["message"][place],
+                index=columns["index"][place],
+                kind=KINDS[columns["kind"][place]],
+                tokens=session.scaled(columns["tokens"][place]),
+                replacement=bool(columns["flags"][place] & manifest.REPLACEMENT),
+                revision=columns["edit"][place] or None,
+                preview=preview,
+            )
+        )
+    return rows

@@ -1,0 +1,93 @@
+"""Commands that read the store: show and tail."""
+
+import json
+from io import StringIO
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from sessions.actions.append import append
+from sessions.actions.measure import measure
+from sessions.actions.simulate import simulate_session
+from sessions.actions.teams import local_team
+from sessions.importers import records
+from sessions.management.commands.tail import Follow
+from tests.sessions import made
+
+pytestmark = pytest.mark.django_db
+
+
+def stored(steps: int = 12):
+    session = append(local_team(), made.reading(steps), made.count, source="test").session
+    measure(session)
+    return session
+
+
+def output(*arguments: object, **options: object) -> str:
+    out = StringIO()
+    call_command(*arguments, stdout=out, **options)
+    return out.getvalue()
+
+
+def test_show_lists_what_stood_and_its_sum():
+    stored()
+    shown = json.loads(output("show", "s1", "--step", "2", "--json"))
+    assert [row["kind"] for row in shown["blocks"]] == ["user", "assistant", "file"]
+    assert shown["tokens"] == sum(row["tokens"] for row in shown["blocks"])
+    assert (shown["origin"], shown["step"]) == ("recorded", 2)
+    lines = output("show", "s1", "--step", "2").splitlines()
+    assert len(lines) == 4
+    assert "3 blocks" in lines[-1]
+
+
+def test_show_of_a_simulated_run_marks_what_was_replaced():
+    talk = [made.user("Read them.")]
+    for step in range(1, 25):
+        talk.append(made.reads(f"c{step}", f"t{step}", f"src/f{step}.py"))
+        talk.append(made.result(f"t{step}", f"a line of file {step}\n" * 200))
+    session = append(local_team(), made.session(*talk), made.count, source="test").session
+    measure(session)
+    simulate_session(session, "offload-first")
+    shown = json.loads(output("show", str(session.pk), "--run", "offload-first", "--json"))
+    replaced = [row for row in shown["blocks"] if row["replacement"]]
+    assert replaced
+    assert all(row["revision"] for row in replaced)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["nobody"], "There is no session 'nobody'"),
+        (["s1", "--step", "99"], "The session has steps 1 to 13."),
+        (["s1", "--run", "served"], "There is no run 'served'; there are: recorded."),
+        (["s1", "--team", "theirs"], "There is no team 'theirs'."),
+    ],
+)
+def test_show_says_what_is_wrong(arguments, sentence):
+    stored()
+    with pytest.raises(CommandError) as problem:
+        output("show", *arguments)
+    assert sentence in str(problem.value)
+    assert problem.value.returncode == 2
+
+
+def test_tail_begins_with_the_last_calls():
+    stored()
+    lines = [json.loads(line) for line in output("tail", once=True, last=3, json=True).splitlines()]
+    assert [line["step"] for line in lines] == [10, 11, 12]
+    assert "unknown in" in output("tail", once=True, last=1)
+
+
+def test_following_tells_each_new_call_once():
+    session = stored(2)
+    follow = Follow(local_team(), [], 0)
+    assert list(follow.look()) == []
+    append(session.team, made.reading(4), made.count, source="test")
+    other = made.session(made.user("Hi."), records.Call("z1", model="m"), external_id="s2")
+    append(session.team, other, made.count, source="test")
+    assert [(line.session, line.step) for line in follow.look()] == [
+        ("s1", 3),
+        ("s1", 4),
+        ("s2", 1),
+    ]
+    assert list(follow.look()) == []
