@@ -192,6 +192,12 @@ CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_WORKER_SOFT_SHUTDOWN_TIMEOUT = 20
 
+# --- summaries --------------------------------------------------------------------------------
+# "anthropic" sends spans of sessions, secrets masked, to Anthropic; it needs ANTHROPIC_API_KEY.
+SUMMARIZER = env.text("SUMMARIZER", "extractive")
+SUMMARIZER_MODEL = env.text("SUMMARIZER_MODEL", "claude-haiku-4-5")
+SUMMARIZER_SECONDS = env.number("SUMMARIZER_SECONDS", 120)  # for one answer
+
 # --- logs: ids, sizes and classes of errors, never content -------------------------------------
 LOGGING = {
     "version": 1,
