@@ -93,6 +93,14 @@ def context_at(entries: Iterable[Entry], step: int) -> Context:
     )
 
 
+class CannotUndo(ValueError):
+    """Why a revision cannot be taken back, as a sentence."""
+
+
+class CannotCompact(ValueError):
+    """Why nothing can be compacted by request, as a sentence."""
+
+
 class UnknownBlock(ValueError):
     """An edit names a block that does not stand in the context."""
 
@@ -112,9 +120,11 @@ def apply(context: Context, edits: Iterable[Edit]) -> Context:
         if edit.replacement is None:
             for place in places:
                 del edited[place]
+            edited.update((block.position, block) for block in edit.restores)
+            positions.update((block.id, block.position) for block in edit.restores)
             continue
         edited[places[0]] = edit.replacement
         positions[edit.replacement.id] = places[0]
         for place in places[1:]:
             del edited[place]
-    return edited
+    return context_of(edited.values())

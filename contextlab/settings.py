@@ -156,9 +156,11 @@ DATABASES = {"default": _database}
 # --- jobs and live pages ----------------------------------------------------------------------
 # Kind of job -> the function in sessions/actions that does it, in a process of its own.
 JOB_KINDS: dict[str, str] = {
+    "compact": "sessions.actions.compactions.compact",
     "demo": "sessions.actions.demo.demo_job",
     "import": "sessions.actions.uploads.run",
     "simulate": "sessions.actions.simulate.simulate_job",
+    "tend": "sessions.actions.tend.tend",
 }
 JOB_COMMAND = [sys.executable, "-P", "-m", "contextlab.job"]
 JOB_SECONDS = env.number("JOB_SECONDS", 900)  # one attempt, then it is killed
