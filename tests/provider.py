@@ -1,0 +1,323 @@
+"""A provider on this machine: speaks the Anthropic Messages protocol, and refuses what it must.
+
+with provider() as it:
+    client = anthropic.Anthropic(api_key="test", base_url=it.url, max_retries=0)
+    it.then(Overloaded(), Text("a summary"))      # answers in order; then `it.answer` again
+    ...
+    it.bodies[-1]["messages"]                     # what was asked
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from tests.provider_rules import anthropic as problems
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A response with these content blocks, as one body or, where asked for, as events."""
+
+    content: tuple[Json, ...]
+    stop_reason: str = "end_turn"
+    output_tokens: int | None = None
+
+
+def Text(text: str, stop_reason: str = "end_turn") -> Answer:
+    """A response of one text block; an empty text gives a response without blocks."""
+    return Answer(({"type": "text", "text": text},) if text else (), stop_reason)
+
+
+def Refusal() -> Answer:
+    """A response that the model declined to give."""
+    return Answer((), "refusal")
+
+
+@dataclass(frozen=True)
+class Failure:
+    """An error of the API, with seconds after which to try again where it says so."""
+
+    status: int
+    kind: str
+    message: str = "it did not work"
+    retry_after: int | None = None
+
+
+def RateLimited(retry_after: int = 1) -> Failure:
+    """429."""
+    return Failure(429, "rate_limit_error", "too many requests", retry_after)
+
+
+def Overloaded() -> Failure:
+    """529."""
+    return Failure(529, "overloaded_error", "overloaded")
+
+
+@dataclass(frozen=True)
+class Broken:
+    """The answer's bytes up to this share of them, and then the connection is cut."""
+
+    answer: Answer
+    share: float = 0.5
+
+
+@dataclass(frozen=True)
+class ErrorInStream:
+    """A stream that begins well and then brings an error event."""
+
+    answer: Answer
+    kind: str = "overloaded_error"
+
+
+@dataclass(frozen=True)
+class Raw:
+    """Any bytes at all, such as a proxy's page."""
+
+    body: bytes
+    status: int = 200
+    content_type: str = "application/json"
+
+
+@dataclass(frozen=True)
+class Silence:
+    """Nothing, until the provider is closed."""
+
+
+Reply = Answer | Failure | Broken | ErrorInStream | Raw | Silence
+
+
+@dataclass
+class Provider:
+    """What a test sees of the provider: where it is, what it was asked, what it answers.
+
+    A request that breaks the rules gets 400 with the reason, kept in `refused`; no prepared
+    answer is used up by it.
+    """
+
+    url: str = ""
+    answer: Callable[[Json], Reply] = lambda body: Text("ok")
+    bodies: list[Json] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
+    _next: deque[Reply] = field(default_factory=deque)
+    _closing: threading.Event = field(default_factory=threading.Event)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def then(self, *replies: Reply) -> None:
+        """Answer the next requests with these, in order."""
+        self._next.extend(replies)
+
+    def reply(self, body: Json) -> Reply:
+        """The answer to an accepted request."""
+        with self._lock:
+            self.bodies.append(body)
+            return self._next.popleft() if self._next else self.answer(body)
+
+
+@contextmanager
+def provider() -> Iterator[Provider]:
+    """A provider that listens on 127.0.0.1 until the block ends."""
+    it = Provider()
+
+    class Handler(_Handler):
+        provider = it
+
+    server = _Server(("127.0.0.1", 0), Handler)
+    it.url = f"http://127.0.0.1:{server.server_port}"
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+    thread.start()
+    try:
+        yield it
+    finally:
+        it._closing.set()
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+class _Server(ThreadingHTTPServer):
+    # Clients keep connections open; nobody waits for their threads.
+    daemon_threads = True
+    block_on_close = False
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that went away in the middle is none of our business."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    provider: Provider
+
+    def do_POST(self) -> None:
+        data = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        if self.path.partition("?")[0] not in ("/v1/messages", "/v1/messages/count_tokens"):
+            return self._fail(Failure(404, "not_found_error", self.path))
+        if not (self.headers.get("x-api-key") or self.headers.get("Authorization")):
+            return self._fail(Failure(401, "authentication_error", "x-api-key header is required"))
+        try:
+            body = json.loads(data)
+        except ValueError:
+            return self._fail(Failure(400, "invalid_request_error", "the body is no JSON"))
+        counting = self.path.startswith("/v1/messages/count_tokens")
+        if wrong := self._wrong({"max_tokens": 1, **body} if counting else body):
+            self.provider.refused.append(wrong)
+            return self._fail(Failure(400, "invalid_request_error", wrong))
+        if counting:
+            return self._json({"input_tokens": _tokens(body)})
+        self._give(body, self.provider.reply(body))
+
+    def _wrong(self, body: Any) -> str:
+        if not self.headers.get("anthropic-version"):
+            return "anthropic-version: header is required"
+        return "; ".join(problems(body)) if isinstance(body, dict) else "an object is required"
+
+    def _give(self, body: Json, reply: Reply) -> None:
+        if isinstance(reply, Failure):
+            self._fail(reply)
+        elif isinstance(reply, Raw):
+            self._bytes(reply.body, reply.content_type, reply.status)
+        elif isinstance(reply, Silence):
+            self.provider._closing.wait()
+            self.close_connection = True
+        elif isinstance(reply, Answer) and not body.get("stream"):
+            self._json(_message(body, reply))
+        elif isinstance(reply, Broken) and not body.get("stream"):
+            self._bytes(_encode(_message(body, reply.answer)), "application/json", 200, reply.share)
+        else:
+            self._stream(body, reply)
+
+    def _stream(self, body: Json, reply: Answer | Broken | ErrorInStream) -> None:
+        answer = reply if isinstance(reply, Answer) else reply.answer
+        events = list(_events(_message(body, answer)))
+        if isinstance(reply, ErrorInStream):
+            error = {"type": reply.kind, "message": "it stopped"}
+            events = [*events[: len(events) // 2], ("error", {"type": "error", "error": error})]
+        if isinstance(reply, Broken):
+            events = events[: int(len(events) * reply.share)]
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        for name, value in events:
+            data = f"event: {name}\ndata: {json.dumps(value)}\n\n".encode()
+            self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
+        if isinstance(reply, Broken):
+            self.close_connection = True
+        else:
+            self.wfile.write(b"0\r\n\r\n")
+
+    def _fail(self, failure: Failure) -> None:
+        error = {"type": failure.kind, "message": failure.message}
+        value = {"type": "error", "error": error, "request_id": "req_test"}
+        self._bytes(
+            _encode(value), "application/json", failure.status, retry_after=failure.retry_after
+        )
+
+    def _json(self, value: Json) -> None:
+        self._bytes(_encode(value), "application/json", 200)
+
+    def _bytes(
+        self,
+        data: bytes,
+        content_type: str,
+        status: int,
+        share: float = 1,
+        retry_after: int | None = None,
+    ) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", content_type)
+        self.send_header("Content-Length", str(len(data)))
+        self.send_header("request-id", "req_test")
+        if retry_after is not None:
+            self.send_header("retry-after", str(retry_after))
+        self.end_headers()
+        self.wfile.write(data[: int(len(data) * share)])
+        self.close_connection = share < 1
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Nothing to say on stderr."""
+
+
+def _encode(value: Json) -> bytes:
+    return json.dumps(value).encode()
+
+
+def _tokens(value: Any) -> int:
+    """A counting that a test can redo: a token for every four bytes of JSON."""
+    return len(json.dumps(value)) // 4
+
+
+def _message(body: Json, answer: Answer) -> Json:
+    prompt = {name: body.get(name) for name in ("tools", "system", "messages")}
+    output = answer.output_tokens
+    return {
+        "id": "msg_test",
+        "type": "message",
+        "role": "assistant",
+        "model": body["model"],
+        "content": list(answer.content),
+        "stop_reason": answer.stop_reason,
+        "stop_sequence": None,
+        "usage": {
+            "input_tokens": _tokens(prompt),
+            "cache_creation_input_tokens": 0,
+            "cache_read_input_tokens": 0,
+            "output_tokens": _tokens(list(answer.content)) if output is None else output,
+        },
+    }
+
+
+def _events(message: Json) -> Iterator[tuple[str, Json]]:
+    """The events of a streamed message."""
+    usage = {**message["usage"], "output_tokens": 1}
+    start = {**message, "content": [], "stop_reason": None, "usage": usage}
+    yield "message_start", {"type": "message_start", "message": start}
+    yield "ping", {"type": "ping"}
+    for index, block in enumerate(message["content"]):
+        opened, deltas = _pieces(block)
+        yield "content_block_start", {
+            "type": "content_block_start", "index": index, "content_block": opened
+        }  # fmt: skip
+        for delta in deltas:
+            yield "content_block_delta", {
+                "type": "content_block_delta", "index": index, "delta": delta
+            }  # fmt: skip
+        yield "content_block_stop", {"type": "content_block_stop", "index": index}
+    yield (
+        "message_delta",
+        {
+            "type": "message_delta",
+            "delta": {"stop_reason": message["stop_reason"], "stop_sequence": None},
+            "usage": {"output_tokens": message["usage"]["output_tokens"]},
+        },
+    )
+    yield "message_stop", {"type": "message_stop"}
+
+
+def _pieces(block: Json) -> tuple[Json, list[Json]]:
+    """A block as it is opened, and what is added to it."""
+    if block["type"] == "tool_use":
+        given = json.dumps(block["input"])
+        deltas = [{"type": "input_json_delta", "partial_json": part} for part in _cut(given)]
+        return {**block, "input": {}}, deltas
+    if block["type"] == "thinking":
+        deltas = [{"type": "thinking_delta", "thinking": part} for part in _cut(block["thinking"])]
+        deltas.append({"type": "signature_delta", "signature": block["signature"]})
+        return {"type": "thinking", "thinking": "", "signature": ""}, deltas
+    if block["type"] == "text":
+        deltas = [{"type": "text_delta", "text": part} for part in _cut(block["text"])]
+        return {"type": "text", "text": ""}, deltas
+    return block, []
+
+
+def _cut(text: str) -> list[str]:
+    size = max(1, len(text) // 5)
+    return [text[start : start + size] for start in range(0, len(text), size)]
