@@ -52,12 +52,28 @@ def decode(raw: bytes) -> Json:
         value = json.loads(text, parse_constant=str, parse_float=_finite, parse_int=_small)
     except (ValueError, RecursionError) as error:
         raise Unreadable(str(error)) from None
-    if _depth(value) > MAX_DEPTH:
+    if depth(value) > MAX_DEPTH:
         raise Unreadable(f"nested more than {MAX_DEPTH} levels deep")
     escapes = raw.lower() if b"\\u" in raw or b"\\U" in raw else b""
     if b"\\ud" in escapes or b"\\u0000" in escapes:
-        return _clean(value)
+        return clean(value)
     return value
+
+
+def exact(raw: bytes) -> Json:
+    """Read one JSON value and change nothing, for senders that can be told; raises Unreadable.
+
+    NUL and lone surrogates stay as they are. NaN, infinities and numbers that no reader can hold
+    are refused. How deep the value is nested is not looked at (see `depth`).
+    """
+    try:
+        return json.loads(
+            raw.decode("utf-8-sig"), parse_constant=_no_number, parse_float=_exact_float
+        )
+    except RecursionError:
+        raise Unreadable(f"nested more than {MAX_DEPTH} levels deep") from None
+    except ValueError as error:
+        raise Unreadable(str(error)) from None
 
 
 def lines(data: bytes) -> Iterator[Line]:
@@ -118,11 +134,23 @@ def _finite(text: str) -> float | str:
     return value if math.isfinite(value) else text
 
 
+def _exact_float(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"the number {text[:20]} is too large")
+    return value
+
+
+def _no_number(text: str) -> Json:
+    raise ValueError(f"{text} is no JSON")
+
+
 def _small(text: str) -> int | str:
     return int(text) if len(text) <= _LONGEST_INT else text
 
 
-def _depth(value: Json) -> int:
+def depth(value: Json) -> int:
+    """How many lists and objects lie in one another; counting stops beyond MAX_DEPTH."""
     deepest, layer = 0, [value]
     while layer and deepest <= MAX_DEPTH:
         layer = [child for item in layer for child in _children(item)]
@@ -138,12 +166,13 @@ def _children(value: Json) -> list[Json]:
     return []
 
 
-def _clean(value: Json) -> Json:
+def clean(value: Json) -> Json:
+    """The value with the replacement sign for NUL and lone surrogates, which no column takes."""
     if isinstance(value, str):
         text = value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         return text.replace("\x00", _REPLACEMENT)
     if isinstance(value, list):
-        return [_clean(item) for item in value]
+        return [clean(item) for item in value]
     if isinstance(value, dict):
-        return {_clean(key): _clean(item) for key, item in value.items()}
+        return {clean(key): clean(item) for key, item in value.items()}
     return value

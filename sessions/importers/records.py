@@ -27,7 +27,8 @@ class Message:
     `key` is the source's own stable id for the entry (unique in the session), or None. `call` is
     the model response it belongs to: for assistant entries only. `kind` overrides the kind of all
     blocks ("summary", "memory", "system"), `human` says that a person wrote it and a turn begins.
-    `at` is milliseconds since the epoch, or None.
+    `at` is milliseconds since the epoch, or None. `extra` are fields of the sender that are none
+    of ours, `pinned` asks that the message stays verbatim in every managed context.
     """
 
     role: Role
@@ -38,12 +39,17 @@ class Message:
     kind: Kind | None = None
     human: bool = False
     line: int = 0
+    extra: dict[str, Json] | None = None
+    pinned: bool = False
 
 
 @dataclass(slots=True)
 class Call:
     """What is known of one model call beyond its blocks. A later Call of the same id adds to an
     earlier one; its usage, where not None, replaces the earlier usage.
+
+    An empty `call` is that of the assistant message before it, whatever number it was given.
+    `context` is the id of the context that we handed out for it.
 
     `usage` is normalised at the door (Anthropic's input_tokens exclude the cache, most others
     include it); `usage_raw` is the provider's own object. `reconciles` is False where the parts do
@@ -58,6 +64,7 @@ class Call:
     reconciles: bool = True
     stop_reason: str = ""
     line: int = 0
+    context: str = ""
 
 
 @dataclass(slots=True)

@@ -1,0 +1,295 @@
+"""One message of a live agent: which shape it has, whether it is sound, and what it says."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+from compaction.context import Kind, Role
+from compaction.session import Usage
+from sessions.importers.decoded import MAX_DEPTH, clean, depth
+from sessions.importers.openai_wire import assistant_blocks, content_blocks, result_block
+from sessions.importers.records import Call, Json, Message
+from sessions.importers.reported import Reported, anthropic_usage, openai_usage
+from sessions.importers.wire import Block, blocks_of, mapping, milliseconds, string, text_block
+
+LONGEST_ID = 200
+"""Characters of an id that the store can find again."""
+
+MOST_TOKENS = 2**31 - 1
+
+_ROLES: dict[str, Role] = {
+    "user": "user",
+    "assistant": "assistant",
+    "system": "system",
+    "developer": "system",
+    "tool": "tool",
+    "function": "tool",
+}
+_KINDS = frozenset(get_args(Kind))
+_OURS = frozenset(
+    [
+        "role",
+        "content",
+        "blocks",
+        "id",
+        "call",
+        "at",
+        "timestamp",
+        "created_at",
+        "kind",
+        "human",
+        "pinned",
+        "usage",
+        "model",
+        "stop_reason",
+        "tool_calls",
+        "function_call",
+        "tool_call_id",
+        "refusal",
+        "reasoning_content",
+        "reasoning",
+    ]
+)
+"""Fields that are read; others are kept as they are."""
+
+_OPENAI_FIELDS = ("tool_calls", "function_call", "tool_call_id", "refusal")
+_OPENAI_PARTS = frozenset(
+    {"input_text", "output_text", "refusal", "image_url", "input_image", "input_audio", "file"}
+)
+_TEXTS = {
+    "text": ("text",),
+    "thinking": ("thinking",),
+    "tool_use": ("id", "name"),
+    "tool_result": ("tool_use_id",),
+}
+"""Fields of a block that must be texts."""
+
+
+class Unacceptable(ValueError):
+    """Input that is refused: where it is (a JSON pointer), and a sentence on what is wrong."""
+
+    def __init__(self, pointer: str, problem: str) -> None:
+        super().__init__(f"{pointer}: {problem}")
+        self.pointer = pointer
+        self.problem = problem
+
+
+def message(item: Json, place: str) -> tuple[Message, Call | None]:
+    """The message and, of an assistant's, what it says of its call. Raises Unacceptable."""
+    given = _object(item, place)
+    role = _role(given, place)
+    if depth(given) > MAX_DEPTH:
+        raise Unacceptable(place, f"is nested more than {MAX_DEPTH} levels deep")
+    blocks = _blocks(given, role, place)
+    made = Message(
+        role,
+        blocks,
+        key=identifier(given, "id", place) or None,
+        call=(identifier(given, "call", place) or None) if role == "assistant" else None,
+        at=time_of(given, "at", place)
+        or milliseconds(given.get("timestamp") or given.get("created_at")),
+        kind=_kind(given, role, place),
+        human=_human(given, role, blocks, place),
+        extra={name: value for name, value in given.items() if name not in _OURS} or None,
+        pinned=_flag(given, "pinned", place) or False,
+    )
+    reported = _call(given, made, place) if role == "assistant" else None
+    return made, reported
+
+
+def usage_of(raw: Json, place: str) -> Reported:
+    """Usage in Anthropic's or OpenAI's fields, told apart by their names. Raises Unacceptable."""
+    given = _object(raw, place)
+    openai = ("prompt_tokens", "total_tokens", "input_tokens_details", "prompt_tokens_details")
+    foreign = any(given.get(name) is not None for name in openai)
+    reported = openai_usage(given) if foreign else anthropic_usage(given)
+    if reported.usage is not None and _largest(reported.usage) > MOST_TOKENS:
+        raise Unacceptable(place, f"counts more than {MOST_TOKENS:,} tokens")
+    return reported
+
+
+def identifier(given: dict[str, Json], name: str, place: str) -> str:
+    """A field that holds an id; empty where it is missing or null. Raises Unacceptable."""
+    value = given.get(name)
+    if value is None:
+        return ""
+    where = f"{place}/{name}"
+    if not isinstance(value, str):
+        raise Unacceptable(where, f"must be text, not {_named(value)}")
+    if len(value) > LONGEST_ID:
+        raise Unacceptable(where, f"is longer than {LONGEST_ID} characters")
+    if "\x00" in value or not value.isascii() and _has_surrogate(value):
+        raise Unacceptable(where, "must not hold NUL or lone surrogates: it is an id")
+    return value
+
+
+def _has_surrogate(text: str) -> bool:
+    return any("\ud800" <= char <= "\udfff" for char in text)
+
+
+def _largest(usage: Usage) -> int:
+    return max(usage.prompt, usage.output, usage.reasoning)
+
+
+def _object(value: Json, place: str) -> dict[str, Json]:
+    if not isinstance(value, dict):
+        raise Unacceptable(place, f"must be an object, not {_named(value)}")
+    return value
+
+
+def _named(value: Json) -> str:
+    """What a value is, in the words of JSON."""
+    names = {bool: "true or false", int: "a number", float: "a number", str: "text", list: "a list"}
+    return "null" if value is None else names.get(type(value), "an object")
+
+
+def _role(given: dict[str, Json], place: str) -> Role:
+    said = given.get("role")
+    if isinstance(said, str) and said in _ROLES:
+        return _ROLES[said]
+    problem = "is missing" if said is None else "is unknown" if isinstance(said, str) else "is none"
+    raise Unacceptable(f"{place}/role", f"{problem}; allowed are {', '.join(_ROLES)}")
+
+
+# Content
+
+
+def _blocks(given: dict[str, Json], role: Role, place: str) -> list[Block]:
+    name = "blocks" if given.get("content") is None and "blocks" in given else "content"
+    content, where = given.get(name), f"{place}/{name}"
+    if name == "content" and content is None and role != "assistant" and "content" not in given:
+        raise Unacceptable(where, "is missing")
+    _check_content(content, where)
+    if _is_openai(given, content):
+        blocks = _openai_blocks(given, role, place)
+    else:
+        # A message without a word is one all the same, and must be found again.
+        blocks = blocks_of(content)
+    return blocks or [text_block("")]
+
+
+def _is_openai(given: dict[str, Json], content: Json) -> bool:
+    if given["role"] in ("developer", "function") or any(given.get(n) for n in _OPENAI_FIELDS):
+        return True
+    parts = content if isinstance(content, list) else []
+    forms = {part.get("type") for part in parts if isinstance(part, dict)}
+    if given["role"] == "tool":
+        return "tool_result" not in forms
+    reasons = given["role"] == "assistant" and any(
+        given.get(name) for name in ("reasoning_content", "reasoning")
+    )
+    return bool(reasons) or not forms.isdisjoint(_OPENAI_PARTS)
+
+
+def _openai_blocks(given: dict[str, Json], role: Role, place: str) -> list[Block]:
+    if role == "tool":
+        named = identifier(given, "tool_call_id", place) or identifier(given, "name", place)
+        return [result_block(given, named)]
+    if role != "assistant":
+        return content_blocks(given.get("content"))
+    _check_calls(given, place)
+    blocks = assistant_blocks(given)
+    for block in blocks:
+        if block.get("type") == "tool_use" and not block["id"]:
+            # The old form has no ids: a result names the function.
+            block["id"] = block["name"]
+    return blocks
+
+
+def _check_calls(given: dict[str, Json], place: str) -> None:
+    calls = given.get("tool_calls")
+    if calls is not None and not isinstance(calls, list):
+        raise Unacceptable(f"{place}/tool_calls", f"must be a list, not {_named(calls)}")
+    for index, call in enumerate(calls or []):
+        where = f"{place}/tool_calls/{index}"
+        identifier(_object(call, where), "id", where)
+        part = "custom" if isinstance(call.get("custom"), dict) else "function"
+        function = _object(call.get(part), f"{where}/{part}")
+        if not isinstance(function.get("name"), str):
+            raise Unacceptable(f"{where}/{part}/name", "must be text")
+    if given.get("function_call") is not None:
+        function = _object(given["function_call"], f"{place}/function_call")
+        if not isinstance(function.get("name"), str):
+            raise Unacceptable(f"{place}/function_call/name", "must be text")
+
+
+def _check_content(content: Json, where: str) -> None:
+    if content is None or isinstance(content, str):
+        return
+    if not isinstance(content, list):
+        raise Unacceptable(where, f"must be text or a list of blocks, not {_named(content)}")
+    for index, block in enumerate(content):
+        if not isinstance(block, str):
+            _check_block(_object(block, f"{where}/{index}"), f"{where}/{index}")
+
+
+def _check_block(block: dict[str, Json], where: str) -> None:
+    form = block.get("type")
+    if not isinstance(form, str):
+        raise Unacceptable(f"{where}/type", "must be text: which kind of block this is")
+    for name in _TEXTS.get(form, ()):
+        if not isinstance(block.get(name), str):
+            given = "missing" if block.get(name) is None else _named(block[name])
+            raise Unacceptable(f"{where}/{name}", f"must be text, and is {given}")
+        if name in ("id", "tool_use_id") and len(block[name]) > LONGEST_ID:
+            raise Unacceptable(f"{where}/{name}", f"is longer than {LONGEST_ID} characters")
+    if form == "tool_use" and not isinstance(block.get("input", {}), dict):
+        raise Unacceptable(f"{where}/input", f"must be an object, not {_named(block['input'])}")
+    if form == "tool_result":
+        _check_content(block.get("content"), f"{where}/content")
+
+
+# What else a message says
+
+
+def time_of(given: dict[str, Json], name: str, place: str) -> int | None:
+    """A field that holds a time, in ms since the epoch; None where missing. Raises Unacceptable."""
+    if given.get(name) is None:
+        return None
+    at = milliseconds(given[name])
+    if at is None:
+        raise Unacceptable(f"{place}/{name}", "must be a time: ISO 8601, or ms since the epoch")
+    return at
+
+
+def _kind(given: dict[str, Json], role: Role, place: str) -> Kind | None:
+    kind: Kind | None = given.get("kind")
+    if kind is None:
+        return "system" if role == "system" else None
+    if not isinstance(kind, str) or kind not in _KINDS:
+        raise Unacceptable(f"{place}/kind", f"must be one of {', '.join(get_args(Kind))}")
+    return kind
+
+
+def _flag(given: dict[str, Json], name: str, place: str) -> bool | None:
+    value = given.get(name)
+    if value is not None and not isinstance(value, bool):
+        raise Unacceptable(f"{place}/{name}", f"must be true or false, not {_named(value)}")
+    return value
+
+
+def _human(given: dict[str, Json], role: Role, blocks: list[Block], place: str) -> bool:
+    """A turn begins with a user message that is not only tool results."""
+    said = _flag(given, "human", place)
+    if said is not None:
+        return said
+    own = given.get("kind") not in (None, "user")
+    return role == "user" and not own and any(b["type"] != "tool_result" for b in blocks)
+
+
+def _call(given: dict[str, Json], made: Message, place: str) -> Call | None:
+    """What the message says of the model call that gave it; None where it says nothing."""
+    raw = given.get("usage")
+    reported = Reported(None, True) if raw is None else usage_of(raw, f"{place}/usage")
+    model, stopped = (clean(string(given.get(name))) for name in ("model", "stop_reason"))
+    if reported.usage is None and not model and not stopped:
+        return None
+    return Call(
+        call=made.call or "",
+        model=model,
+        at=made.at,
+        usage=reported.usage,
+        usage_raw=mapping(raw) if reported.usage else None,
+        reconciles=reported.reconciles,
+        stop_reason=stopped,
+    )
