@@ -91,7 +91,8 @@ class EmbeddedWorker:
 
 
 class Sweeper:
-    """A thread that wakes workers for jobs nobody tends, every SWEEP_SECONDS."""
+    """A thread that wakes workers for jobs nobody tends, every SWEEP_SECONDS, and
+    ends job processes that have nothing to do."""
 
     def __init__(self) -> None:
         self.stopping = threading.Event()
@@ -108,6 +109,7 @@ class Sweeper:
 
     def _run(self) -> None:
         while True:
+            tasks.end_idle()
             try:
                 jobs.sweep()
             except DatabaseError as error:
@@ -115,4 +117,5 @@ class Sweeper:
             finally:
                 connection.close()
             if self.stopping.wait(settings.SWEEP_SECONDS):
+                tasks.end_idle(0)
                 return

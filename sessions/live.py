@@ -3,7 +3,7 @@ truth, and the pages' consumer reads it every few seconds."""
 
 import asyncio
 import logging
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 from asgiref.sync import async_to_sync
@@ -15,6 +15,9 @@ log = logging.getLogger(__name__)
 
 # Set by `serve`: the in-memory layer holds queues of that loop and wakes readers only there.
 server_loop: asyncio.AbstractEventLoop | None = None
+
+# Set in job processes: says a line to the process that watches over it, which passes hints on.
+parent: Callable[[str], None] | None = None
 
 
 def group(topic: str) -> str:
@@ -29,8 +32,11 @@ def hint(topic: str, version: int) -> None:
 
 
 def _send(topic: str, version: int) -> None:
+    if parent is not None:
+        parent(f"hint {topic} {version}")
+        return
     if server_loop is None and not settings.REDIS_URL:
-        return  # a command or job: the pages hang on another process, whose polling finds it
+        return  # a command: the pages hang on another process, whose polling finds it
     layer = get_channel_layer()
     message = {"type": "live.hint", "topic": topic, "version": version}
     send = layer.group_send(group(topic), message)

@@ -22,6 +22,8 @@ log = logging.getLogger(__name__)
 
 ROOT = Path(__file__).resolve().parent.parent
 LOOK_SECONDS = 1.0  # how often cancelling and the deadline are looked for
+WORD_SECONDS = 1.0  # from the end of a job in its row to the word of its process
+IDLE_SECONDS = 60.0  # how long a process waits for its next job
 NOT_OURS, LEAVING = "not ours", "leaving"
 
 # Set when this process is to end: running jobs are given back within LOOK_SECONDS.
@@ -48,53 +50,163 @@ def sweep() -> None:
     jobs.sweep()
 
 
+def end_idle(after: float = IDLE_SECONDS) -> None:
+    """Ends the processes that have waited so many seconds for a job."""
+    for process in list(_waiting):
+        if time.monotonic() - process.since >= after:
+            # A job may have taken it meanwhile: whoever takes it off the list has it.
+            with contextlib.suppress(ValueError):
+                _waiting.remove(process)
+                process.end()
+
+
+class _Process:
+    """A job process (contextlab/job.py) and what it has said."""
+
+    def __init__(self) -> None:
+        self.command, self.environment = _start()
+        self.fresh = True
+        self.since = time.monotonic()
+        self._rest = b""
+        self._popen = subprocess.Popen(  # noqa: S603 (our own command)
+            self.command,
+            stdin=subprocess.PIPE,  # closes when this process dies
+            stdout=subprocess.PIPE,
+            env=self.environment,
+            # A group of its own, so that killing takes what it started along.
+            start_new_session=True,
+        )
+
+    def fits(self) -> bool:
+        """Whether it would be started the same way now."""
+        return (self.command, self.environment) == _start()
+
+    def give(self, job: Job) -> None:
+        """Names the job it is to do; that it is gone shows when it says nothing."""
+        assert self._popen.stdin is not None
+        with contextlib.suppress(BrokenPipeError):
+            os.write(self._popen.stdin.fileno(), f"{job.id} {job.token}\n".encode())
+
+    def said(self, seconds: float) -> list[str] | None:
+        """Lines that it says within so many seconds; None once it has ended."""
+        assert self._popen.stdout is not None
+        output = self._popen.stdout.fileno()
+        ready, _, _ = select.select([output], [], [], seconds)
+        if not ready:
+            return None if self._popen.poll() is not None else []
+        data = os.read(output, 65536)
+        if not data:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._popen.wait(seconds)
+            return None
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        return [line.decode() for line in lines]
+
+    def end(self) -> int:
+        """Ends it and everything it started, harmless when it has ended; its exit code."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._popen.pid, signal.SIGKILL)
+        code = self._popen.wait()
+        for pipe in (self._popen.stdin, self._popen.stdout):
+            if pipe is not None:
+                pipe.close()
+        return code
+
+
+# Newest last, which is taken first: with little to do one process does it all, the others end.
+_waiting: list[_Process] = []
+
+
+def _start() -> tuple[list[str], dict[str, str]]:
+    return settings.JOB_COMMAND, {**os.environ, "PYTHONPATH": str(ROOT)}
+
+
+def _take() -> _Process:
+    while True:
+        try:
+            process = _waiting.pop()
+        except IndexError:
+            return _Process()
+        if process.fits():
+            return process
+        process.end()
+
+
 class _Attempt:
-    """Watches over one job process: tells the pages, keeps the lease, ends it when it must."""
+    """Watches over one attempt: tells the pages, keeps the lease, ends its process when it must."""
 
     def __init__(self, job: Job) -> None:
         self.job = job
         self.version = job.version
         self.deadline = time.monotonic() + settings.JOB_SECONDS
         self.renewed = time.monotonic()
+        self.took = False
+        self.last = ""
 
     def outcome(self) -> str:
         """Runs to the end. "" when the process wrote how it ended, NOT_OURS when somebody else
         has or ended the job, LEAVING, or a sentence that says what went wrong."""
-        process = subprocess.Popen(  # noqa: S603 (our own command, two ids)
-            [*settings.JOB_COMMAND, str(self.job.id), str(self.job.token)],
-            stdin=subprocess.PIPE,  # closes when this process dies
-            stdout=subprocess.PIPE,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
-            # A group of its own, so that killing takes what it started along.
-            start_new_session=True,
-        )
+        process = _take()
+        process.give(self.job)
+        reason: str | None = LEAVING
         try:
             reason = self._watch(process)
         finally:
-            _kill(process)
+            keep = reason is None and self.last == "over" and not leaving.is_set()
+            code = 0 if keep else process.end()
+        if keep:
+            process.fresh, process.since = False, time.monotonic()
+            _waiting.append(process)
         if reason is not None:
             return reason
+        if not self.last and not self.took and not process.fresh:
+            return self.outcome()  # it died while it waited, which is not this job's fault
         self._tell()
-        return "" if process.returncode == 0 else _said(process.returncode)
+        return "" if self.last else _said(code)
 
-    def _watch(self, process: subprocess.Popen[bytes]) -> str | None:
-        """None once the process has ended by itself."""
-        assert process.stdout is not None
-        outputs = [process.stdout.fileno()]
-        while process.poll() is None:
-            ready, _, _ = select.select(outputs, [], [], LOOK_SECONDS)
-            # What it prints is only a nudge to look at the row; at the end of the file it ends.
-            if ready and not os.read(ready[0], 65536):
-                outputs = []
-                with contextlib.suppress(subprocess.TimeoutExpired):
-                    process.wait(LOOK_SECONDS)
+    def _watch(self, process: _Process) -> str | None:
+        """None once the attempt is over, or its process has ended by itself."""
+        while not self.last:
+            lines = process.said(LOOK_SECONDS)
+            if lines is None:
+                return None
+            for line in lines:
+                self._hear(line)
+            if self.last:
+                return None
             if not self._tell():
-                return NOT_OURS
+                return None if self._over(process) else NOT_OURS
             if leaving.is_set():
                 return LEAVING
             if time.monotonic() > self.deadline:
                 return f"It took longer than {settings.JOB_SECONDS:g} seconds and was stopped."
         return None
+
+    def _over(self, process: _Process) -> bool:
+        """Whether it was the process that ended the job: then it says so at once."""
+        if Job.objects.filter(id=self.job.id, state=Job.State.CANCELLED).exists():
+            return False
+        until = time.monotonic() + WORD_SECONDS
+        while not self.last and (left := until - time.monotonic()) > 0:
+            lines = process.said(left)
+            if lines is None:
+                break
+            for line in lines:
+                self._hear(line)
+        return bool(self.last)
+
+    def _hear(self, line: str) -> None:
+        match line.split():
+            case ["took"]:
+                self.took = True
+            case ["over" | "last" as said]:
+                self.last = said
+            case ["hint", topic, version]:
+                live.hint(topic, int(version))
+            case ["wake", job_id]:
+                jobs.wake(uuid.UUID(job_id))
+            case _:
+                pass  # "progress": the row is looked at after every line
 
     def _tell(self) -> bool:
         """Hints at progress and keeps the lease; False when the job is no longer ours."""
@@ -109,16 +221,6 @@ class _Attempt:
             self.renewed = time.monotonic()
             jobs.renew(self.job.id, self.job.token)
         return bool(row["state"] == Job.State.RUNNING and row["token"] == self.job.token)
-
-
-def _kill(process: subprocess.Popen[bytes]) -> None:
-    """Ends the process and everything it started; harmless when it has ended."""
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-    for pipe in (process.stdin, process.stdout):
-        if pipe is not None:
-            pipe.close()
 
 
 def _said(code: int) -> str:

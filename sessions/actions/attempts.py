@@ -1,4 +1,4 @@
-"""One attempt at a job, in the process made for it."""
+"""One attempt at a job, in a process made for jobs."""
 
 import logging
 import time
@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from django.conf import settings
 from django.utils.module_loading import import_string
 
+from sessions import live
 from sessions.actions import jobs
 from sessions.models import Job, Team
 
@@ -58,14 +59,18 @@ class Running:
             return
         self._reported = now
         jobs.progress(self.job.id, self.token, done, total, unit)
-        print("progress", flush=True)  # noqa: T201 (the parent process looks at the row then)
+        if live.parent is not None:
+            live.parent("progress")
 
 
-def attempt(job_id: uuid.UUID, token: uuid.UUID) -> None:
-    """Does the job's work and writes how it ended, or that it waits for another attempt."""
+def attempt(job_id: uuid.UUID, token: uuid.UUID) -> bool:
+    """Does the job's work and writes how it ended, or that it waits for another attempt.
+
+    False after an error that nobody foresaw: what is left in memory is not to be trusted then.
+    """
     job = Job.objects.select_related("team").filter(id=job_id, token=token).first()
     if job is None:
-        return
+        return True
     try:
         if job.kind not in settings.JOB_KINDS:
             raise Refused(
@@ -76,10 +81,12 @@ def attempt(job_id: uuid.UUID, token: uuid.UUID) -> None:
         outcome: Outcome = import_string(settings.JOB_KINDS[job.kind])(Running(job, token))
         jobs.finish(job_id, token, outcome.result, outcome.partial)
     except jobs.Lost:
-        return
+        return True
     except Refused as refused:
         jobs.refuse(job_id, token, refused.problem)
     except BaseException as error:
         # The text may quote what was read, so only its class is kept.
         log.error("job %s failed", job_id, exc_info=True)
         jobs.give_up_attempt(job_id, token, f"It failed with {type(error).__name__}.")
+        return False
+    return True

@@ -60,6 +60,9 @@ def wake(job_id: uuid.UUID) -> None:
     """Tells a worker at once; when that fails the sweeper does it some seconds later."""
     if not _heard():
         return
+    if live.parent is not None:
+        live.parent(f"wake {job_id}")
+        return
     from celery import current_app  # slow to import, and most processes never wake anybody
     from kombu.exceptions import OperationalError
 
@@ -221,7 +224,7 @@ def requeue_all() -> None:
 
 def _heard() -> bool:
     """Whether a worker hears this process; else the server's sweeper finds the row."""
-    return live.server_loop is not None or bool(settings.REDIS_URL)
+    return bool(live.server_loop or live.parent or settings.REDIS_URL)
 
 
 def _next_look() -> datetime:

@@ -44,6 +44,17 @@ class Run(models.Model):
     columns = models.BinaryField(default=b"")
     entries_packed = models.BinaryField(default=b"")
     entries_key = models.CharField(max_length=60, blank=True)
+    settled = models.PositiveIntegerField(
+        default=0, help_text="live: steps that `columns` covers; `tail` covers those after"
+    )
+    tail = models.BinaryField(null=True, help_text="live: figures of the newest steps (JSON)")
+    bases = models.BinaryField(
+        null=True, help_text="live: from where measuring goes on (see `actions/measure.py`)"
+    )
+    generation = models.PositiveIntegerField(default=0, help_text="rises with each measuring")
+    reopened = models.PositiveIntegerField(
+        null=True, help_text="live: lowest settled step that changed since it was measured"
+    )
     created = models.DateTimeField(auto_now_add=True)
 
     class Meta:

@@ -1,10 +1,12 @@
 """Jobs: every one ends, one attempt at a time, and no process is left behind."""
 
 import os
+import signal
 import subprocess
 import sys
 import threading
 import uuid
+from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 
@@ -29,13 +31,15 @@ def team() -> Team:
 
 
 @pytest.fixture(autouse=True)
-def surroundings(settings, monkeypatch) -> None:
+def surroundings(settings, monkeypatch) -> Iterator[None]:
     """Job processes see this test's database and kinds; nothing is waited for in between."""
     settings.JOB_KINDS = job_settings.JOB_KINDS
     settings.JOB_RETRY_SECONDS = 0
     monkeypatch.setattr(tasks, "LOOK_SECONDS", 0.02)
     monkeypatch.setenv("DATABASE_URL", database_url())
     monkeypatch.setenv("DJANGO_SETTINGS_MODULE", "tests.sessions.job_settings")
+    yield
+    tasks.end_idle(0)
 
 
 def run(job: Job) -> Job:
@@ -298,3 +302,37 @@ def test_no_broker_is_no_reason_to_fail(team, settings, monkeypatch):
     assert job.wake_after > timezone.now()
     Job.objects.update(wake_after=timezone.now())
     assert jobs.sweep() == 1
+
+
+def test_a_process_goes_on_with_the_next_job(team):
+    first, second = (run(jobs.enqueue(team, "who", {})).result for _ in range(2))
+    assert second == {"pid": first["pid"], "before": 1}
+    tasks.end_idle()
+    assert not is_gone(first["pid"])
+    tasks.end_idle(0)
+    assert is_gone(first["pid"])
+    assert run(jobs.enqueue(team, "who", {})).result["before"] == 0
+
+
+def test_a_refusal_harms_nobody_but_an_error_ends_the_process(team):
+    pid = run(jobs.enqueue(team, "who", {})).result["pid"]
+    run(jobs.enqueue(team, "refuse", {}))
+    assert run(jobs.enqueue(team, "who", {})).result == {"pid": pid, "before": 1}
+    run(jobs.enqueue(team, "fail", {}))
+    assert is_gone(pid)
+    assert run(jobs.enqueue(team, "who", {})).result["before"] == 0
+
+
+def test_a_process_that_died_while_it_waited_costs_no_attempt(team):
+    pid = run(jobs.enqueue(team, "who", {})).result["pid"]
+    os.kill(pid, signal.SIGKILL)
+    wait_until(lambda: is_gone(pid))
+    job = run(jobs.enqueue(team, "who", {}))
+    assert (job.state, job.attempts, job.result["before"]) == (State.DONE, 1, 0)
+
+
+def test_a_process_is_not_taken_where_it_would_be_started_otherwise(team, monkeypatch):
+    pid = run(jobs.enqueue(team, "who", {})).result["pid"]
+    monkeypatch.setenv("CONTEXTLAB_JOB_MB", "3000")
+    assert run(jobs.enqueue(team, "who", {})).result["pid"] != pid
+    assert is_gone(pid)
