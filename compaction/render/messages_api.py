@@ -1,0 +1,67 @@
+"""A context as the Anthropic Messages API takes it, with its cache breakpoints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from compaction.context import Block
+from compaction.render.content import Dialect, Notes
+from compaction.render.normalise import Part, Turn, WireOf, normalise
+from compaction.render.tools import tools_of
+from compaction.wire import WireBlock
+
+DIALECT = Dialect(ids=200, names=128, thinking=True)
+EPHEMERAL = {"type": "ephemeral"}
+
+
+def anthropic(
+    blocks: Iterable[Block], wire_of: WireOf, *, breakpoints: bool = True
+) -> dict[str, Any]:
+    """{system, tools, messages, notes} of a context; system and tools only where there are any.
+
+    Signed thinking goes out as it came, in every message: the API wants the newest tool loop's
+    back and advises to send the earlier ones. Of what agents set as breakpoints nothing goes out;
+    ours stand, at most four, after the tools, after the system prompt, on the last replacement
+    and at the end.
+    """
+    notes = Notes()
+    made = normalise(blocks, wire_of, DIALECT, notes)
+    body: dict[str, Any] = {"notes": []}
+    if made.system:
+        body["system"] = [part.wire for part in made.system]
+    tools = tools_of(made.tools, wire_of(made.tools), DIALECT, notes) if made.tools else []
+    if tools:
+        body["tools"] = tools
+    if breakpoints:
+        _mark(tools, made.system, made.turns)
+    body["messages"] = [
+        {"content": [part.wire for part in turn.parts], "role": turn.role} for turn in made.turns
+    ]
+    if not made.turns:
+        notes.add("There is no message yet: the provider takes no context without one")
+    body["notes"] = notes.sentences()
+    return body
+
+
+def _mark(tools: list[WireBlock], system: list[Part], turns: list[Turn]) -> None:
+    fixed = [tool for tool in tools if not tool.get("defer_loading")]
+    spoken = [part for turn in turns for part in turn.parts if _takes_breakpoint(part)]
+    replaced = [part for part in spoken if part.block is not None and part.block.replaces]
+    for places in (fixed, [part.wire for part in system], _wires(replaced), _wires(spoken)):
+        if places:
+            _put(places[-1])
+
+
+def _put(wire: WireBlock) -> None:
+    marked = {"cache_control": dict(EPHEMERAL), **wire}
+    wire.clear()
+    wire.update(sorted(marked.items()))
+
+
+def _wires(parts: list[Part]) -> list[WireBlock]:
+    return [part.wire for part in parts]
+
+
+def _takes_breakpoint(part: Part) -> bool:
+    return "thinking" not in part.wire["type"]

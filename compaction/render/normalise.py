@@ -1,0 +1,235 @@
+"""Blocks in any order that happened become turns that a provider takes: spec strategy 11."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Literal
+
+from compaction.context import Block
+from compaction.render.content import (
+    Dialect,
+    Notes,
+    call_part,
+    parts_of,
+    permitted,
+    result_content,
+    result_part,
+    text_part,
+)
+from compaction.wire import WireBlock
+
+WireOf = Callable[[Block], WireBlock]
+"""The stored wire block of an original or a replacement; it is never changed here."""
+
+NO_RESULT = "[No result of this call was recorded.]"
+OPENING = "[The conversation as it is kept begins with the assistant.]"
+
+
+@dataclass(slots=True)
+class Part:
+    """A piece of content ready to be sent, and the block it is of (None for what we put in)."""
+
+    wire: WireBlock
+    block: Block | None
+
+
+@dataclass(slots=True)
+class Turn:
+    """One message to be: its parts, and for the assistant the blocks of its tool calls."""
+
+    role: Literal["user", "assistant"]
+    parts: list[Part] = field(default_factory=list)
+    calls: list[Block] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Normalised:
+    """A context in the order of a request: newest tools, system text, turns from user on."""
+
+    tools: Block | None
+    system: list[Part]
+    turns: list[Turn]
+
+
+def normalise(
+    blocks: Iterable[Block], wire_of: WireOf, dialect: Dialect, notes: Notes
+) -> Normalised:
+    """Bring a context into the order and form that a provider takes.
+
+    System text comes first and neighbours of one role are merged. Of several lists of tools the
+    newest counts. The blocks of one model response stay together, also where results of its
+    earlier calls were recorded between them. Every tool call is answered once, directly in the
+    next user turn, before anything else there: by its result wherever that stands, or by a
+    placeholder. A result whose call is not there becomes text. What was changed is in `notes`.
+    """
+    listed = list(blocks)
+    setup = [block for block in listed if block.type == "tools"]
+    if len(setup) > 1:
+        notes.add("Older lists of tools were left out", setup[0])
+    system: list[Part] = []
+    speech: list[Block] = []
+    for block in listed:
+        if block.type == "tools":
+            continue
+        if block.kind != "summary" and (block.role == "system" or block.kind == "system"):
+            parts = parts_of(block, wire_of(block), "system", dialect, notes)
+            system.extend(Part(part, block) for part in parts)
+        else:
+            speech.append(block)
+    turns = _Turns(speech, wire_of, dialect, notes).made()
+    return Normalised(setup[-1] if setup else None, system, turns)
+
+
+class _Pairs:
+    """Which result answers which call, by position, and under which id both are sent."""
+
+    def __init__(self, blocks: Iterable[Block], limit: int) -> None:
+        self.ids: dict[int, str] = {}
+        self.answers: dict[int, Block] = {}
+        self.calls: dict[int, Block] = {}
+        self.repeated: set[int] = set()
+        waiting: dict[str, list[Block]] = {}
+        taken: set[str] = set()
+        for block in blocks:
+            call = block.tool_call or ""
+            if _is_call(block):
+                waiting.setdefault(call, []).append(block)
+                self.ids[block.position] = _free(call or f"call_{block.id}", limit, taken)
+            elif block.type == "tool_result":
+                if waiting.get(call):
+                    use = waiting[call].pop()
+                    self.answers[use.position], self.calls[block.position] = block, use
+                elif call in waiting:
+                    self.repeated.add(block.position)
+
+
+def _is_call(block: Block) -> bool:
+    return block.type == "tool_use" and block.role == "assistant"
+
+
+def _free(name: str, limit: int, taken: set[str]) -> str:
+    """An id for a call; the second call under one id gets another, the same one every time."""
+    found = permitted(name, limit)
+    again = 1
+    while found in taken:
+        again += 1
+        found = permitted(f"{name}#{again}", limit)
+    taken.add(found)
+    return found
+
+
+class _Turns:
+    def __init__(
+        self, blocks: list[Block], wire_of: WireOf, dialect: Dialect, notes: Notes
+    ) -> None:
+        self.wire_of, self.dialect, self.notes = wire_of, dialect, notes
+        self.pairs = _Pairs(blocks, dialect.ids)
+        self.turns: list[Turn] = []
+        self.assistant: Turn | None = None
+        self.call: str | None = None
+        for block in blocks:
+            self._take(block)
+
+    def made(self) -> list[Turn]:
+        """Turns in strict alternation, calls answered."""
+        merged: list[Turn] = []
+        for turn in self.turns:
+            answers = bool(merged and merged[-1].calls)
+            if turn.role == "assistant":
+                self._cut_thinking(turn)
+            if not turn.parts and not (turn.role == "user" and answers):
+                continue
+            if merged and merged[-1].role == turn.role:
+                merged[-1].parts.extend(turn.parts)
+                merged[-1].calls.extend(turn.calls)
+            else:
+                merged.append(turn)
+        if merged and merged[-1].calls:
+            merged.append(Turn("user"))
+        if merged and merged[0].role == "assistant":
+            merged.insert(0, Turn("user", [Part(text_part(OPENING), None)]))
+            self.notes.add("The context begins with the assistant: a line was put before it")
+        for before, turn in zip(merged, merged[1:], strict=False):
+            turn.parts[:0] = [self._answer(use) for use in before.calls]
+        self._end(merged)
+        return merged
+
+    def _take(self, block: Block) -> None:
+        if block.position in self.pairs.calls:
+            self._place_result(block)
+        elif block.type == "tool_result":
+            self._turn("user").parts.extend(Part(part, block) for part in self._stray(block))
+        elif _is_call(block):
+            self._call(block)
+        else:
+            role: Literal["user", "assistant"] = "user"
+            if block.role == "assistant" and block.kind != "summary":
+                role = "assistant"
+            wire = self.wire_of(block)
+            parts = parts_of(block, wire, role, self.dialect, self.notes)
+            turn = self._response(block) if role == "assistant" else self._turn("user")
+            turn.parts.extend(Part(part, block) for part in parts)
+
+    def _turn(self, role: Literal["user", "assistant"]) -> Turn:
+        if not self.turns or self.turns[-1].role != role:
+            self.turns.append(Turn(role))
+        return self.turns[-1]
+
+    def _response(self, block: Block) -> Turn:
+        """The turn of a model response: agents may record it in pieces, results between them."""
+        if self.assistant is None or block.call is None or block.call != self.call:
+            self.assistant, self.call = self._turn("assistant"), block.call
+        return self.assistant
+
+    def _call(self, block: Block) -> None:
+        id = self.pairs.ids[block.position]
+        if id != block.tool_call:
+            self.notes.add("Ids of tool calls were changed to ones that are taken", block)
+        part = call_part(block, self.wire_of(block), id, self.dialect, self.notes)
+        turn = self._response(block)
+        turn.parts.append(Part(part, block))
+        turn.calls.append(block)
+
+    def _place_result(self, block: Block) -> None:
+        """A result is put in with its call; here it only ends the assistant's turn."""
+        use = self.pairs.calls[block.position]
+        if self.assistant is not None and use not in self.assistant.calls:
+            self.notes.add("A late result was moved up to its call", block)
+        self._turn("user")
+
+    def _answer(self, use: Block) -> Part:
+        id, result = self.pairs.ids[use.position], self.pairs.answers.get(use.position)
+        if result is None:
+            self.notes.add("A call without a result was given a placeholder", use)
+            wire = {"content": NO_RESULT, "tool_use_id": id, "type": "tool_result"}
+            return Part(wire, None)
+        return Part(result_part(result, self.wire_of(result), id, self.notes), result)
+
+    def _stray(self, block: Block) -> list[WireBlock]:
+        """A result that answers no call here, as text and media."""
+        about = f" of {block.tool}" if block.tool else ""
+        if block.position in self.pairs.repeated:
+            head = f"[Another result{about}, for a call that has its result.]"
+            self.notes.add("A second result of one call was sent as text", block)
+        else:
+            head = f"[A result{about}, whose call is no longer in this context.]"
+            self.notes.add("A result whose call is not here was sent as text", block)
+        content = result_content(block, self.wire_of(block), self.notes)
+        if isinstance(content, str):
+            return [text_part(f"{head}\n{content}".rstrip("\n"))]
+        return [text_part(head), *content]
+
+    def _cut_thinking(self, turn: Turn) -> None:
+        """No message may end in thinking: a response that was cut short there loses it."""
+        while turn.parts and "thinking" in turn.parts[-1].wire["type"]:
+            self.notes.add("Thinking that nothing followed was left out", turn.parts.pop().block)
+
+    def _end(self, turns: list[Turn]) -> None:
+        if not turns or turns[-1].role != "assistant":
+            return
+        last = turns[-1].parts[-1]
+        self.notes.add("The context ends with the assistant: not every model goes on from there")
+        if last.wire["type"] == "text" and last.wire["text"] != last.wire["text"].rstrip():
+            last.wire["text"] = last.wire["text"].rstrip()
+            self.notes.add("Blanks at the end of the last message were cut", last.block)
