@@ -30,9 +30,9 @@ export async function ask<T>(address: string, options: RequestInit = {}): Promis
   return (answer.headers.get('content-type')?.includes('json') ? answer.json() : answer.text()) as Promise<T>;
 }
 
-export function send<T>(address: string, body: unknown): Promise<T> {
+export function send<T>(address: string, body: unknown, method: 'POST' | 'DELETE' = 'POST'): Promise<T> {
   const token = document.querySelector<HTMLMetaElement>('meta[name="csrf-token"]')?.content ?? '';
-  return ask<T>(address, { method: 'POST', headers: { 'content-type': 'application/json', 'x-csrftoken': token }, body: JSON.stringify(body) });
+  return ask<T>(address, { method, headers: { 'content-type': 'application/json', 'x-csrftoken': token }, body: body === undefined ? undefined : JSON.stringify(body) });
 }
 
 export function problemFrom(error: unknown): Problem | null {

@@ -11,12 +11,13 @@ export function placeIn(address: string): Place {
   return { step: step ? Number(step) : null, run: url.searchParams.get('run') ?? '', message: url.searchParams.get('m') ?? '' };
 }
 
-export function addressOf(replayUrl: string, place: { step: number; run: string; message: string }): string {
+/** Without a step: wherever the session is when it is opened. `usual` is the run that needs no name. */
+export function addressOf(replayUrl: string, place: Place, usual = 'recorded'): string {
   const query = new URLSearchParams();
-  if (place.run && place.run !== 'recorded') query.set('run', place.run);
+  if (place.run && place.run !== usual) query.set('run', place.run);
   if (place.message) query.set('m', place.message);
   const text = query.toString();
-  return `${replayUrl}steps/${place.step}/${text ? `?${text}` : ''}`;
+  return `${replayUrl}${place.step === null ? '' : `steps/${place.step}/`}${text ? `?${text}` : ''}`;
 }
 
 /** A name for an entry that survives new entries: "412.1", or "r14.0" for the first block that revision 14 put in. */

@@ -44,11 +44,11 @@ export function parseFilter(query: string): Filter {
 /** Previews of tool blocks begin with the tool's name. */
 export const toolOf = (preview: string): string => preview.slice(0, (preview.indexOf(' ') + 1 || preview.length + 1) - 1);
 
-export function matcher(filter: Filter, entries: Entries, step: number, preview: (i: number) => string | undefined): (i: number) => boolean {
+export function matcher(filter: Filter, entries: Entries, step: number, preview: (i: number) => string | undefined, pins: ReadonlySet<number> = new Set()): (i: number) => boolean {
   const flags: Record<string, (i: number) => boolean> = {
     new: (i) => entries.from[i] === step,
     error: (i) => (entries.flags[i] & Flag.error) > 0,
-    pinned: (i) => (entries.flags[i] & Flag.pinned) > 0,
+    pinned: (i) => pins.has(entries.message[i]),
     replaced: (i) => (entries.flags[i] & Flag.replacement) > 0,
     image: (i) => (entries.flags[i] & Flag.image) > 0,
     late: (i) => (entries.flags[i] & Flag.late) > 0,

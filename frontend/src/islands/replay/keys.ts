@@ -6,7 +6,7 @@ import { kindNames } from './manifest';
 import type { Player } from './player.svelte';
 import type { Replay } from './replay.svelte';
 
-export type MessageKeys = { copyText(): void; copyJson(): void };
+export type MessageKeys = { copyText(): void; copyJson(): void; togglePin(): void };
 
 export function replayKeys(replay: Replay, player: Player, message: MessageKeys): () => void {
   const user = kindNames.indexOf('user');
@@ -18,9 +18,10 @@ export function replayKeys(replay: Replay, player: Player, message: MessageKeys)
   const key = (keys: string[], does: string, run: () => void, repeats = false): Shortcut => ({ section: 'Replay', keys, does, run, repeats });
   const visit = (address: string) => location.assign(address);
 
-  const { context_url, previous_url, next_url } = replay.props;
+  const { context_url, pins_url, previous_url, next_url } = replay.props;
   const offered: Shortcut[] = [];
   if (context_url) offered.push(key(['t'], 'Table or raw request', () => (replay.view = replay.view === 'table' ? 'raw' : 'table')));
+  if (pins_url) offered.push(key(['p'], 'Pin or unpin the message', () => message.togglePin()));
   if (previous_url) offered.push(key(['['], 'Previous session', () => visit(previous_url)));
   if (next_url) offered.push(key([']'], 'Next session', () => visit(next_url)));
 
@@ -32,11 +33,14 @@ export function replayKeys(replay: Replay, player: Player, message: MessageKeys)
     key(['PageUp'], 'Ten steps back', () => go(Math.max(1, replay.step - 10)), true),
     key(['PageDown'], 'Ten steps on', () => go(replay.step + 10), true),
     key(['Home'], 'First step', () => go(1, true)),
-    key(['End'], 'Last step', () => go(replay.manifest?.session.steps || 1, true)),
+    key(['End'], 'Last step; follows a live session', () => {
+      player.stop();
+      replay.end();
+    }),
     key(['Space'], 'Play or pause', () => player.toggle()),
     key(['<'], 'Slower', () => player.faster(-1)),
     key(['>'], 'Faster', () => player.faster(1)),
-    key(['.'], 'Follow live', () => replay.follow()),
+    key(['.'], 'Follow live, or stay here', () => (replay.following ? replay.stay() : replay.manifest?.session.live && replay.follow())),
     key(['j'], 'Next row', () => replay.move(1), true),
     key(['k'], 'Previous row', () => replay.move(-1), true),
     key(['Shift+j'], 'Next user prompt', () => replay.move(1, isPrompt), true),
@@ -49,6 +53,7 @@ export function replayKeys(replay: Replay, player: Player, message: MessageKeys)
     key(['Shift+y'], 'Copy the row as JSON', () => message.copyJson()),
     key(['Escape'], 'Close the message, then return to live', () => {
       if (replay.selected >= 0) replay.select(-1);
+      else if (replay.view !== 'table') replay.view = 'table';
       else if (replay.manifest?.session.live) replay.follow();
     }),
     ...offered,

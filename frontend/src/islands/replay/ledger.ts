@@ -19,7 +19,8 @@ export type Ledger = {
   model: string;
 };
 
-const size = (manifest: Manifest, composition: Composition, step: number): number =>
+/** The headline of a step: reported if there is a report, else counted. */
+export const sizeAt = (manifest: Manifest, composition: Composition, step: number): number =>
   manifest.steps.prompt[step - 1] ?? composition.total[step] + manifest.session.hidden;
 
 export function ledgerAt(manifest: Manifest, composition: Composition, step: number): Ledger {
@@ -36,7 +37,7 @@ export function ledgerAt(manifest: Manifest, composition: Composition, step: num
     step, next, visible, hidden: session.hidden, prompt, basis,
     size: prompt ?? visible + session.hidden,
     unexplained: prompt === null ? 0 : prompt - visible - session.hidden,
-    change: step > 1 ? size(manifest, composition, step) - size(manifest, composition, step - 1) : null,
+    change: step > 1 ? sizeAt(manifest, composition, step) - sizeAt(manifest, composition, step - 1) : null,
     read, write, fresh, output: value(steps.output), cost: value(steps.cost),
     gap: prompt === null || read === null ? 0 : prompt - read - (write ?? 0) - (fresh ?? 0),
     at: value(steps.at),
@@ -55,7 +56,7 @@ export function totals(manifest: Manifest, composition: Composition): Totals {
   let peak = 0;
   let peakStep = 0;
   for (let step = 1; step <= session.steps; step++) {
-    const here = size(manifest, composition, step);
+    const here = sizeAt(manifest, composition, step);
     if (here > peak) [peak, peakStep] = [here, step];
   }
   const [read, write, fresh] = [sum(steps.read), sum(steps.write), sum(steps.fresh)];

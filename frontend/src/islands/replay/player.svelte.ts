@@ -1,5 +1,7 @@
 /* Plays the steps, and follows a session that still grows. */
-import { watchTopic } from '../../shell/live';
+import { problemFrom } from '../../request';
+import { followRun, subscribe, watchTopic } from '../../shell/live';
+import type { DeltaJson } from './delta';
 import type { Replay } from './replay.svelte';
 
 const speeds = [0.5, 1, 2, 4, 8];
@@ -35,30 +37,61 @@ export class Player {
       const last = this.replay.manifest?.last ?? 1;
       this.replay.go(this.replay.step + 1);
       if (this.replay.step >= last || document.hidden) this.stop();
-      else this.#wait();
+      if (this.replay.step >= last && this.replay.manifest?.session.live) this.replay.follow();
+      if (this.playing) this.#wait();
     }, stepMs / this.speed);
   }
 }
 
-/** Fetches the manifest anew when the session moves on; at most one request waits behind another. */
+const pauseMs = 250; // between two looks, however fast hints come
+const retryMs = 3000;
+const pushMs = 1000; // so long a change may take that is sent along
+
+/** Brings the page up to date when the session moves on: by what the server sends along, or else by asking
+    for it, one look at a time and again until it worked. */
 export function followSession(replay: Replay, id: string): () => void {
   let wanted = false;
   let running = false;
-  const renew = async () => {
+  let pushes = false; // has the server sent a change along?
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const later = (ms: number) => {
+    clearTimeout(timer);
+    timer = setTimeout(() => void look(), ms);
+  };
+  const look = async () => {
     if (running) {
       wanted = true;
       return;
     }
+    clearTimeout(timer);
     running = true;
-    await replay.load();
+    wanted = false;
+    const failed = await replay.renew().then(() => false, (error) => problemFrom(error) !== null);
     running = false;
-    if (wanted) {
-      wanted = false;
-      setTimeout(() => void renew(), 400);
-    }
+    replay.behind = failed;
+    if (failed) later(retryMs);
+    else if (wanted) later(pauseMs);
+    if (!failed) subscribe(); // from here on
   };
-  return watchTopic(`session:${id}`, (version) => {
-    if (version !== null && version === replay.manifest?.session.version) return;
-    void renew();
+  const isKnown = (version: number | null) => version !== null && version <= (replay.manifest?.session.version ?? -1);
+  const stopFollowing = followRun({
+    from: () => (replay.manifest?.next ? { session: id, run: replay.run, since: replay.manifest.next } : null),
+    take: (delta, run) => {
+      pushes = true;
+      if (running || run !== replay.run || !replay.take(delta as DeltaJson)) return false;
+      clearTimeout(timer);
+      replay.behind = false;
+      return true;
+    },
   });
+  const stopWatching = watchTopic(`session:${id}`, (version) => {
+    if (isKnown(version)) return;
+    if (pushes && version !== null) later(pushMs);
+    else void look();
+  });
+  return () => {
+    clearTimeout(timer);
+    stopFollowing();
+    stopWatching();
+  };
 }

@@ -3,7 +3,9 @@ import { ask, withQuery } from '../../request';
 import type { Entries } from './manifest';
 
 const windowSize = 200;
-const searchWindow = 2000;
+const searchWindow = 500; // the most that one answer holds
+
+type Answer = { from: number; rows: string[] };
 
 export class Previews {
   /** Grows when lines arrive, so that what shows them is drawn again. */
@@ -35,6 +37,19 @@ export class Previews {
     this.arrived++;
   }
 
+  /** New entries came in at these ascending places of the same run. */
+  insert(places: readonly number[]): void {
+    if (!places.length) return;
+    const count = this.#lines.length;
+    const first = Math.min(places[0], count);
+    // Behind a place that moved, lines may be of what the server knew already and the page did not.
+    if (first < count) this.#lines.length = first;
+    this.#lines.length = count + places.length;
+    for (const window of this.#asked) if (window >= Math.floor(first / windowSize)) this.#asked.delete(window);
+    if (first < count) this.#generation++;
+    this.arrived++;
+  }
+
   /** Sees to it that these entries have their lines, soon. */
   want(indexes: Iterable<number>): void {
     const windows = new Set<number>();
@@ -42,7 +57,12 @@ export class Previews {
     for (const window of windows) {
       if (this.#asked.has(window)) continue;
       this.#asked.add(window);
-      void this.#fetch(window * windowSize, (window + 1) * windowSize).catch(() => this.#asked.delete(window));
+      // Only what is missing: at the end of a session that grows it is a line or two.
+      let from = window * windowSize;
+      let to = Math.min(from + windowSize, this.#lines.length);
+      while (from < to && this.#lines[from] !== undefined) from++;
+      while (to > from && this.#lines[to - 1] !== undefined) to--;
+      void this.#fetch(from, to).catch(() => this.#asked.delete(window));
     }
   }
 
@@ -65,11 +85,11 @@ export class Previews {
 
   async #fetch(from: number, to: number): Promise<void> {
     const generation = this.#generation;
-    const answer = await ask<{ from: number; rows: string[] }>(
-      withQuery(this.address, { run: this.#run, from, to: Math.min(to, this.#lines.length) }),
-    );
+    const answer = await ask<Answer>(withQuery(this.address, { run: this.#run, from, to }));
     if (generation !== this.#generation) return;
-    answer.rows.forEach((line, offset) => (this.#lines[answer.from + offset] = line));
+    answer.rows.forEach((line, offset) => {
+      if (answer.from + offset < this.#lines.length) this.#lines[answer.from + offset] = line;
+    });
     this.arrived++;
   }
 }

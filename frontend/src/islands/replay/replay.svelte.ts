@@ -1,11 +1,15 @@
 /* Everything the replay page knows: which run, which step, which block, and what follows from them. */
-import { ask, problemFrom, withQuery, type Problem } from '../../request';
+import { problemFrom, withQuery, type Problem } from '../../request';
+import { Announcer } from './announcer.svelte';
+import { standing, type Limits } from './budget';
 import { addressOf, findEntry, nameOfEntry, placeIn } from './address';
 import { cacheStates } from './cache';
-import { compose, findRow, rowsAt, type Composition } from './composition';
+import { findRow, rowsAt, type Composition } from './composition';
+import { merge, shifted, type DeltaJson } from './delta';
 import { matcher, parseFilter } from './filter';
-import { ledgerAt, totals, type Totals } from './ledger';
-import { decode, type Manifest, type ManifestJson } from './manifest';
+import { fetchNews, fetchRun, type Holding } from './holding';
+import { ledgerAt, sizeAt, totals, type Totals } from './ledger';
+import type { Manifest } from './manifest';
 import { Previews } from './previews.svelte';
 import { ofWindow, rememberedScale, rememberScale, type Scale } from './scale';
 import * as format from '../../format';
@@ -16,9 +20,12 @@ export type Props = {
   session_url: string; // with {id}: the replay of another session
   revision_url?: string; // with {run} and {number}
   list_url: string; job_url?: string; context_url?: string; previous_url?: string; next_url?: string; step?: number | null;
+  default_run?: string; pins_url?: string; compactions_url?: string; limits?: Limits | null;
 };
 export type Baseline = { sizes: Float64Array; totals: Totals };
 export type View = 'table' | 'raw';
+
+const compareMs = 1500; // the recorded line may lag behind the run that is watched
 
 export class Replay {
   manifest = $state.raw<Manifest | null>(null);
@@ -29,6 +36,7 @@ export class Replay {
   run = $state('recorded');
   step = $state(1);
   selected = $state(-1);
+  selections = $state(0); // how often the reader chose
   ghosts = $state(false);
   query = $state('');
   view = $state<View>('table');
@@ -39,7 +47,9 @@ export class Replay {
   foldChoice = $state<boolean | null>(null);
   folded = $derived(this.foldChoice ?? this.selected >= 0);
   following = $state(false);
-  fresh = $state(0); // steps that arrived while pinned
+  fresh = $state(0); // entries that arrived while the reader stayed elsewhere
+  behind = $state(false); // what is shown could not be brought up to date
+  announcer = new Announcer();
   previews: Previews;
 
   filter = $derived(parseFilter(this.query));
@@ -50,7 +60,7 @@ export class Replay {
     const { entries } = this.manifest;
     if (this.filter.empty) return this.ghosts ? rowsAt(entries, this.step, true) : this.standing;
     if (this.filter.needsPreviews) void this.previews.arrived;
-    return rowsAt(entries, this.step, this.ghosts, matcher(this.filter, entries, this.step, (i) => this.previews.line(i)));
+    return rowsAt(entries, this.step, this.ghosts, matcher(this.filter, entries, this.step, (i) => this.previews.line(i), this.pinned));
   });
   ledger = $derived(this.manifest && this.composition ? ledgerAt(this.manifest, this.composition, this.step) : null);
   cache = $derived.by(() => {
@@ -67,15 +77,29 @@ export class Replay {
     return at >= 0 ? (this.manifest!.causes[at] ?? null) : null;
   });
   eventsHere = $derived(this.manifest?.events.filter((event) => event.step === this.step) ?? []);
+  pinned = $derived(new Set(this.manifest?.pins ?? []));
+  /** Of the next call, while the session runs. */
+  budget = $derived.by(() => {
+    const { manifest, composition } = this;
+    const { limits } = this.props;
+    if (!manifest?.session.live || !composition || !limits) return null;
+    return standing(limits, manifest.session.used ?? sizeAt(manifest, composition, manifest.last));
+  });
   totals = $derived(this.manifest && this.composition ? totals(this.manifest, this.composition) : null);
 
   #request: AbortController | undefined;
+  #recorded: Holding | null = null; // beside another run
   #written = 0;
   #writing: ReturnType<typeof setTimeout> | undefined;
 
   constructor(readonly props: Props) {
     this.previews = new Previews(props.previews_url);
-    this.run = placeIn(location.href).run || 'recorded';
+    this.run = placeIn(location.href).run || this.usual;
+  }
+
+  /** The run that the page shows where its address names none. */
+  get usual(): string {
+    return this.props.default_run ?? 'recorded';
   }
 
   /** Fetches the manifest of the run; what is shown stays until the new one is here. */
@@ -85,14 +109,13 @@ export class Replay {
     this.loading = true;
     this.problem = null;
     try {
-      const address = run === 'recorded' ? this.props.manifest_url : withQuery(this.props.manifest_url, { run });
       const { signal } = this.#request;
-      const manifest = decode(await ask<ManifestJson>(address, { signal }));
+      const held = await fetchRun(this.props.manifest_url, run === 'recorded' && this.usual === 'recorded' ? '' : run, signal);
       await new Promise((done) => setTimeout(done)); // keys are heard between decoding and drawing
       if (signal.aborted) return;
-      this.#take(run, manifest);
+      this.#take(run, held, null);
       this.loading = false;
-      if (run !== 'recorded') await this.#compare();
+      await this.#compare(run, signal);
     } catch (error) {
       const problem = problemFrom(error);
       if (!problem) return; // another request took its place
@@ -101,38 +124,71 @@ export class Replay {
     }
   }
 
-  #take(run: string, manifest: Manifest): void {
+  /** Brings what is shown up to date. Throws what went wrong: whoever calls tries again. */
+  async renew(): Promise<void> {
+    if (this.loading || !this.manifest || !this.composition) return; // that one brings the newest as well
+    this.#request = new AbortController();
+    const { signal } = this.#request;
+    const { run, manifest, composition } = this;
+    const news = await fetchNews(this.props.manifest_url, run, { manifest, composition }, signal);
+    if (signal.aborted) return;
+    this.#take(run, news, news.inserted);
+    await this.#compare(run, signal);
+  }
+
+  /** Lays a change over what is shown; false where it does not go on from there. */
+  take(delta: DeltaJson): boolean {
+    if (this.loading || !this.manifest || !this.composition) return false;
+    const merged = merge(this.manifest, this.composition, delta);
+    if (!merged) return false;
+    this.#take(this.run, { manifest: merged.manifest, composition: { ...this.composition } }, merged.inserted);
+    clearTimeout(this.#comparing);
+    this.#comparing = setTimeout(() => void this.#compare(this.run, (this.#request ??= new AbortController()).signal).catch(problemFrom), compareMs);
+    return true;
+  }
+  #comparing: ReturnType<typeof setTimeout> | undefined;
+
+  #take(run: string, { manifest, composition }: Holding, inserted: number[] | null): void {
     const before = this.manifest;
     const place = placeIn(location.href);
     const name = before && this.selected >= 0 ? nameOfEntry(before, this.selected) : place.message;
-    this.previews.renew(run, manifest.entries);
+    if (inserted) this.previews.insert(inserted);
+    else this.previews.renew(run, manifest.entries);
     for (const event of manifest.events) {
       event.url = event.revision === null ? null : this.revisionAddress(event.revision, manifest);
     }
-    const composition = compose(manifest.entries, manifest.last);
-    const lastCall = Math.max(1, manifest.session.steps);
-    let step = this.step;
-    if (!before) {
-      step = place.step ?? this.props.step ?? lastCall;
-      this.following = manifest.session.live && place.step === null;
-    } else if (this.following) step = lastCall;
-    else if (run === this.run) this.fresh += Math.max(0, manifest.session.steps - before.session.steps);
-    this.step = Math.max(1, Math.min(manifest.last, step));
+    const sameRun = before !== null && run === this.run;
+    const arrived = sameRun ? manifest.entries.count - this.#count : 0;
+    this.#count = manifest.entries.count;
+    const wanted = before ? this.step : (place.step ?? this.props.step ?? null);
+    if (!before) this.following = manifest.session.live && (wanted === null || wanted >= manifest.session.steps);
+    const step = this.following ? manifest.last : (wanted ?? manifest.session.steps);
+    if (sameRun && !this.following) this.fresh += Math.max(0, arrived);
     this.run = run;
     this.composition = composition;
     this.manifest = manifest;
-    if (run === 'recorded') this.baseline = null;
-    this.selected = name ? findEntry(manifest, name, this.step) : -1;
+    this.step = Math.max(1, Math.min(manifest.last, step));
+    if (run === 'recorded') this.baseline = this.#recorded = null;
+    if (inserted) this.selected = this.selected < 0 ? -1 : shifted(this.selected, inserted);
+    else this.selected = name ? findEntry(manifest, name, this.step) : -1;
+    if (this.following) this.#keepVersion();
+    if (sameRun && manifest.session.version !== before.session.version) {
+      const head = before.events.reduce((most, event) => Math.max(most, event.revision ?? 0), 0);
+      this.announcer.note(manifest, manifest.session.used ?? sizeAt(manifest, composition, manifest.last), head);
+    }
     if (before) this.#write();
     else this.#name();
   }
+  #count = 0; // entries before the last change: their arrays are the same ones
 
-  /** The recorded run's line and totals, to read a simulation against. */
-  async #compare(): Promise<void> {
-    const recorded = decode(await ask<ManifestJson>(withQuery(this.props.manifest_url, { run: 'recorded' }), { signal: this.#request!.signal }));
-    const composition = compose(recorded.entries, recorded.last);
-    const sizes = Float64Array.from({ length: recorded.session.steps }, (_, i) => ledgerAt(recorded, composition, i + 1).size);
-    this.baseline = { sizes, totals: totals(recorded, composition) };
+  /** The recorded run's line and totals, to read another run against. */
+  async #compare(run: string, signal: AbortSignal): Promise<void> {
+    if (run === 'recorded') return;
+    const { manifest_url } = this.props;
+    this.#recorded = this.#recorded ? await fetchNews(manifest_url, 'recorded', this.#recorded, signal) : await fetchRun(manifest_url, 'recorded', signal);
+    const { manifest, composition } = this.#recorded;
+    const sizes = Float64Array.from({ length: manifest.session.steps }, (_, i) => sizeAt(manifest, composition, i + 1));
+    this.baseline = { sizes, totals: totals(manifest, composition) };
   }
 
   /** To a step. A jump is worth a place in the browser's history, a scrub is not. */
@@ -140,6 +196,7 @@ export class Replay {
     if (!this.manifest) return;
     const to = Math.max(1, Math.min(this.manifest.last, Math.round(step)));
     this.following = false;
+    if (to === this.manifest.last) this.fresh = 0;
     if (to === this.step) return;
     this.step = to;
     this.#keepVersion();
@@ -155,6 +212,7 @@ export class Replay {
 
   select(entry: number, jump = false): void {
     this.selected = entry;
+    this.selections++;
     if (entry >= 0) this.following = false;
     this.#write(jump);
   }
@@ -169,16 +227,32 @@ export class Replay {
     }
   }
 
+  /** To the newest context, and on with it as it grows. */
   follow(): void {
     this.fresh = 0;
-    if (this.manifest) this.go(Math.max(1, this.manifest.session.steps));
+    if (this.manifest) this.go(this.manifest.last);
     this.following = true;
+    this.#write();
+  }
+
+  /** The end of what there is: in a live session that is wherever it goes. */
+  end(): void {
+    if (this.manifest?.session.live) this.follow();
+    else this.go(this.manifest?.session.steps || 1, true);
+  }
+
+  /** Stays where it is, whatever arrives. */
+  stay(): void {
+    this.following = false;
+    this.#write();
   }
 
   /** Back and Forward. */
   restore(): void {
     const place = placeIn(location.href);
-    const run = place.run || 'recorded';
+    const run = place.run || this.usual;
+    this.following = place.step === null && (this.manifest?.session.live ?? false);
+    if (this.following) this.step = this.manifest!.last;
     if (place.step !== null) this.step = Math.max(1, Math.min(this.manifest?.last ?? 1, place.step));
     if (this.manifest) this.selected = place.message ? findEntry(this.manifest, place.message, this.step) : -1;
     if (run !== this.run) void this.load(run);
@@ -202,19 +276,20 @@ export class Replay {
     void this.load(run);
   }
 
-  address(run = this.run): string {
+  address(run = this.run, step = this.following ? null : this.step): string {
     const message = this.manifest && this.selected >= 0 ? nameOfEntry(this.manifest, this.selected) : '';
-    return addressOf(this.props.replay_url, { step: this.step, run, message });
+    return addressOf(this.props.replay_url, { step, run, message }, this.usual);
   }
 
+  /** The address of this step, also while following: who gets it sees what is seen here. */
   get link(): string {
-    return new URL(this.address(), location.href).href;
+    return new URL(this.address(this.run, this.step), location.href).href;
   }
 
   diffAddress(other: number): string {
     const [a, b] = other < this.step ? [other, this.step] : [this.step, other];
     const address = this.props.diff_page_url.replace('{a}', String(a)).replace('{b}', String(b));
-    return this.run === 'recorded' ? address : withQuery(address, { run: this.run });
+    return this.run === 'recorded' && this.usual === 'recorded' ? address : withQuery(address, { run: this.run });
   }
 
   #write(jump = false): void {
