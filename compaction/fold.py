@@ -2,23 +2,42 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
 from collections import ChainMap
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from compaction.context import KINDS, Block, Context, Kind
-from compaction.edits import Edit, Entry, Refusal, Revision, Trigger
-from compaction.groups import Groups
+from compaction.context import Block
+from compaction.edits import CannotCompact, CannotUndo, Edit, Refusal, Revision, Trigger
 from compaction.invariants import broken_by
-from compaction.plan import FileText, Mark, Means, Proposal, Span, View
-from compaction.policy import Policy
-from compaction.prefix import PrefixSums
+from compaction.plan import Proposal, Span, View
 from compaction.protect import Guard
+from compaction.restore import left, pinned_again, taken_back
+from compaction.resume import follow, marks_of, resume
+from compaction.spans import kept_messages, span_of, summary_edit
+from compaction.state import State, make, set_pinned, start, take_in
 from compaction.strategies import STRATEGIES
+from compaction.strategies.compact import Compact
+
+__all__ = [
+    "Arrival",
+    "CannotCompact",
+    "CannotUndo",
+    "OutOfOrder",
+    "State",
+    "advance",
+    "compact_now",
+    "follow",
+    "marks_of",
+    "resume",
+    "start",
+    "undo",
+]
 
 BREAKER = 3
 """Refusals of one strategy after which it is left out (Claude Code gives up after as many)."""
+
+LEAST_SUMMARY = 100
+"""Tokens below which a summary says nothing (ours)."""
 
 
 class OutOfOrder(ValueError):
@@ -27,97 +46,51 @@ class OutOfOrder(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """What is new just before the model call of a step: originals born since the step before.
+    """What is new just before the model call of a step: originals born since the last arrival.
 
     `at` is when the call begins (ms since the epoch). `prompt` are the prompt tokens that the
     provider reported for the previous call *of this very context*; None where it reported none,
-    or for a context that a simulation made.
+    or for a context that a simulation made. `gone` are positions of originals that the agent took
+    back (a rewind, a newer setup), `pinned` and `unpinned` those that people pinned and let loose.
     """
 
     step: int
     blocks: tuple[Block, ...] = ()
     at: int | None = None
     prompt: int | None = None
-
-
-@dataclass(slots=True)
-class State:
-    """A session's context under a policy, after `step`; made by `start`, changed by `advance`.
-
-    `standing` is the context, `entries` the record of when each block stood, `sums` its tokens by
-    place in `arrivals`. `unchanged_prefix` and `touched` speak of the last step: tokens shared
-    with the context before, and the lowest position that its revision touched. `wanted` are
-    summaries that were not ready at the last step, `skipped` why strategies that were due did
-    nothing. `stubs` are the positions of standing replacements, ascending.
-    """
-
-    policy: Policy
-    means: Means
-    window: int
-    hidden: int
-    step: int = 0
-    standing: Context = field(default_factory=dict)
-    originals: Context = field(default_factory=dict)
-    known: dict[str, int] = field(default_factory=dict)
-    arrivals: list[int] = field(default_factory=list)
-    sums: PrefixSums = field(default_factory=PrefixSums)
-    by_kind: dict[Kind, int] = field(default_factory=lambda: dict.fromkeys(KINDS, 0))
-    total: int = 0
-    used: int = 0
-    groups: Groups = field(default_factory=Groups)
-    marks: list[Mark] = field(default_factory=list)
-    failures: list[int] = field(default_factory=list)
-    entries: list[Entry] = field(default_factory=list)
-    open_entries: dict[int, Entry] = field(default_factory=dict)
-    stubs: list[int] = field(default_factory=list)
-    revisions: int = 0
-    refusals: list[Refusal] = field(default_factory=list)
-    wanted: list[Span | FileText] = field(default_factory=list)
-    skipped: list[str] = field(default_factory=list)
-    unchanged_prefix: int = 0
-    touched: int | None = None
-
-    def prefix_tokens(self, position: int) -> int:
-        """Tokens of the standing blocks before a position, in O(log n)."""
-        return self.sums.before(bisect_left(self.arrivals, position))
-
-    @property
-    def frontier(self) -> int:
-        """Tokens up to and including the last standing replacement; 0 without one."""
-        return self.prefix_tokens(self.stubs[-1] + 1) if self.stubs else 0
-
-
-def start(policy: Policy, window: int, means: Means, hidden: int = 0) -> State:
-    """An empty context under a policy; `window` and `hidden` are the session's, in tokens."""
-    marks = [dict(STRATEGIES[step.strategy].mark) for step in policy.steps]
-    return State(policy, means, window, hidden, marks=list(marks), failures=[0] * len(marks))
+    gone: tuple[int, ...] = ()
+    pinned: tuple[int, ...] = ()
+    unpinned: tuple[int, ...] = ()
 
 
 def advance(state: State, arrival: Arrival) -> tuple[State, Revision | None]:
-    """Bring a state to the next step and say what changed.
+    """Bring a state to the next step, or take in more before the same one; say what changed.
 
     The state given is consumed: it is changed in place and returned, so that a step costs what is
     new and not the history. Edits that would break the context are refused, the context before
-    them stands, and `state.refusals` says why. Raises OutOfOrder and leaves the state as it was
-    when the step or a position does not ascend.
+    them stands, and `state.refusals` says why. Where something is gone or pinned and the context
+    changes by that, this is a revision of its own: strategies have their say at the next call,
+    which may be for the same step. Raises OutOfOrder and leaves the state as it was when the step
+    or a position does not ascend.
     """
     _check_order(state, arrival)
     before = state.total
+    if arrival.step > state.step:
+        state.fixed = max(state.hidden, (arrival.prompt or 0) - before)
     state.step = arrival.step
     state.unchanged_prefix, state.touched = before, None
     state.wanted, state.skipped = [], []
     for block in arrival.blocks:
-        _take_in(state, block)
-    known_prompt = arrival.prompt or 0
-    state.used = max(state.hidden + state.total, known_prompt + state.total - before)
-    revision = _revise(state)
+        take_in(state, block, state.step)
+    state.used = state.total + state.fixed
+    revision = _settle(state, arrival) or _revise(state)
     if state.touched is not None:
         state.unchanged_prefix = min(before, state.prefix_tokens(state.touched))
     return state, revision
 
 
 def _check_order(state: State, arrival: Arrival) -> None:
-    if arrival.step <= state.step:
+    if arrival.step < state.step:
         raise OutOfOrder(f"step {arrival.step} after step {state.step}")
     last = state.arrivals[-1] if state.arrivals else None
     for block in arrival.blocks:
@@ -126,18 +99,32 @@ def _check_order(state: State, arrival: Arrival) -> None:
         last = block.position
 
 
-def _take_in(state: State, block: Block) -> None:
-    position = block.position
-    state.arrivals.append(position)
-    state.sums.append(block.tokens)
-    state.standing[position] = state.originals[position] = block
-    state.known[block.id] = position
-    state.by_kind[block.kind] += block.tokens
-    state.total += block.tokens
-    state.groups.add(block)
-    entry = Entry(block, state.step)
-    state.entries.append(entry)
-    state.open_entries[position] = entry
+def _settle(state: State, arrival: Arrival) -> Revision | None:
+    """What is gone, pinned or let loose, as a revision where the context changes by it."""
+    for place in arrival.unpinned:
+        set_pinned(state, place, pinned=False)
+    before, edits, trigger = state.total, [], None
+    if arrival.gone and (found := left(state, arrival.gone)):
+        trigger, edit = found
+        edits.append(edit)
+        make(state, edit, state.revisions + 1, state.step)
+    if arrival.pinned and (again := pinned_again(state, arrival.pinned)):
+        trigger = trigger or "pin"
+        edits.append(again)
+        make(state, again, state.revisions + 1, state.step)
+    return _done(state, trigger, edits, before) if trigger else None
+
+
+def _done(
+    state: State, trigger: Trigger, edits: Iterable[Edit], before: int, reason: str = ""
+) -> Revision:
+    """Number the edits just made as one revision."""
+    made = tuple(edits)
+    reason = reason or "; ".join(edit.reason for edit in made)
+    number = state.revisions + 1
+    revision = Revision(number, state.step, trigger, made, before, state.total, reason)
+    state.made.append(revision)
+    return revision
 
 
 def _revise(state: State) -> Revision | None:
@@ -157,12 +144,10 @@ def _revise(state: State) -> Revision | None:
             trigger = trigger if trigger == "window" else proposal.trigger
     if trigger is None:
         return None
-    state.revisions += 1
-    reason = "; ".join(filter(None, reasons))
-    return Revision(state.revisions, state.step, trigger, tuple(edits), before, state.total, reason)
+    return _done(state, trigger, edits, before, "; ".join(filter(None, reasons)))
 
 
-def _view(state: State, index: int) -> View:
+def _view(state: State, index: int | None, limit: int | None = None) -> View:
     return View(
         step=state.step,
         turn=state.groups.turn,
@@ -173,15 +158,18 @@ def _view(state: State, index: int) -> View:
         used=state.used,
         fixed=state.used - state.total,
         room=state.window - state.policy.reserve,
-        guard=Guard(state.groups),
+        guard=Guard(state.groups, limit if index is None else state.waiting[index]),
         means=state.means,
-        mark=state.marks[index],
+        mark={} if index is None else state.marks[index],
     )
 
 
 def _accept(state: State, index: int, proposal: Proposal) -> bool:
     strategy = state.policy.steps[index].strategy
     state.wanted.extend(proposal.wanted)
+    spans = [wish for wish in proposal.wanted if isinstance(wish, Span)]
+    # While a summary is written, more arrives: what it was asked for must still be what is asked.
+    state.waiting[index] = end_of(spans[0]) if spans else None
     if proposal.skipped:
         state.skipped.append(f"{strategy}: {proposal.skipped}")
     if proposal.edits:
@@ -191,14 +179,19 @@ def _accept(state: State, index: int, proposal: Proposal) -> bool:
             state.refusals.append(Refusal(state.step, strategy, reason))
             return False
         for edit in proposal.edits:
-            _edit(state, edit)
+            make(state, edit, state.revisions + 1, state.step)
         state.failures[index] = 0
     state.marks[index] = proposal.mark
     return True
 
 
+def end_of(span: Span) -> int:
+    """The position before which all of a span lies."""
+    return max(block.position for block in (*span.blocks, *span.kept)) + 1
+
+
 def _objection(state: State, edits: Iterable[Edit]) -> str:
-    """Why these edits may not be made; empty when they may."""
+    """Why these edits of a strategy may not be made, judged on the groups that they touch."""
     places: set[int] = set()
     after: dict[int, Block | None] = {}
     ids: dict[str, int] = {}
@@ -228,35 +221,56 @@ def _objection(state: State, edits: Iterable[Edit]) -> str:
     return "; ".join(str(one) for one in broken[:5])
 
 
-def _edit(state: State, edit: Edit) -> None:
-    number = state.revisions + 1
-    places = [state.known[target] for target in edit.targets]
-    for place in places:
-        _close(state, place, number)
-    first, block = places[0], edit.replacement
-    state.touched = first if state.touched is None else min(state.touched, first)
-    for place in places[1:] if block is not None else places:
-        del state.standing[place]
-    if block is None:
-        return
-    # Assigned over the old value, never deleted first: that keeps the dict in context order.
-    state.standing[first] = block
-    state.known[block.id] = first
-    state.sums.add(bisect_left(state.arrivals, first), block.tokens)
-    state.by_kind[block.kind] += block.tokens
-    state.total += block.tokens
-    entry = Entry(block, state.step, opened_by=number)
-    state.entries.append(entry)
-    state.open_entries[first] = entry
-    insort(state.stubs, first)
+def undo(state: State, number: int) -> Revision:
+    """Take a revision back, as a revision of its own. Raises CannotUndo and changes nothing."""
+    edit = taken_back(state, number)
+    before = state.total
+    state.touched, state.unchanged_prefix = None, before
+    make(state, edit, state.revisions + 1, state.step)
+    _rearm(state, {one.strategy for one in state.made[number - 1].edits})
+    return _done(state, "undo", (edit,), before)
 
 
-def _close(state: State, position: int, number: int) -> None:
-    block = state.standing[position]
-    state.sums.add(bisect_left(state.arrivals, position), -block.tokens)
-    state.by_kind[block.kind] -= block.tokens
-    state.total -= block.tokens
-    entry = state.open_entries.pop(position)
-    entry.to_step, entry.closed_by = state.step, number
-    if block.replaces is not None:
-        del state.stubs[bisect_left(state.stubs, position)]
+def compact_now(state: State, instructions: str = "", until: int | None = None) -> Revision | None:
+    """Compact by request all that may leave, before position `until` at most.
+
+    None while the summary is being written: it is in `state.wanted` then, and to ask again with
+    `end_of` that span asks for the same. Parameters are those of the policy's own compaction, or
+    the defaults. Raises CannotCompact and changes nothing.
+    """
+    steps = [step.parameters for step in state.policy.steps if step.strategy == "compact"]
+    parameters = steps[0] if steps else Compact()
+    view = _view(state, None, until)
+    span = [b for p, b in state.standing.items() if p < view.guard.hot and view.guard.may_remove(b)]
+    kept = kept_messages(span, parameters.user_tokens)
+    stay = {block.position for block in kept}
+    targets = [block for block in span if block.position not in stay]
+    gone = sum(block.tokens for block in targets)
+    budget = min(parameters.summary_tokens, gone // 2)
+    if budget < LEAST_SUMMARY:
+        raise CannotCompact(f"Only {gone} tokens could go; that is no more than a summary takes.")
+    given = "\n".join(filter(None, (parameters.instructions, instructions)))
+    wish = span_of(view, "nine", targets, kept, budget, given)
+    edit = summary_edit(view, "compact", wish, targets)
+    state.wanted = [] if edit is not None else [wish]
+    if edit is None:
+        return None
+    if reason := _objection(state, (edit,)):
+        raise CannotCompact(f"The context would break: {reason}.")
+    before = state.total
+    state.touched, state.unchanged_prefix = None, before
+    make(state, edit, state.revisions + 1, state.step)
+    _rearm(state, {"compact"})
+    return _done(state, "request", (edit,), before)
+
+
+def _rearm(state: State, strategies: set[str]) -> None:
+    """Let strategies that wait for growth wait anew: what people just did must not be redone."""
+    room = state.window - state.policy.reserve
+    for index, step in enumerate(state.policy.steps):
+        if step.strategy in strategies and "rearm" in state.marks[index]:
+            own = getattr(step.parameters, "budget", 0)
+            used = state.total if own else state.total + state.fixed
+            rearm = used + int(step.parameters.rearm * (own or room))
+            state.marks[index] = {**state.marks[index], "rearm": rearm}
+            state.waiting[index] = None

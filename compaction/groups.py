@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, field
 
 from compaction.context import Block
@@ -79,9 +79,24 @@ class Groups:
         if block.turn > self.turn:
             self.turn, self.turn_start = block.turn, block.position
         if block.pinned:
-            self.pins.append(block.position)
-            if block.tool_call is not None:
-                self.pinned_calls.add(block.tool_call)
+            self.set_pinned(block)
+
+    def set_pinned(self, block: Block) -> None:
+        """Take note that a block is pinned now, or no longer is."""
+        place = bisect_left(self.pins, block.position)
+        if block.pinned:
+            self.pins.insert(place, block.position)
+        else:
+            del self.pins[place]
+        call = block.tool_call
+        if call is None:
+            return
+        use = self.uses.get(call)
+        members = {*self.results.get(call, ()), *((use.position,) if use is not None else ())}
+        if block.pinned or not members.isdisjoint(self.pins):
+            self.pinned_calls.add(call)
+        else:
+            self.pinned_calls.discard(call)
 
     def _pair(self, block: Block, call: str) -> int:
         if block.type == "tool_use":

@@ -50,7 +50,6 @@ Count = Callable[[str], int]
 Summarize = Callable[[Span], str | None]
 """The text of a summary, or None while it is still being written."""
 
-
 Outline = Callable[[FileText], str | None]
 """The outline of a file, or None while it is still being made."""
 
@@ -97,8 +96,8 @@ class View:
 class Proposal:
     """Edits to make, in order, and the mark to keep; an empty one only moves the mark.
 
-    `wanted` are summaries and outlines that were not ready; `skipped` says why a strategy that was due did
-    nothing.
+    `wanted` are summaries and outlines that were not ready; `skipped` says why a strategy that was
+    due did nothing.
     """
 
     edits: tuple[Edit, ...]

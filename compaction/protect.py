@@ -17,10 +17,12 @@ class Guard:
 
     Protected are: tool definitions, system prompt and memory; pinned blocks and the other half of
     a pinned tool call; and the hot cache. The hot cache is Dakou's; the rules on pins
-    are ours (docs/sources.md, Dakou and Shannon).
+    are ours (docs/sources.md, Dakou and Shannon). Where a summary is being written, what came
+    since it was wanted (from position `limit` on) counts as hot: the span must stay the same.
     """
 
     groups: Groups
+    limit: int | None = None
 
     @property
     def hot(self) -> int:
@@ -32,8 +34,10 @@ class Guard:
         groups = self.groups
         last = groups.last_tool
         if last is None or last.turn < groups.turn - 1:
-            return groups.cut_at(groups.turn_start)
-        return groups.cut_at(last.position)
+            hot = groups.cut_at(groups.turn_start)
+        else:
+            hot = groups.cut_at(last.position)
+        return hot if self.limit is None else min(hot, self.limit)
 
     def may_replace(self, block: Block) -> bool:
         """Whether a stub may stand for this block at its place."""

@@ -158,8 +158,8 @@ def test_arrivals_out_of_order_are_refused_and_leave_the_state_alone() -> None:
     talk = Talk()
     block = talk.user("hello")
     state, _ = advance(start(Policy("none"), 1_000, MEANS), Arrival(1, (block,)))
-    with pytest.raises(OutOfOrder, match="step 1 after step 1"):
-        advance(state, Arrival(1))
+    with pytest.raises(OutOfOrder, match="step 0 after step 1"):
+        advance(state, Arrival(0))
     with pytest.raises(OutOfOrder, match="position 0 after 0"):
         advance(state, Arrival(2, (block,)))
     assert (state.step, state.total, len(state.entries)) == (1, block.tokens, 1)

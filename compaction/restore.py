@@ -1,0 +1,163 @@
+"""What stands again, and what leaves by itself: undo, pins, and originals that are gone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from itertools import chain
+
+from compaction.context import Block
+from compaction.edits import CannotUndo, Edit, Entry, Refusal, Trigger, apply
+from compaction.invariants import broken_by, violations
+from compaction.state import State, set_pinned
+
+SETUP = frozenset({"tools", "system"})
+
+
+def objection(state: State, edit: Edit) -> str:
+    """Why this edit may not be made, judged on whole contexts; empty when it may.
+
+    What was broken in the originals already, as by agents that were interrupted, may come back.
+    """
+    after = apply(state.standing, (edit,))
+    known = set(state.known) | {block.id for block in edit.restores}
+    unmanaged = {p: b for p, b in state.originals.items() if p not in state.gone}
+    inherited = set(violations(unmanaged, known, waiting=False))
+    broken = [one for one in broken_by(state.standing, after, known) if one not in inherited]
+    return "; ".join(str(one) for one in broken[:5])
+
+
+def left(state: State, gone: Iterable[int]) -> tuple[Trigger, Edit] | None:
+    """The edit by which originals leave that the agent itself took back; None without any.
+
+    A replacement that tells of them leaves too, and what else it told of stands again: it would
+    tell of what never happened. Facts are not judged by the rules for edits.
+    """
+    fresh = {place for place in gone if place in state.originals} - state.gone
+    for place in fresh:
+        set_pinned(state, place, pinned=False)
+    state.gone |= fresh
+    targets = [
+        block
+        for block in state.standing.values()
+        if (block.position in fresh if block.replaces is None else _tells_of(state, block, fresh))
+    ]
+    if not targets:
+        return None
+    back = {place for block in targets for place in state.told_by(block)} - state.gone
+    closing = {block.position for block in targets}
+    back = {place for place in back if place in closing or place not in state.standing}
+    setup = all(state.originals[place].kind in SETUP for place in fresh)
+    trigger: Trigger = "setup" if setup else "rewind"
+    reason = "a newer setup took its place" if setup else "the agent went back"
+    restores = tuple(_as_last_seen(state, sorted(back)))
+    return trigger, Edit(trigger, tuple(block.id for block in targets), None, reason, restores)
+
+
+def _tells_of(state: State, block: Block, places: set[int]) -> bool:
+    return not places.isdisjoint(state.told_by(block))
+
+
+def _as_last_seen(state: State, places: list[int]) -> list[Block]:
+    """For each place its original, or the replacement that last stood for it alone."""
+    if not places:
+        return []
+    wanted = set(places)
+    last: dict[int, Block] = {}
+    for entry in state.entries:
+        place = entry.block.position
+        if place in wanted and state.told_by(entry.block) == (place,):
+            last[place] = entry.block
+    return [last[place] for place in places]
+
+
+def pinned_again(state: State, places: Iterable[int]) -> Edit | None:
+    """Pin originals; the edit that lets those stand again which had left, None if none had.
+
+    With a block come those that share a call pair or a response with it and do not stand either.
+    A summary that stands in the place of one moves on to the next place that it tells of. Where
+    that would break the context, nothing is restored and `state.refusals` says why.
+    """
+    missing: set[int] = set()
+    for place in places:
+        if place not in state.originals or place in state.gone:
+            continue
+        set_pinned(state, place, pinned=True)
+        original = state.originals[place]
+        if state.standing.get(place) is not original:
+            missing.add(place)
+            ties = state.groups.companions(original)
+            missing.update(tie for tie in ties if not _stands_in_some_form(state, tie))
+    missing -= state.gone
+    if not missing:
+        return None
+    closing = [state.standing[place] for place in sorted(missing) if place in state.standing]
+    moved = [block for block in (_moved(state, one, missing) for one in closing) if block]
+    restores = sorted(
+        chain((state.originals[place] for place in missing), moved), key=lambda b: b.position
+    )
+    targets = tuple(block.id for block in closing)
+    edit = Edit("pin", targets, None, f"{len(missing)} blocks", tuple(restores))
+    if reason := objection(state, edit):
+        state.refusals.append(Refusal(state.step, "pin", reason))
+        return None
+    return edit
+
+
+def _stands_in_some_form(state: State, place: int) -> bool:
+    block = state.standing.get(place)
+    return block is not None and state.told_by(block) == (place,)
+
+
+def _moved(state: State, block: Block, taken: set[int]) -> Block | None:
+    """A summary at the next free place of those it tells of; None where it told of no more."""
+    for place in state.told_by(block):
+        if place not in taken and place not in state.standing and place not in state.gone:
+            original = state.originals[place]
+            return replace(
+                block,
+                id=f"{block.id}>{place}",
+                position=place,
+                message=original.message,
+                turn=original.turn,
+            )
+    return None
+
+
+def taken_back(state: State, number: int) -> Edit:
+    """The edit that undoes a revision. Raises CannotUndo."""
+    if not 1 <= number <= state.revisions:
+        raise CannotUndo(f"There is no revision {number}.")
+    if state.made[number - 1].trigger in ("rewind", "setup"):
+        raise CannotUndo("The agent itself made that change; only the agent can take it back.")
+    opened = [one for one in state.entries if one.opened_by == number != one.closed_by]
+    for entry in opened:
+        stands = state.standing.get(entry.block.position)
+        if stands is None or stands.id != entry.block.id:
+            raise CannotUndo(f"Revision {entry.closed_by} rests on it: undo that one first.")
+    outputs = {entry.block.position: entry.block for entry in opened}
+    restores = [
+        entry.block if entry.block.replaces else state.originals[entry.block.position]
+        for entry in _replaced_by(state, number)
+        if entry.block.position in outputs or entry.block.position not in state.standing
+    ]
+    if not outputs and not restores:
+        raise CannotUndo("Nothing of it is left to undo.")
+    edit = Edit(
+        "undo",
+        tuple(block.id for _, block in sorted(outputs.items())),
+        None,
+        f"revision {number} taken back",
+        tuple(sorted(restores, key=lambda block: block.position)),
+    )
+    if reason := objection(state, edit):
+        raise CannotUndo(f"The context would break: {reason}.")
+    return edit
+
+
+def _replaced_by(state: State, number: int) -> list[Entry]:
+    return [
+        one
+        for one in state.entries
+        if one.closed_by == number != one.opened_by and one.block.position not in state.gone
+    ]

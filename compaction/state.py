@@ -1,0 +1,172 @@
+"""The state of a fold: what stands, what stood, and how far each strategy has looked."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from compaction.context import KINDS, Block, Context, Kind
+from compaction.edits import Edit, Entry, Refusal, Revision
+from compaction.groups import Groups
+from compaction.plan import FileText, Mark, Means, Span
+from compaction.policy import Policy
+from compaction.prefix import PrefixSums
+from compaction.strategies import STRATEGIES
+
+
+@dataclass(slots=True)
+class State:
+    """A session's context under a policy, after `step`; made by `start`, changed by the fold.
+
+    `standing` is the context, `entries` the record of when each block stood, `sums` its tokens by
+    place in `arrivals`. `fixed` are tokens of the prompt that stand in no block, `used` those of
+    the whole prompt before the last step's edits. `unchanged_prefix` and `touched` speak of the
+    last step: tokens shared with the context before, and the lowest position that its revision
+    touched. `wanted` are artefacts that were not ready at the last step, `waiting` the positions
+    up to which strategies had wanted a summary, `skipped` why strategies that were due did
+    nothing. `stubs` are the positions of standing replacements, ascending; `covers` says of which
+    originals a replacement tells; `gone` are originals that left by themselves for good.
+    """
+
+    policy: Policy
+    means: Means
+    window: int
+    hidden: int
+    step: int = 0
+    standing: Context = field(default_factory=dict)
+    originals: Context = field(default_factory=dict)
+    known: dict[str, int] = field(default_factory=dict)
+    arrivals: list[int] = field(default_factory=list)
+    sums: PrefixSums = field(default_factory=PrefixSums)
+    by_kind: dict[Kind, int] = field(default_factory=lambda: dict.fromkeys(KINDS, 0))
+    total: int = 0
+    used: int = 0
+    fixed: int = 0
+    groups: Groups = field(default_factory=Groups)
+    marks: list[Mark] = field(default_factory=list)
+    failures: list[int] = field(default_factory=list)
+    waiting: list[int | None] = field(default_factory=list)
+    entries: list[Entry] = field(default_factory=list)
+    open_entries: dict[int, Entry] = field(default_factory=dict)
+    stubs: list[int] = field(default_factory=list)
+    covers: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    gone: set[int] = field(default_factory=set)
+    made: list[Revision] = field(default_factory=list)
+    refusals: list[Refusal] = field(default_factory=list)
+    wanted: list[Span | FileText] = field(default_factory=list)
+    skipped: list[str] = field(default_factory=list)
+    unchanged_prefix: int = 0
+    touched: int | None = None
+
+    @property
+    def revisions(self) -> int:
+        """Number of the newest revision; 0 before the first."""
+        return len(self.made)
+
+    def prefix_tokens(self, position: int) -> int:
+        """Tokens of the standing blocks before a position, in O(log n)."""
+        return self.sums.before(bisect_left(self.arrivals, position))
+
+    @property
+    def frontier(self) -> int:
+        """Tokens up to and including the last standing replacement; 0 without one."""
+        return self.prefix_tokens(self.stubs[-1] + 1) if self.stubs else 0
+
+    def told_by(self, block: Block) -> tuple[int, ...]:
+        """Positions of the originals that a block is, or tells of."""
+        return self.covers.get(block.id, (block.position,))
+
+
+def start(policy: Policy, window: int, means: Means, hidden: int = 0) -> State:
+    """An empty context under a policy; `window` and `hidden` are the session's, in tokens."""
+    marks = [dict(STRATEGIES[step.strategy].mark) for step in policy.steps]
+    none: list[int | None] = [None] * len(marks)
+    failures = [0] * len(marks)
+    return State(policy, means, window, hidden, marks=[*marks], failures=failures, waiting=none)
+
+
+def take_in(state: State, block: Block, step: int) -> None:
+    """A new original stands from a step on; its position must be beyond all that arrived."""
+    position = block.position
+    state.arrivals.append(position)
+    state.sums.append(0)
+    state.originals[position] = block
+    state.groups.add(block)
+    _open(state, block, step)
+
+
+def make(state: State, edit: Edit, number: int, step: int) -> None:
+    """Make one edit of a revision; its targets must stand, its restores must not."""
+    closed = [state.standing[state.known[target]] for target in edit.targets]
+    told = tuple(sorted({place for block in closed for place in state.told_by(block)}))
+    if edit.replacement is not None:
+        opened = [edit.replacement]
+        state.covers[edit.replacement.id] = told
+    else:
+        opened = [_own(state, block) for block in edit.restores]
+    for block in closed:
+        _close(state, block.position, number, step)
+    stay = {block.position for block in opened}
+    for block in closed:
+        if block.position not in stay:
+            del state.standing[block.position]
+    for block in opened:
+        if block.replaces is not None:
+            state.covers.setdefault(block.id, told)
+        _open(state, block, step, number)
+    if edit.restores:
+        state.standing = dict(sorted(state.standing.items()))
+    touched = [block.position for block in (*closed, *opened)]
+    if touched:
+        before = touched if state.touched is None else [*touched, state.touched]
+        state.touched = min(before)
+
+
+def _own(state: State, block: Block) -> Block:
+    """An original as the state knows it, or a replacement as it is: some look at identity."""
+    return state.originals[block.position] if block.replaces is None else block
+
+
+def _open(state: State, block: Block, step: int, number: int | None = None) -> None:
+    position = block.position
+    # Assigned over an old value, never deleted first: that keeps the dict in context order.
+    state.standing[position] = block
+    state.known[block.id] = position
+    state.sums.add(bisect_left(state.arrivals, position), block.tokens)
+    state.by_kind[block.kind] += block.tokens
+    state.total += block.tokens
+    entry = Entry(block, step, opened_by=number)
+    state.entries.append(entry)
+    state.open_entries[position] = entry
+    if block.replaces is not None:
+        insort(state.stubs, position)
+
+
+def _close(state: State, position: int, number: int, step: int) -> None:
+    block = state.standing[position]
+    state.sums.add(bisect_left(state.arrivals, position), -block.tokens)
+    state.by_kind[block.kind] -= block.tokens
+    state.total -= block.tokens
+    entry = state.open_entries.pop(position)
+    entry.to_step, entry.closed_by = step, number
+    if block.replaces is not None:
+        del state.stubs[bisect_left(state.stubs, position)]
+
+
+def set_pinned(state: State, position: int, pinned: bool) -> None:
+    """Pin an original, or let it loose; nothing is restored by that."""
+    old = state.originals[position]
+    if old.pinned == pinned:
+        return
+    block = replace(old, pinned=pinned)
+    state.originals[position] = block
+    state.groups.set_pinned(block)
+    if state.standing.get(position) is old:
+        state.standing[position] = block
+        state.open_entries[position].block = block
+
+
+def pinned(state: State) -> Sequence[int]:
+    """Positions of pinned originals, ascending."""
+    return state.groups.pins
