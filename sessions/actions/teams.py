@@ -2,6 +2,7 @@
 
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.utils.text import slugify
 
 from sessions.models import Membership, Team
 
@@ -22,6 +23,23 @@ def local_team() -> Team:
 def team_named(slug: str | None) -> Team | None:
     """The team of that slug; the local one where none is said, None where there is no such team."""
     return local_team() if slug is None else Team.objects.filter(slug=slug).first()
+
+
+@transaction.atomic
+def team_called(name: str) -> tuple[Team, bool]:
+    """The team of that slug or name, made when there is none; whether it was made.
+
+    The local user owns what is made here: who runs this machine can open its pages. Raises
+    ValueError for a name without a letter or a digit.
+    """
+    slug = slugify(name)[:50]
+    if not slug:
+        raise ValueError("A team's name needs a letter from a to z, or a digit.")
+    local_team()
+    team, made = Team.objects.get_or_create(slug=slug, defaults={"name": name[:100]})
+    if made:
+        Membership.objects.create(user=local_user(), team=team, role=Membership.Role.OWNER)
+    return team, made
 
 
 def local_user() -> User:

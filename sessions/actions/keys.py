@@ -1,0 +1,83 @@
+"""Keys of the API: made, checked at every request, revoked.
+
+A token is `clk_`, 8 characters that name the key, 32 that are secret, and 6 of checksum, all of
+them base 62. Only the SHA-256 of the whole is stored: 190 random bits need no slow hash.
+"""
+
+from __future__ import annotations
+
+import hmac
+import re
+import secrets
+import string
+import zlib
+from collections.abc import Sequence
+from datetime import timedelta
+
+from django.db.models import Q
+from django.utils import timezone
+
+from sessions.models import Key, Team
+from sessions.models.blobs import sha256
+
+SCOPES = ("read", "write")
+"""`read` looks, `write` changes; a key that writes also reads."""
+
+_PREFIX, _SECRET, _CHECKSUM = 8, 32, 6
+_LETTERS = string.digits + string.ascii_uppercase + string.ascii_lowercase
+_TOKEN = re.compile(rf"clk_([0-9A-Za-z]{{{_PREFIX + _SECRET}}})([0-9A-Za-z]{{{_CHECKSUM}}})")
+_NO_DIGEST = "0" * 64
+_USE_NOTED_EVERY = timedelta(minutes=1)
+
+
+def create_key(team: Team, name: str = "", scopes: Sequence[str] = SCOPES) -> tuple[Key, str]:
+    """A new key of a team, and its token, which cannot be had again. Raises ValueError."""
+    if not scopes or not set(scopes) <= set(SCOPES):
+        raise ValueError(f"A key's scopes are of: {', '.join(SCOPES)}.")
+    granted = list(SCOPES) if "write" in scopes else ["read"]
+    while True:
+        body = "".join(secrets.choice(_LETTERS) for _ in range(_PREFIX + _SECRET))
+        if not Key.objects.filter(prefix=body[:_PREFIX]).exists():
+            break
+    token = f"clk_{body}{_checksum(body)}"
+    key = Key.objects.create(
+        team=team, prefix=body[:_PREFIX], digest=sha256(token.encode()), name=name, scopes=granted
+    )
+    return key, token
+
+
+def check_key(token: str) -> Key | None:
+    """The key of a token, with its team; None for what is no token, is unknown, or was revoked."""
+    found = _TOKEN.fullmatch(token)
+    if found is None or _checksum(found[1]) != found[2]:
+        return None
+    prefix = found[1][:_PREFIX]
+    key = Key.objects.select_related("team").filter(prefix=prefix, revoked=None).first()
+    # Compared even where there is nothing to compare with: time tells no prefixes.
+    right = hmac.compare_digest(key.digest if key else _NO_DIGEST, sha256(token.encode()))
+    if key is None or not right:
+        return None
+    _note_use(key)
+    return key
+
+
+def revoke_key(key: Key) -> bool:
+    """End a key at once; False where it had ended. Its row stays."""
+    ended = Key.objects.filter(pk=key.pk, revoked=None).update(revoked=timezone.now())
+    return bool(ended)
+
+
+def _note_use(key: Key) -> None:
+    """To the minute: a write per request would make every reader wait for the writers."""
+    now = timezone.now()
+    if key.used is None or key.used < now - _USE_NOTED_EVERY:
+        stale = Q(used=None) | Q(used__lt=now - _USE_NOTED_EVERY)
+        Key.objects.filter(stale, pk=key.pk).update(used=now)
+
+
+def _checksum(body: str) -> str:
+    number, digits = zlib.crc32(body.encode()), ""
+    for _ in range(_CHECKSUM):
+        number, digit = divmod(number, len(_LETTERS))
+        digits = _LETTERS[digit] + digits
+    return digits
