@@ -108,9 +108,8 @@ def parts_of(
         notes.add("Empty text was left out", block)
         return []
     if form not in ("text", "image", "document"):
-        notes.add(
-            f"What is no content for the provider ({wire.get('type')}) was sent as text", block
-        )
+        kind = wire.get("type")
+        notes.add(f"What the provider does not take here ({kind}) was sent as text", block)
     part = text_part(text)
     if part["text"] != text:
         notes.add("Characters that are none were replaced", block)

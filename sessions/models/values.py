@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from compaction import context, wire
 from compaction import session as recorded
@@ -29,6 +29,20 @@ def contents(session: Session, shas: list[str]) -> dict[str, bytes]:
     if missing := [sha for sha in wanted if sha not in found]:
         raise MissingBlob(f"{len(missing)} blobs are missing, first {missing[0]}")
     return found
+
+
+def wire_blocks(session: Session, blocks: Iterable[context.Block]) -> dict[str, wire.WireBlock]:
+    """The wire blocks of these blocks by their ids, a query for every 400 of them.
+
+    Originals are the stored bytes, verified; what an edit made is written from its text. Raises
+    MissingBlob, DamagedBlob.
+    """
+    listed = list(blocks)
+    data = contents(session, [block.sha for block in listed if block.replaces is None])
+    return {
+        block.id: wire.decode(data[block.sha]) if block.replaces is None else wire.block_of(block)
+        for block in listed
+    }
 
 
 def block_id(seq: int, index: int) -> str:

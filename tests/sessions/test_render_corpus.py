@@ -1,0 +1,134 @@
+"""The proof on real logs: whatever a policy makes of them, the provider takes it.
+
+CONTEXTLAB_CORPUS=/path/to/logs python -m pytest tests/sessions/test_render_corpus.py -s
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import anthropic
+import pytest
+
+from compaction import render
+from compaction.context import Block
+from compaction.edits import context_at
+from compaction.policy import PRESETS
+from compaction.simulate import simulate
+from compaction.wire import WireBlock
+from sessions.actions.append import append
+from sessions.actions.teams import local_team
+from sessions.importers import NotALog, parse, records
+from sessions.models.values import recorded_session, wire_blocks
+from tests.openai_rules import openai as openai_problems
+from tests.provider import Provider, provider
+from tests.provider_rules import anthropic as problems
+from tests.sessions.made import count
+
+CORPUS = os.environ.get("CONTEXTLAB_CORPUS", "")
+STEPS = 6
+"""Contexts looked at per session and policy, spread over its length, the last one always."""
+REFUSED_LATER = 32 * 1024 * 1024
+"""Bytes of a request that the provider takes."""
+
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.skipif(not CORPUS, reason="CONTEXTLAB_CORPUS names no folder of real logs"),
+]
+
+
+def logs() -> Iterator[records.Session]:
+    """All sessions of all logs below the folder that are ones."""
+    for path in sorted(Path(CORPUS).rglob("*")):
+        if not path.is_file() or path.suffix in {".csv", ".md"} or "LICENSES" in path.parts:
+            continue
+        try:
+            found = parse(path.read_bytes(), path.name)
+        except NotALog:
+            continue
+        for index, session in enumerate(found.sessions):
+            session.external_id = f"{path}#{index}"
+            yield session
+
+
+def some(steps: int) -> list[int]:
+    """Steps spread over a session, and the one that comes next."""
+    stride = max(1, steps // (STEPS - 1))
+    return sorted({*range(1, steps + 1, stride), steps, steps + 1})
+
+
+def kept_whole(blocks: list[Block], wires: dict[str, WireBlock], made: dict[str, Any]) -> None:
+    """What stands is sent as it is: texts, and results and inputs under the calls they are of."""
+    sent = [part for message in made["messages"] for part in message["content"]]
+    texts = Counter(part["text"] for part in sent if part["type"] == "text")
+    inputs = Counter(json.dumps(part["input"]) for part in sent if part["type"] == "tool_use")
+    results = Counter(json.dumps(part["content"]) for part in sent if part["type"] == "tool_result")
+    for block in blocks:
+        wire = wires[block.id]
+        if block.type == "text" and block.text.strip() and block.role in ("user", "assistant"):
+            assert texts[wire["text"]] or block is blocks[-1] or block.kind == "system"
+        elif block.type == "tool_use" and isinstance(wire["input"], dict):
+            assert inputs[json.dumps(wire["input"])]
+        elif block.type == "tool_result" and isinstance(wire["content"], str):
+            whole = wire["content"] if wire["content"].strip() else ""
+            assert results[json.dumps(whole)] or any(whole in text for text in texts)
+
+
+@pytest.fixture
+def it() -> Iterator[Provider]:
+    with provider() as made:
+        yield made
+
+
+def test_every_context_is_taken(it: Provider) -> None:
+    seen: Counter[str] = Counter()
+    notes: Counter[str] = Counter()
+    failed: list[str] = []
+    with anthropic.Anthropic(api_key="test", base_url=it.url, max_retries=0) as client:
+        for log in logs():
+            stored = append(local_team(), log, count, source="test").session
+            value = recorded_session(stored, window=200_000)
+            seen["sessions"] += 1
+            for name, policy in PRESETS.items():
+                run = simulate(value, policy, len)
+                for step in some(stored.step_count):
+                    blocks = list(context_at(run.entries, step).values())
+                    wires = wire_blocks(stored, blocks)
+                    seen[name] += 1
+                    try:
+                        _one(client, blocks, wires, notes)
+                    except (AssertionError, anthropic.APIError) as error:
+                        failed.append(f"{log.external_id} {name} S{step}: {str(error)[:300]}")
+    print(dict(seen), json.dumps(notes.most_common(), indent=1))
+    print(f"{len(failed)} failed", *failed[:20], sep="\n")
+    assert not failed and not it.refused
+    assert seen["sessions"]
+
+
+def _one(
+    client: anthropic.Anthropic,
+    blocks: list[Block],
+    wires: dict[str, WireBlock],
+    notes: Counter[str],
+) -> None:
+    def wire_of(block: Block) -> WireBlock:
+        return wires[block.id]
+
+    made = render.anthropic(blocks, wire_of)
+    notes.update(note.partition(" (message")[0] for note in made["notes"])
+    part = {name: made[name] for name in ("system", "tools", "messages") if name in made}
+    if not part["messages"]:
+        return
+    body = {"model": "claude-test", "max_tokens": 1, **part}
+    assert problems(body) == []
+    if len(json.dumps(body)) < REFUSED_LATER:
+        client.messages.create(**body)
+    kept_whole(blocks, wires, made)
+    chat = render.openai(blocks, wire_of)
+    body = {name: chat[name] for name in ("tools", "messages") if name in chat}
+    assert openai_problems(body) == []
