@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.db import transaction
-from django.db.models import F
 
-from sessions.actions.ledger import Ledger
+from sessions.actions.known import as_imported
+from sessions.actions.ledger import Ledger, Taken
 from sessions.actions.prepare import Count, Preparation, PreparedMessage
 from sessions.importers import records
 from sessions.live import hint
-from sessions.models import Blob, Session, Team
+from sessions.models import Session, Team
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,19 +33,28 @@ def append(team: Team, incoming: records.Session, count: Count, *, source: str) 
     after a known prefix is recorded as a rewind. Blocks are counted and hashed before the
     transaction begins.
     """
-    prepared = Preparation(count).messages(incoming.records)
+    prepared = _prepared(team, incoming, count)
     with transaction.atomic():
         session, created = _session(team, incoming, source)
         ledger = Ledger(session)
         ledger.take(incoming.records, prepared)
-        _store_blobs(team, ledger.fresh)
         ledger.write()
         changed = created or ledger.changed
         # What is derived follows in a transaction of its own, and must be asked for if it did not.
         session.measured = session.measured and not changed
-        if _learn(session, incoming) or changed:
-            _touch(session)
+        if _learn(session, incoming, ledger.fresh) or changed:
+            touch(session)
     return Appended(session, created, len(ledger.fresh), ledger.known, changed)
+
+
+def _prepared(team: Team, incoming: records.Session, count: Count) -> dict[int, PreparedMessage]:
+    prepared = Preparation(count).messages(incoming.records)
+    stored = Session.objects.for_team(team).filter(external_id=incoming.external_id).first()
+    known = as_imported(stored, prepared).stored if stored else {}
+    for index, message in prepared.items():
+        if index not in known:
+            message.prepare()
+    return prepared
 
 
 def _session(team: Team, incoming: records.Session, source: str) -> tuple[Session, bool]:
@@ -66,44 +75,30 @@ def _session(team: Team, incoming: records.Session, source: str) -> tuple[Sessio
     return session, created
 
 
-def _store_blobs(team: Team, fresh: Sequence[PreparedMessage]) -> None:
-    by_sha = {block.sha: block for message in fresh for block in message.blocks}
-    known: set[str] = set()
-    shas = list(by_sha)
-    for start in range(0, len(shas), 500):
-        chunk = shas[start : start + 500]
-        known.update(Blob.objects.filter(team=team, sha__in=chunk).values_list("sha", flat=True))
-    Blob.objects.bulk_create(
-        [Blob.of(team.pk, b.data, b.sha) for b in by_sha.values() if b.sha not in known],
-        ignore_conflicts=True,
-        batch_size=200,
-    )
-
-
-def _learn(session: Session, incoming: records.Session) -> bool:
+def _learn(session: Session, incoming: records.Session, fresh: Sequence[Taken]) -> bool:
     """Take in what a log may learn later (title, model, window); whether that was news."""
     before = session.title, session.model, session.window, session.meta
-    session.title = incoming.title[:300] or session.title or _first_words(session)
+    session.title = incoming.title[:300] or session.title or first_words(fresh)
     session.model = incoming.model[:120] or session.model
     session.window = incoming.window or session.window
     session.meta = session.meta | incoming.meta
     return before != (session.title, session.model, session.window, session.meta)
 
 
-def _touch(session: Session) -> None:
-    """Save a session under its next version, and tell open pages."""
-    session.version = F("version") + 1
+def touch(session: Session) -> None:
+    """Save a session whose row is locked under its next version, and tell open pages."""
+    session.version += 1
     session.save()
-    session.refresh_from_db(fields=["version"])
     hint(f"session:{session.pk}", session.version)
     hint(f"sessions:{session.team_id}", session.version)
 
 
-def _first_words(session: Session) -> str:
-    """What a person said first, or what was said to the model, where a log gives no title."""
-    said = session.blocks.filter(type="text").order_by("position")
-    first = said.filter(message__human=True).first() or said.filter(kind="user").first()
-    return first.preview if first else ""
+def first_words(fresh: Sequence[Taken]) -> str:
+    """What a person said first, or what was said to the model, where nobody gives a title."""
+    texts = [(one, block) for one in fresh for block in one.blocks if block.type == "text"]
+    human = (block.preview for one, block in texts if one.message.record.human)
+    said = (block.preview for _, block in texts if block.kind == "user")
+    return next(human, "") or next(said, "")
 
 
 def link_parents(team: Team) -> list[Session]:

@@ -2,35 +2,65 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Container, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from compaction import wire
-from sessions.actions.prepare import PreparedMessage
-from sessions.actions.recorded import BATCH, RecordedRun
+from sessions.actions.known import Known, as_imported
+from sessions.actions.prepare import PreparedBlock, PreparedMessage
+from sessions.actions.recorded import BATCH, RecordedRun, Stand
 from sessions.importers import records
-from sessions.models import Block, Message, ModelCall, Session
+from sessions.models import Blob, Block, Message, ModelCall, Pin, Session
+from sessions.models.inserts import insert, stored_uuid
+
+MESSAGE_COLUMNS = (
+    *("session_id", "seq", "key", "digest", "role", "call", "born", "turn"),
+    *("human", "late", "at", "line", "extra"),
+)
+BLOCK_COLUMNS = (
+    *("session_id", "message_id", "index", "position", "born", "type", "kind", "tool"),
+    *("tool_call", "file_path", "file_action", "file_start", "file_end", "error"),
+    *("tokens", "estimated", "chars", "bytes", "sha", "preview"),
+)
+BLOB_COLUMNS = ("team_id", "sha", "size", "packed", "data")
+
+
+class Taken(NamedTuple):
+    """A message that was taken in, and the number that it got."""
+
+    seq: int
+    message: PreparedMessage
+
+    @property
+    def blocks(self) -> list[PreparedBlock]:
+        """Its blocks."""
+        return self.message.blocks
 
 
 class Ledger:
     """Numbers new records after what is stored, and gathers the rows to write.
 
     Steps count distinct model calls in order of appearance. A block is born at the step after its
-    call (assistant) or at the next step (all else). Must be used inside a transaction that holds
-    the session's lock.
+    call (assistant) or at the next step (all else). Of a `live` sender each assistant message is
+    of a call, whether it names one or not. Must be used inside a transaction that holds the
+    session's lock.
     """
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, *, live: bool = False) -> None:
         self.session = session
-        self.fresh: list[PreparedMessage] = []
+        self.live = live
+        self._session_key = stored_uuid(session.pk)
+        self.fresh: list[Taken] = []
         self.known = 0
+        self.tokens_left = 0
         self.recorded = RecordedRun(session)
-        self._keys: set[str] = set()
-        self._digests: list[tuple[str, int]] = []
         self._calls: dict[str, ModelCall] = {}
+        self._last_call = ""
         self._new_calls: list[ModelCall] = []
         self._changed_calls: dict[str, ModelCall] = {}
-        self._messages: list[Message] = []
-        self._blocks: list[Block] = []
+        self._messages: list[tuple[Any, ...]] = []
+        self._blocks: list[tuple[int, PreparedBlock, int]] = []
 
     @property
     def changed(self) -> bool:
@@ -41,14 +71,22 @@ class Ledger:
     # Taking in
 
     def take(
-        self, incoming: Sequence[records.Record], prepared: dict[int, PreparedMessage]
+        self,
+        incoming: Sequence[records.Record],
+        prepared: Mapping[int, PreparedMessage],
+        known: Known | None = None,
     ) -> None:
-        """Number every record that is not stored yet."""
-        self._recall()
+        """Number every record that is not stored yet; `known` as an importer tells it by default.
+
+        Messages with a key are known by it, others by the longest prefix of equal digests; what
+        diverges after a known prefix is recorded as a rewind.
+        """
+        known = known or as_imported(self.session, prepared)
+        self._recall(incoming, known)
         for index, record in enumerate(incoming):
             match record:
                 case records.Message():
-                    self._take_message(prepared[index])
+                    self._message_at(index, prepared[index], known)
                 case records.Call():
                     self._take_call(record)
                 case records.Compaction():
@@ -58,87 +96,107 @@ class Ledger:
                 case records.Rewind():
                     self.recorded.rewind(record)
 
-    def _recall(self) -> None:
-        """Load what is needed to tell new from known; nothing for a session that is new."""
-        if not self.session.message_count:
+    def _recall(self, incoming: Iterable[records.Record], known: Known) -> None:
+        """Load what the batch names: its calls, and the revisions that it may repeat."""
+        if not self.session.message_count and not self.session.step_count:
             return
-        rows = self.session.messages.order_by("seq").values_list("key", "digest", "seq")
-        self._keys = {key for key, _, _ in rows if key}
-        self._digests = [(digest, seq) for key, digest, seq in rows if not key]
-        self._calls = {call.call: call for call in self.session.calls.all()}
+        calls = {stored.call for stored in known.stored.values()}
+        keys = []
+        for record in incoming:
+            if isinstance(record, records.Message | records.Call):
+                calls.add(record.call or "")
+            else:
+                keys.append(record.key or f"line:{record.line}")
+        self.recorded.recall(keys)
+        wanted = list(calls - {""})
+        for start in range(0, len(wanted), BATCH):
+            rows = self.session.calls.filter(call__in=wanted[start : start + BATCH])
+            self._calls.update({row.call: row for row in rows})
 
-    def _take_message(self, message: PreparedMessage) -> None:
-        if self._is_known(message):
+    def _message_at(self, index: int, message: PreparedMessage, known: Known) -> None:
+        stored = known.stored.get(index)
+        if stored is not None:
             self.known += 1
+            self._last_call = stored.call or self._last_call
             return
+        if index == known.diverges_at:
+            self._diverge(message, known.gone)
+        self.take_message(message, taken=known.taken)
+
+    def _diverge(self, message: PreparedMessage, gone: set[int]) -> None:
+        # A live sender may go back twice in the same way; a log is read again and again.
+        key = f"rewind:{message.digest}"
+        if self.live:
+            key = f"rewind@{self.session.message_count + 1}"
+        self.recorded.recall([key])
+        reason = "the sender's history diverged from what was stored"
+        self.tokens_left += self.recorded.leave("rewind", "rewind", reason, gone, key)
+
+    def take_message(self, message: PreparedMessage, taken: Container[str] = ()) -> int:
+        """Number a message that is new, and leave it no key that is `taken`; returns its seq."""
         record, session = message.record, self.session
-        call = self._call(record.call, record.at) if record.call else None
+        call = self._call_of(record)
         session.message_count += 1
         if record.human:
             session.turn_count += 1
-        row = Message(
-            session=session,
-            seq=session.message_count,
-            key=record.key,
-            digest=message.digest,
-            role=record.role,
-            call=record.call or "",
-            born=(call.step if call else session.step_count) + 1,
-            turn=session.turn_count,
-            human=record.human,
-            at=record.at,
-            line=record.line,
+        born = (call.step if call else session.step_count) + 1
+        self._messages.append(
+            (
+                self._session_key,
+                session.message_count,
+                None if record.key is None or record.key in taken else record.key,
+                message.digest,
+                record.role,
+                call.call if call else "",
+                born,
+                session.turn_count,
+                record.human,
+                self.live and born <= session.step_count,
+                record.at,
+                record.line,
+                json.dumps(record.extra) if record.extra else None,
+            )
         )
-        self.fresh.append(message)
-        self._messages.append(row)
+        self.fresh.append(Taken(session.message_count, message))
         if record.at is not None:
             session.started_at = min(session.started_at or record.at, record.at)
             session.ended_at = max(session.ended_at or record.at, record.at)
-        self._take_blocks(row, message)
+        self._take_blocks(message, born)
+        return session.message_count
 
-    def _is_known(self, message: PreparedMessage) -> bool:
-        if message.record.key is not None:
-            return message.record.key in self._keys
-        if not self._digests:
-            return False
-        digest, _ = self._digests[0]
-        if digest == message.digest:
-            self._digests.pop(0)
-            return True
-        gone = {seq for _, seq in self._digests}
-        self._digests = []
-        self.recorded.diverge(gone, f"rewind:{message.digest}")
-        return False
+    def _call_of(self, record: records.Message) -> ModelCall | None:
+        if record.call:
+            call = self._call(record.call, record.at)
+        elif self.live and record.role == "assistant":
+            call = self._call(f"step-{self.session.step_count + 1}", record.at)
+        else:
+            return None
+        self._last_call = call.call
+        return call
 
-    def _take_blocks(self, row: Message, message: PreparedMessage) -> None:
-        for index, block in enumerate(message.blocks):
-            made = Block(
-                session=self.session,
-                message=row,
-                index=index,
-                position=self.session.block_count,
-                born=row.born,
-                type=block.type,
-                kind=block.kind,
-                tool=block.tool,
-                tool_call=block.tool_call,
-                file_path=block.file.path[:600] if block.file else "",
-                file_action=block.file.action if block.file else "",
-                file_start=block.file.start if block.file else None,
-                file_end=block.file.end if block.file else None,
-                error=block.error,
-                tokens=block.tokens,
-                estimated=block.estimated,
-                chars=block.chars,
-                bytes=len(block.data),
-                sha=block.sha,
-                preview=block.preview,
+    def _take_blocks(self, message: PreparedMessage, born: int) -> None:
+        session, record = self.session, message.record
+        for block in message.blocks:
+            position = session.block_count
+            session.block_count += 1
+            session.tool_call_count += block.type == "tool_use"
+            session.error_count += block.error
+            self._blocks.append((session.message_count, block, born))
+            self.recorded.take_block(
+                Stand(
+                    position,
+                    None,
+                    session.message_count,
+                    record.key,
+                    record.role,
+                    born,
+                    block.type,
+                    block.kind,
+                    block.tool,
+                    block.tool_call,
+                    block.tokens,
+                )
             )
-            self.session.block_count += 1
-            self.session.tool_call_count += block.type == "tool_use"
-            self.session.error_count += block.error
-            self._blocks.append(made)
-            self.recorded.take_block(made)
 
     def _call(self, call: str, at: int | None, model: str = "") -> ModelCall:
         known = self._calls.get(call)
@@ -153,33 +211,96 @@ class Ledger:
         return made
 
     def _take_call(self, record: records.Call) -> None:
-        call = self._call(record.call, record.at, record.model)
-        before = _facts(call)
-        call.model = record.model[:120] or call.model
-        call.at = call.at if call.at is not None else record.at
-        call.stop_reason = record.stop_reason[:60] or call.stop_reason
-        if record.usage is not None:
-            call.fresh = record.usage.fresh
-            call.cache_read = record.usage.cache_read
-            call.cache_write_5m = record.usage.cache_write_5m
-            call.cache_write_1h = record.usage.cache_write_1h
-            call.output = record.usage.output
-            call.reasoning = record.usage.reasoning
-            call.reconciles = record.reconciles
-            call.usage_raw = wire.encode({"raw": record.usage_raw}).decode("utf-8", "replace")
-        if call.pk is not None and _facts(call) != before:
+        named = record.call or self._last_call
+        if not named:
+            return
+        call = self._call(named, record.at, record.model)
+        if told(call, record) and call.pk is not None:
             self._changed_calls[call.call] = call
 
     # Writing
 
     def write(self) -> None:
         """Insert the gathered rows, parents before children."""
-        Message.objects.bulk_create(self._messages, batch_size=BATCH)
-        Block.objects.bulk_create(self._blocks, batch_size=BATCH // 2)
+        self._write_blobs()
+        insert(Message, MESSAGE_COLUMNS, self._messages)
+        if self._messages:
+            self._write_blocks(self._message_ids())
         ModelCall.objects.bulk_create(self._new_calls, batch_size=BATCH)
         for call in self._changed_calls.values():
             call.save()
         self.recorded.write()
+
+    def _message_ids(self) -> dict[int, int]:
+        first = self.fresh[0].seq
+        ids = dict(self.session.messages.filter(seq__gte=first).values_list("seq", "pk"))
+        pins = [ids[one.seq] for one in self.fresh if one.message.record.pinned]
+        Pin.objects.bulk_create([Pin(session=self.session, message_id=pk) for pk in pins])
+        return ids
+
+    def _write_blobs(self) -> None:
+        team = stored_uuid(self.session.team_id)
+        by_sha = {block.sha: block for one in self.fresh for block in one.blocks}
+        rows = [(team, b.sha, b.size, b.packed, b.stored) for b in by_sha.values()]
+        insert(Blob, BLOB_COLUMNS, rows, known=True)
+
+    def _write_blocks(self, ids: Mapping[int, int]) -> None:
+        session, rows = self._session_key, []
+        position = self.session.block_count - len(self._blocks)
+        index, before = 0, 0
+        for seq, block, born in self._blocks:
+            index = index + 1 if seq == before else 0
+            before = seq
+            rows.append(_block_row(session, ids[seq], index, position, born, block))
+            position += 1
+        insert(Block, BLOCK_COLUMNS, rows)
+
+
+def _block_row(
+    session: Any, message: int, index: int, position: int, born: int, block: PreparedBlock
+) -> tuple[Any, ...]:
+    file = block.file
+    return (
+        session,
+        message,
+        index,
+        position,
+        born,
+        block.type,
+        block.kind,
+        block.tool,
+        block.tool_call,
+        file.path if file else "",
+        file.action if file else "",
+        file.start if file else None,
+        file.end if file else None,
+        block.error,
+        block.tokens,
+        block.estimated,
+        block.chars,
+        block.size,
+        block.sha,
+        block.preview,
+    )
+
+
+def told(call: ModelCall, record: records.Call) -> bool:
+    """Take in what a record says of a call; whether that was news."""
+    before = _facts(call)
+    call.model = record.model[:120] or call.model
+    call.at = call.at if call.at is not None else record.at
+    call.stop_reason = record.stop_reason[:60] or call.stop_reason
+    call.context = record.context or call.context
+    if record.usage is not None:
+        call.fresh = record.usage.fresh
+        call.cache_read = record.usage.cache_read
+        call.cache_write_5m = record.usage.cache_write_5m
+        call.cache_write_1h = record.usage.cache_write_1h
+        call.output = record.usage.output
+        call.reasoning = record.usage.reasoning
+        call.reconciles = record.reconciles
+        call.usage_raw = wire.encode({"raw": record.usage_raw}).decode("utf-8", "replace")
+    return _facts(call) != before
 
 
 def _facts(call: ModelCall) -> tuple[object, ...]:
@@ -192,4 +313,5 @@ def _facts(call: ModelCall) -> tuple[object, ...]:
         call.cache_write_1h,
         call.output,
         call.stop_reason,
+        call.context,
     )

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
+
+from django.db.models import QuerySet
 
 from compaction import wire
 from sessions.importers import records
@@ -23,11 +25,31 @@ _STAYS = frozenset({"system", "tools"})
 
 
 @dataclass(slots=True)
-class _Stand:
-    """An original block's place in the context: itself, or the entry of what replaced it."""
+class Stand:
+    """An original block's place in the context: what edits ask of it, and what replaced it.
 
-    block: Block
+    `pk` is None until the block is stored; `seq` and `key` are those of its message.
+    """
+
+    position: int
+    pk: int | None
+    seq: int
+    key: str | None
+    role: str
+    born: int
+    type: str
+    kind: str
+    tool: str
+    tool_call: str
+    tokens: int
     replaced: Entry | None = None
+
+
+_COLUMNS = (
+    *("position", "pk", "message__seq", "message__key", "message__role"),
+    *("born", "type", "kind", "tool", "tool_call", "tokens"),
+)
+"""The stored columns of a Stand, in its order."""
 
 
 @dataclass(slots=True)
@@ -39,6 +61,7 @@ class _Change:
     entries: list[Entry] = field(default_factory=list)
     closed: list[Entry] = field(default_factory=list)
     replacements: list[Replacement] = field(default_factory=list)
+    unstored: list[tuple[Entry, Stand]] = field(default_factory=list)
 
 
 class RecordedRun:
@@ -50,27 +73,34 @@ class RecordedRun:
 
     def __init__(self, session: Session) -> None:
         self.session = session
-        self.run, _ = Run.objects.get_or_create(session=session, origin=Run.Origin.RECORDED)
+        # What pages read can be large, and is none of our business here.
+        runs = Run.objects.defer("columns", "entries_packed", "figures")
+        self.run, _ = runs.get_or_create(session=session, origin=Run.Origin.RECORDED)
         self._known: set[str] = set()
-        self._new_blocks: list[Block] = []
+        self._new: list[Stand] = []
         self._changes: list[_Change] = []
-        self._standing: dict[int, _Stand] | None = None
+        self._standing: dict[int, Stand] | None = None
         self._awaiting_summary: Edit | None = None
-        if session.message_count:
-            self._known = set(self.run.revisions.values_list("key", flat=True))
+        self._summaries: list[tuple[Edit, Stand]] = []
 
     @property
     def revision_count(self) -> int:
         """Revisions that were new."""
         return len(self._changes)
 
-    def take_block(self, block: Block) -> None:
+    def recall(self, keys: Sequence[str]) -> None:
+        """Learn which revisions of these keys are stored."""
+        if self.run.head and keys:
+            stored = self.run.revisions.filter(key__in=keys)
+            self._known.update(stored.values_list("key", flat=True))
+
+    def take_block(self, block: Stand) -> None:
         """A new original stands from now on; a summary answers the compaction that awaits one."""
-        self._new_blocks.append(block)
+        self._new.append(block)
         if self._standing is not None:
-            self._standing[block.position] = _Stand(block)
+            self._standing[block.position] = block
         if block.kind == "summary" and self._awaiting_summary is not None:
-            self._awaiting_summary.summary = block
+            self._summaries.append((self._awaiting_summary, block))
             self._awaiting_summary = None
 
     def compact(self, record: records.Compaction) -> None:
@@ -80,7 +110,7 @@ class RecordedRun:
             record.trigger,
             "compaction",
             "recorded in the log",
-            lambda block: block.kind not in _STAYS and block.message.key not in kept,
+            lambda block: block.kind not in _STAYS and block.key not in kept,
             key=record.key or f"line:{record.line}",
         )
         if change is None:
@@ -99,21 +129,22 @@ class RecordedRun:
             "rewind",
             "rewind",
             "the session went back",
-            lambda block: block.message.key in dropped,
+            lambda block: block.key in dropped,
             key=record.key or f"line:{record.line}",
         )
         if change is not None:
             change.revision.at = record.at
 
-    def diverge(self, seqs: set[int], key: str) -> None:
-        """A sender's whole history no longer begins with these messages: a rewind as well."""
-        self._close(
-            "rewind",
-            "rewind",
-            "the sender's history diverged from what was stored",
-            lambda block: block.message.seq in seqs,
-            key=key,
-        )
+    def leave(self, trigger: str, strategy: str, reason: str, seqs: set[int], key: str) -> int:
+        """Messages leave the context by themselves; returns the scaled tokens that left.
+
+        "rewind": a sender's history no longer begins with them; "setup": another system prompt or
+        list of tools takes their place.
+        """
+        change = self._begin(trigger, reason, key)
+        if change is None or not seqs:
+            return 0
+        return self._end_all(change, strategy, self._standing_of(seqs))
 
     def clear(self, record: records.Clear) -> None:
         """Tool results give way to a replacement that says what is known of it."""
@@ -125,8 +156,7 @@ class RecordedRun:
         change.revision.at = record.at
         wanted = set(record.tool_calls)
         for stand in list(self._stands().values()):
-            block = stand.block
-            if block.type == "tool_result" and block.tool_call in wanted and not stand.replaced:
+            if stand.type == "tool_result" and stand.tool_call in wanted and not stand.replaced:
                 self._replace(change, stand)
 
     def _begin(self, trigger: str, reason: str, key: str) -> _Change | None:
@@ -147,55 +177,60 @@ class RecordedRun:
         return change
 
     def _close(
-        self, trigger: str, strategy: str, reason: str, leaves: Callable[[Block], bool], key: str
+        self, trigger: str, strategy: str, reason: str, leaves: Callable[[Stand], bool], key: str
     ) -> _Change | None:
         """A revision of one edit that takes out every block that leaves, or its replacement."""
         change = self._begin(trigger, reason, key)
-        if change is None:
-            return None
-        edit = Edit(revision=change.revision, index=0, strategy=strategy)
-        change.edits.append(edit)
-        for stand in [stand for stand in self._stands().values() if leaves(stand.block)]:
-            self._end(change, stand, edit)
-            del self._stands()[stand.block.position]
+        if change is not None:
+            gone = [stand for stand in self._stands().values() if leaves(stand)]
+            self._end_all(change, strategy, gone)
         return change
 
-    def _end(self, change: _Change, stand: _Stand, edit: Edit) -> None:
+    def _end_all(self, change: _Change, strategy: str, gone: list[Stand]) -> int:
+        edit = Edit(revision=change.revision, index=0, strategy=strategy)
+        change.edits.append(edit)
+        for stand in gone:
+            self._end(change, stand, edit)
+            if self._standing is not None:
+                del self._standing[stand.position]
+        return sum(self.session.scaled(stand.tokens) for stand in gone)
+
+    def _end(self, change: _Change, stand: Stand, edit: Edit) -> None:
         step = change.revision.step
         if stand.replaced is not None:
             stand.replaced.to_step, stand.replaced.closed_by = step, edit
             if stand.replaced.pk is not None:
                 change.closed.append(stand.replaced)
             return
-        change.entries.append(
-            Entry(
-                run=self.run,
-                position=stand.block.position,
-                block=stand.block,
-                from_step=min(stand.block.born, step),
-                to_step=step,
-                closed_by=edit,
-            )
+        ended = Entry(
+            run=self.run,
+            position=stand.position,
+            block_id=stand.pk,
+            from_step=min(stand.born, step),
+            to_step=step,
+            closed_by=edit,
         )
+        change.entries.append(ended)
+        if stand.pk is None:
+            change.unstored.append((ended, stand))
 
-    def _replace(self, change: _Change, stand: _Stand) -> None:
-        block = stand.block
+    def _replace(self, change: _Change, stand: Stand) -> None:
         data = wire.encode(
-            {"type": "tool_result", "tool_use_id": block.tool_call, "content": CLEARED}
+            {"type": "tool_result", "tool_use_id": stand.tool_call, "content": CLEARED}
         )
         Blob.objects.bulk_create([Blob.of(self.session.team_id, data)], ignore_conflicts=True)
         replacement = Replacement(
             run=self.run,
-            position=block.position,
-            role=block.message.role,
-            type=block.type,
-            kind=block.kind,
-            tool=block.tool,
-            tool_call=block.tool_call,
+            position=stand.position,
+            role=stand.role,
+            type=stand.type,
+            kind=stand.kind,
+            tool=stand.tool,
+            tool_call=stand.tool_call,
             tokens=len(CLEARED) // 4,
             chars=len(CLEARED),
             sha=sha256(data),
-            preview=f"{block.tool} {CLEARED}"[:200],
+            preview=f"{stand.tool} {CLEARED}"[:200],
         )
         edit = Edit(
             revision=change.revision,
@@ -208,30 +243,45 @@ class RecordedRun:
         self._end(change, stand, edit)
         stand.replaced = Entry(
             run=self.run,
-            position=block.position,
+            position=stand.position,
             replacement=replacement,
             from_step=change.revision.step,
             opened_by=edit,
         )
         change.entries.append(stand.replaced)
 
-    def _stands(self) -> dict[int, _Stand]:
+    def _stands(self) -> dict[int, Stand]:
         """What stands in the recorded context now, by position; loaded when first asked for."""
         if self._standing is None:
-            stored = self.session.blocks.exclude(entries__run=self.run).select_related("message")
-            self._standing = {block.position: _Stand(block) for block in stored}
-            open_entries = self.run.entries.filter(to_step=None, block=None)
-            by_position = {entry.position: entry for entry in open_entries}
-            replaced = self.session.blocks.filter(position__in=by_position)
-            for block in replaced.select_related("message"):
-                self._standing[block.position] = _Stand(block, by_position[block.position])
-            self._standing.update({block.position: _Stand(block) for block in self._new_blocks})
+            found = [*self._stored(self.session.blocks.all()), *self._new]
+            self._standing = {stand.position: stand for stand in found}
             self._standing = dict(sorted(self._standing.items()))
         return self._standing
+
+    def _standing_of(self, seqs: set[int]) -> list[Stand]:
+        """What stands of these messages, without a look at all others."""
+        if self._standing is not None:
+            found = list(self._standing.values())
+        else:
+            between = {"message__seq__gte": min(seqs), "message__seq__lte": max(seqs)}
+            found = [*self._stored(self.session.blocks.filter(**between)), *self._new]
+        return [stand for stand in found if stand.seq in seqs]
+
+    def _stored(self, blocks: QuerySet[Block]) -> list[Stand]:
+        standing = blocks.exclude(entries__run=self.run).values_list(*_COLUMNS)
+        found = [Stand(*row) for row in standing.order_by("position")]
+        open_entries = self.run.entries.filter(to_step=None, block=None)
+        by_position = {entry.position: entry for entry in open_entries}
+        if by_position:
+            replaced = blocks.filter(position__in=by_position).values_list(*_COLUMNS)
+            found += [replace(Stand(*row), replaced=by_position[row[0]]) for row in replaced]
+        return found
 
     def write(self) -> None:
         """Insert the gathered rows, parents before children; blocks must be stored already."""
         changes = self._changes
+        if changes:
+            self._resolve()
         Revision.objects.bulk_create([c.revision for c in changes], batch_size=BATCH)
         Replacement.objects.bulk_create(_all(c.replacements for c in changes), batch_size=BATCH)
         Edit.objects.bulk_create(_all(c.edits for c in changes), batch_size=BATCH)
@@ -239,7 +289,21 @@ class RecordedRun:
         closed = _all(c.closed for c in changes)
         Entry.objects.bulk_update(closed, ["to_step", "closed_by"], batch_size=BATCH // 2)
         self.run.steps = self.session.step_count
-        self.run.save()
+        self.run.save(update_fields=["head", "steps", "fold"])
+
+    def _resolve(self) -> None:
+        """Name the new blocks that edits point to, now that they are stored."""
+        new = [stand for stand in self._new if stand.pk is None]
+        if new:
+            first = new[0].position
+            rows = self.session.blocks.filter(position__gte=first).values_list("position", "pk")
+            by_position = dict(rows)
+            for stand in new:
+                stand.pk = by_position[stand.position]
+        for entry, stand in _all(change.unstored for change in self._changes):
+            entry.block_id = stand.pk
+        for edit, stand in self._summaries:
+            edit.summary_id = stand.pk
 
 
 def _all(groups: Iterable[list[Row]]) -> list[Row]:

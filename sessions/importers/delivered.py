@@ -20,20 +20,10 @@ from sessions.importers.wire import blocks_of
 
 __all__ = ["Delivery", "Unacceptable", "call_report", "delivery"]
 
-_FIELDS = frozenset(
-    [
-        "messages",
-        "tools",
-        "system",
-        "model",
-        "usage",
-        "call",
-        "context_id",
-        "history",
-        "format",
-        "stop_reason",
-    ]
-)
+_FIELDS = {
+    *("messages", "tools", "system", "model", "usage", "call", "context_id"),
+    *("history", "format", "stop_reason"),
+}
 
 
 @dataclass(slots=True)

@@ -26,30 +26,11 @@ _ROLES: dict[str, Role] = {
     "function": "tool",
 }
 _KINDS = frozenset(get_args(Kind))
-_OURS = frozenset(
-    [
-        "role",
-        "content",
-        "blocks",
-        "id",
-        "call",
-        "at",
-        "timestamp",
-        "created_at",
-        "kind",
-        "human",
-        "pinned",
-        "usage",
-        "model",
-        "stop_reason",
-        "tool_calls",
-        "function_call",
-        "tool_call_id",
-        "refusal",
-        "reasoning_content",
-        "reasoning",
-    ]
-)
+_OURS = {
+    *("role", "content", "blocks", "id", "call", "at", "timestamp", "created_at"),
+    *("kind", "human", "pinned", "usage", "model", "stop_reason"),
+    *("tool_calls", "function_call", "tool_call_id", "refusal", "reasoning_content", "reasoning"),
+}
 """Fields that are read; others are kept as they are."""
 
 _OPENAI_FIELDS = ("tool_calls", "function_call", "tool_call_id", "refusal")

@@ -21,6 +21,12 @@ def sha256(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
+def pack(data: bytes) -> tuple[bytes, bool]:
+    """Bytes as they are stored, and whether that is compressed."""
+    packed = len(data) >= COMPRESS_FROM
+    return (zlib.compress(data, 1) if packed else data), packed
+
+
 class Blob(models.Model):
     """Bytes as they were accepted; never updated, deleted by erasure only."""
 
@@ -39,8 +45,7 @@ class Blob(models.Model):
     @classmethod
     def of(cls, team_id: UUID, data: bytes, sha: str | None = None) -> Blob:
         """An unsaved blob of these bytes."""
-        packed = len(data) >= COMPRESS_FROM
-        stored = zlib.compress(data, 1) if packed else data
+        stored, packed = pack(data)
         return cls(
             team_id=team_id, sha=sha or sha256(data), size=len(data), packed=packed, data=stored
         )

@@ -1,0 +1,106 @@
+"""Known: which of the messages that arrive are stored already, and where a history diverges."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from sessions.actions.prepare import PreparedMessage
+from sessions.models import Entry, Message, Run, Session
+
+CHUNK = 400
+"""Keys per query: below any database's limit on variables."""
+
+LEFT = ("rewind", "setup")
+"""Triggers of revisions that end a message for good: no history holds it again."""
+
+
+class Stored(NamedTuple):
+    """What is remembered of a stored message."""
+
+    seq: int
+    key: str | None
+    digest: str
+    call: str
+
+
+@dataclass(slots=True)
+class Known:
+    """What is known of the messages of one batch.
+
+    `stored` gives, by the index of its record, the message that is stored already. A history that
+    no longer goes on as it did diverges at the record `diverges_at`; the messages `gone` (seq) were
+    there instead. `taken` are keys that no new message may have.
+    """
+
+    stored: dict[int, Stored] = field(default_factory=dict)
+    diverges_at: int | None = None
+    gone: set[int] = field(default_factory=set)
+    taken: set[str] = field(default_factory=set)
+
+
+def by_key(session: Session, prepared: Mapping[int, PreparedMessage]) -> Known:
+    """Messages that are stored under the same key."""
+    known = Known()
+    keys = {index: one.record.key for index, one in prepared.items() if one.record.key is not None}
+    wanted = list(keys.values())
+    if not session.message_count or not wanted:
+        return known
+    found: dict[str | None, Stored] = {}
+    for start in range(0, len(wanted), CHUNK):
+        rows = session.messages.filter(key__in=wanted[start : start + CHUNK])
+        found |= {row[1]: Stored(*row) for row in rows.values_list(*Stored._fields)}
+    known.stored = {index: found[key] for index, key in keys.items() if key in found}
+    known.taken = {key for key in keys.values() if key in found}
+    return known
+
+
+def by_prefix(
+    known: Known,
+    prepared: Mapping[int, PreparedMessage],
+    history: Sequence[Stored],
+) -> Known:
+    """Also the messages with which a history begins as the stored one does: same key or digest."""
+    place = 0
+    for index, message in prepared.items():
+        if place == len(history):
+            break
+        there = history[place]
+        same_key = there.key is not None and there.key == message.record.key
+        if same_key or there.digest == message.digest:
+            known.stored[index] = there
+            place += 1
+            continue
+        known.diverges_at = index
+        known.gone = {stored.seq for stored in history[place:]}
+        break
+    return known
+
+
+def as_imported(session: Session, prepared: Mapping[int, PreparedMessage]) -> Known:
+    """What a log that is read again brings anew: keys first, then the prefix of those without."""
+    unkeyed = {index: one for index, one in prepared.items() if one.record.key is None}
+    history = standing_history(session, keyed=False) if unkeyed else []
+    return by_prefix(by_key(session, prepared), unkeyed, history)
+
+
+def standing_history(session: Session, *, keyed: bool, beside: Sequence[int] = ()) -> list[Stored]:
+    """The messages of a session that no rewind and no other setup ended, in order.
+
+    Without `keyed` only those without a key; `beside` (seq) lie beside the conversation.
+    """
+    if not session.message_count:
+        return []
+    rows = session.messages.order_by("seq")
+    if not keyed:
+        rows = rows.filter(key=None)
+    if beside:
+        rows = rows.exclude(seq__in=beside)
+    run = Run.objects.filter(session=session, origin=Run.Origin.RECORDED)
+    ended = Entry.objects.filter(run__in=run, closed_by__revision__trigger__in=LEFT)
+    left = Message.objects.filter(session=session, blocks__entries__in=ended)
+    gone = set(left.values_list("seq", flat=True))
+    return [
+        Stored(*row) for row in rows.values_list(*Stored._fields).iterator() if row[0] not in gone
+    ]
