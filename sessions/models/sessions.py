@@ -3,8 +3,16 @@
 from __future__ import annotations
 
 import uuid
+from datetime import timedelta
 
 from django.db import models
+from django.utils import timezone
+
+SOURCE_LIVE = "api"
+"""The `source` of sessions that agents report while they run."""
+
+QUIET_AFTER = timedelta(minutes=30)
+"""An agent that said nothing for so long, and not how it ended, is taken to be gone."""
 
 
 class SessionQuerySet(models.QuerySet["Session"]):
@@ -13,6 +21,11 @@ class SessionQuerySet(models.QuerySet["Session"]):
     def for_team(self, team: models.Model) -> SessionQuerySet:
         """The only way from a request to sessions."""
         return self.filter(team=team)
+
+    def live(self) -> SessionQuerySet:
+        """Those whose agents run now, as far as one can tell."""
+        since = timezone.now() - QUIET_AFTER
+        return self.filter(source=SOURCE_LIVE, outcome="", changed__gte=since)
 
     def named(self, name: str) -> Session | None:
         """The one session of that external id, or else of that UUID."""
@@ -115,6 +128,12 @@ class Session(models.Model):
 
     def __str__(self) -> str:
         return self.title or self.external_id
+
+    @property
+    def live(self) -> bool:
+        """Whether its agent runs now, as far as one can tell."""
+        quiet = timezone.now() - self.changed > QUIET_AFTER
+        return self.source == SOURCE_LIVE and not self.outcome and not quiet
 
     @property
     def cache_read_share(self) -> float | None:
