@@ -22,10 +22,11 @@ Trigger = Literal[
     "rewind",
     "setup",
     "pin",
+    "entry",
     "unknown",
 ]
 """Why a revision was made; `auto`, `clear`, `rewind` and `setup` (another system prompt or list of
-tools) occur in recorded runs only."""
+tools) occur in recorded runs only. At `entry`: what is shortened had not been seen by the model."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -161,6 +161,7 @@ def _view(state: State, index: int | None, limit: int | None = None) -> View:
         guard=Guard(state.groups, limit if index is None else state.waiting[index]),
         means=state.means,
         mark={} if index is None else state.marks[index],
+        sights=state.sights,
     )
 
 

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from compaction.context import Block
 from compaction.edits import Edit, Trigger
 from compaction.protect import Guard
+from compaction.sights import Sights
 
 SummaryForm = Literal["nine", "window"]
 """`nine`: the nine sections in XML; `window`: the short note of the sliding window."""
@@ -90,6 +91,8 @@ class View:
     guard: Guard
     means: Means
     mark: Mark
+    sights: Sights = field(default_factory=Sights)
+    """Which readings, writes and edits of which file arrived."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from compaction.groups import Groups
 from compaction.plan import FileText, Mark, Means, Span
 from compaction.policy import Policy
 from compaction.prefix import PrefixSums
+from compaction.sights import Sights
 from compaction.strategies import STRATEGIES
 
 
@@ -44,6 +45,7 @@ class State:
     used: int = 0
     fixed: int = 0
     groups: Groups = field(default_factory=Groups)
+    sights: Sights = field(default_factory=Sights)
     marks: list[Mark] = field(default_factory=list)
     failures: list[int] = field(default_factory=list)
     waiting: list[int | None] = field(default_factory=list)
@@ -93,6 +95,7 @@ def take_in(state: State, block: Block, step: int) -> None:
     state.sums.append(0)
     state.originals[position] = block
     state.groups.add(block)
+    state.sights.add(block)
     _open(state, block, step)
 
 

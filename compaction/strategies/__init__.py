@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from compaction.plan import Strategy
-from compaction.strategies import compact, offload, window
+from compaction.strategies import compact, dedupe, offload, window
 
 STRATEGIES: dict[str, Strategy] = {
+    "dedupe": Strategy("dedupe", dedupe.dedupe, dedupe.Dedupe, dedupe.MARK),
     "offload": Strategy("offload", offload.offload, offload.Offload, offload.MARK),
     "compact": Strategy("compact", compact.compact, compact.Compact, compact.MARK),
     "window": Strategy("window", window.window, window.Window, window.MARK),
