@@ -16,7 +16,7 @@ from compaction.edits import Revision as RevisionValue
 from compaction.session import Call
 from sessions.actions.figures import figures, is_break
 from sessions.live import hint
-from sessions.models import ModelCall, Revision, Run, Session, manifest
+from sessions.models import ModelCall, Revision, Run, Session, delta, manifest
 from sessions.models.values import block_id, calls_of, recorded_session
 
 SPARKLINE_COLUMNS = 60
@@ -47,7 +47,7 @@ def measure(session: Session) -> None:
         _cost_calls(session, uses)
         _count_revisions(run, session, columns, visible, uses)
         run.columns = manifest.pack(msgspec.json.encode(figures(session, run, calls, uses)))
-        manifest.keep_entries(session, run)
+        delta.keep_entries(session, run)
         run.save(update_fields=["columns", "entries_packed", "entries_key"])
         session.measured = True
         session.version = F("version") + 1

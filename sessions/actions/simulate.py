@@ -23,7 +23,7 @@ from sessions.actions.measure import scaled_columns
 from sessions.actions.policies import preset_version
 from sessions.actions.runs import store_run
 from sessions.live import hint
-from sessions.models import Revision, Run, Session, manifest
+from sessions.models import Revision, Run, Session, delta, manifest
 from sessions.models.lived import recorded_run
 from sessions.models.values import recorded_session
 
@@ -51,7 +51,7 @@ def simulate_session(session: Session, preset: str) -> Run:
         "cost_recorded_microusd": _whole_cost(lived)
     }
     run.columns = manifest.pack(msgspec.json.encode(figures(session, run, value.calls, uses)))
-    manifest.keep_entries(session, run)
+    delta.keep_entries(session, run)
     run.save(update_fields=["figures", "columns", "entries_packed", "entries_key"])
     _note_paybacks(run, cache)
     session.refresh_from_db(fields=["version"])

@@ -20,6 +20,7 @@ from sessions.api.access import run_of, session_of
 from sessions.api.entries import describe
 from sessions.api.problems import problem
 from sessions.models import Job, Revision, Run, Session
+from sessions.models import delta
 from sessions.models import manifest as manifests
 
 ROWS_AT_ONCE = 500
@@ -69,7 +70,7 @@ def manifest(request: HttpRequest, session_id: UUID) -> HttpResponse:
         "presets": [name for name in PRESETS if name != "unmanaged"],
         "lines": {"trigger": run.figures.get("trigger_tokens")},
         "kinds": KINDS,
-        "entries": msgspec.Raw(manifests.entries_json(session, run)),
+        "entries": msgspec.Raw(delta.entries(session, run).json),
     }
     response = answer(request, body, manifests.unpack(run.columns))
     response["ETag"] = etag

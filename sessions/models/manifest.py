@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import zlib
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
-import msgspec
 from django.db import connection
 
 from compaction.context import KINDS
@@ -27,7 +27,8 @@ _FORM = (
 )
 
 
-def _table(model: type) -> str:
+def table(model: type) -> str:
+    """The name of a model's table."""
     return str(model._meta.db_table)  # type: ignore[attr-defined]
 
 
@@ -36,120 +37,176 @@ def _bit(column: str, bit: int) -> str:
 
 
 _REVISIONS = f"""
-        LEFT JOIN {_table(Edit)} ec ON ec.id = e.closed_by_id
-        LEFT JOIN {_table(Revision)} rc ON rc.id = ec.revision_id
-        LEFT JOIN {_table(Edit)} eo ON eo.id = e.opened_by_id
-        LEFT JOIN {_table(Revision)} ro ON ro.id = eo.revision_id
+        LEFT JOIN {table(Edit)} ec ON ec.id = e.closed_by_id
+        LEFT JOIN {table(Revision)} rc ON rc.id = ec.revision_id
+        LEFT JOIN {table(Edit)} eo ON eo.id = e.opened_by_id
+        LEFT JOIN {table(Revision)} ro ON ro.id = eo.revision_id
 """
-_MESSAGE = f"JOIN {_table(Message)} m ON m.id = b.message_id"
-_FIRST_TARGET = f"JOIN {_table(Block)} b ON b.session_id = n.session_id AND b.position = e.position"
+_MESSAGE = f"JOIN {table(Message)} m ON m.id = b.message_id"
+_FIRST_TARGET = f"JOIN {table(Block)} b ON b.session_id = n.session_id AND b.position = e.position"
+_PLACE = "{p}.position, COALESCE(e.from_step, b.born), COALESCE(e.opened_by_id, 0)"
+"""What entries are in order by: an original comes first at its position, and then what was put
+there, the older the earlier."""
+
+_ORIGINALS = f"{table(Block)} b {{message}} LEFT JOIN {table(Entry)} e ON e.block_id = b.id"
+_ENTRIES = f"{table(Entry)} e JOIN {table(Run)} n ON n.id = e.run_id"
+_REPLACEMENTS = f"{_ENTRIES} JOIN {table(Replacement)} p ON p.id = e.replacement_id"
 
 
-def _union(of_block: str, of_replacement: str, *, joined: bool) -> str:
+def union(of_block: str, of_replacement: str, *, joined: bool, where: str = "0 = 0") -> str:
     """Entries of a run in context order; parameters: run, session, run (as stored values).
 
     `joined` brings in messages (m) and the revisions that opened (ro) and closed (rc) an entry.
+    `where` is a condition on the position of {e}, the original or the entry.
     """
     message, revisions, target = ("", "", "")
     if joined:
         message, revisions, target = _MESSAGE, _REVISIONS, f"{_FIRST_TARGET} {_MESSAGE}"
-    return f"""
-        SELECT b.position, COALESCE(e.from_step, b.born), {of_block}
-        FROM {_table(Block)} b {message}
-        LEFT JOIN {_table(Entry)} e ON e.block_id = b.id AND e.run_id = %s {revisions}
-        WHERE b.session_id = %s
+    return _quoted(f"""
+        SELECT {_PLACE.format(p="b")}, {of_block}
+        FROM {_ORIGINALS.format(message=message)} AND e.run_id = %s {revisions}
+        WHERE b.session_id = %s AND {where.format(e="b")}
         UNION ALL
-        SELECT e.position, e.from_step, {of_replacement}
-        FROM {_table(Entry)} e
-        JOIN {_table(Run)} n ON n.id = e.run_id
-        JOIN {_table(Replacement)} p ON p.id = e.replacement_id {target} {revisions}
-        WHERE e.run_id = %s
-        ORDER BY 1, 2
-    """  # noqa: S608 - table names of our own models
+        SELECT {_PLACE.format(p="e").replace("b.born", "0")}, {of_replacement}
+        FROM {_REPLACEMENTS} {target} {revisions}
+        WHERE e.run_id = %s AND {where.format(e="e")}
+        ORDER BY 1, 2, 3
+    """)  # noqa: S608 - table names of our own models
 
 
-_COLUMNS = (
+def opened(entries: str) -> str:
+    """Columns of the entries whose ids a query tells; its parameters are needed twice."""
+    joins = f"{_MESSAGE} {_REVISIONS} WHERE e.id IN ({entries})"
+    return _quoted(f"""
+        SELECT {_PLACE.format(p="e")}, {COLUMNS[0]}
+        FROM {_ENTRIES} JOIN {table(Block)} b ON b.id = e.block_id {joins}
+        UNION ALL
+        SELECT {_PLACE.format(p="e")}, {COLUMNS[1]}
+        FROM {_REPLACEMENTS} {_FIRST_TARGET} {joins}
+    """)  # noqa: S608 - table names of our own models
+
+
+COLUMNS = (
     "COALESCE(e.to_step, 0), b.kind, b.tokens, m.seq, b.index, "
     f"{_bit('b.error', ERROR)} + {_bit('m.late', LATE)} + {_bit('b.estimated', ESTIMATED)} + "
     f"{_FORM.format(t='b')}, COALESCE(ro.number, 0), COALESCE(rc.number, 0)",
     "COALESCE(e.to_step, 0), p.kind, p.tokens, m.seq, b.index, "
     f"{REPLACEMENT} + {_FORM.format(t='p')}, COALESCE(ro.number, 0), COALESCE(rc.number, 0)",
 )
-_NAMES = ("position", "from", "to", "kind", "tokens", "message", "index", "flags", "edit", "closed")
+_NAMES = (
+    *("position", "from", "order", "to", "kind", "tokens", "message", "index", "flags"),
+    *("edit", "closed"),
+)
 _PREVIEWS = ("b.preview", "p.preview")
 _IDS = ("b.id, 0", "0, p.id")
+
+Row = tuple[Any, ...]
+Columns = dict[str, Sequence[int]]
+
+
+class Extent(NamedTuple):
+    """How much of a run: originals below a position, and what revisions up to a number did."""
+
+    blocks: int
+    head: int
+
+
+def extent_of(session: Session, run: Run) -> Extent:
+    """What there was when these rows were read; more may be stored by now."""
+    return Extent(session.block_count, run.head)
 
 
 def _quoted(sql: str) -> str:
     return sql.replace("b.index", 'b."index"')
 
 
-def _parameters(run: Run) -> list[Any]:
-    if connection.vendor == "sqlite":
-        return [run.pk.hex, run.session_id.hex, run.pk.hex]
-    return [run.pk, run.session_id, run.pk]
+def stored_id(row: Run | Session) -> Any:
+    """The id of a row as SQL of our own takes it."""
+    return row.pk.hex if connection.vendor == "sqlite" else row.pk
 
 
-def columns(run: Run) -> dict[str, Sequence[int]]:
+def parameters(run: Run) -> list[Any]:
+    """What `union` needs."""
+    session = run.session_id.hex if connection.vendor == "sqlite" else run.session_id
+    return [stored_id(run), session, stored_id(run)]
+
+
+def rows(sql: str, values: Sequence[Any]) -> list[Row]:
+    """What a query of our own finds."""
+    with connection.cursor() as cursor:
+        cursor.execute(sql, values)
+        return cursor.fetchall()
+
+
+def columns(run: Run, extent: Extent | None = None) -> Columns:
     """Entries in context order, one list per column, as long as there are entries.
 
     An entry stands at step N where from <= N and (to = 0 or N < to). Tokens are o200k counts, to
-    be scaled by the ratio of the session.
+    be scaled by the ratio of the session. `edit` and `closed` are the revisions that opened and
+    closed it, 0 for none.
     """
-    with connection.cursor() as cursor:
-        cursor.execute(_quoted(_union(*_COLUMNS, joined=True)), _parameters(run))
-        rows = cursor.fetchall()
-    if not rows:
-        return {name: [] for name in _NAMES}
-    by_column = list(zip(*rows, strict=True))
-    table: dict[str, Sequence[int]] = dict(zip(_NAMES, by_column, strict=True))
-    table["kind"] = [_KIND[kind] for kind in by_column[_NAMES.index("kind")]]
+    found = rows(union(*COLUMNS, joined=True), parameters(run))
+    return by_column(found if extent is None else within(found, extent))
+
+
+def within(found: list[Row], extent: Extent) -> list[Row]:
+    """Rows without what was stored while they were read."""
+    return [
+        row if row[-1] <= extent.head else (*row[:3], 0, *row[4:-1], 0)
+        for row in found
+        if row[0] < extent.blocks and row[-2] <= extent.head
+    ]
+
+
+def by_column(found: list[Row]) -> Columns:
+    """Rows of `COLUMNS` as columns."""
+    by_name = zip(*found, strict=True) if found else ((),) * len(_NAMES)
+    table: Columns = dict(zip(_NAMES, by_name, strict=True))
+    del table["order"]
+    table["kind"] = [_KIND[kind] for kind in table["kind"]]  # type: ignore[index]
     return table
-
-
-class _Opened(msgspec.Struct):
-    """Of the kept columns, the one that tells positions."""
-
-    edit: list[int]
 
 
 def _window(session: Session, run: Run, start: int, end: int) -> tuple[int, int, int] | None:
     """First and last position of the entries [start, end), and entries to skip at the first.
 
     Every position has one entry that no revision opened, and it comes first there: so the
-    positions follow from the column of opening revisions, and few rows need to be read.
+    positions follow from those of the others, and few rows need to be read.
     """
-    opened = msgspec.json.decode(entries_json(session, run), type=_Opened).edit
-    end = min(end, len(opened))
+    others = list(
+        run.entries.filter(opened_by__isnull=False)
+        .order_by("position")
+        .values_list("position", flat=True)
+    )
+    count = session.block_count + len(others)
+    end = min(end, count)
     if start >= end:
         return None
-    position = opened[: start + 1].count(0) - 1
-    first = start
-    while first and opened[first] != 0:
-        first -= 1
-    return position, position + opened[start + 1 : end].count(0), start - first
+
+    def before(position: int) -> int:
+        return position + bisect_left(others, position)
+
+    def position_of(index: int) -> int:
+        return bisect_left(range(count), index + 1, key=before) - 1
+
+    first = position_of(start)
+    return first, position_of(end - 1), start - before(first)
 
 
-def _between(
-    session: Session, run: Run, columns: tuple[str, str], start: int, end: int
-) -> list[tuple[Any, ...]]:
+def _between(session: Session, run: Run, of: tuple[str, str], start: int, end: int) -> list[Row]:
     """Rows of the entries [start, end) in context order."""
     window = _window(session, run, start, end)
     if window is None:
         return []
     first, last, skip = window
-    bounds = f"BETWEEN {int(first)} AND {int(last)}"
-    sql = _quoted(_union(*columns, joined=False))
-    sql = sql.replace("WHERE b.session_id", f"WHERE b.position {bounds} AND b.session_id")
-    sql = sql.replace("WHERE e.run_id", f"WHERE e.position {bounds} AND e.run_id")
-    with connection.cursor() as cursor:
-        cursor.execute(sql, _parameters(run))
-        return cursor.fetchall()[skip : skip + end - start]
+    where = f"{{e}}.position BETWEEN {int(first)} AND {int(last)}"
+    found = rows(union(*of, joined=False, where=where), parameters(run))
+    return found[skip : skip + end - start]
 
 
 def previews(session: Session, run: Run, start: int, end: int) -> list[str]:
     """One line for each of the entries [start, end) in context order."""
-    return [row[2] for row in _between(session, run, _PREVIEWS, start, end)]
+    return [row[3] for row in _between(session, run, _PREVIEWS, start, end)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,36 +219,13 @@ class Standing:
 
 def entry_at(session: Session, run: Run, index: int) -> Standing | None:
     """The entry at a place in context order; None beyond the end."""
-    rows = _between(session, run, _IDS, index, index + 1)
-    if not rows:
+    found = _between(session, run, _IDS, index, index + 1)
+    if not found:
         return None
-    _, _, block, replacement = rows[0]
+    block, replacement = found[0][3:]
     if block:
         return Standing(Block.objects.select_related("message").get(pk=block), None)
     return Standing(None, Replacement.objects.get(pk=replacement))
-
-
-def entries_json(session: Session, run: Run) -> bytes:
-    """Columns for the browser as JSON: the kept ones, or read afresh if rows were added."""
-    if run.entries_key == _entries_key(session, run):
-        return unpack(run.entries_packed)
-    return _entries_json(run)
-
-
-def keep_entries(session: Session, run: Run) -> None:
-    """Keep the columns of a run whose rows have just been written; the caller saves the run."""
-    run.entries_packed = pack(_entries_json(run))
-    run.entries_key = _entries_key(session, run)
-
-
-def _entries_key(session: Session, run: Run) -> str:
-    return f"{session.block_count}-{run.head}"
-
-
-def _entries_json(run: Run) -> bytes:
-    table = columns(run)
-    del table["position"]
-    return msgspec.json.encode(table)
 
 
 def pack(data: bytes) -> bytes:
