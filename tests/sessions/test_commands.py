@@ -91,3 +91,42 @@ def test_following_tells_each_new_call_once():
         ("s2", 1),
     ]
     assert list(follow.look()) == []
+
+
+def exported(*arguments: str) -> tuple[list[dict], str]:
+    out, err = StringIO(), StringIO()
+    call_command("export", *arguments, stdout=out, stderr=err)
+    return [json.loads(line) for line in out.getvalue().splitlines()], err.getvalue()
+
+
+def test_export_holds_every_message_and_call_in_order():
+    stored(3)
+    lines, said = exported("s1")
+    turns = ["call", "message", "message"] * 3
+    assert [line["type"] for line in lines] == ["session", "message", *turns]
+    assert [line["seq"] for line in lines if line["type"] == "message"] == list(range(1, 8))
+    assert "nothing found to mask" in said
+
+
+def test_export_masks_unless_told_not_to():
+    secret = "sk-ant-api03-" + "Zq8R" * 20
+    talk = made.session(made.user(f"Use {secret}, and write to mara@example.org."))
+    append(local_team(), talk, made.count, source="test")
+    lines, said = exported("s1")
+    assert secret not in json.dumps(lines)
+    assert "mara@" not in json.dumps(lines)
+    assert "EMAIL" in said
+    lines, said = exported("s1", "--unmasked")
+    assert secret in json.dumps(lines)
+    assert "nothing masked" in said
+
+
+def test_export_never_writes_over_a_file(tmp_path):
+    stored(1)
+    there = tmp_path / "s1.jsonl"
+    there.write_text("mine")
+    with pytest.raises(CommandError):
+        exported("s1", "-o", str(there))
+    assert there.read_text() == "mine"
+    exported("s1", "-o", str(tmp_path / "new.jsonl"))
+    assert (tmp_path / "new.jsonl").read_text().count("\n") == 5

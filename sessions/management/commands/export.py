@@ -1,0 +1,60 @@
+"""`contextlab export`: a session as a file."""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentParser
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from compaction.redact import Masker
+from sessions.actions.export import export
+from sessions.management.named import find_session
+
+
+class Command(BaseCommand):
+    help = (
+        "Write a session as lines of JSON: the session, its messages and model calls in order, and "
+        "its revisions. Secrets and personal data are masked; the last line on stderr counts them."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("session", help="external id or UUID")
+        parser.add_argument("-o", "--output", type=Path, help="a new file (default: stdout)")
+        parser.add_argument(
+            "--unmasked", action="store_true", help="write everything as it is stored"
+        )
+        parser.add_argument(
+            "--team", default=None, help="slug of the team (default: the local one)"
+        )
+
+    def handle(self, *args: Any, session: str, output: Path | None, **options: Any) -> None:
+        found = find_session(session, options["team"])
+        masker = None if options["unmasked"] else Masker()
+        lines = 0
+        with self._opened(output) as file:
+            for line in export(found, masker):
+                file.write(json.dumps(line) + "\n")
+                lines += 1
+        said = "as stored, nothing masked"
+        if masker is not None:
+            counted = ", ".join(f"{n} {kind}" for kind, n in sorted(masker.masked.items()))
+            said = f"masked: {counted or 'nothing found to mask'}"
+        self.stderr.write(f"{lines} lines; {said}.")
+
+    @contextmanager
+    def _opened(self, output: Path | None) -> Iterator[IO[str]]:
+        if output is None:
+            yield self.stdout  # type: ignore[misc]
+            return
+        try:
+            with output.open("x", encoding="utf-8") as file:
+                yield file
+        except FileExistsError:
+            raise CommandError(f"{output} is there already.", returncode=2) from None
+        except OSError as error:
+            raise CommandError(f"{output}: {error.strerror}.", returncode=1) from None
