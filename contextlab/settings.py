@@ -64,6 +64,7 @@ UPLOAD_LIMIT = int(env.number("UPLOAD_MB", 64) * 1024 * 1024)  # bytes
 # Addresses below which the larger limit holds.
 UPLOAD_PATHS = ("/imports/", "/api/v1/imports")
 BODY_SECONDS = env.number("BODY_SECONDS", 60)  # for a whole request to arrive
+API_AT_ONCE = int(env.number("API_AT_ONCE", 32))  # requests of one key under way in a process
 # The door in front counts bytes (contextlab/limits.py); Django need not count them again.
 DATA_UPLOAD_MAX_MEMORY_SIZE = UPLOAD_LIMIT
 
@@ -81,6 +82,7 @@ INSTALLED_APPS = [
     "django_vite",
 ]
 MIDDLEWARE = [
+    "sessions.api.door.Door",
     "django.middleware.security.SecurityMiddleware",
     "csp.middleware.CSPMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",

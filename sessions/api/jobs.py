@@ -5,12 +5,16 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
-import msgspec
 from django.http import Http404, HttpRequest, HttpResponse
-from django.views.decorators.http import require_GET
+from django.urls import reverse
+from ninja import Router
 
-from sessions.api.access import team_of
+from sessions.api import shapes
+from sessions.api.access import teams_of
+from sessions.api.answers import told
 from sessions.models import Job
+
+router = Router(tags=["Jobs"])
 
 
 def job_body(job: Job) -> dict[str, Any]:
@@ -32,10 +36,16 @@ def job_body(job: Job) -> dict[str, Any]:
     }
 
 
-@require_GET
+def job_asked(job: Job, **more: Any) -> HttpResponse:
+    """202: a job that was asked for, and where it can be watched."""
+    address = reverse("api:job", args=[job.pk])
+    return told({"job": str(job.pk), "job_url": address, **more}, 202, {"Location": address})
+
+
+@router.get("jobs/{uuid:job_id}", response=shapes.JobTold, url_name="job")
 def job(request: HttpRequest, job_id: UUID) -> HttpResponse:
-    """The state of a job of the asker's team."""
-    found = Job.objects.for_team(team_of(request)).filter(pk=job_id).first()
+    """Tells how far a job is, and how it ended."""
+    found = Job.objects.filter(team__in=teams_of(request), pk=job_id).first()
     if found is None:
         raise Http404("no such job")
-    return HttpResponse(msgspec.json.encode(job_body(found)), content_type="application/json")
+    return told(job_body(found))

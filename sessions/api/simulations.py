@@ -2,45 +2,38 @@
 
 from __future__ import annotations
 
-from uuid import UUID
-
-import msgspec
 from django.http import HttpRequest, HttpResponse
-from django.urls import reverse
-from django.views.decorators.http import require_POST
+from ninja import Router
 
 from compaction.policy import PRESETS
 from sessions.actions.jobs import enqueue
+from sessions.api import shapes
 from sessions.api.access import session_of
-from sessions.api.problems import problem
+from sessions.api.answers import done_once
+from sessions.api.jobs import job_asked
+from sessions.api.problems import Refusal
+
+router = Router(tags=["Replay"])
 
 
-class _Wanted(msgspec.Struct):
-    policy: str
-
-
-@require_POST
-def simulations(request: HttpRequest, session_id: UUID) -> HttpResponse:
-    """202 and the job that simulates a preset over a session; the one under way if there is one."""
+@router.post(
+    "sessions/{path:session_id}/simulations",
+    response={202: shapes.SimulationAsked},
+    url_name="simulate",
+)
+@done_once
+def simulate(
+    request: HttpRequest, session_id: str, wanted: shapes.SimulationWanted
+) -> HttpResponse:
+    """Asks what another policy would have made of a session; the job under way if there is one."""
     session = session_of(request, session_id)
-    try:
-        wanted = msgspec.json.decode(request.body, type=_Wanted)
-    except msgspec.DecodeError as error:
-        return problem(400, "Not the JSON that is wanted", f"{error}. Send {{'policy': NAME}}.")
     if wanted.policy not in PRESETS:
         known = ", ".join(PRESETS)
-        return problem(422, "No such policy", f"policy must be one of {known}.", field="/policy")
+        raise Refusal(422, "No such policy", f"It must be one of {known}.", field="/policy")
     job = enqueue(
         session.team,
         "simulate",
         {"session": str(session.pk), "policy": wanted.policy},
         dedupe=f"simulate:{session.pk}:{wanted.policy}",
     )
-    address = reverse("api:job", args=[job.pk])
-    body = {"job": str(job.pk), "job_url": address, "run": wanted.policy}
-    return HttpResponse(
-        msgspec.json.encode(body),
-        status=202,
-        content_type="application/json",
-        headers={"Location": address},
-    )
+    return job_asked(job, run=wanted.policy)

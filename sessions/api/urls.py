@@ -1,15 +1,76 @@
 """Addresses below /api/v1."""
 
-from django.urls import path
+from django.contrib.auth.decorators import login_not_required
+from django.http import HttpRequest, HttpResponse
+from django.urls import URLPattern, path
+from django.views.decorators.csrf import csrf_exempt
+from ninja import NinjaAPI
 
-from sessions.api import jobs, replay, simulations
+from sessions.api import (
+    blobs,
+    contexts,
+    documents,
+    imports,
+    jobs,
+    messages,
+    pages,
+    pins,
+    problems,
+    revisions,
+    sessions,
+    simulations,
+)
+from sessions.api.access import KeyOrPerson
+from sessions.api.bodies import CarefulParser
+
+api = NinjaAPI(
+    title="ContextLab",
+    version="1",
+    description=(
+        "Messages in, managed context out. An agent makes a session, appends what is said, and "
+        "asks for its context before each model call."
+    ),
+    urls_namespace="api",
+    auth=KeyOrPerson(),
+    parser=CarefulParser(),
+    openapi_url=None,
+    docs_url=None,
+)
+problems.register(api)
+for router in (
+    messages.router,
+    contexts.router,
+    sessions.router,
+    pins.router,
+    revisions.router,
+    pages.router,
+    simulations.router,
+    blobs.router,
+    imports.router,
+    jobs.router,
+    sessions.last,
+):
+    api.add_router("", router)
+
+
+@csrf_exempt
+def nothing(request: HttpRequest, rest: str) -> HttpResponse:  # noqa: ARG001
+    """What no operation answers to."""
+    return problems.missing(request)
+
+
+def _patterns() -> list[URLPattern]:
+    """Open to the login's middleware: each operation asks for a key itself."""
+    found = [pattern for pattern in api.urls[0] if getattr(pattern, "name", "") != "api-root"]
+    for pattern in found:
+        login_not_required(pattern.callback)
+    return found
+
 
 app_name = "api"
 urlpatterns = [
-    path("sessions/<uuid:session_id>/manifest", replay.manifest, name="manifest"),
-    path("sessions/<uuid:session_id>/previews", replay.previews, name="previews"),
-    path("sessions/<uuid:session_id>/entry", replay.entry, name="entry"),
-    path("sessions/<uuid:session_id>/diff", replay.diff, name="diff"),
-    path("sessions/<uuid:session_id>/simulations", simulations.simulations, name="simulate"),
-    path("jobs/<uuid:job_id>", jobs.job, name="job"),
+    path("openapi.json", documents.openapi, name="openapi"),
+    path("docs", documents.docs, name="docs"),
+    *_patterns(),
+    path("<path:rest>", login_not_required(nothing), name="nothing"),
 ]

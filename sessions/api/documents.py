@@ -1,0 +1,168 @@
+"""The API about itself: its OpenAPI document, and the page that shows it."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from typing import Any
+
+from django.contrib.auth.decorators import login_not_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_GET
+from ninja import NinjaAPI
+
+from sessions.api import problems, shapes
+
+Document = dict[str, Any]
+
+_EVERYWHERE = {
+    401: "No key, or one that is unknown or revoked",
+    403: "The key may only read",
+    404: "Missing, or another team's: one cannot tell",
+    422: "A field is not acceptable; `errors` says which and why",
+    429: "Too many requests of this key at once; `Retry-After` says when to try again",
+    500: "Our fault; nothing was stored",
+    503: "The database is busy; `Retry-After` says when to try again",
+}
+_WITH_A_BODY = {
+    400: "The body is no JSON",
+    409: "It cannot be done as things stand; `detail` says why",
+    413: "The body is too large",
+    415: "The body is of another kind than this takes",
+}
+_KEY = {
+    "name": "Idempotency-Key",
+    "in": "header",
+    "required": False,
+    "schema": {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[ -~]+$"},
+    "description": "The request is done once for this key, and answered the same again.",
+}
+
+
+def document(api: NinjaAPI) -> Document:
+    """The OpenAPI 3.1 document with what holds for every operation."""
+    made: Document = json.loads(json.dumps(api.get_openapi_schema(path_prefix="/api/v1/")))
+    made["components"]["schemas"]["Problem"] = shapes.Problem.model_json_schema(
+        ref_template="#/components/schemas/{model}"
+    )
+    parts = made["components"]["schemas"]["Problem"].pop("$defs")
+    made["components"]["schemas"].update(parts)
+    for operations in made["paths"].values():
+        for method, operation in operations.items():
+            _complete(method, operation)
+    return made
+
+
+def _complete(method: str, operation: Document) -> None:
+    told = _EVERYWHERE | (_WITH_A_BODY if method in ("post", "put") else {})
+    for status, description in sorted(told.items()):
+        answer: Document = {
+            "description": description,
+            "content": {problems.MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
+        }
+        if status in (429, 503):
+            answer["headers"] = {
+                "Retry-After": {"description": "seconds", "schema": {"type": "integer"}}
+            }
+        operation["responses"].setdefault(str(status), answer)
+    if method in ("post", "delete"):
+        operation["parameters"].append(_KEY)
+
+
+@cache
+def _written(api: NinjaAPI) -> bytes:
+    return json.dumps(document(api), indent=1).encode()
+
+
+@login_not_required
+@require_GET
+def openapi(request: HttpRequest) -> HttpResponse:
+    """The OpenAPI document; it holds nothing of any team, and asks for no key."""
+    from sessions.api.urls import api  # which has this view among its addresses
+
+    return HttpResponse(_written(api), content_type="application/json")
+
+
+@login_not_required
+@require_GET
+def docs(request: HttpRequest) -> HttpResponse:
+    """The same for people."""
+    from sessions.api.urls import api
+
+    return render(request, "api/docs.html", page(json.loads(_written(api))))
+
+
+def page(made: Document) -> dict[str, Any]:
+    """The document as the template reads it: groups of operations, then shapes."""
+    groups: dict[str, list[Document]] = {}
+    for address, operations in made["paths"].items():
+        for method, operation in operations.items():
+            groups.setdefault(operation["tags"][0], []).append(
+                _operation(address, method, operation)
+            )
+    schemas = made["components"]["schemas"]
+    return {
+        "section": "api",
+        "info": made["info"],
+        "groups": list(groups.items()),
+        "shapes": [(name, _fields(schema)) for name, schema in sorted(schemas.items())],
+    }
+
+
+def _operation(address: str, method: str, operation: Document) -> Document:
+    body = operation.get("requestBody", {}).get("content", {})
+    return {
+        "id": operation["operationId"],
+        "method": method.upper(),
+        "address": address,
+        "summary": operation["description"].split("\n\n")[0].removesuffix("."),
+        "more": operation["description"].split("\n\n")[1:],
+        "parameters": [
+            {**parameter, "type": _type(parameter["schema"])}
+            for parameter in operation["parameters"]
+        ],
+        "body": [(kind, _type(form["schema"])) for kind, form in body.items()],
+        "answers": [
+            (status, told["description"], _told(told))
+            for status, told in sorted(operation["responses"].items())
+            if status < "400"
+        ],
+    }
+
+
+def _told(answer: Document) -> str:
+    forms = list(answer.get("content", {}).values())
+    return _type(forms[0]["schema"]) if forms else ""
+
+
+def _fields(schema: Document) -> list[Document]:
+    required = schema.get("required", [])
+    return [
+        {
+            "name": name,
+            "type": _type(field),
+            "required": name in required,
+            "description": field.get("description", ""),
+        }
+        for name, field in schema.get("properties", {}).items()
+    ]
+
+
+def _type(schema: Document) -> str:
+    """A type in a few words: `string`, `list of Stored`, `integer or null`."""
+    if "$ref" in schema:
+        return str(schema["$ref"].rpartition("/")[2])
+    if choices := schema.get("anyOf"):
+        return " or ".join(_type(choice) for choice in choices)
+    if values := schema.get("enum"):
+        return " or ".join(json.dumps(value) for value in values)
+    if schema.get("type") == "array":
+        return f"list of {_type(schema.get('items', {}))}"
+    name = str(schema.get("type", "any JSON"))
+    if schema.get("format") == "binary":
+        return "bytes"
+    least, most = schema.get("minimum"), schema.get("maximum")
+    if least is not None and most is not None and most < 10**8:
+        return f"{name}, {least:g} to {most:g}"
+    return name

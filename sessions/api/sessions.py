@@ -1,0 +1,175 @@
+"""Sessions of agents: made and described, listed, and how full their windows are."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from dataclasses import asdict
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.db.models import Q
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+from ninja import Body, Query, Router
+
+from compaction.budget import Budget, Standing, budget_of, standing
+from compaction.policy import from_dict
+from sessions.actions.live_sessions import put_session, session_fields
+from sessions.actions.simulate import UNKNOWN_WINDOW
+from sessions.api import shapes
+from sessions.api.access import find_session, session_of, team_of, teams_of
+from sessions.api.answers import told
+from sessions.api.bodies import value_of
+from sessions.api.problems import Refusal
+from sessions.models import Session
+
+ROWS_AT_ONCE = 200
+LONGEST_ID = 300
+
+router = Router(tags=["Sessions"])
+
+
+def budget_now(session: Session) -> Standing:
+    """How the next prompt of a session stands in its window, as far as is known now."""
+    window = session.window or UNKNOWN_WINDOW
+    version = session.policy_version
+    budget = (
+        budget_of(from_dict(version.document), window, session.hidden_tokens)
+        if version
+        else Budget(window)
+    )
+    return standing(budget, session.used_tokens or 0)
+
+
+def session_told(request: HttpRequest, session: Session) -> dict[str, Any]:
+    """A session as the API tells it."""
+    return {
+        "id": str(session.pk),
+        "external_id": session.external_id,
+        "agent": session.agent,
+        "model": session.model,
+        "title": session.title,
+        "task": session.task,
+        "policy": str(session.policy_version) if session.policy_version else None,
+        "window": session.window or UNKNOWN_WINDOW,
+        "window_assumed": session.window is None,
+        "steps": session.step_count,
+        "messages": session.message_count,
+        "turns": session.turn_count,
+        "tokens": {
+            "used": session.used_tokens,
+            "peak": session.peak_tokens,
+            "ratio": session.token_ratio,
+            "basis": session.token_basis,
+        },
+        "budget": asdict(budget_now(session)),
+        "outcome": session.outcome,
+        "url": request.build_absolute_uri(reverse("replay", args=[session.pk])),
+        "created": session.created.isoformat(),
+        "version": session.version,
+    }
+
+
+@router.get("sessions", response=shapes.SessionList, url_name="sessions")
+def sessions(
+    request: HttpRequest,
+    cursor: str = Query("", description="`next` of the page before"),
+    limit: int = Query(50, ge=1, le=ROWS_AT_ONCE),
+    q: str = Query("", max_length=200, description="part of a title, an id, an agent or a model"),
+) -> HttpResponse:
+    """Lists sessions, the newest first.
+
+    Pages do not shift: what is added meanwhile comes before the first page.
+    """
+    rows = Session.objects.filter(team__in=teams_of(request)).select_related(
+        "policy_version__policy"
+    )
+    if q:
+        wanted = q.replace("\x00", "\ufffd")
+        fields = ("title", "external_id", "agent", "model")
+        parts = [Q(**{f"{field}__icontains": wanted}) for field in fields]
+        rows = rows.filter(parts[0] | parts[1] | parts[2] | parts[3])
+    if cursor:
+        created, last = _place(cursor)
+        rows = rows.filter(Q(created__lt=created) | Q(created=created, pk__lt=last))
+    found = list(rows.order_by("-created", "-pk")[: limit + 1])
+    shown, more = found[:limit], len(found) > limit
+    return told(
+        {
+            "sessions": [session_told(request, row) for row in shown],
+            "next": _cursor(shown[-1]) if more else None,
+        }
+    )
+
+
+def _cursor(row: Session) -> str:
+    place = json.dumps([row.created.isoformat(), row.pk.hex])
+    return base64.urlsafe_b64encode(place.encode()).decode().rstrip("=")
+
+
+def _place(cursor: str) -> tuple[datetime, UUID]:
+    try:
+        text = base64.urlsafe_b64decode(cursor.encode() + b"==")
+        created, row = json.loads(text)
+        at = datetime.fromisoformat(created)
+        if at.tzinfo is None:
+            raise ValueError
+        return at, UUID(row)
+    except (ValueError, TypeError, AttributeError, binascii.Error, RecursionError):
+        raise Refusal(
+            422, "No such cursor", "Take it from `next` of the page before.", field="?cursor"
+        ) from None
+
+
+@router.get("sessions/{path:session_id}/budget", response=shapes.Budget, url_name="budget")
+def budget(request: HttpRequest, session_id: str) -> HttpResponse:
+    """Tells how full the window is, and how long to wait before the next call."""
+    return told(asdict(budget_now(session_of(request, session_id))))
+
+
+last = Router(tags=["Sessions"])
+"""Addresses that end in a session's id, which may hold slashes: they come after all others."""
+
+
+@last.get("sessions/{path:session_id}", response=shapes.SessionTold, url_name="session")
+def session(request: HttpRequest, session_id: str) -> HttpResponse:
+    """Tells how a session stands."""
+    return told(session_told(request, session_of(request, session_id)))
+
+
+@last.put(
+    "sessions/{path:session_id}",
+    response={200: shapes.SessionTold, 201: shapes.SessionTold},
+    url_name="session",
+)
+def put(
+    request: HttpRequest,
+    session_id: str,
+    wanted: shapes.SessionWanted = Body(None),  # noqa: ARG001, B008 - checked, then read as it came
+) -> HttpResponse:
+    """Makes a session under an id of your own (201), or brings it up to date (200).
+
+    Every field may be left out. A policy cannot change once there are messages. The same request
+    may be sent any number of times.
+    """
+    fields = session_fields(value_of(request))
+    made, created = put_session(team_of(request), own_id(request, session_id), fields)
+    return told(session_told(request, made), 201 if created else 200)
+
+
+def own_id(request: HttpRequest, name: str) -> str:
+    """The external id that a path means: of the session it names, else itself. Raises Refusal."""
+    found = find_session(request, name)
+    if found is not None and found.team_id == team_of(request).pk:
+        return found.external_id
+    if not name.isprintable() or len(name) > LONGEST_ID:
+        raise Refusal(
+            422,
+            "No id",
+            f"An id has 1 to {LONGEST_ID} printable characters.",
+            field="path session_id",
+        )
+    return name
