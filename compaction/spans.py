@@ -71,9 +71,11 @@ def summary_edit(view: View, strategy: str, span: Span, targets: Sequence[Block]
     first = targets[0]
     known = {block.id for block in span.originals}
     known.update(ref for block in targets for ref in block.refs)
+    named_by = digest(text)
     named = [ref.rsplit("@", 1)[0] for _, _, ref in file_operations(text)]
     replacement = Block(
-        id=f"{strategy}:{view.originals[first.position].id}-{targets[-1].position}",
+        # The text is part of the name: after an undo the same span may get another summary.
+        id=f"{strategy}:{view.originals[first.position].id}-{targets[-1].position}:{named_by[:8]}",
         position=first.position,
         message=first.message,
         born=view.step,
@@ -83,7 +85,7 @@ def summary_edit(view: View, strategy: str, span: Span, targets: Sequence[Block]
         kind="summary",
         tokens=tokens,
         chars=len(text),
-        sha=digest(text),
+        sha=named_by,
         text=text,
         replaces=first.id,
         refs=tuple(dict.fromkeys(name for name in named if name in known)),

@@ -1,11 +1,14 @@
-"""Simulated runs: a policy over a recorded session, stored so that pages can replay it."""
+"""Runs of a policy as rows, simulated or served, so that pages can replay them."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from django.db import transaction
 
 from compaction import edits as values
-from compaction import wire
+from compaction import tokens, wire
 from compaction.context import Block as BlockValue
 from compaction.simulate import Run as RunValue
 from sessions.actions.recorded import BATCH
@@ -21,7 +24,7 @@ from sessions.models import (
     Session,
 )
 from sessions.models.blobs import sha256
-from sessions.models.values import block_id, summary_messages
+from sessions.models.values import summary_messages
 
 
 def store_run(
@@ -45,86 +48,162 @@ def store_run(
             steps=session.step_count,
             head=len(simulated.revisions),
         )
-        _Writer(run, session, version, unscaled).write(simulated)
+        news = News(
+            revisions=simulated.revisions,
+            places={entry.block.id: entry.block.position for entry in simulated.entries},
+            late={
+                entry.block.position: entry.from_step
+                for entry in simulated.entries
+                if entry.opened_by is None and entry.from_step != entry.block.born
+            },
+            left_out=left_out(session),
+        )
+        RunWriter(run, session, version, unscaled).write(news, fresh=True)
     return run
 
 
-class _Writer:
+def left_out(session: Session) -> list[int]:
+    """Positions of summaries that the log records: they never stand in a run of ours."""
+    messages = summary_messages(session)
+    if not messages:
+        return []
+    stored = Block.objects.filter(session=session, message__seq__in=messages)
+    return list(stored.values_list("position", flat=True))
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """What a fold has made that no row tells of yet.
+
+    `places` gives the position of every block that the revisions name. `late` are originals that
+    arrived after the step at which they were born, with that step; `left_out` those that no fold
+    takes in. `at` (ms since the epoch) is when a live run made the revisions.
+    """
+
+    revisions: Sequence[values.Revision]
+    places: Mapping[str, int]
+    late: Mapping[int, int] = field(default_factory=dict)
+    left_out: Sequence[int] = ()
+    at: int | None = None
+
+
+class RunWriter:
+    """Writes what a fold made as rows: all of a simulated run, or what is new in a served one.
+
+    Originals that a policy never touched get no row: they stand from their birth on. Must be used
+    inside a transaction that holds the run's row.
+    """
+
     def __init__(
-        self, run: Run, session: Session, version: PolicyVersion, unscaled: dict[str, int]
+        self, run: Run, session: Session, version: PolicyVersion, unscaled: Mapping[str, int]
     ) -> None:
         self.run, self.session, self.version, self.unscaled = run, session, version, unscaled
-        self.blocks = {
-            block_id(seq, index): pk
-            for pk, seq, index in session.blocks.values_list("pk", "message__seq", "index")
+        self._blocks: dict[int, tuple[int, int]] = {}
+        self._open: dict[int, Entry] = {}
+        self._rows: list[Entry] = []
+        self._closed: list[Entry] = []
+        self._replacements: dict[str, Replacement] = {}
+
+    def write(self, news: News, *, fresh: bool) -> None:
+        """Insert rows, parents before children; `fresh` where the run has none yet."""
+        self._look_up(news, fresh)
+        for place, step in news.late.items():
+            self._begin(place, step, block=self._blocks[place][0])
+        for place in news.left_out:
+            # Never stands in this run: an empty interval says so.
+            block, born = self._blocks[place]
+            self._begin(place, max(born, 1), block=block)
+            self._open.pop(place).to_step = max(born, 1)
+        if news.revisions:
+            self._write_replacements(news.revisions)
+            self._write_edits(news)
+        Entry.objects.bulk_create(self._rows, batch_size=BATCH // 2)
+        Entry.objects.bulk_update(self._closed, ["to_step", "closed_by"], batch_size=BATCH // 2)
+
+    def _look_up(self, news: News, fresh: bool) -> None:
+        """Rows of the places that change: blocks, and entries that stand."""
+        named = [*_named(news.revisions)]
+        places = sorted({news.places[name] for name in named} | {*news.late, *news.left_out})
+        for start in range(0, len(places), BATCH):
+            chunk = places[start : start + BATCH]
+            stored = self.session.blocks.filter(position__in=chunk)
+            self._blocks.update(
+                (place, (pk, born))
+                for place, pk, born in stored.values_list("position", "pk", "born")
+            )
+            if not fresh:
+                standing = self.run.entries.filter(position__in=chunk, to_step=None)
+                self._open.update((entry.position, entry) for entry in standing)
+
+    def _write_replacements(self, revisions: Sequence[values.Revision]) -> None:
+        made = {
+            block.id: block
+            for revision in revisions
+            for edit in revision.edits
+            for block in (edit.replacement, *edit.restores)
+            if block is not None and block.replaces is not None
         }
-        self.replacements: dict[str, Replacement] = {}
-        self.opened: dict[str, Edit] = {}
-        self.closed: dict[str, Edit] = {}
-
-    def write(self, simulated: RunValue) -> None:
-        """Insert everything of a run, parents before children."""
-        self._write_replacements(simulated)
-        self._write_edits(simulated)
-        self._write_entries(simulated)
-        self._leave_out_summaries()
-
-    def _write_replacements(self, simulated: RunValue) -> None:
-        made = [
-            edit.replacement
-            for revision in simulated.revisions
+        new = {
+            edit.replacement.id
+            for revision in revisions
             for edit in revision.edits
             if edit.replacement is not None
-        ]
-        data = {block.id: wire.encode(wire.block_of(block)) for block in made}
-        by_sha = {sha256(one): one for one in data.values()}
+        }
+        old = [name for name in made if name not in new]
+        if old:
+            stored = self.run.replacements.filter(name__in=old).order_by("pk")
+            self._replacements = {row.name: row for row in stored}
+        fresh = [block for name, block in made.items() if name not in self._replacements]
+        data = {block.id: wire.encode(wire.block_of(block)) for block in fresh}
+        self._store_blobs({sha256(one): one for one in data.values()})
+        rows = {block.id: self._replacement(block, data[block.id]) for block in fresh}
+        Replacement.objects.bulk_create(rows.values(), batch_size=BATCH // 2)
+        self._replacements |= rows
+
+    def _store_blobs(self, by_sha: dict[str, bytes]) -> None:
         team = self.session.team_id
         known: set[str] = set()
         shas = list(by_sha)
         for start in range(0, len(shas), BATCH):
-            known.update(
-                Blob.objects.filter(team_id=team, sha__in=shas[start : start + BATCH]).values_list(
-                    "sha", flat=True
-                )
-            )
+            stored = Blob.objects.filter(team_id=team, sha__in=shas[start : start + BATCH])
+            known.update(stored.values_list("sha", flat=True))
         Blob.objects.bulk_create(
             [Blob.of(team, one, sha) for sha, one in by_sha.items() if sha not in known],
             ignore_conflicts=True,
             batch_size=200,
         )
-        self.replacements = {block.id: self._replacement(block, data[block.id]) for block in made}
-        Replacement.objects.bulk_create(self.replacements.values(), batch_size=BATCH // 2)
 
     def _replacement(self, block: BlockValue, data: bytes) -> Replacement:
+        counted = self.unscaled.get(block.text)
         return Replacement(
             run=self.run,
             position=block.position,
+            name=block.id,
+            refs=list(block.refs),
             role=block.role,
             type=block.type,
             kind=block.kind,
             tool=block.tool or "",
             tool_call=block.tool_call or "",
-            tokens=self.unscaled[block.text],
+            tokens=tokens.count(block.text) if counted is None else counted,
             chars=block.chars,
             sha=sha256(data),
             preview=wire.preview(wire.block_of(block), block.tool or ""),
         )
 
-    def _write_edits(self, simulated: RunValue) -> None:
-        revisions = [self._revision(revision) for revision in simulated.revisions]
+    def _write_edits(self, news: News) -> None:
+        revisions = [self._revision(revision, news.at) for revision in news.revisions]
         Revision.objects.bulk_create(revisions, batch_size=BATCH // 2)
-        rows: list[Edit] = []
-        for row, revision in zip(revisions, simulated.revisions, strict=True):
-            for index, edit in enumerate(revision.edits):
-                made = self._edit(row, index, edit)
-                rows.append(made)
-                for target in edit.targets:
-                    self.closed[target] = made
-                if edit.replacement is not None:
-                    self.opened[edit.replacement.id] = made
-        Edit.objects.bulk_create(rows, batch_size=BATCH)
+        pairs = [
+            (edit, self._edit(row, index, edit))
+            for row, revision in zip(revisions, news.revisions, strict=True)
+            for index, edit in enumerate(revision.edits)
+        ]
+        Edit.objects.bulk_create([row for _, row in pairs], batch_size=BATCH)
+        for edit, row in pairs:
+            self._change(edit, row, news.places)
 
-    def _revision(self, revision: values.Revision) -> Revision:
+    def _revision(self, revision: values.Revision, at: int | None) -> Revision:
         return Revision(
             run=self.run,
             number=revision.number,
@@ -136,10 +215,11 @@ class _Writer:
             # The model also saw what the log hides; strategies do not.
             tokens_before=revision.tokens_before + self.session.hidden_tokens,
             tokens_after=revision.tokens_after + self.session.hidden_tokens,
+            at=at,
         )
 
     def _edit(self, row: Revision, index: int, edit: values.Edit) -> Edit:
-        replacement = self.replacements[edit.replacement.id] if edit.replacement else None
+        replacement = self._replacements[edit.replacement.id] if edit.replacement else None
         return Edit(
             revision=row,
             index=index,
@@ -148,34 +228,48 @@ class _Writer:
             replacement=replacement,
         )
 
-    def _write_entries(self, simulated: RunValue) -> None:
-        rows = [
-            Entry(
-                run=self.run,
-                position=entry.block.position,
-                block_id=self.blocks.get(entry.block.id),
-                replacement=self.replacements.get(entry.block.id),
-                from_step=entry.from_step,
-                to_step=entry.to_step,
-                opened_by=self.opened.get(entry.block.id),
-                closed_by=self.closed.get(entry.block.id),
-            )
-            for entry in simulated.entries
-            if entry.to_step is not None or entry.opened_by is not None
-        ]
-        Entry.objects.bulk_create(rows, batch_size=BATCH // 2)
+    def _change(self, edit: values.Edit, row: Edit, places: Mapping[str, int]) -> None:
+        """Close the entries of an edit's targets, and open what then stands."""
+        step = row.revision.step
+        for place in (places[target] for target in edit.targets):
+            entry = self._open.pop(place, None)
+            if entry is None:
+                block, born = self._blocks[place]
+                entry = Entry(run=self.run, position=place, block_id=block, from_step=born)
+                self._rows.append(entry)
+            entry.to_step, entry.closed_by = step, row
+            if entry.pk is not None:
+                self._closed.append(entry)
+        for opened in edit.restores if edit.replacement is None else (edit.replacement,):
+            place = opened.position
+            if opened.replaces is None:
+                self._begin(place, step, block=self._blocks[place][0], by=row)
+            else:
+                self._begin(place, step, replacement=self._replacements[opened.id], by=row)
 
-    def _leave_out_summaries(self) -> None:
-        """Summaries that the log records never stand in a simulation: an empty interval says so."""
-        left_out = summary_messages(self.session)
-        rows = [
-            Entry(
-                run=self.run,
-                position=block.position,
-                block=block,
-                from_step=max(block.born, 1),
-                to_step=max(block.born, 1),
-            )
-            for block in Block.objects.filter(session=self.session, message__seq__in=left_out)
-        ]
-        Entry.objects.bulk_create(rows, batch_size=BATCH)
+    def _begin(
+        self,
+        place: int,
+        step: int,
+        *,
+        block: int | None = None,
+        replacement: Replacement | None = None,
+        by: Edit | None = None,
+    ) -> None:
+        entry = Entry(
+            run=self.run,
+            position=place,
+            block_id=block,
+            replacement=replacement,
+            from_step=step,
+            opened_by=by,
+        )
+        self._rows.append(entry)
+        self._open[place] = entry
+
+
+def _named(revisions: Iterable[values.Revision]) -> Iterator[str]:
+    for revision in revisions:
+        for edit in revision.edits:
+            yield from edit.targets
+            yield from (block.id for block in edit.restores)

@@ -50,11 +50,16 @@ def block_id(seq: int, index: int) -> str:
     return f"m{seq}.{index}"
 
 
-def blocks_of(session: Session, *, with_text: bool) -> Iterator[context.Block]:
-    """Original blocks by position, tokens scaled to the session's counting."""
-    rows = list(session.blocks.select_related("message").order_by("position"))
+def blocks_of(
+    session: Session, *, with_text: bool, start: int = 0, end: int | None = None
+) -> Iterator[context.Block]:
+    """Original blocks at positions [start, end), tokens scaled to the session's counting."""
+    stored = session.blocks.select_related("message").order_by("position")
+    if start or end is not None:
+        stored = stored.filter(position__gte=start)
+    rows = list(stored if end is None else stored.filter(position__lt=end))
     data = contents(session, [row.sha for row in rows]) if with_text else {}
-    files = _files_by_tool_call(rows)
+    files = _files_by_tool_call(session, rows, whole=start == 0)
     for row in rows:
         yield context.Block(
             id=block_id(row.message.seq, row.index),
@@ -88,7 +93,15 @@ def _file(row: Block) -> context.FileRef | None:
     )
 
 
-def _files_by_tool_call(rows: list[Block]) -> dict[str, context.FileRef]:
+def _files_by_tool_call(
+    session: Session, rows: list[Block], *, whole: bool
+) -> dict[str, context.FileRef]:
+    """The files that tool calls name; where rows are a part, also those of earlier calls."""
+    if not whole:
+        calls = {row.tool_call for row in rows if row.type == "tool_use"}
+        missing = {row.tool_call for row in rows if row.tool_call} - calls
+        uses = session.blocks.filter(type="tool_use", tool_call__in=missing) if missing else ()
+        rows = [*uses, *rows]
     found = ((row.tool_call, _file(row)) for row in rows if row.tool_call)
     return {tool_call: file for tool_call, file in found if file is not None}
 
