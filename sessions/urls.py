@@ -2,7 +2,7 @@
 
 from django.urls import include, path
 
-from sessions.views import health, imports, jobs, login, replay, revisions, sessions
+from sessions.views import health, imports, jobs, keys, live, login, replay, revisions, sessions
 
 urlpatterns = [
     path("healthz", health.healthz, name="healthz"),
@@ -19,6 +19,14 @@ urlpatterns = [
         revisions.revision,
         name="revision",
     ),
+    path(
+        "sessions/<uuid:session_id>/revisions/<str:run>/<int:number>/undo/",
+        revisions.undo,
+        name="revision_undo",
+    ),
+    path("live/", live.live, name="live"),
+    path("settings/keys/", keys.keys, name="keys"),
+    path("settings/keys/<str:prefix>/revoke/", keys.revoke, name="key_revoke"),
     path("imports/", imports.imports, name="imports"),
     path("imports/<uuid:import_id>/", imports.report, name="import"),
     path(

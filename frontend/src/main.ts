@@ -4,4 +4,5 @@ import './shell/theme';
 import './shell/copy';
 import './shell/keyboard';
 import './shell/fragments';
+import './shell/ages';
 import './pages';

@@ -18,11 +18,12 @@ from django.db.models import (
     Q,
     QuerySet,
     Subquery,
+    Sum,
     Value,
 )
 from django.db.models.expressions import Combinable
 from django.db.models.functions import Cast, Coalesce
-from django.http import QueryDict
+from django.http import HttpRequest, QueryDict
 
 from sessions.models import Block, Session, Team
 
@@ -169,3 +170,11 @@ def _uuid(text: str) -> UUID | None:
         return UUID(text)
     except ValueError:
         return None
+
+
+def list_version(request: HttpRequest) -> int:
+    """What the socket's topic "sessions" says now: it rises with every session and every change."""
+    seen = Session.objects.filter(team__memberships__user=request.user.pk).aggregate(
+        versions=Sum("version", default=0), count=Count("pk")
+    )
+    return int(seen["versions"] + seen["count"])

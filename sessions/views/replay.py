@@ -11,7 +11,9 @@ from django.urls import reverse
 from django.views.decorators.http import require_GET
 
 from sessions.api.access import session_of
-from sessions.models import Session
+from sessions.models import Run, Session
+from sessions.models.sessions import SOURCE_LIVE
+from sessions.views.live import limits
 
 _SOME_ID = UUID(int=0)
 
@@ -44,7 +46,23 @@ def replay(request: HttpRequest, session_id: UUID, step: int | None = None) -> H
     """What the model could see at every step of a session; without a step, at the last one."""
     session = session_of(request, session_id)
     props: dict[str, Any] = _addresses(session) | {"step": step}
-    return render(request, "sessions/replay.html", {"session": session, "props": props})
+    preloaded = props["manifest_url"]
+    if session.source == SOURCE_LIVE:
+        props |= {"limits": limits(session), **_doors(session)}
+        if session.runs.filter(origin=Run.Origin.SERVED).exists():
+            props["default_run"] = "served"
+            preloaded += "?run=served"
+    context = {"session": session, "props": props, "preloaded": preloaded}
+    return render(request, "sessions/replay.html", context)
+
+
+def _doors(session: Session) -> dict[str, str]:
+    """What the page may ask for in a session that its agent reports here."""
+    doors = {"context_url": reverse("api:context", args=[session.pk])}
+    if session.policy_version_id is not None:
+        doors["pins_url"] = reverse("api:pins", args=[session.pk])
+        doors["compactions_url"] = reverse("api:compactions", args=[session.pk])
+    return doors
 
 
 @require_GET

@@ -7,15 +7,19 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
+from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import render
-from django.views.decorators.http import require_GET
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_GET, require_POST
 
 from compaction.context import KINDS
+from compaction.edits import CannotUndo
+from sessions.actions.undo import undo_revision
 from sessions.api.access import session_of
 from sessions.models import ModelCall, Revision, Run, Session, manifest
 from sessions.views import removal
 from sessions.views.aftermath import SHOWN, Sign, aftermath
+from sessions.views.keys import may_write
 from sessions.views.names import run_name
 from sessions.views.places import diff_url, entry_url, step_url
 from sessions.views.sparklines import Segment, bar
@@ -69,7 +73,28 @@ def _run_of(session: Session, name: str) -> Run:
 @require_GET
 def revision(request: HttpRequest, session_id: UUID, run: str, number: int) -> HttpResponse:
     """The page of a compaction, an offload, a rewind: before, after, and what came of it."""
+    return _shown(request, session_of(request, session_id), run, number)
+
+
+@require_POST
+def undo(request: HttpRequest, session_id: UUID, run: str, number: int) -> HttpResponse:
+    """Takes a revision of the served run back and shows the revision that does; or says why not."""
     session = session_of(request, session_id)
+    its_run = _run_of(session, run)
+    if not may_write(request, session.team):
+        raise PermissionDenied
+    if its_run.origin != Run.Origin.SERVED:
+        raise Http404("only what we did to a live session can be taken back")
+    try:
+        made = undo_revision(session, number)
+    except CannotUndo as error:
+        return _shown(request, session, run, number, refusal=str(error))
+    return redirect("revision", session.pk, run_name(its_run), made.number)
+
+
+def _shown(
+    request: HttpRequest, session: Session, run: str, number: int, refusal: str = ""
+) -> HttpResponse:
     its_run = _run_of(session, run)
     found = (
         its_run.revisions.select_related("run", "policy_version__policy")
@@ -86,6 +111,8 @@ def revision(request: HttpRequest, session_id: UUID, run: str, number: int) -> H
         "run": its_run,
         "revision": found,
         "reached": found.step <= session.step_count,
+        "refusal": refusal,
+        "may_undo": its_run.origin == Run.Origin.SERVED and may_write(request, session.team),
         "parameters": _parameters(found),
         **_following(session, found),
         **({} if found.trigger == "rewind" else _aftermath(session, found)),
@@ -95,7 +122,7 @@ def revision(request: HttpRequest, session_id: UUID, run: str, number: int) -> H
         **_removal(session, found),
         **_places(session, its_run, found),
     }
-    return render(request, "revisions/revision.html", context)
+    return render(request, "revisions/revision.html", context, status=409 if refusal else 200)
 
 
 def _title(revision: Revision) -> dict[str, str]:

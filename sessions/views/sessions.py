@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from django.conf import settings
-from django.db.models import Count, Sum
+from django.db.models import Count
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -17,7 +17,8 @@ from sessions.actions.jobs import enqueue
 from sessions.actions.uploads import FILES_AT_ONCE
 from sessions.api.access import team_of
 from sessions.models import Block, Session, Team
-from sessions.views.filters import FACETS, FLAGS, NEAR_LIMIT, SORTS, Filters
+from sessions.views.filters import FACETS, FLAGS, NEAR_LIMIT, SORTS, Filters, list_version
+from sessions.views.keys import may_write
 from sessions.views.paging import page
 from sessions.views.places import entry_url
 from sessions.views.sparklines import HEIGHT, Sparkline, sparkline
@@ -99,14 +100,6 @@ def sessions(request: HttpRequest) -> HttpResponse:
     return render(request, "sessions/list.html", context)
 
 
-def list_version(request: HttpRequest) -> int:
-    """What the socket's topic "sessions" says now: it rises with every session and every change."""
-    seen = Session.objects.filter(team__memberships__user=request.user.pk).aggregate(
-        versions=Sum("version", default=0), count=Count("pk")
-    )
-    return int(seen["versions"] + seen["count"])
-
-
 def _rows(found: list[Session]) -> list[Row]:
     wanted = [pk for session in found if (pk := getattr(session, "match", None))]
     matches = Block.objects.select_related("message").in_bulk(wanted) if wanted else {}
@@ -166,6 +159,8 @@ def start(request: HttpRequest) -> HttpResponse:
     team = team_of(request)
     newest = Session.objects.for_team(team).order_by("-created").first()
     context = {
+        "base_url": request.build_absolute_uri("/").rstrip("/"),
+        "may_write": may_write(request, team),
         "section": "sessions",
         "team": team,
         "newest": newest,

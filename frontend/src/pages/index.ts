@@ -2,4 +2,5 @@
 import './pages.css';
 import './imports';
 import './jobs';
+import './keys';
 import './sessions';

@@ -18,6 +18,7 @@ async function redraw(section: HTMLElement): Promise<void> {
     const fresh = page.getElementById(section.id);
     if (page.title) document.title = page.title;
     if (!fresh || fresh.isEqualNode(section)) return;
+    if (updateRows(section, fresh)) return;
     const focused = section.contains(document.activeElement) ? document.activeElement?.id : '';
     section.replaceChildren(...fresh.childNodes);
     if (fresh.dataset.topic === undefined) delete section.dataset.topic;
@@ -29,6 +30,36 @@ async function redraw(section: HTMLElement): Promise<void> {
       setTimeout(() => void redraw(section), 500);
     }
   }
+}
+
+const rowsOf = (section: HTMLElement) => [...section.querySelectorAll<HTMLTableRowElement>('tr[data-key]')];
+
+/** A table of rows with keys is brought up to date cell by cell. Its order changes only while nobody points
+    at it or is in it: no row moves away under a hand. */
+function updateRows(section: HTMLElement, fresh: HTMLElement): boolean {
+  const body = rowsOf(section)[0]?.parentElement;
+  const wanted = rowsOf(fresh);
+  if (!body || !wanted.length) return false;
+  const held = body.matches(':hover') || body.contains(document.activeElement);
+  const old = new Map(rowsOf(section).map((row) => [row.dataset.key, row]));
+  for (const row of wanted) {
+    const mine = old.get(row.dataset.key);
+    old.delete(row.dataset.key);
+    if (!mine) body.append(row);
+    else {
+      [...row.cells].forEach((cell, i) => {
+        const stands = mine.cells[i];
+        if (!stands?.isEqualNode(cell) && !stands?.contains(document.activeElement)) stands?.replaceWith(cell);
+      });
+      if (!held) body.append(mine);
+    }
+  }
+  for (const row of old.values()) row.remove();
+  for (const part of section.querySelectorAll('[data-part]')) {
+    const news = fresh.querySelector(`[data-part="${(part as HTMLElement).dataset.part}"]`);
+    if (news && !news.isEqualNode(part)) part.replaceWith(news);
+  }
+  return true;
 }
 
 function offer(section: HTMLElement): void {

@@ -81,7 +81,7 @@ document.addEventListener('keydown', (event) => {
   if (event.key === 'Escape' && !event.defaultPrevented && target.matches?.('[data-filter]')) target.blur();
 });
 
-/* Lists: <table data-list> whose rows hold an <a data-open>; j and k move, o and Enter open. */
+/* Lists: <table data-list>, or what such a table will come into, whose rows hold an <a data-open>; j and k move, o and Enter open. */
 const rows = () => [...document.querySelectorAll<HTMLElement>('[data-list] tbody tr:not([hidden])')];
 function move(by: number): void {
   const all = rows();
