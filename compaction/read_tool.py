@@ -1,0 +1,68 @@
+"""The tool by which a model reads back what left its context, ready to be given to it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from compaction.excerpt import BadSelection, Selection, selection_of
+
+NAME = "read_back"
+
+DESCRIPTION = """\
+Reads content that was moved out of this conversation to save room. Nothing of it is lost: where \
+you see "[offloaded: … ref m12.0@ab12cd34]", or a ref in a summary, pass that ref here to get the \
+original text, exactly as it was.
+Use it when you need a detail that a stub or summary only names; do not run the original command \
+or read the original file again for it, since either may have changed since.
+Without further arguments you get the text from its beginning; a long one comes in parts, each \
+with the arguments for the next. To get less, choose one of lines, grep, head and tail."""
+
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "ref": {
+            "type": "string",
+            "description": 'The reference as it stands in the stub, such as "m12.0@ab12cd34"; '
+            'or a message number such as "12".',
+        },
+        "lines": {
+            "type": "string",
+            "description": 'A range of lines, from 1, both ends included: "10-40", "10-", "10".',
+        },
+        "grep": {
+            "type": "string",
+            "description": "A regular expression (RE2): gives matching lines with their numbers. "
+            "(?i) at its beginning ignores case.",
+        },
+        "context": {
+            "type": "integer",
+            "description": "With grep: lines to show around each match, up to 20.",
+        },
+        "head": {"type": "integer", "description": "The first so many lines."},
+        "tail": {"type": "integer", "description": "The last so many lines."},
+        "offset": {
+            "type": "integer",
+            "description": "Where to go on in a long text: as the answer before says.",
+        },
+    },
+    "required": ["ref"],
+}
+
+
+def definition(form: Literal["anthropic", "openai"]) -> dict[str, Any]:
+    """The tool's definition for the Messages API or for chat completions."""
+    if form == "anthropic":
+        return {"name": NAME, "description": DESCRIPTION, "input_schema": SCHEMA}
+    function = {"name": NAME, "description": DESCRIPTION, "parameters": SCHEMA}
+    return {"type": "function", "function": function}
+
+
+def asked(given: Mapping[str, Any]) -> tuple[str, Selection]:
+    """The reference and the selection that a model's input asks for. Raises BadSelection."""
+    ref = given.get("ref")
+    if isinstance(ref, int) and not isinstance(ref, bool):
+        ref = str(ref)
+    if not isinstance(ref, str) or not ref.strip():
+        raise BadSelection('ref is missing: pass the reference of the stub, as "m12.0@ab12cd34".')
+    return ref.strip(), selection_of(given)
