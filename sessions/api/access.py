@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 from uuid import UUID
 
+from django.db.models import QuerySet
 from django.http import Http404, HttpRequest
 from ninja.utils import check_csrf
 
@@ -45,10 +45,8 @@ class KeyOrPerson:
     def __call__(self, request: HttpRequest) -> Asker:
         scheme, _, token = request.headers.get("Authorization", "").partition(" ")
         # Other schemes are those of a proxy in front, which knows nothing of our keys.
-        if scheme.lower() == "bearer":
-            asker = _with_key(token.strip())
-        else:
-            asker = _in_browser(request)
+        known = scheme.lower() == "bearer"
+        asker = _with_key(token.strip()) if known else _in_browser(request)
         if request.method not in SAFE and not asker.writes:
             raise Refusal(
                 403,
@@ -77,7 +75,7 @@ def _in_browser(request: HttpRequest) -> Asker:
         raise Refusal(
             401,
             "A key is needed",
-            "Send `Authorization: Bearer clk_…`. `contextlab token create --team NAME` makes a key.",
+            "Send `Authorization: Bearer clk_…`; `contextlab token create --team NAME` makes one.",
             headers={"WWW-Authenticate": CHALLENGE},
         )
     if request.method not in SAFE and check_csrf(request) is not None:
@@ -93,8 +91,8 @@ def _in_browser(request: HttpRequest) -> Asker:
     return Asker(tuple(teams), writes)
 
 
-def _member(request: HttpRequest) -> Any:
-    return Membership.objects.filter(user_id=request.user.pk)
+def _member(request: HttpRequest) -> QuerySet[Membership]:
+    return Membership.objects.filter(user__pk=request.user.pk)
 
 
 def teams_of(request: HttpRequest) -> list[Team]:
@@ -155,7 +153,7 @@ def run_of(request: HttpRequest, session: Session) -> Run:
     Raises Http404.
     """
     wanted = request.GET.get("run") or "recorded"
-    runs = session.runs.select_related("policy_version__policy")
+    runs = session.runs.select_related("policy_version__policy").defer(*Run.LARGE)
     if wanted in (Run.Origin.RECORDED, Run.Origin.SERVED):
         run = runs.filter(origin=wanted).first()
     elif _is_uuid(wanted):

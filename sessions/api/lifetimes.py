@@ -7,8 +7,7 @@ from typing import Any
 import msgspec
 
 from compaction import prices
-from sessions.models import Run, Session
-from sessions.models import manifest as manifests
+from sessions.models import Run, Session, tail
 
 
 class _Steps(msgspec.Struct):
@@ -42,11 +41,10 @@ def lifetime(
 
 
 def _cost(run: Run, tokens: int, start: int, last: int) -> int | None:
-    stored = manifests.unpack(run.columns)
-    if stored == b"{}":
-        return None
-    columns = msgspec.json.decode(stored, type=_Columns)
+    columns = msgspec.json.decode(tail.figures_json(tail.stored(run)), type=_Columns)
     steps, total = columns.steps, 0.0
+    if len(steps.model) < last:
+        return None  # the newest are not measured yet
     for i in range(start - 1, last):
         prompt, cost, output = steps.prompt[i], steps.cost[i], steps.output[i]
         price = prices.price(columns.models[steps.model[i]], steps.at[i])

@@ -14,24 +14,23 @@ from django.views.decorators.http import require_GET
 
 from compaction import diff as diffs
 from compaction.context import KINDS
-from compaction.policy import PRESETS
-from sessions.actions.simulate import UNKNOWN_WINDOW
 from sessions.api.access import run_of, session_of
 from sessions.api.entries import describe
+from sessions.api.following import manifest_json, run_label, version_of
 from sessions.api.problems import problem
-from sessions.models import Job, Revision, Run, Session
-from sessions.models import delta
+from sessions.models import Revision
 from sessions.models import manifest as manifests
 
 ROWS_AT_ONCE = 500
 _ACCEPTS_GZIP = re.compile(r"\bgzip\b")
 
 
-def answer(request: HttpRequest, body: Any, spliced: bytes = b"{}") -> HttpResponse:
-    """A JSON object, with the fields of an encoded one spliced in, packed where that pays."""
-    data = msgspec.json.encode(body)
-    if len(spliced) > 2:
-        data = data[:-1] + b"," + spliced[1:]
+def answer(request: HttpRequest, body: Any) -> HttpResponse:
+    """A JSON object, packed where that pays."""
+    return _packed(request, msgspec.json.encode(body))
+
+
+def _packed(request: HttpRequest, data: bytes) -> HttpResponse:
     response = HttpResponse(data, content_type="application/json")
     response["Cache-Control"] = "private, no-cache"
     if len(data) > 1000 and _ACCEPTS_GZIP.search(request.headers.get("Accept-Encoding", "")):
@@ -41,105 +40,20 @@ def answer(request: HttpRequest, body: Any, spliced: bytes = b"{}") -> HttpRespo
     return response
 
 
-def run_label(run: Run) -> str:
-    """How a run is called on pages."""
-    if run.policy_version is None:
-        return "as recorded" if run.origin == Run.Origin.RECORDED else run.origin
-    return run.policy_version.policy.name
-
-
 @require_GET
-def manifest(request: HttpRequest, session_id: UUID) -> HttpResponse:
-    """All entries of a run in context order, figures per step, events: enough to draw any step."""
+def manifest(request: HttpRequest, session_id: UUID | str) -> HttpResponse:
+    """All entries of a run in context order, figures per step, events: enough to draw any step.
+
+    With `?since=` what came after that (see `following`).
+    """
     session = session_of(request, session_id)
     run = run_of(request, session)
-    etag = f'"{session.version}-{run.pk.hex}-{run.head}"'
+    etag = f'"{version_of(session, run)}"'
     if request.headers.get("If-None-Match") == etag:
         return HttpResponse(status=304, headers={"ETag": etag})
-    body = {
-        "v": 1,
-        "session": _session(session),
-        "run": {
-            "id": "recorded" if run.origin == Run.Origin.RECORDED else str(run.pk),
-            "origin": run.origin,
-            "label": run_label(run),
-            "policy": str(run.policy_version) if run.policy_version else None,
-            "summary": run.figures,
-        },
-        "runs": _runs(session),
-        "presets": [name for name in PRESETS if name != "unmanaged"],
-        "lines": {"trigger": run.figures.get("trigger_tokens")},
-        "kinds": KINDS,
-        "entries": msgspec.Raw(delta.entries(session, run).json),
-    }
-    response = answer(request, body, manifests.unpack(run.columns))
+    response = _packed(request, manifest_json(session, run, request.GET.get("since", "")))
     response["ETag"] = etag
     return response
-
-
-def _session(session: Session) -> dict[str, Any]:
-    children = session.children.order_by("parent_step", "started_at")
-    parent = session.parent
-    return {
-        "id": str(session.pk),
-        "external_id": session.external_id,
-        "title": str(session),
-        "agent": session.agent,
-        "source": session.source,
-        "model": session.model,
-        "window": session.window or UNKNOWN_WINDOW,
-        "window_assumed": session.window is None,
-        "ratio": session.token_ratio,
-        "basis": session.token_basis,
-        "steps": session.step_count,
-        "hidden": session.hidden_tokens,
-        "cost_at_least": session.cost_at_least,
-        "version": session.version,
-        "live": False,
-        "parent": {"id": str(parent.pk), "title": str(parent), "step": session.parent_step}
-        if parent
-        else None,
-        "children": [
-            {
-                "id": str(child.pk),
-                "title": str(child),
-                "step": child.parent_step,
-                "steps": child.step_count,
-                "tokens_peak": child.peak_tokens,
-            }
-            for child in children
-        ],
-    }
-
-
-def _runs(session: Session) -> list[dict[str, Any]]:
-    runs = [
-        {
-            "id": "recorded" if run.origin == Run.Origin.RECORDED else str(run.pk),
-            "origin": run.origin,
-            "label": run_label(run),
-            "state": "ready",
-            "job": None,
-        }
-        for run in session.runs.select_related("policy_version__policy").order_by("created")
-    ]
-    pending = Job.objects.filter(
-        team_id=session.team_id,
-        kind="simulate",
-        payload__session=str(session.pk),
-        state__in=[Job.State.QUEUED, Job.State.RUNNING],
-    )
-    runs.extend(
-        {
-            "id": job.payload["policy"],
-            "origin": "simulated",
-            "label": job.payload["policy"],
-            "state": "running",
-            "job": str(job.pk),
-        }
-        for job in pending
-    )
-    return runs
 
 
 def _number(request: HttpRequest, name: str, default: int = 0) -> int:

@@ -123,11 +123,13 @@ class Entries(NamedTuple):
 def entries(session: Session, run: Run) -> Entries:
     """Columns for the browser: those kept, with what came since; or read afresh."""
     extent = manifest.extent_of(session, run)
-    kept = _kept(run)
+    # Read at once, as others may keep newer ones meanwhile.
+    key, packed = Run.objects.values_list("entries_key", "entries_packed").get(pk=run.pk)
+    kept = _kept(key)
     if kept is None or kept[0].head > extent.head or kept[0].blocks > extent.blocks:
         return _encoded(_sent(manifest.columns(run, extent)))
     old, count = kept
-    stored = manifest.unpack(run.entries_packed)
+    stored = manifest.unpack(packed)
     if old == extent:
         return Entries(stored, count)
     columns = msgspec.json.decode(stored, type=dict[str, list[int]])
@@ -136,7 +138,7 @@ def entries(session: Session, run: Run) -> Entries:
 
 def is_stale(session: Session, run: Run) -> bool:
     """Whether it is time to keep a run's columns again."""
-    kept = _kept(run)
+    kept = _kept(run.entries_key)
     new = manifest.extent_of(session, run)
     return kept is None or new.blocks - kept[0].blocks > STALE or new.head - kept[0].head > STALE
 
@@ -149,10 +151,10 @@ def keep_entries(session: Session, run: Run) -> None:
     run.entries_key = f"{extent.blocks}-{extent.head}-{kept.count}"
 
 
-def _kept(run: Run) -> tuple[Extent, int] | None:
+def _kept(key: str) -> tuple[Extent, int] | None:
     """For which rows the kept columns hold, and how many entries they are."""
     try:
-        blocks, head, count = map(int, run.entries_key.split("-"))
+        blocks, head, count = map(int, key.split("-"))
     except ValueError:
         return None
     return Extent(blocks, head), count

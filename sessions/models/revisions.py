@@ -57,6 +57,9 @@ class Run(models.Model):
     )
     created = models.DateTimeField(auto_now_add=True)
 
+    LARGE = ("columns", "entries_packed", "tail", "bases")
+    """Fields that hardly anybody needs who reads a row."""
+
     class Meta:
         constraints = [
             models.UniqueConstraint(
