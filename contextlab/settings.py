@@ -199,8 +199,12 @@ CELERY_WORKER_SOFT_SHUTDOWN_TIMEOUT = 20
 # --- summaries --------------------------------------------------------------------------------
 # "anthropic" sends spans of sessions, secrets masked, to Anthropic; it needs ANTHROPIC_API_KEY.
 SUMMARIZER = env.text("SUMMARIZER", "extractive")
-SUMMARIZER_MODEL = env.text("SUMMARIZER_MODEL", "claude-haiku-4-5")
-SUMMARIZER_SECONDS = env.number("SUMMARIZER_SECONDS", 120)  # for one answer
+SUMMARIZER_MODEL = env.text("SUMMARIZER_MODEL", "claude-haiku-5-5")
+SUMMARIZER_SECONDS = env.number("SUMMARIZER_SECONDS", 90)  # for one answer
+
+# --- live sessions -----------------------------------------------------------------------------
+# What manages a session that names no policy: a preset, or a policy of every team.
+DEFAULT_POLICY = env.text("DEFAULT_POLICY", "offload-first")
 
 # --- logs: ids, sizes and classes of errors, never content -------------------------------------
 LOGGING = {

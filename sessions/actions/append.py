@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.db import transaction
+from django.db.models import Q
 
 from sessions.actions.known import as_imported
 from sessions.actions.ledger import Ledger, Taken
@@ -13,6 +14,9 @@ from sessions.actions.prepare import Count, Preparation, PreparedMessage
 from sessions.importers import records
 from sessions.live import hint
 from sessions.models import Session, Team
+
+LIVE = "api"
+"""`Session.source` of what agents send themselves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +42,9 @@ def append(team: Team, incoming: records.Session, count: Count, *, source: str) 
         session, created = _session(team, incoming, source)
         ledger = Ledger(session)
         ledger.take(incoming.records, prepared)
+        if ledger.fresh:
+            # What a live sender's appends remember of the session is read anew.
+            ledger.recorded.run.fold = {}
         ledger.write()
         changed = created or ledger.changed
         # What is derived follows in a transaction of its own, and must be asked for if it did not.
@@ -101,24 +108,35 @@ def first_words(fresh: Sequence[Taken]) -> str:
     return next(human, "") or next(said, "")
 
 
-def link_parents(team: Team) -> list[Session]:
+def link_parents(team: Team, child: Session | None = None) -> list[Session]:
     """Tie sub-agents to the sessions that started them, in whichever order they came.
 
-    Returns those parents: what is measured of them depends on their children.
+    Returns those parents: what is measured of them depends on their children. With `child` only
+    that one is looked at, and those that wait for it.
 
     The spawning call is the one that the child names, or that the parent noted under `spawned`.
     """
     parents: dict[object, Session] = {}
     waiting = Session.objects.for_team(team).filter(parent=None).exclude(parent_external_id="")
-    for child in waiting:
-        parent = Session.objects.for_team(team).filter(external_id=child.parent_external_id).first()
+    if child is not None:
+        waiting = waiting.filter(Q(pk=child.pk) | Q(parent_external_id=child.external_id))
+    for one in waiting:
+        parent = Session.objects.for_team(team).filter(external_id=one.parent_external_id).first()
         if parent is None:
             continue
-        call = child.parent_call or parent.meta.get("spawned", {}).get(child.external_id, "")
+        call = one.parent_call or _spawned(parent, one.external_id)
         spawn = parent.blocks.filter(type="tool_use", tool_call=call).first() if call else None
-        child.parent = parent
-        child.parent_call = call
-        child.parent_step = spawn.born - 1 if spawn else None
-        child.save(update_fields=["parent", "parent_call", "parent_step"])
+        one.parent = parent
+        one.parent_call = call
+        # A live parent's call may not be here yet; it is at that step now.
+        now = parent.step_count if parent.source == LIVE else None
+        one.parent_step = spawn.born - 1 if spawn else now
+        one.save(update_fields=["parent", "parent_call", "parent_step"])
         parents[parent.pk] = parent
     return list(parents.values())
+
+
+def _spawned(parent: Session, child: str) -> str:
+    noted = parent.meta.get("spawned")
+    call = noted.get(child) if isinstance(noted, dict) else None
+    return call if isinstance(call, str) else ""

@@ -2,12 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import time
+from dataclasses import asdict, dataclass
 from typing import Any
 
-from sessions.actions.once import AnotherRequest, Once
+from django.db import IntegrityError, transaction
+
+from compaction import tokens
+from sessions.actions import tend
+from sessions.actions.append import first_words
+from sessions.actions.conversation import Conversation, Incoming, known_of, memory_of
+from sessions.actions.ledger import Ledger, Taken
+from sessions.actions.live_sessions import (
+    default_policy,
+    fix_counting,
+    learn_model,
+    standing_of,
+)
+from sessions.actions.once import AnotherRequest, Once, answer_of
+from sessions.actions.reports import check_context, report_call
+from sessions.importers import records
 from sessions.importers.delivered import Delivery, Unacceptable, delivery
-from sessions.models import ModelCall, Session
+from sessions.live import hint
+from sessions.models import Job, Run, Session
 
 __all__ = [
     "AnotherRequest",
@@ -19,6 +36,17 @@ __all__ = [
     "delivery",
     "report_call",
 ]
+
+CREATED = 201
+
+NAMED_ORPHANS = 5
+
+_TEXTS = {
+    "ok": "There is room.",
+    "warn": "The context nears its limit: take the managed context before the next call.",
+    "trigger": "The policy compacts the context at the next call: take the managed context for it.",
+    "over": "The context is larger than its room: the next call needs the managed context.",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,14 +66,180 @@ def deliver(
     default: the clock) is the time of messages that state none. Raises Unacceptable, and
     AnotherRequest for a key that was used before.
     """
-    raise NotImplementedError
+    if known := _answered(session, once):
+        return known
+    _date(batch, now if now is not None else time.time_ns() // 1_000_000)
+    incoming = _incoming(session, batch)
+    try:
+        return _in_one_go(session, batch, incoming, once)
+    except IntegrityError:
+        # Another request of the same key was faster, or it has nothing to do with keys.
+        if known := _answered(session, once):
+            return known
+        raise
 
 
-def report_call(session: Session, body: Any) -> ModelCall:
-    """Attach what a provider reported to a model call: {call?, step?, model?, usage, context_id?,
-    started_at?, stop_reason?}.
+def _answered(session: Session, once: Once | None) -> Delivered | None:
+    stored = once.answered(session.team) if once else None
+    return Delivered(answer_of(stored), again=True) if stored else None
 
-    Idempotent, and late is fine. The call is found by its id, its step, or the context that it
-    was sent with; without any of these it is the newest. Raises Unacceptable.
-    """
-    raise NotImplementedError
+
+def _date(batch: Delivery, now: int) -> None:
+    for message in batch.messages:
+        if message.at is None:
+            message.at = now
+
+
+def _incoming(session: Session, batch: Delivery) -> Incoming:
+    """The batch, counted and packed as far as it seems to be new, with no transaction open."""
+    incoming = Incoming(session, batch, tokens.counted)
+    run = Run.objects.only("fold").filter(session=session, origin=Run.Origin.RECORDED).first()
+    memory = memory_of(session, run.fold if run else {})
+    incoming.prepare_new(memory, known_of(session, memory, incoming))
+    return incoming
+
+
+def _in_one_go(
+    session: Session, batch: Delivery, incoming: Incoming, once: Once | None
+) -> Delivered:
+    with transaction.atomic():
+        locked = (
+            Session.objects.select_for_update(of=("self",))
+            .select_related("policy_version__policy")
+            .get(pk=session.pk)
+        )
+        if known := _answered(locked, once):
+            return known
+        if locked.message_count != incoming.stored:
+            # Somebody else appended meanwhile, perhaps the calls that this batch answers.
+            incoming = Incoming(locked, batch, tokens.counted)
+        check_context(locked, _contexts(batch))
+        _begin(locked, batch)
+        ledger = Ledger(locked, live=True)
+        memory = memory_of(locked, ledger.recorded.run.fold)
+        Conversation(ledger, memory).take(incoming)
+        ledger.write()
+        served = _served(locked)
+        _note_use(locked, served, memory.visible)
+        job = _announce(locked, ledger)
+        answer = _answer(locked, ledger, served, job)
+        if once is not None:
+            once.keep(locked.team, CREATED, answer)
+    return Delivered(answer)
+
+
+def _contexts(batch: Delivery) -> list[str]:
+    return [one.context for one in batch.records if isinstance(one, records.Call) and one.context]
+
+
+def _begin(session: Session, batch: Delivery) -> None:
+    """What is settled before the first message: the model, how to count, the policy."""
+    if batch.model and batch.model != session.model:
+        learn_model(session, batch.model)
+    if not session.message_count:
+        fix_counting(session)
+    if session.policy_version is None:
+        session.policy_version = default_policy(session.team)
+
+
+def _served(session: Session) -> Run | None:
+    runs = Run.objects.only("id", "fold", "taken", "head", "session_id")
+    return runs.filter(session=session, origin=Run.Origin.SERVED).first()
+
+
+def _note_use(session: Session, served: Run | None, visible: int) -> None:
+    """Keep `used_tokens`: the prompt that the next call would send, as far as is known now."""
+    session.used_tokens = session.hidden_tokens + visible
+    if served is not None and "used" in served.fold:
+        since = session.blocks.filter(position__gte=served.taken).values_list("tokens", flat=True)
+        session.used_tokens = int(served.fold["used"]) + sum(map(session.scaled, since))
+    session.peak_tokens = max(session.peak_tokens, session.used_tokens)
+
+
+def _announce(session: Session, ledger: Ledger) -> Job | None:
+    """Save the session under its next version, tell open pages, and ask for it to be tended."""
+    if not ledger.changed:
+        return None
+    if not session.title:
+        session.title = first_words(ledger.fresh)
+    session.measured = False
+    session.version += 1
+    session.save(update_fields=_KEPT)
+    hint(f"session:{session.pk}", session.version)
+    hint(f"sessions:{session.team_id}", session.version)
+    return tend.ask(session)
+
+
+_KEPT = (
+    *("model", "window", "title", "policy_version", "token_ratio", "token_basis"),
+    *("message_count", "block_count", "step_count", "turn_count", "tool_call_count"),
+    *("error_count", "compaction_count", "used_tokens", "peak_tokens", "measured"),
+    *("started_at", "ended_at", "changed", "version"),
+)
+"""Columns of a session that an append may change."""
+
+
+# The answer
+
+
+def _answer(
+    session: Session, ledger: Ledger, served: Run | None, job: Job | None
+) -> dict[str, Any]:
+    fresh = ledger.fresh
+    messages = [_message(session, one) for one in fresh]
+    budget = standing_of(session)
+    return {
+        "appended": len(fresh),
+        "known": ledger.known,
+        "first_seq": fresh[0].seq if fresh else None,
+        "last_seq": fresh[-1].seq if fresh else None,
+        "messages": messages,
+        "steps": session.step_count,
+        "tokens": sum(message["tokens"] for message in messages),
+        "budget": asdict(budget),
+        "advice": {
+            "delay_ms": budget.delay_ms,
+            "level": budget.state,
+            "text": _TEXTS[budget.state],
+        },
+        "policy": _policy(session, served, due=budget.state in ("trigger", "over")),
+        "job": str(job.pk) if job else None,
+        "notes": _notes(fresh),
+    }
+
+
+def _message(session: Session, taken: Taken) -> dict[str, Any]:
+    return {
+        "seq": taken.seq,
+        "tokens": sum(session.scaled(block.tokens) for block in taken.blocks),
+        "estimated": any(block.estimated for block in taken.blocks),
+        "blocks": len(taken.blocks),
+    }
+
+
+def _policy(session: Session, served: Run | None, *, due: bool) -> dict[str, Any]:
+    head = served.head if served else 0
+    last = served.revisions.filter(number=head).first() if served and head else None
+    return {
+        "name": str(session.policy_version),
+        "head": head,
+        "due": due,
+        "last": last
+        and {
+            "revision": last.number,
+            "step": last.step,
+            "trigger": last.trigger,
+            "tokens_before": last.tokens_before,
+            "tokens_after": last.tokens_after,
+        },
+    }
+
+
+def _notes(fresh: list[Taken]) -> list[str]:
+    """What was taken as it is, and is odd."""
+    orphans = [id for taken in fresh for id in taken.message.orphans]
+    if not orphans:
+        return []
+    named = ", ".join(id or "(without an id)" for id in orphans[:NAMED_ORPHANS])
+    more = f" and {len(orphans) - NAMED_ORPHANS} more" if len(orphans) > NAMED_ORPHANS else ""
+    return [f"No tool call is known that these results answer: {named}{more}."]

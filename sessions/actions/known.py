@@ -31,13 +31,16 @@ class Known:
 
     `stored` gives, by the index of its record, the message that is stored already. A history that
     no longer goes on as it did diverges at the record `diverges_at`; the messages `gone` (seq) were
-    there instead. `taken` are keys that no new message may have.
+    there instead. `taken` are keys that no new message may have. `is_history` says that the batch
+    is the whole history again, of which the first `shared` messages are the stored ones.
     """
 
     stored: dict[int, Stored] = field(default_factory=dict)
     diverges_at: int | None = None
     gone: set[int] = field(default_factory=set)
     taken: set[str] = field(default_factory=set)
+    is_history: bool = False
+    shared: int = 0
 
 
 def by_key(session: Session, prepared: Mapping[int, PreparedMessage]) -> Known:

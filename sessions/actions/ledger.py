@@ -25,6 +25,9 @@ BLOCK_COLUMNS = (
 )
 BLOB_COLUMNS = ("team_id", "sha", "size", "packed", "data")
 
+UNNAMED = "step-"
+"""Beginning of the id that a live call gets where its agent gives none; the step follows."""
+
 
 class Taken(NamedTuple):
     """A message that was taken in, and the number that it got."""
@@ -112,6 +115,13 @@ class Ledger:
         for start in range(0, len(wanted), BATCH):
             rows = self.session.calls.filter(call__in=wanted[start : start + BATCH])
             self._calls.update({row.call: row for row in rows})
+        self._recall_renamed([one for one in wanted if one not in self._calls])
+
+    def _recall_renamed(self, missing: Iterable[str]) -> None:
+        """Calls that got their id after their messages were stored."""
+        steps = [one.removeprefix(UNNAMED) for one in missing if one.startswith(UNNAMED)]
+        for row in self.session.calls.filter(step__in=[int(n) for n in steps if _is_step(n)]):
+            self._calls[f"{UNNAMED}{row.step}"] = row
 
     def _message_at(self, index: int, message: PreparedMessage, known: Known) -> None:
         stored = known.stored.get(index)
@@ -130,7 +140,11 @@ class Ledger:
             key = f"rewind@{self.session.message_count + 1}"
         self.recorded.recall([key])
         reason = "the sender's history diverged from what was stored"
-        self.tokens_left += self.recorded.leave("rewind", "rewind", reason, gone, key)
+        self.left("rewind", "rewind", reason, gone, key)
+
+    def left(self, trigger: str, strategy: str, reason: str, seqs: set[int], key: str) -> None:
+        """Messages leave the recorded context by themselves (see `RecordedRun.leave`)."""
+        self.tokens_left += self.recorded.leave(trigger, strategy, reason, seqs, key)
 
     def take_message(self, message: PreparedMessage, taken: Container[str] = ()) -> int:
         """Number a message that is new, and leave it no key that is `taken`; returns its seq."""
@@ -168,7 +182,7 @@ class Ledger:
         if record.call:
             call = self._call(record.call, record.at)
         elif self.live and record.role == "assistant":
-            call = self._call(f"step-{self.session.step_count + 1}", record.at)
+            call = self._call(f"{UNNAMED}{self.session.step_count + 1}", record.at)
         else:
             return None
         self._last_call = call.call
@@ -282,6 +296,15 @@ def _block_row(
         block.sha,
         block.preview,
     )
+
+
+def unnamed(call: ModelCall) -> bool:
+    """Whether we gave a call its id, as the agent did not."""
+    return call.call == f"{UNNAMED}{call.step}"
+
+
+def _is_step(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) < 10
 
 
 def told(call: ModelCall, record: records.Call) -> bool:

@@ -2,13 +2,39 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import json
+from dataclasses import dataclass, field, fields
+from functools import lru_cache
 from typing import Any
 
-from sessions.importers.delivered import Unacceptable
-from sessions.models import Session, Team
+from django.conf import settings
+from django.db import transaction
 
-__all__ = ["SessionFields", "Unacceptable", "put_session", "session_fields"]
+from compaction import prices, tokens
+from compaction.budget import Budget, Standing, budget_of, standing
+from compaction.policy import PRESETS, Policy, from_dict
+from sessions.actions.append import LIVE, link_parents, touch
+from sessions.actions.policies import preset_version
+from sessions.actions.simulate import UNKNOWN_WINDOW
+from sessions.importers.decoded import clean
+from sessions.importers.delivered import Unacceptable
+from sessions.models import PolicyVersion, Session, Team
+
+__all__ = ["SessionFields", "Unacceptable", "put_session", "session_fields", "standing_of"]
+
+STORED_ENCODING = "o200k_base"
+OUTCOMES = ("succeeded", "failed", "abandoned")
+WIDEST = 2**31 - 1
+"""Tokens of a window at most: what its column holds."""
+
+_LONGEST = {
+    **dict.fromkeys(("agent", "model"), 120),
+    **dict.fromkeys(("task", "title", "parent"), 300),
+    "parent_call": 200,
+    "policy": 100,
+    "outcome": 12,
+}
+"""Characters of each text at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +60,38 @@ class SessionFields:
 
 def session_fields(body: Any) -> SessionFields:
     """Read the body of a PUT (a JSON value). Raises Unacceptable."""
-    raise NotImplementedError
+    if not isinstance(body, dict):
+        raise Unacceptable("", "must be an object")
+    named = {one.name for one in fields(SessionFields)} - {"metadata", "window"}
+    texts = {name: _text(body, name) for name in named}
+    if texts["outcome"] and texts["outcome"] not in OUTCOMES:
+        raise Unacceptable("/outcome", f"must be one of {', '.join(OUTCOMES)}")
+    metadata = body.get("metadata")
+    if metadata is not None and not isinstance(metadata, dict):
+        raise Unacceptable("/metadata", "must be an object")
+    others = {k: v for k, v in body.items() if k not in (*named, "metadata", "window")}
+    return SessionFields(
+        **texts, window=_window(body.get("window")), metadata=clean({**(metadata or {}), **others})
+    )
+
+
+def _text(body: dict[str, Any], name: str) -> str | None:
+    value = body.get(name)
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        raise Unacceptable(f"/{name}", "must be text")
+    if len(value) > _LONGEST[name]:
+        raise Unacceptable(f"/{name}", f"is longer than {_LONGEST[name]} characters")
+    return str(clean(value))
+
+
+def _window(value: Any) -> int | None:
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 < value <= WIDEST:
+        raise Unacceptable("/window", f"must be a whole number of tokens from 1 to {WIDEST}")
+    return value
 
 
 def put_session(team: Team, external_id: str, fields: SessionFields) -> tuple[Session, bool]:
@@ -42,4 +99,102 @@ def put_session(team: Team, external_id: str, fields: SessionFields) -> tuple[Se
 
     A policy cannot change once there are messages. Raises Unacceptable.
     """
-    raise NotImplementedError
+    if fields.parent == external_id:
+        raise Unacceptable("/parent", "is the session itself")
+    with transaction.atomic():
+        session, created = Session.objects.select_for_update().get_or_create(
+            team=team, external_id=external_id, defaults={"source": LIVE}
+        )
+        before = _described(session)
+        _describe(session, fields)
+        _choose_policy(session, fields.policy)
+        if created or _described(session) != before:
+            touch(session)
+            link_parents(team, session)
+    return session, created
+
+
+def _described(session: Session) -> tuple[object, ...]:
+    columns = ("agent", "model", "task", "title", "window", "outcome", "meta", "policy_version_id")
+    return tuple(getattr(session, name) for name in (*columns, "parent_external_id", "parent_call"))
+
+
+def _describe(session: Session, fields: SessionFields) -> None:
+    for name in ("agent", "task", "title", "outcome", "window", "parent_call"):
+        value = getattr(fields, name)
+        if value is not None:
+            setattr(session, name, value)
+    if fields.model:
+        learn_model(session, fields.model)
+    if fields.parent is not None and fields.parent != session.parent_external_id:
+        session.parent_external_id, session.parent, session.parent_step = fields.parent, None, None
+    if fields.metadata:
+        session.meta = {**session.meta, **fields.metadata}
+
+
+def learn_model(session: Session, model: str) -> None:
+    """Take in the model that a session runs on, and its window where nobody gave one."""
+    session.model = model[:120]
+    session.window = session.window or prices.window(session.model)
+
+
+def _choose_policy(session: Session, name: str | None) -> None:
+    """The policy that a session is managed by; the default one where it has none yet."""
+    if name is None:
+        if session.policy_version_id is None and session.source == LIVE:
+            session.policy_version = default_policy(session.team)
+        return
+    version = _named_policy(session.team, name)
+    pinned = session.policy_version_id
+    if session.message_count and pinned not in (None, version.pk):
+        raise Unacceptable(
+            "/policy",
+            f"cannot change once there are messages; this session has {session.policy_version}",
+        )
+    session.policy_version = version
+
+
+def default_policy(team: Team) -> PolicyVersion:
+    """What manages a live session that names no policy: the setting DEFAULT_POLICY."""
+    return _named_policy(team, settings.DEFAULT_POLICY)
+
+
+def _named_policy(team: Team, name: str) -> PolicyVersion:
+    bare, _, number = name.partition("@")
+    if bare in PRESETS and not number:
+        return preset_version(team, bare)
+    versions = PolicyVersion.objects.select_related("policy").filter(
+        policy__team=team, policy__name=bare
+    )
+    if number:
+        wanted = int(number) if number.isdecimal() and len(number) < 10 else 0
+        versions = versions.filter(number=wanted)
+    found = versions.order_by("-number").first()
+    if found is None:
+        own = ", ".join(sorted(PRESETS))
+        raise Unacceptable("/policy", f"is no policy of this team; there are always {own}")
+    return found
+
+
+def fix_counting(session: Session) -> None:
+    """Say for good how the tokens of a live session are counted; at its first message."""
+    counting = tokens.default_counting(session.model)
+    session.token_ratio, session.token_basis = counting.permille, counting.basis
+    if counting.encoding != STORED_ENCODING:
+        session.token_basis = Session.Basis.ESTIMATED
+
+
+def standing_of(session: Session) -> Standing:
+    """How the next prompt of a session stands to the budget that its policy sets."""
+    window = session.window or UNKNOWN_WINDOW
+    version = session.policy_version
+    if version is None:
+        return standing(Budget(window), session.used_tokens or 0)
+    policy = _policy(json.dumps(version.document))
+    budget = budget_of(policy, window, session.hidden_tokens)
+    return standing(budget, session.used_tokens or 0)
+
+
+@lru_cache(maxsize=64)
+def _policy(document: str) -> Policy:
+    return from_dict(json.loads(document))

@@ -103,6 +103,10 @@ class RecordedRun:
             self._summaries.append((self._awaiting_summary, block))
             self._awaiting_summary = None
 
+    def standing(self) -> list[Stand]:
+        """What stands in the recorded context now, in order."""
+        return list(self._stands().values())
+
     def compact(self, record: records.Compaction) -> None:
         """All but what the log keeps, and what lies before the history, leaves the context."""
         kept = set(record.keep)
@@ -304,6 +308,11 @@ class RecordedRun:
             entry.block_id = stand.pk
         for edit, stand in self._summaries:
             edit.summary_id = stand.pk
+
+
+def visible_tokens(session: Session) -> int:
+    """Scaled tokens that stand in the recorded context now; reads every block that does."""
+    return sum(session.scaled(one.tokens) for one in RecordedRun(session).standing())
 
 
 def _all(groups: Iterable[list[Row]]) -> list[Row]:
