@@ -1,16 +1,42 @@
-"""Who writes a summary: code alone, or a model of Anthropic with code to fall back on."""
+"""Who writes a summary: code alone, or a model of Anthropic with code to fall back on.
+
+The only module that calls a model.
+"""
 
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from django.conf import settings
 
+from compaction import prices
 from compaction.extract import extractive
 from compaction.plan import Count, Span
+from compaction.session import Usage
+from compaction.summary_answer import faults, read
+from compaction.summary_prompt import Prompt, batches, prompt
+
+if TYPE_CHECKING:
+    from anthropic import Anthropic as Client
+    from anthropic.types import Message
+
+UNKNOWN_WINDOW = 200_000
+"""Tokens taken for a model whose window nobody lists (ours): the least that Claude models have."""
+
+INPUT_SHARE = 0.5
+"""Share of the window for one prompt (ours): Claude counts up to 1.7 times what o200k does."""
+
+ANALYSIS = 4_000
+"""Tokens of an answer beyond the summary, for the analysis before it (ours)."""
+
+TEMPERATURE = 0.2
+"""Shannon's for summaries."""
+
+CONNECT_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,4 +84,191 @@ def chosen() -> Summarizer:
         return Extractive()
     if not os.environ.get("ANTHROPIC_API_KEY"):
         return Extractive("Anthropic was chosen as summarizer, but ANTHROPIC_API_KEY is not set.")
-    return Extractive()
+    return Anthropic(settings.SUMMARIZER_MODEL, settings.SUMMARIZER_SECONDS)
+
+
+class Unusable(Exception):
+    """No summary, and why; `again` where another try may help, `telling` where saying why does."""
+
+    def __init__(self, reason: str, *, again: bool = True, telling: bool = False) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.again = again
+        self.telling = telling
+
+
+@dataclass(frozen=True, slots=True)
+class Anthropic:
+    """Asks a model of Anthropic, once more where the answer is of no use, and else reads it off.
+
+    `seconds` bound one answer. A request that is refused for load, or does not come through, the
+    SDK repeats up to `retries` times. `window` is the model's in tokens, where it is not listed.
+    """
+
+    model: str
+    seconds: float
+    retries: int = 2
+    window: int | None = None
+
+    @property
+    def name(self) -> str:
+        """The model decides what is written."""
+        return f"anthropic {self.model}"
+
+    def summarize(self, span: Span, count: Count) -> Made:
+        """A summary of the model that passed all checks, or the extractive one with a note."""
+        talk = _Talk(self.model, self.seconds)
+        note, maker = "", "anthropic"
+        try:
+            text = self._in_batches(span, count, talk)
+        except Unusable as problem:
+            note, maker = f"{self.model} gave no summary: {problem.reason}.", "extractive"
+            text = extractive(span)
+        return Made(text, maker, self.model, note, talk.usage, talk.cost)
+
+    def _in_batches(self, span: Span, count: Count, talk: _Talk) -> str:
+        """Summarise the first part, then the next on top of that, until all is in."""
+        window = self.window or prices.window(self.model) or UNKNOWN_WINDOW
+        room = int(window * INPUT_SHARE) - 2 * span.budget - ANALYSIS - count(span.instructions)
+        room -= sum(block.tokens for block in span.kept)
+        if room < span.budget:
+            raise Unusable("its window is too small for this span")
+        summary = span.previous
+        parts = batches(span, count, room)
+        size = sum(map(count, parts)) + count(summary or "")
+        with self._client() as client:
+            for part in parts:
+                summary = _ask(client, talk, prompt(span, part, summary), (span, count, size))
+        assert summary is not None, "there is one part at least"
+        return summary
+
+    def _client(self) -> Client:
+        # 1.3 s and 48 MB: only who asks a model pays for that.
+        import anthropic
+
+        connect = min(CONNECT_SECONDS, self.seconds)
+        timeout = anthropic.Timeout(self.seconds, connect=connect)
+        return anthropic.Anthropic(timeout=timeout, max_retries=self.retries)
+
+
+def _ask(client: Client, talk: _Talk, asked: Prompt, against: tuple[Span, Count, int]) -> str:
+    """One summary; where the first answer is of no use, the second request says why."""
+    said = asked.user
+    try:
+        return _checked(talk.answer(client, asked.system, said, against[0].budget), *against)
+    except Unusable as problem:
+        if not problem.again:
+            raise
+        if problem.telling:
+            said += f"\n\nYour first answer was of no use: {problem.reason}. Write another one."
+    return _checked(talk.answer(client, asked.system, said, against[0].budget), *against)
+
+
+def _checked(answer: str, span: Span, count: Count, size: int) -> str:
+    summary = read(answer, span)
+    if wrong := faults(summary, span, count, size):
+        raise Unusable("; ".join(wrong), telling=True)
+    return summary
+
+
+@dataclass(slots=True)
+class _Talk:
+    """All requests of one summary, and what they used."""
+
+    model: str
+    seconds: float
+    temperature: float | None = TEMPERATURE
+    requests: int = 0
+    fresh: int = 0
+    cache_read: int = 0
+    cache_write: int = 0
+    output: int = 0
+
+    def answer(self, client: Client, system: str, said: str, budget: int) -> str:
+        """The text of one answer. Raises Unusable where there is none to be read."""
+        import anthropic
+        import httpx2
+
+        self.requests += 1
+        try:
+            message = self._stream(client, system, said, budget)
+        except anthropic.BadRequestError as error:
+            # Some models take no temperature, and say so.
+            again = self.temperature is not None and "temperature" in error.message
+            self.temperature = None
+            raise Unusable("the request was refused as invalid (400)", again=again) from error
+        except anthropic.APIStatusError as error:
+            raise Unusable(
+                f"the provider answered {error.status_code} {error.type or ''}".strip(),
+                again=error.status_code in (200, 408, 409, 429) or error.status_code >= 500,
+            ) from error
+        except (anthropic.APITimeoutError, httpx2.TimeoutException) as error:
+            raise Unusable("the provider did not answer in time", again=False) from error
+        except (anthropic.APIError, httpx2.HTTPError, ValueError, AssertionError) as error:
+            # The SDK asserts that a stream has begun and was whole.
+            raise Unusable(f"the answer broke off ({type(error).__name__})") from error
+        return _text(message)
+
+    def _stream(self, client: Client, system: str, said: str, budget: int) -> Message:
+        # The SDK has no such argument any more, since the newest models refuse it; others take it.
+        extra = None if self.temperature is None else {"temperature": self.temperature}
+        until = time.monotonic() + self.seconds
+        with client.messages.stream(
+            model=self.model,
+            max_tokens=2 * budget + ANALYSIS,
+            system=system,
+            messages=[{"role": "user", "content": said}],
+            extra_body=extra,
+        ) as stream:
+            try:
+                for _ in stream:
+                    if time.monotonic() > until:
+                        raise Unusable(f"it took longer than {self.seconds:g} s", again=False)
+                return stream.get_final_message()
+            finally:
+                self._note(stream)
+
+    def _note(self, stream: Any) -> None:
+        """Add what an answer cost; one that broke off has been paid for, too."""
+        try:
+            usage = stream.current_message_snapshot.usage
+        except AssertionError:
+            return
+        self.fresh += usage.input_tokens
+        self.cache_read += usage.cache_read_input_tokens or 0
+        self.cache_write += usage.cache_creation_input_tokens or 0
+        self.output += usage.output_tokens
+
+    @property
+    def usage(self) -> dict[str, int]:
+        """Tokens under the names that a call's usage has."""
+        return {
+            "requests": self.requests,
+            "fresh": self.fresh,
+            "cache_read": self.cache_read,
+            "cache_write_5m": self.cache_write,
+            "output": self.output,
+        }
+
+    @property
+    def cost(self) -> int | None:
+        """Micro-dollars at today's prices; None where the model has none."""
+        rates = prices.price(self.model, int(time.time() * 1000))
+        if rates is None:
+            return None
+        used = Usage(self.fresh, self.cache_read, self.cache_write, 0, self.output)
+        return prices.cost(used, rates)
+
+
+def _text(message: Message) -> str:
+    """What a message says, if it was said to its end."""
+    if message.stop_reason == "refusal":
+        raise Unusable("the model declined", telling=False)
+    if message.stop_reason == "max_tokens":
+        raise Unusable("it was far longer than allowed", telling=True)
+    if message.stop_reason != "end_turn":
+        raise Unusable("the answer broke off")
+    text = "".join(block.text for block in message.content if block.type == "text").strip()
+    if not text:
+        raise Unusable("the answer was empty", telling=True)
+    return text

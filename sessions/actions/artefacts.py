@@ -12,6 +12,7 @@ from django.db import transaction
 from compaction import tokens
 from compaction.context import Block
 from compaction.plan import FileText, Span
+from compaction.redact import mask_span
 from sessions.models import Artefact, Blob, Session
 from sessions.models.blobs import sha256
 from sessions.models.values import contents
@@ -80,18 +81,19 @@ def make(session: Session, wanted: Span) -> Artefact:
     summarizer = chosen()
     name = digest("summary", summarizer.name, wanted)
     if _ready(session, Artefact.Kind.SUMMARY, name) is None:
-        made = summarizer.summarize(wanted, lambda text: session.scaled(tokens.count(text)))
-        ms = int((time.monotonic() - began) * 1000)
-        _store(session, Artefact.Kind.SUMMARY, name, made, ms)
+        # Before anything else: whoever writes the summary has never seen the secrets.
+        span, masked = mask_span(wanted)
+        made = summarizer.summarize(span, lambda text: session.scaled(tokens.count(text)))
+        _store(session, name, made, masked, int((time.monotonic() - began) * 1000))
     return Artefact.objects.get(session=session, kind=Artefact.Kind.SUMMARY, digest=name)
 
 
-def _store(session: Session, kind: Artefact.Kind, name: str, made: Made, ms: int) -> None:
+def _store(session: Session, name: str, made: Made, masked: dict[str, int], ms: int) -> None:
     """Text and row in one transaction; of two workers the first one's row stays."""
     data = made.text.encode("utf-8", "surrogatepass")
     row = Artefact(
         session=session,
-        kind=kind,
+        kind=Artefact.Kind.SUMMARY,
         digest=name,
         sha=sha256(data),
         maker=made.maker,
@@ -99,6 +101,7 @@ def _store(session: Session, kind: Artefact.Kind, name: str, made: Made, ms: int
         note=made.note[:400],
         usage=dict(made.usage),
         cost_microusd=made.cost_microusd,
+        masked=masked,
         ms=ms,
     )
     with transaction.atomic():
