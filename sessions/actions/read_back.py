@@ -16,8 +16,8 @@ from sessions.models.values import block_id, contents
 LISTED = 500
 """Originals that a summary's answer lists at most."""
 
-_BLOCK = re.compile(r"m(\d{1,9})\.(\d{1,9})(?:@([0-9a-f]{4,64}))?\Z")
-_MESSAGE = re.compile(r"m?(\d{1,9})\Z")
+_BLOCK = re.compile(r"m([0-9]{1,9})\.([0-9]{1,9})(?:@([0-9a-f]{4,64}))?\Z")
+_MESSAGE = re.compile(r"m?([0-9]{1,9})\Z")
 _HASH = re.compile(r"[0-9a-f]{8,64}\Z")
 
 
