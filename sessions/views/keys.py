@@ -20,7 +20,7 @@ SCOPES = {"write": ("write",), "read": ("read",)}
 def may_write(request: HttpRequest, team: Team) -> bool:
     """Whether the person may change things of a team, and so make keys that do."""
     roles = (Membership.Role.OWNER, Membership.Role.EDITOR)
-    return Membership.objects.filter(user_id=request.user.pk, team=team, role__in=roles).exists()
+    return Membership.objects.filter(user=request.user.pk, team=team, role__in=roles).exists()
 
 
 @never_cache

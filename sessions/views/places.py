@@ -7,13 +7,19 @@ from urllib.parse import urlencode
 from django.urls import reverse
 
 from sessions.models import Block, Run, Session
+from sessions.models.sessions import SOURCE_LIVE
 
 
 def query(run: Run | None, entry: str = "") -> str:
-    """The query string that chooses a run and an entry; empty for the recorded one and none."""
+    """The query string that chooses a run and an entry; empty for the usual one and none.
+
+    What agents report here opens in its served run unless another is named.
+    """
     pairs = []
     if run is not None and run.origin != Run.Origin.RECORDED:
         pairs.append(("run", str(run.pk)))
+    elif run is not None and run.session.source == SOURCE_LIVE:
+        pairs.append(("run", "recorded"))
     if entry:
         pairs.append(("m", entry))
     return f"?{urlencode(pairs)}" if pairs else ""

@@ -32,6 +32,7 @@ form?.addEventListener('submit', async (event) => {
     const { token } = await ask<{ token: string }>(form.action, { method: 'POST', headers: { accept: 'application/json' }, body: new FormData(form) });
     show(token);
     form.hidden = true;
+    document.querySelector<HTMLElement>('[data-made-key] button')?.focus();
   } catch (error) {
     const problem = problemFrom(error);
     document.querySelector('[data-made-key]')?.replaceChildren(element('p', 'bad', `${problem?.title ?? ''}. ${problem?.detail ?? ''}`));
