@@ -22,27 +22,31 @@ PriceOf = Callable[[str, int | None], Price | None]
 
 
 @dataclass(slots=True)
-class _Seen:
-    """What the calls so far have shown: the last one with usage, and the lifetime it left."""
+class Seen:
+    """What the calls so far have shown; all that the next one is judged by.
 
-    call: Call
-    usage: Usage
+    `call` is the last that reported usage, `lifetime` (ms) what it left to live, `writes` whether
+    any call wrote to the cache, `passed` number and trigger of the last revision since.
+    """
+
+    call: Call | None = None
     lifetime: int = UNSTATED_MS
     writes: bool = False
+    passed: tuple[int, str] | None = None
 
-    def follow(self, call: Call, usage: Usage) -> None:
-        self.call, self.usage = call, usage
+    def _follow(self, call: Call, usage: Usage) -> None:
+        self.call, self.passed = call, None
         if usage.cache_write:
             self.writes = True
             # The tail is what dies first, and a mixed call writes its tail for five minutes.
             self.lifetime = LIFETIME_MS["5m" if usage.cache_write_5m else "1h"]
 
-    def left(self) -> int:
+    def _left(self, usage: Usage) -> int:
         """Tokens of the last prompt that can be read now, lifetime aside."""
         if self.writes:
-            return self.usage.cache_read + self.usage.cache_write
+            return usage.cache_read + usage.cache_write
         # Automatic caches report no writes and keep the whole prompt.
-        return self.usage.prompt
+        return usage.prompt
 
 
 def measured(
@@ -52,54 +56,61 @@ def measured(
 ) -> list[CacheUse]:
     """The use of the cache at every call that reported usage, breaks named.
 
+    `revisions` are those that were recorded; see `follow`.
+    """
+    recorded = {revision.step: revision for revision in revisions}
+    seen = Seen()
+    uses = (follow(seen, call, recorded.get(call.step), price_of) for call in calls)
+    return [use for use in uses if use is not None]
+
+
+def follow(
+    seen: Seen, call: Call, revision: Revision | None = None, price_of: PriceOf | None = None
+) -> CacheUse | None:
+    """The use of the cache at the next call, its break named; None where it reported no usage.
+
     A break is a call that read less than the call before had left, by over 1,024 tokens and over
     5 %. Causes in the order in which they are asked: model switched; idle beyond the lifetime that
     the usage itself shows; a recorded compaction, clearing or rewind that this step was the first
-    to see (`revisions`, as recorded); else unexplained, as a log shows neither a changed tool list
-    nor a changed system prompt. `rewritten` are tokens that were cached and were paid again. The
-    first call is a cold start, even where it reads what another session left.
+    to see (`revision`); else unexplained, as a log shows neither a changed tool list nor a changed
+    system prompt. `rewritten` are tokens that were cached and were paid again. The first call is a
+    cold start, even where it reads what another session left. `seen` is brought up to this call.
     """
-    recorded = {revision.step: revision for revision in revisions}
-    passed: list[Revision] = []
-    uses: list[CacheUse] = []
-    seen: _Seen | None = None
-    for call in calls:
-        if call.step in recorded:
-            passed.append(recorded[call.step])
-        usage = call.usage
-        if usage is None:
-            continue
-        broken = Break("cold_start") if seen is None else _break(seen, call, usage, passed)
-        use = CacheUse(
-            step=call.step,
-            basis="measured",
-            read=usage.cache_read,
-            write_5m=usage.cache_write_5m,
-            write_1h=usage.cache_write_1h,
-            fresh=usage.fresh,
-            output=usage.output,
-            expected=None if seen is None else _expected(seen, call, usage),
-        )
-        uses.append(priced(use, broken, price_of(call.model, call.at) if price_of else None))
-        seen = seen or _Seen(call, usage)
-        seen.follow(call, usage)
-        passed.clear()
-    return uses
+    if revision is not None:
+        seen.passed = revision.number, revision.trigger
+    usage = call.usage
+    if usage is None:
+        return None
+    last = seen.call
+    before = last.usage if last is not None else None
+    use = CacheUse(
+        step=call.step,
+        basis="measured",
+        read=usage.cache_read,
+        write_5m=usage.cache_write_5m,
+        write_1h=usage.cache_write_1h,
+        fresh=usage.fresh,
+        output=usage.output,
+        expected=_expected(seen, call, usage, before) if before else None,
+    )
+    broken = _break(seen, call, usage, before) if before else Break("cold_start")
+    seen._follow(call, usage)
+    return priced(use, broken, price_of(call.model, call.at) if price_of else None)
 
 
-def _idle(seen: _Seen, call: Call) -> int:
-    if call.at is None or seen.call.at is None:
+def _idle(seen: Seen, call: Call) -> int:
+    if seen.call is None or call.at is None or seen.call.at is None:
         return 0
     return max(call.at - seen.call.at, 0)
 
 
-def _expected(seen: _Seen, call: Call, usage: Usage) -> int:
+def _expected(seen: Seen, call: Call, usage: Usage, before: Usage) -> int:
     """The plain expectation: all that was left is read, unless its time ran out."""
-    return 0 if _idle(seen, call) > seen.lifetime else min(seen.left(), usage.prompt)
+    return 0 if _idle(seen, call) > seen.lifetime else min(seen._left(before), usage.prompt)
 
 
-def _break(seen: _Seen, call: Call, usage: Usage, passed: list[Revision]) -> Break | None:
-    left = seen.left()
+def _break(seen: Seen, call: Call, usage: Usage, before: Usage) -> Break | None:
+    left = seen._left(before)
     missing = left - usage.cache_read
     if missing <= max(NOISE_TOKENS, left * NOISE_SHARE):
         return None
@@ -108,11 +119,12 @@ def _break(seen: _Seen, call: Call, usage: Usage, passed: list[Revision]) -> Bre
         # A shorter prompt reads less than was left, and pays nothing again.
         return None
     idle = _idle(seen, call)
-    if call.model != seen.call.model:
+    if seen.call is not None and call.model != seen.call.model:
         return Break("model", rewritten)
     if idle > seen.lifetime:
         return Break("lifetime", rewritten, idle=idle, lifetime=seen.lifetime)
-    if passed:
-        cause: Cause = "rewind" if passed[-1].trigger == "rewind" else "edit"
-        return Break(cause, rewritten, revision=passed[-1].number)
+    if seen.passed is not None:
+        number, trigger = seen.passed
+        cause: Cause = "rewind" if trigger == "rewind" else "edit"
+        return Break(cause, rewritten, revision=number)
     return Break("unexplained", rewritten)

@@ -37,12 +37,16 @@ def sampled(table: Sequence[Sequence[int]], columns: int) -> list[list[int]]:
     steps = len(table[0]) if table else 0
     if not steps:
         return []
+    whole = totals(table)
+    fullest = max(range(steps), key=whole.__getitem__)
+    return [[row[step] for row in table] for step in places(steps, columns, fullest)]
+
+
+def places(steps: int, columns: int, fullest: int) -> list[int]:
+    """Indexes of at most so many of `steps` steps, evenly spaced, the fullest among them."""
     if steps <= columns:
-        picked = list(range(steps))
-    else:
-        picked = [round(i * (steps - 1) / (columns - 1)) for i in range(columns)]
-        whole = totals(table)
-        fullest = max(range(steps), key=whole.__getitem__)
-        nearest = min(range(columns), key=lambda i: abs(picked[i] - fullest))
-        picked[nearest] = fullest
-    return [[row[step] for row in table] for step in picked]
+        return list(range(steps))
+    picked = [round(i * (steps - 1) / (columns - 1)) for i in range(columns)]
+    nearest = min(range(columns), key=lambda i: abs(picked[i] - fullest))
+    picked[nearest] = fullest
+    return picked

@@ -32,20 +32,26 @@ def delta(run: Run, old: Extent, new: Extent, known: int) -> Delta:
     Reads what is new; where there are newer revisions also the places of all entries that
     revisions opened, as these tell where others stand.
     """
+    fresh, closed = news(run, old, new)
+    if new.head == old.head:
+        return _delta(fresh, range(known, known + len(fresh)), [], [])
+    place = _places(run, new)
+    return _delta(fresh, list(map(place, fresh)), closed, list(map(place, closed)))
+
+
+def news(run: Run, old: Extent, new: Extent) -> tuple[list[Row], list[Row]]:
+    """Entries of one extent that an older one lacks, and those of the older one that have been
+    closed since: rows of `manifest.COLUMNS` in context order."""
     where = f"{{e}}.position >= {int(old.blocks)} AND {{e}}.position < {int(new.blocks)}"
     sql = manifest.union(*manifest.COLUMNS, joined=True, where=where)
-    appended = manifest.within(manifest.rows(sql, manifest.parameters(run)), new)
-    if new.head == old.head:
-        return _delta(appended, range(known, known + len(appended)), [], [])
+    fresh = manifest.within(manifest.rows(sql, manifest.parameters(run)), new)
+    if new.head == old.head or not old.blocks:
+        return fresh, []
     between = [manifest.stored_id(run), old.head, new.head, old.blocks]
     opened = manifest.rows(manifest.opened(_entries_between("opened_by_id")), between * 2)
     closed = manifest.rows(manifest.opened(_entries_between("closed_by_id")), between * 2)
-    place = _places(run, new)
-    fresh = sorted([*appended, *manifest.within(opened, new)], key=_order)
-    changed = sorted(
-        (row for row in manifest.within(closed, new) if row[-2] <= old.head), key=_order
-    )
-    return _delta(fresh, list(map(place, fresh)), changed, list(map(place, changed)))
+    changed = [row for row in manifest.within(closed, new) if row[-2] <= old.head]
+    return sorted([*fresh, *manifest.within(opened, new)], key=_order), sorted(changed, key=_order)
 
 
 def _order(row: Row) -> Row:
