@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from typing import Any, get_args
 
 from compaction.context import Block, BlockType, Kind, Role
@@ -15,7 +14,7 @@ PREVIEW_CHARS = 140
 ABOUT_CHARS = 56
 
 _TYPES: dict[str, BlockType] = {name: name for name in get_args(BlockType)}
-_BLANKS = re.compile(r"\s+")
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
 def encode(block: WireBlock) -> bytes:
@@ -23,8 +22,7 @@ def encode(block: WireBlock) -> bytes:
 
     Lone surrogates and NUL survive: they are written as they are and as escapes.
     """
-    text = json.dumps(block, ensure_ascii=False, separators=(",", ":"))
-    return text.encode("utf-8", "surrogatepass")
+    return _ENCODER.encode(block).encode("utf-8", "surrogatepass")
 
 
 def decode(data: bytes) -> WireBlock:
@@ -56,7 +54,7 @@ def kind_of(block: WireBlock, role: Role) -> Kind:
 
 
 def _compact(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return _ENCODER.encode(value)
 
 
 def _flatten(content: Any) -> str:
@@ -142,20 +140,26 @@ def preview(block: WireBlock, call: str = "") -> str:
     `call` says, for a tool result, which tool gave it and what about.
     """
     form = type_of(block)
-    text = text_of(block)
     if form == "tool_use":
         text = f"{block.get('name', 'tool')} {about(block.get('input'))}"
     elif form == "tools":
         tools = block.get("tools")
         listed = tools if isinstance(tools, list) else []
-        names = [str(tool.get("name", "?")) for tool in listed if isinstance(tool, dict)]
+        names = [_tool_name(tool) for tool in listed if isinstance(tool, dict)]
         text = f"{len(names)} tool definitions: {', '.join(names)}"
-    elif call:
-        text = f"{call} → {text[: PREVIEW_CHARS * 8]}"
+    else:
+        text = text_of(block)[: PREVIEW_CHARS * 8]
+        text = f"{call} → {text}" if call else text
     return _line(text, PREVIEW_CHARS)
 
 
+def _tool_name(tool: dict[str, Any]) -> str:
+    function = tool.get("function")
+    inner = function.get("name") if isinstance(function, dict) else None
+    return str(tool.get("name") or inner or "?")
+
+
 def _line(text: str, width: int) -> str:
-    line = _BLANKS.sub(" ", text[: width * 8]).strip()
+    line = " ".join(text[: width * 8].split())
     line = line.replace("\x00", "␀").encode("utf-8", "replace").decode("utf-8")
     return line if len(line) <= width else line[: width - 1] + "…"

@@ -92,9 +92,12 @@ def _date(batch: Delivery, now: int) -> None:
 
 def _incoming(session: Session, batch: Delivery) -> Incoming:
     """The batch, counted and packed as far as it seems to be new, with no transaction open."""
+    runs = Run.objects.filter(session=session, origin=Run.Origin.RECORDED)
+    stored = runs.values_list("fold", "session__message_count").first()
+    # What we were given may have been loaded long ago.
+    fold, session.message_count = stored or ({}, 0)
     incoming = Incoming(session, batch, tokens.counted)
-    run = Run.objects.only("fold").filter(session=session, origin=Run.Origin.RECORDED).first()
-    memory = memory_of(session, run.fold if run else {})
+    memory = memory_of(session, fold)
     incoming.prepare_new(memory, known_of(session, memory, incoming))
     return incoming
 

@@ -23,6 +23,11 @@ BLOCK_COLUMNS = (
     *("tool_call", "file_path", "file_action", "file_start", "file_end", "error"),
     *("tokens", "estimated", "chars", "bytes", "sha", "preview"),
 )
+CALL_COLUMNS = (
+    *("session_id", "call", "step", "model", "at", "fresh", "cache_read", "cache_write_5m"),
+    *("cache_write_1h", "output", "reasoning", "reconciles", "usage_raw", "stop_reason"),
+    *("cost_microusd", "context"),
+)
 BLOB_COLUMNS = ("team_id", "sha", "size", "packed", "data")
 
 UNNAMED = "step-"
@@ -240,7 +245,7 @@ class Ledger:
         insert(Message, MESSAGE_COLUMNS, self._messages)
         if self._messages:
             self._write_blocks(self._message_ids())
-        ModelCall.objects.bulk_create(self._new_calls, batch_size=BATCH)
+        insert(ModelCall, CALL_COLUMNS, [self._call_row(call) for call in self._new_calls])
         for call in self._changed_calls.values():
             call.save()
         self.recorded.write()
@@ -251,6 +256,9 @@ class Ledger:
         pins = [ids[one.seq] for one in self.fresh if one.message.record.pinned]
         Pin.objects.bulk_create([Pin(session=self.session, message_id=pk) for pk in pins])
         return ids
+
+    def _call_row(self, call: ModelCall) -> tuple[Any, ...]:
+        return (self._session_key, *(getattr(call, name) for name in CALL_COLUMNS[1:]))
 
     def _write_blobs(self) -> None:
         team = stored_uuid(self.session.team_id)

@@ -183,7 +183,7 @@ def test_a_batch_is_all_or_nothing(monkeypatch: pytest.MonkeyPatch):
     def fails(*args: object, **kwargs: object) -> None:
         raise RuntimeError("disk")
 
-    monkeypatch.setattr("sessions.actions.ledger.ModelCall.objects.bulk_create", fails)
+    monkeypatch.setattr("sessions.actions.recorded.RecordedRun.write", fails)
     with pytest.raises(RuntimeError):
         append(local_team(), reading(2), count, source="test")
     assert not Session.objects.exists()
