@@ -141,7 +141,8 @@ def find_session(request: HttpRequest, name: str) -> Session | None:
     if "\x00" in name:  # PostgreSQL cannot even be asked
         return None
     for team in teams_of(request):
-        found = Session.objects.for_team(team).select_related("team").named(name)
+        rows = Session.objects.for_team(team).select_related("team", "policy_version__policy")
+        found = rows.named(name)
         if found is not None:
             return found
     return None

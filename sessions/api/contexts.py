@@ -9,6 +9,8 @@ from django.http import Http404, HttpRequest, HttpResponse
 from ninja import Query, Router
 
 from compaction import render
+from compaction.context import Block
+from compaction.wire import WireBlock
 from sessions.actions.served import NoSuchStep, Plan, catch_up, hand_out, plan_at, plan_of
 from sessions.api import shapes
 from sessions.api.access import may_write, session_of
@@ -26,10 +28,10 @@ Format = Literal["anthropic", "openai", "blocks"]
 
 
 @router.get("sessions/{path:session_id}/context", response=shapes.Context, url_name="context")
-def context(  # noqa: PLR0913 - these are the parameters of the query
+def context(
     request: HttpRequest,
     session_id: str,
-    format: Format = Query("anthropic", description="whose form it has"),  # noqa: A002
+    format: Format = Query("anthropic", description="whose form it has"),
     at: int | None = Query(
         None, ge=1, le=shapes.BIGGEST, description="as it was at this step; else for the next call"
     ),
@@ -46,10 +48,7 @@ def context(  # noqa: PLR0913 - these are the parameters of the query
     """
     session = session_of(request, session_id)
     plan = _plan(session, at, wait, context_id)
-    if context_id:
-        handed = context_id
-    else:
-        handed = hand_out(plan, format).pk if may_write(request) else None
+    handed = context_id or (hand_out(plan, format).pk if may_write(request) else None)
     return told(
         {
             "context_id": handed,
@@ -84,7 +83,11 @@ def _plan(session: Session, at: int | None, wait: float, context_id: str) -> Pla
 
 
 def _rendered(plan: Plan, form: Format, *, breakpoints: bool) -> dict[str, object]:
-    wire_of = wire_blocks(plan.session, plan.blocks)
+    wires = wire_blocks(plan.session, plan.blocks)
+
+    def wire_of(block: Block) -> WireBlock:
+        return wires[block.id]
+
     if form == "openai":
         return render.openai(plan.blocks, wire_of)
     if form == "blocks":

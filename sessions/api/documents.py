@@ -39,6 +39,13 @@ _KEY = {
     "description": "The request is done once for this key, and answered the same again.",
 }
 
+_EXAMPLE = """\
+curl -H "Authorization: Bearer $TOKEN" -H "Content-Type: application/json" \\
+  -X PUT {address}/sessions/my-run -d '{{"agent": "my-agent", "model": "claude-sonnet-4-5"}}'
+curl -H "Authorization: Bearer $TOKEN" -H "Content-Type: application/json" \\
+  {address}/sessions/my-run/messages -d '{{"messages": [{{"role": "user", "content": "Hello"}}]}}'
+curl -H "Authorization: Bearer $TOKEN" "{address}/sessions/my-run/context?format=anthropic\""""
+
 
 def document(api: NinjaAPI) -> Document:
     """The OpenAPI 3.1 document with what holds for every operation."""
@@ -55,6 +62,7 @@ def document(api: NinjaAPI) -> Document:
 
 
 def _complete(method: str, operation: Document) -> None:
+    operation["operationId"] = operation["operationId"].removeprefix("sessions_api_")
     told = _EVERYWHERE | (_WITH_A_BODY if method in ("post", "put") else {})
     for status, description in sorted(told.items()):
         answer: Document = {
@@ -90,7 +98,9 @@ def docs(request: HttpRequest) -> HttpResponse:
     """The same for people."""
     from sessions.api.urls import api
 
-    return render(request, "api/docs.html", page(json.loads(_written(api))))
+    example = _EXAMPLE.format(address=request.build_absolute_uri("/api/v1").rstrip("/"))
+    context = {"example": example, **page(json.loads(_written(api)))}
+    return render(request, "api/docs.html", context)
 
 
 def page(made: Document) -> dict[str, Any]:
@@ -106,7 +116,14 @@ def page(made: Document) -> dict[str, Any]:
         "section": "api",
         "info": made["info"],
         "groups": list(groups.items()),
-        "shapes": [(name, _fields(schema)) for name, schema in sorted(schemas.items())],
+        "shapes": [
+            {
+                "name": name,
+                "description": schema.get("description", ""),
+                "fields": _fields(schema),
+            }
+            for name, schema in sorted(schemas.items())
+        ],
     }
 
 

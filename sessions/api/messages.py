@@ -32,7 +32,7 @@ router = Router(tags=["Messages"])
 def append(
     request: HttpRequest,
     session_id: str,
-    wanted: shapes.MessagesWanted,  # noqa: ARG001 - checked, then read as it came
+    wanted: shapes.MessagesWanted,
 ) -> HttpResponse:
     """Stores a batch of messages: all of it, and for good once this answers, or nothing.
 
@@ -123,7 +123,7 @@ def _message_told(
 def calls(
     request: HttpRequest,
     session_id: str,
-    wanted: shapes.CallWanted,  # noqa: ARG001 - checked, then read as it came
+    wanted: shapes.CallWanted,
 ) -> HttpResponse:
     """Takes the real usage of a model call, as the provider reported it; late is fine.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from typing import Any
 
@@ -63,14 +63,14 @@ def problem(
     )
 
 
-def refused(request: HttpRequest, error: Refusal) -> HttpResponse:  # noqa: ARG001
+def refused(request: HttpRequest, error: Refusal) -> HttpResponse:
     """The answer that a Refusal stands for."""
     return problem(
         error.status, error.title, error.detail, field=error.field, headers=error.headers
     )
 
 
-def missing(request: HttpRequest, error: Exception | None = None) -> HttpResponse:  # noqa: ARG001
+def missing(request: HttpRequest, error: Exception | None = None) -> HttpResponse:
     """404, the same for what never was, what is another team's, and what has no such address."""
     return problem(
         404,
@@ -79,7 +79,7 @@ def missing(request: HttpRequest, error: Exception | None = None) -> HttpRespons
     )
 
 
-def unacceptable(request: HttpRequest, error: Unacceptable) -> HttpResponse:  # noqa: ARG001
+def unacceptable(request: HttpRequest, error: Unacceptable) -> HttpResponse:
     """422 for input that an action refuses; it says where itself."""
     sentence = f"{error.problem[:1].upper()}{error.problem[1:]}".removesuffix(".") + "."
     errors = [{"pointer": error.pointer, "detail": sentence}]
@@ -114,7 +114,7 @@ def failed(request: HttpRequest, error: Exception) -> HttpResponse:
     )
 
 
-def invalid(request: HttpRequest, error: ValidationError) -> HttpResponse:  # noqa: ARG001
+def invalid(request: HttpRequest, error: ValidationError) -> HttpResponse:
     """422 with one entry per field: a JSON pointer into the body, or ?name of the query."""
     errors = [{"pointer": _pointer(e["loc"]), "detail": _sentence(e)} for e in error.errors]
     first = errors[0]
@@ -129,7 +129,7 @@ def _pointer(loc: tuple[str | int, ...]) -> str:
         parts = [str(part).replace("~", "~0").replace("/", "~1") for part in path[1:]]
         return "".join(f"/{part}" for part in parts)
     name = ".".join(str(part) for part in path)
-    return {"query": "?", "header": "header ", "path": "path "}.get(source, "") + name
+    return {"query": "?", "header": "header ", "path": "path "}.get(str(source), "") + name
 
 
 def _sentence(error: Mapping[str, Any]) -> str:
@@ -147,21 +147,27 @@ def _http_error(request: HttpRequest, error: HttpError) -> HttpResponse:
     return problem(error.status_code, title, f"{title}.")
 
 
-def _unreadable(request: HttpRequest, error: Exception) -> HttpResponse:  # noqa: ARG001
+def _unreadable(request: HttpRequest, error: Exception) -> HttpResponse:
     return problem(
         400, "Not readable", "The form is broken, or has too many parts. Look at how it is made."
     )
 
 
+_HANDLERS: dict[type[Exception], Callable[..., HttpResponse]] = {
+    Refusal: refused,
+    Http404: missing,
+    Unacceptable: unacceptable,
+    OperationalError: busy,
+    InterfaceError: busy,
+    ValidationError: invalid,
+    HttpError: _http_error,
+    MultiPartParserError: _unreadable,
+    SuspiciousOperation: _unreadable,
+    Exception: failed,
+}
+
+
 def register(api: NinjaAPI) -> None:
     """Make an API answer every error with a problem."""
-    api.add_exception_handler(Refusal, refused)
-    api.add_exception_handler(Http404, missing)
-    api.add_exception_handler(Unacceptable, unacceptable)
-    api.add_exception_handler(OperationalError, busy)
-    api.add_exception_handler(InterfaceError, busy)
-    api.add_exception_handler(ValidationError, invalid)
-    api.add_exception_handler(HttpError, _http_error)
-    api.add_exception_handler(MultiPartParserError, _unreadable)
-    api.add_exception_handler(SuspiciousOperation, _unreadable)
-    api.add_exception_handler(Exception, failed)
+    for error, handler in _HANDLERS.items():
+        api.add_exception_handler(error, handler)

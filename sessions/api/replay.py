@@ -4,25 +4,27 @@ from __future__ import annotations
 
 import gzip
 import re
-from collections.abc import Callable
 from typing import Any
-from uuid import UUID
 
 import msgspec
 from django.http import Http404, HttpRequest, HttpResponse
-from django.views.decorators.http import require_GET
+from ninja import Query, Router
 
 from compaction import diff as diffs
 from compaction.context import KINDS
 from sessions.api.access import run_of, session_of
 from sessions.api.entries import describe
 from sessions.api.following import manifest_json, run_label, version_of
-from sessions.api.problems import problem
 from sessions.models import Revision
 from sessions.models import manifest as manifests
 
 ROWS_AT_ONCE = 500
+LAST = 999_999_999
+RUN = "recorded, served, the name of a policy that was simulated, or the id of a run"
+UNCHANGED: dict[str, Any] = {"responses": {304: {"description": "Not Modified"}}}
 _ACCEPTS_GZIP = re.compile(r"\bgzip\b")
+
+router = Router(tags=["Replay"])
 
 
 def answer(request: HttpRequest, body: Any) -> HttpResponse:
@@ -40,87 +42,83 @@ def _packed(request: HttpRequest, data: bytes) -> HttpResponse:
     return response
 
 
-@require_GET
-def manifest(request: HttpRequest, session_id: UUID | str) -> HttpResponse:
-    """All entries of a run in context order, figures per step, events: enough to draw any step.
+@router.get(
+    "sessions/{path:session_id}/manifest",
+    response=dict,
+    url_name="manifest",
+    openapi_extra=UNCHANGED,
+)
+def manifest(
+    request: HttpRequest,
+    session_id: str,
+    run: str = Query("recorded", description=RUN),
+    since: str = Query("", description="`next` of an earlier one: what came after it"),
+) -> HttpResponse:
+    """Gives all entries of a run in context order, figures per step, and events.
 
-    With `?since=` what came after that (see `following`).
+    An entry stands at step N where `from` <= N and (`to` = 0 or N < `to`).
     """
     session = session_of(request, session_id)
-    run = run_of(request, session)
-    etag = f'"{version_of(session, run)}"'
+    shown = run_of(request, session)
+    etag = f'"{version_of(session, shown)}"'
     if request.headers.get("If-None-Match") == etag:
         return HttpResponse(status=304, headers={"ETag": etag})
-    response = _packed(request, manifest_json(session, run, request.GET.get("since", "")))
+    response = _packed(request, manifest_json(session, shown, since))
     response["ETag"] = etag
     return response
 
 
-def _number(request: HttpRequest, name: str, default: int = 0) -> int:
-    text = request.GET.get(name, str(default))
-    if not text.isdecimal() or len(text) > 9:
-        raise _NotANumber(name)
-    return int(text)
-
-
-class _NotANumber(ValueError):
-    """A query parameter that must be a whole number is none."""
-
-
-def _with_numbers(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
-    def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        try:
-            return view(request, *args, **kwargs)
-        except _NotANumber as error:
-            return problem(
-                422,
-                "Not a number",
-                f"{error} must be a whole number from 0 to 999,999,999.",
-                field=f"?{error}",
-            )
-
-    return wrapped
-
-
-@require_GET
-@_with_numbers
-def previews(request: HttpRequest, session_id: UUID) -> HttpResponse:
-    """One line each for the entries [from, to) of a run, at most 500 of them."""
+@router.get("sessions/{path:session_id}/previews", response=dict, url_name="previews")
+def previews(
+    request: HttpRequest,
+    session_id: str,
+    run: str = Query("recorded", description=RUN),
+    start: int = Query(0, alias="from", ge=0, le=LAST),
+    end: int | None = Query(None, alias="to", ge=0, le=LAST),
+) -> HttpResponse:
+    """Gives one line each for the entries [from, to) of a run, at most 500 of them."""
     session = session_of(request, session_id)
-    run = run_of(request, session)
-    start = _number(request, "from")
-    end = min(_number(request, "to", start + 200), start + ROWS_AT_ONCE)
-    rows = manifests.previews(session, run, start, end) if end > start else []
+    shown = run_of(request, session)
+    last = min(start + 200 if end is None else end, start + ROWS_AT_ONCE)
+    rows = manifests.previews(session, shown, start, last) if last > start else []
     return answer(request, {"from": start, "rows": rows})
 
 
-@require_GET
-@_with_numbers
-def entry(request: HttpRequest, session_id: UUID) -> HttpResponse:
-    """One entry of a run with its content and every version it had."""
+@router.get("sessions/{path:session_id}/entry", response=dict, url_name="entry")
+def entry(
+    request: HttpRequest,
+    session_id: str,
+    run: str = Query("recorded", description=RUN),
+    i: int = Query(0, ge=0, le=LAST, description="place in context order"),
+) -> HttpResponse:
+    """Gives one entry of a run with its content and every version it had."""
     session = session_of(request, session_id)
-    run = run_of(request, session)
-    index = _number(request, "i")
-    standing = manifests.entry_at(session, run, index)
+    shown = run_of(request, session)
+    standing = manifests.entry_at(session, shown, i)
     if standing is None:
         raise Http404("no such entry")
-    return answer(request, {"i": index, **describe(session, run, standing)})
+    return answer(request, {"i": i, **describe(session, shown, standing)})
 
 
-@require_GET
-@_with_numbers
-def diff(request: HttpRequest, session_id: UUID) -> HttpResponse:
-    """The contexts of two steps against each other: what stayed, left, came, was replaced."""
+@router.get("sessions/{path:session_id}/diff", response=dict, url_name="diff")
+def diff(
+    request: HttpRequest,
+    session_id: str,
+    run: str = Query("recorded", description=RUN),
+    a: int = Query(1, ge=0, le=LAST, description="a step"),
+    b: int = Query(1, ge=0, le=LAST, description="another"),
+) -> HttpResponse:
+    """Tells what stayed, left, came or was replaced between the contexts of two steps."""
     session = session_of(request, session_id)
-    run = run_of(request, session)
-    a, b = _number(request, "a", 1), _number(request, "b", 1)
-    rows = diffs.diff(manifests.columns(run), a, b, session.scaled)
-    revisions = {row.number: row for row in run.revisions.all()}
+    shown = run_of(request, session)
+    rows = diffs.diff(manifests.columns(shown), a, b, session.scaled)
+    revisions = {row.number: row for row in shown.revisions.all()}
+    label = run_label(shown)
     return answer(
         request,
         {
-            "a": {"step": a, "tokens": sum(row.tokens_a for row in rows), "run": run_label(run)},
-            "b": {"step": b, "tokens": sum(row.tokens_b for row in rows), "run": run_label(run)},
+            "a": {"step": a, "tokens": sum(row.tokens_a for row in rows), "run": label},
+            "b": {"step": b, "tokens": sum(row.tokens_b for row in rows), "run": label},
             "rows": [_diff_row(row, revisions.get(row.revision)) for row in rows],
         },
     )

@@ -78,7 +78,7 @@ def undo(
 def compactions(
     request: HttpRequest,
     session_id: str,
-    wanted: shapes.CompactionWanted = Body(None),  # noqa: B008
+    wanted: shapes.CompactionWanted = Body(None),
 ) -> HttpResponse:
     """Asks for a compaction now, whatever the policy's threshold; a job does it.
 

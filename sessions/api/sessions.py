@@ -15,9 +15,7 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from ninja import Body, Query, Router
 
-from compaction.budget import Budget, Standing, budget_of, standing
-from compaction.policy import from_dict
-from sessions.actions.live_sessions import put_session, session_fields
+from sessions.actions.live_sessions import put_session, session_fields, standing_of
 from sessions.actions.simulate import UNKNOWN_WINDOW
 from sessions.api import shapes
 from sessions.api.access import find_session, session_of, team_of, teams_of
@@ -30,18 +28,6 @@ ROWS_AT_ONCE = 200
 LONGEST_ID = 300
 
 router = Router(tags=["Sessions"])
-
-
-def budget_now(session: Session) -> Standing:
-    """How the next prompt of a session stands in its window, as far as is known now."""
-    window = session.window or UNKNOWN_WINDOW
-    version = session.policy_version
-    budget = (
-        budget_of(from_dict(version.document), window, session.hidden_tokens)
-        if version
-        else Budget(window)
-    )
-    return standing(budget, session.used_tokens or 0)
 
 
 def session_told(request: HttpRequest, session: Session) -> dict[str, Any]:
@@ -65,7 +51,7 @@ def session_told(request: HttpRequest, session: Session) -> dict[str, Any]:
             "ratio": session.token_ratio,
             "basis": session.token_basis,
         },
-        "budget": asdict(budget_now(session)),
+        "budget": asdict(standing_of(session)),
         "outcome": session.outcome,
         "url": request.build_absolute_uri(reverse("replay", args=[session.pk])),
         "created": session.created.isoformat(),
@@ -127,7 +113,7 @@ def _place(cursor: str) -> tuple[datetime, UUID]:
 @router.get("sessions/{path:session_id}/budget", response=shapes.Budget, url_name="budget")
 def budget(request: HttpRequest, session_id: str) -> HttpResponse:
     """Tells how full the window is, and how long to wait before the next call."""
-    return told(asdict(budget_now(session_of(request, session_id))))
+    return told(asdict(standing_of(session_of(request, session_id))))
 
 
 last = Router(tags=["Sessions"])
@@ -148,7 +134,7 @@ def session(request: HttpRequest, session_id: str) -> HttpResponse:
 def put(
     request: HttpRequest,
     session_id: str,
-    wanted: shapes.SessionWanted = Body(None),  # noqa: ARG001, B008 - checked, then read as it came
+    wanted: shapes.SessionWanted = Body(None),
 ) -> HttpResponse:
     """Makes a session under an id of your own (201), or brings it up to date (200).
 

@@ -97,6 +97,21 @@ class SimulationWanted(Wanted):
     policy: Text
 
 
+class SelectionWanted(Schema):
+    """Which lines of a text."""
+
+    lines: str = Field("", max_length=40, description="a range, from 1: 10-40, 10- or 10")
+    grep: str = Field("", max_length=1000, description="RE2: the lines that match")
+    head: int | None = Field(None, ge=1, le=BIGGEST, description="so many first lines")
+    tail: int | None = Field(None, ge=1, le=BIGGEST, description="so many last lines")
+    context: int = Field(0, ge=0, le=20, description="lines around each match")
+    offset: int = Field(0, ge=0, le=BIGGEST, description="as `rest` of the last answer says")
+
+    def first(self) -> str:
+        """The name of the first choice that was made."""
+        return next((name for name in ("lines", "grep", "head", "tail") if getattr(self, name)), "")
+
+
 class Fault(Schema):
     """One thing that is wrong: `pointer` is a JSON pointer into the body, or `?name`."""
 
@@ -197,6 +212,7 @@ class Delivered(Schema):
     advice: Advice
     policy: dict[str, Json] | None
     job: str | None
+    notes: list[str]
 
 
 class MessageList(Schema):
@@ -232,6 +248,7 @@ class ReadBack(Schema):
     total_lines: int
     text: str
     truncated: bool
+    rest: dict[str, Json] | None
 
 
 class CallTold(Schema):

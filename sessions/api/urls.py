@@ -8,14 +8,15 @@ from ninja import NinjaAPI
 
 from sessions.api import (
     blobs,
+    content,
     contexts,
     documents,
     imports,
     jobs,
     messages,
-    pages,
     pins,
     problems,
+    replay,
     revisions,
     sessions,
     simulations,
@@ -40,10 +41,11 @@ problems.register(api)
 for router in (
     messages.router,
     contexts.router,
+    content.router,
     sessions.router,
     pins.router,
     revisions.router,
-    pages.router,
+    replay.router,
     simulations.router,
     blobs.router,
     imports.router,
@@ -54,17 +56,18 @@ for router in (
 
 
 @csrf_exempt
-def nothing(request: HttpRequest, rest: str) -> HttpResponse:  # noqa: ARG001
+def nothing(request: HttpRequest, rest: str) -> HttpResponse:
     """What no operation answers to."""
     return problems.missing(request)
 
 
 def _patterns() -> list[URLPattern]:
     """Open to the login's middleware: each operation asks for a key itself."""
-    found = [pattern for pattern in api.urls[0] if getattr(pattern, "name", "") != "api-root"]
-    for pattern in found:
-        login_not_required(pattern.callback)
-    return found
+    return [
+        path(str(pattern.pattern), login_not_required(pattern.callback), name=pattern.name)
+        for pattern in api.urls[0]
+        if isinstance(pattern, URLPattern) and pattern.name != "api-root"
+    ]
 
 
 app_name = "api"

@@ -23,7 +23,7 @@ class Command(BaseCommand):
         create.add_argument(
             "--team",
             default=LOCAL_TEAM,
-            help="the team it belongs to, made if there is none of that name (default: %(default)s)",
+            help="whose it is; made if there is none of that name (default: %(default)s)",
         )
         create.add_argument("--name", default="", help="what you call the key")
         create.add_argument(
