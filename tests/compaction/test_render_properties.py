@@ -3,11 +3,22 @@
 import json
 from typing import Any
 
+from anthropic import Anthropic
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from compaction import render
+from compaction.context import Block
+from compaction.edits import context_at
+from compaction.policy import PRESETS, Policy
+from compaction.session import Session
+from compaction.simulate import simulate
+from compaction.wire import WireBlock, block_of
+from tests.build import coding, rough
+from tests.compaction.talks import policies, talks
 from tests.compaction.wires import Wires, odd_contexts
 from tests.openai_rules import openai as openai_problems
+from tests.provider import provider
 from tests.provider_rules import anthropic as anthropic_problems
 
 FILLER = [{"role": "user", "content": "hello"}]
@@ -51,3 +62,37 @@ def test_every_call_is_answered_once_and_every_text_is_there(odd: Wires) -> None
     for block in odd.blocks:
         if block.type == "text" and block.text.strip() and block.text.isalnum():
             assert block.text in whole
+
+
+@settings(max_examples=60, deadline=None)
+@given(talks(), policies(), st.data())
+def test_contexts_that_policies_make_are_valid_at_every_step(
+    session: Session, policy: Policy, data: st.DataObject
+) -> None:
+    run = simulate(session, policy, rough)
+    step = data.draw(st.sampled_from([call.step for call in session.calls]))
+    blocks = list(context_at(run.entries, step).values())
+    made = render.anthropic(blocks, _wire)
+    assert anthropic_problems(sent(made)) == []
+    assert openai_problems(sent(render.openai(blocks, _wire))) == []
+    marked = sum(json.dumps(part).count("cache_control") for part in made["messages"])
+    assert marked == (2 if any(block.replaces for block in blocks) else 1)
+
+
+def _wire(block: Block) -> WireBlock:
+    if block.type == "thinking":
+        return {"type": "thinking", "thinking": block.text, "signature": "sig"}
+    return block_of(block)
+
+
+def test_the_sdk_sends_what_is_rendered_and_the_provider_takes_it() -> None:
+    session = coding(120)
+    run = simulate(session, PRESETS["offload-first"], rough)
+    with provider() as it, Anthropic(api_key="test", base_url=it.url, max_retries=0) as client:
+        for call in session.calls[::5]:
+            blocks = list(context_at(run.entries, call.step).values())
+            made = render.anthropic(blocks, _wire)
+            part: Any = {name: made[name] for name in made if name != "notes"}
+            client.messages.create(model="claude-test", max_tokens=1, **part)
+            assert it.bodies[-1]["messages"] == made["messages"]
+    assert it.refused == []
