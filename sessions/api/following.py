@@ -23,8 +23,8 @@ from django.utils import timezone
 
 from compaction.context import KINDS
 from compaction.policy import PRESETS
+from sessions.actions.live_sessions import standing_of
 from sessions.actions.simulate import UNKNOWN_WINDOW
-from sessions.api.sessions import budget_now
 from sessions.models import Job, Pin, Run, Session, delta, manifest, tail
 
 LIVE_FOR = timedelta(minutes=15)
@@ -208,7 +208,7 @@ def _session(session: Session) -> dict[str, Any]:
         "live": is_live(session),
         "used": session.used_tokens,
         "outcome": session.outcome,
-        "budget": asdict(budget_now(session)),
+        "budget": asdict(standing_of(session)),
         "parent": {"id": str(parent.pk), "title": str(parent), "step": session.parent_step}
         if parent
         else None,
