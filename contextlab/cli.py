@@ -93,6 +93,8 @@ def run(name: str, arguments: list[str]) -> int:
     module = COMMANDS[name][0]
     command = load_command_class(module.split(".management.")[0], module.rpartition(".")[2])
     command.suppressed_base_arguments = OF_DJANGO
+    # They check what a developer may have done wrong, and load every page and route for it.
+    command.requires_system_checks = []
     # Then what is wrong on the command line ends the program with usage and a sentence.
     command._called_from_command_line = True  # type: ignore[attr-defined]
     options = vars(command.create_parser("contextlab", name).parse_args(arguments))

@@ -13,7 +13,6 @@ from contextlab.doctor import FAILED, OK, findings
 
 class Command(BaseCommand):
     help = "Says what works and what does not. Exit code 1 when something that is needed fails."
-    requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """What to look at, and for whom to print it."""

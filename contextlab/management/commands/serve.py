@@ -18,7 +18,6 @@ from sessions.actions.teams import local_user
 
 class Command(BaseCommand):
     help = "Serves the dashboard; without REDIS_URL a worker for jobs runs along."
-    requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Where to listen."""

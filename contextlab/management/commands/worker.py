@@ -9,7 +9,6 @@ from django.core.management import BaseCommand, CommandError
 
 class Command(BaseCommand):
     help = "Does jobs for servers that share REDIS_URL and DATABASE_URL."
-    requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """How much at once."""
