@@ -83,8 +83,8 @@ def unacceptable(request: HttpRequest, error: Unacceptable) -> HttpResponse:
     """422 for input that an action refuses; it says where itself."""
     sentence = f"{error.problem[:1].upper()}{error.problem[1:]}".removesuffix(".") + "."
     errors = [{"pointer": error.pointer, "detail": sentence}]
-    place = error.pointer or "The body"
-    return problem(422, "Not acceptable", f"{place}: {sentence}", errors=errors)
+    detail = f"{error.pointer or 'The body'} {error.problem.removesuffix('.')}."
+    return problem(422, "Not acceptable", detail, errors=errors)
 
 
 def _name(request: HttpRequest) -> str:
