@@ -1,0 +1,49 @@
+"""Agents for the tests of live pages: they send over the API what a real one would."""
+
+from __future__ import annotations
+
+import json
+import urllib.request
+from typing import Any
+
+
+class Agent:
+    """One session of an agent that reads a file in every step."""
+
+    def __init__(self, address: str, token: str, name: str, **fields: Any) -> None:
+        self.url = f"{address}/api/v1/sessions/{name}"
+        self.token = token
+        self.steps = 0
+        self.id = self.send("", {"agent": "tester", "model": "claude-sonnet-4-5"} | fields, "PUT")[
+            "id"
+        ]
+
+    def send(self, path: str, body: Any, method: str = "POST") -> Any:
+        """Sends a JSON body and returns the answer's."""
+        return self._ask(path, json.dumps(body).encode(), method)
+
+    def get(self, path: str) -> Any:
+        """What is at an address below the session's."""
+        return self._ask(path, None, "GET")
+
+    def _ask(self, path: str, body: bytes | None, method: str) -> Any:
+        headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
+        request = urllib.request.Request(self.url + path, body, headers, method=method)
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            return json.loads(answer.read())
+
+    def says(self, text: str) -> Any:
+        """A person's message."""
+        return self.send("/messages", {"messages": [{"role": "user", "content": text}]})
+
+    def step(self, lines: int = 40) -> Any:
+        """One model call that reads a file, the file, and the usage of the call."""
+        self.steps += 1
+        call = f"call-{self.steps}"
+        use = {"type": "tool_use", "id": f"t{self.steps}", "name": "Read"}
+        use["input"] = {"file_path": f"/app/part_{self.steps}.py"}
+        body = "".join(f"PART_{self.steps}_{line} = {line}\n" for line in range(lines))
+        answer = {"type": "tool_result", "tool_use_id": f"t{self.steps}", "content": body}
+        messages = [{"role": "assistant", "content": [use]}, {"role": "user", "content": [answer]}]
+        usage = {"input_tokens": 1200 + 400 * self.steps, "output_tokens": 60}
+        return self.send("/messages", {"messages": messages, "call": call, "usage": usage})

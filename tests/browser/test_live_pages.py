@@ -1,0 +1,237 @@
+"""Watching agents that run: the first key and message, following, coming back, the live list."""
+
+from __future__ import annotations
+
+import re
+import urllib.error
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.browser.agents import Agent
+from tests.browser.test_accessibility import axe, faults
+from tests.conftest import Server
+
+__all__ = ["axe"]
+
+POLICY = {"policy": "offload-first", "window": 200_000}
+
+
+def token_of(page: Any) -> str:
+    """A new key, made on its page."""
+    page.goto("/settings/keys/")
+    page.get_by_role("button", name="Make a key").click()
+    return str(page.locator("#token").inner_text())
+
+
+@pytest.fixture
+def token(page: Any) -> str:
+    page.set_default_timeout(20_000)
+    return token_of(page)
+
+
+def number(page: Any) -> int:
+    """The step that the page shows."""
+    return int(page.get_by_label("Go to step").input_value())
+
+
+def shows_step(page: Any, step: int) -> None:
+    """Waits until it does."""
+    page.wait_for_function(
+        "step => document.querySelector('.goto input')?.value === String(step)", arg=step
+    )
+
+
+def follows(page: Any) -> bool:
+    return page.locator(".follow").get_attribute("aria-pressed") == "true"
+
+
+def open_replay(page: Any, agent: Agent) -> None:
+    page.goto(f"/sessions/{agent.id}/")
+    page.locator("[role=slider]").wait_for()
+
+
+def test_the_first_page_makes_a_key_and_waits_for_the_first_message(page: Any, axe: str) -> None:
+    page.set_default_timeout(20_000)
+    page.goto("/start/")
+    page.get_by_role("button", name="Make a key").click()
+    page.get_by_text("it is not shown again").wait_for()
+    token = page.locator("#made-token").inner_text()
+    assert token in page.locator("#rest").inner_text()
+    assert token in page.locator("#client").inner_text()
+    assert not faults(page, axe, "first run with a key")
+    page.wait_for_function("document.querySelector('[data-live-pill]').dataset.state === 'live'")
+    agent = Agent(page.url.split("/start")[0], token, "first", **POLICY)
+    agent.says("Find out why <b>it</b> fails.")
+    page.get_by_role("link", name=re.compile("^Watch")).click()
+    page.get_by_role("gridcell", name=re.compile("why <b>it</b> fails")).wait_for()
+    assert follows(page)
+
+
+def test_the_replay_goes_along_until_the_reader_looks_back(
+    page: Any, token: str, served: Server, axe: str
+) -> None:
+    agent = Agent(served.address, token, "followed", **POLICY)
+    agent.says("Find out where the port is set.")
+    agent.step()
+    open_replay(page, agent)
+    assert (number(page), follows(page)) == (2, True)
+    for _ in range(3):
+        agent.step()
+    shows_step(page, 5)
+    page.get_by_role("gridcell", name=re.compile("part_4.py → ")).wait_for()
+    page.locator(".news", has_text=re.compile(r"^S4 · [\d,]+ tokens")).wait_for()
+    assert not faults(page, axe, "live replay")
+
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("ArrowLeft")
+    assert (number(page), follows(page)) == (3, False)
+    page.wait_for_url(re.compile("/steps/3/"))
+    agent.step()
+    page.locator(".follow", has_text=re.compile(r"\+\d+ new")).wait_for()
+    page.locator(".goto", has_text="/ 5").wait_for()
+    assert number(page) == 3
+
+    page.keyboard.press("End")
+    assert (number(page), follows(page)) == (6, True)
+    page.wait_for_url(re.compile(f"/sessions/{agent.id}/$"))
+    agent.says("And why is it ignored?")
+    page.get_by_role("gridcell", name=re.compile("why is it ignored")).wait_for()
+
+
+def test_a_message_that_is_read_stays_while_others_arrive(
+    page: Any, token: str, served: Server
+) -> None:
+    agent = Agent(served.address, token, "read", **POLICY)
+    agent.says("Read all parts.")
+    for _ in range(30):
+        agent.step()
+    open_replay(page, agent)
+    page.keyboard.press("Home")
+    page.keyboard.press("PageDown")
+    page.keyboard.press("j")
+    page.locator(".message .content").wait_for()
+    shown = page.locator(".message .content").inner_text()
+    grid = page.locator("[role=grid]")
+    at = grid.evaluate("grid => grid.scrollTop")
+    agent.step()
+    page.locator(".goto", has_text="/ 31").wait_for()
+    assert page.locator(".message .content").inner_text() == shown
+    assert (number(page), grid.evaluate("grid => grid.scrollTop")) == (11, at)
+
+
+def test_the_raw_request_is_asked_for_when_it_is_looked_at(
+    page: Any, token: str, served: Server, axe: str
+) -> None:
+    agent = Agent(served.address, token, "raw", **POLICY)
+    agent.says("Say <i>hello</i>.")
+    agent.step()
+    open_replay(page, agent)
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.keyboard.press("t")
+    page.locator(".raw-request", has_text="Say <i>hello</i>.").wait_for()
+    assert any("/context?format=anthropic&at=2" in url for url in asked)
+    assert not faults(page, axe, "raw request")
+    page.get_by_role("button", name="OpenAI").click()
+    page.locator(".raw-request", has_text='"tool_calls"').wait_for()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Download").click()
+    assert download.value.suggested_filename.endswith("-S2.openai.json")
+    page.keyboard.press("t")
+    page.locator("[role=grid]").wait_for()
+
+
+def test_the_live_list_has_the_fullest_first_and_keeps_up(
+    page: Any, token: str, served: Server, axe: str
+) -> None:
+    small = Agent(served.address, token, "small", title="A small one", window=200_000)
+    full = Agent(served.address, token, "full", title="A full one", window=20_000)
+    for agent in (small, full):
+        agent.says("Go.")
+        agent.step(200)
+    page.goto("/live/")
+    names = page.locator("table.live [data-open]")
+    names.first.wait_for()
+    listed = [name for name in names.all_inner_texts() if name in ("A small one", "A full one")]
+    assert listed == ["A full one", "A small one"]
+    assert not faults(page, axe, "live list")
+    steps = page.locator("tr", has_text="A small one").locator("td").nth(3)
+    assert steps.inner_text() == "1"
+    small.step()
+    page.locator("tr", has_text="A small one").locator("td", has_text=re.compile("^2$")).wait_for()
+    full.send("", {"outcome": "succeeded"}, "PUT")
+    page.locator("tr", has_text="A full one").wait_for(state="detached")
+    page.keyboard.press("j")
+    page.keyboard.press("Enter")
+    page.locator("[role=slider]").wait_for()
+
+
+def test_a_page_is_right_again_after_the_server_was_away(
+    browser: Any, server_with: Callable[..., Server]
+) -> None:
+    """Without the page fixture: a lost connection is an error in the console."""
+    first = server_with()
+    page = browser.new_context(base_url=first.address).new_page()
+    page.set_default_timeout(30_000)
+    page.goto(first.login)
+    token = token_of(page)
+    agent = Agent(first.address, token, "patient", **POLICY)
+    agent.says("Wait for me.")
+    agent.step()
+    open_replay(page, agent)
+    assert first.stop() == 0, first.log
+    page.locator("[data-live-pill][data-state=waiting]").wait_for()
+    server_with(PORT=str(first.port))
+    agent.step()
+    shows_step(page, 3)
+    page.locator("[data-live-pill][data-state=live]").wait_for()
+    agent.step()
+    shows_step(page, 4)
+    page.context.close()
+
+
+def test_a_socket_that_died_in_silence_is_noticed(
+    browser: Any, server_with: Callable[..., Server]
+) -> None:
+    """Hints go nowhere, and no close says so: the page feels its own pulse."""
+    server = server_with()
+    page = browser.new_context(base_url=server.address).new_page()
+    page.set_default_timeout(30_000)
+    mute = {"on": False}
+
+    def pass_on(route: Any) -> None:
+        line = route.connect_to_server()
+        route.on_message(lambda said: None if mute["on"] else line.send(said))
+        line.on_message(lambda said: None if mute["on"] else route.send(said))
+
+    page.route_web_socket(re.compile("/ws/live/"), pass_on)
+    page.goto(server.login)
+    agent = Agent(server.address, token_of(page), "unheard", **POLICY)
+    agent.says("Can you hear me?")
+    agent.step()
+    open_replay(page, agent)
+    page.locator("[data-live-pill][data-state=live]").wait_for()
+    mute["on"] = True
+    agent.step()
+    page.locator("[data-live-pill][data-state=waiting]").wait_for()
+    mute["on"] = False
+    shows_step(page, 3)
+    page.context.close()
+
+
+def test_a_key_is_shown_once_and_revoked_at_once(
+    page: Any, token: str, served: Server, axe: str
+) -> None:
+    assert not faults(page, axe, "a new key")
+    agent = Agent(served.address, token, "keyed")
+    prefix = token[4:12]
+    page.goto("/settings/keys/")
+    assert token not in page.content()
+    row = page.get_by_role("row", name=re.compile(prefix))
+    assert "never" not in row.inner_text()
+    row.get_by_role("button", name="Revoke").click()
+    page.locator("details", has_text="Revoked").wait_for()
+    with pytest.raises(urllib.error.HTTPError, match="401"):
+        agent.says("Still there?")
