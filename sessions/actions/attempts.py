@@ -3,6 +3,7 @@
 import logging
 import time
 import uuid
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -63,6 +64,10 @@ class Running:
             live.parent("progress")
 
 
+Work = Callable[[Running], Outcome | None]
+"""Does a job of one kind; None where it has ended its job by itself (see `jobs.remove`)."""
+
+
 def attempt(job_id: uuid.UUID, token: uuid.UUID) -> bool:
     """Does the job's work and writes how it ended, or that it waits for another attempt.
 
@@ -78,8 +83,10 @@ def attempt(job_id: uuid.UUID, token: uuid.UUID) -> bool:
                 f"It was asked for {job.kind!r}, perhaps by a newer version.",
                 "Update the workers, then try it again.",
             )
-        outcome: Outcome = import_string(settings.JOB_KINDS[job.kind])(Running(job, token))
-        jobs.finish(job_id, token, outcome.result, outcome.partial)
+        work: Work = import_string(settings.JOB_KINDS[job.kind])
+        outcome = work(Running(job, token))
+        if outcome is not None:
+            jobs.finish(job_id, token, outcome.result, outcome.partial)
     except jobs.Lost:
         return True
     except Refused as refused:

@@ -126,6 +126,12 @@ def finish(
         raise Lost
 
 
+def remove(job_id: uuid.UUID, token: uuid.UUID) -> None:
+    """Ends a job of which nobody needs to know that it went well: no row is left. Raises Lost."""
+    if not _held(job_id, token).delete()[0]:
+        raise Lost
+
+
 def refuse(job_id: uuid.UUID, token: uuid.UUID, problem: Problem) -> None:
     """Ends the job badly where another attempt would end the same way."""
     _end(_held(job_id, token), job_id, state=Job.State.FAILED, problem=problem)

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from sessions.models import Pin, Session
+from django.db import transaction
+
+from compaction.fold import Arrival, advance
+from sessions.actions.advance import serving
+from sessions.actions.folds import Fold, tell, with_fold
+from sessions.models import Message, Pin, Session
 
 
 class CannotPin(ValueError):
@@ -11,9 +16,57 @@ class CannotPin(ValueError):
 
 def pin(session: Session, seq: int) -> Pin:
     """Pin a message; what had left the served context stands again. Raises CannotPin."""
-    raise NotImplementedError
+    message = session.messages.filter(seq=seq).first()
+    if message is None:
+        raise CannotPin(f"There is no message {seq}.")
+    known = Pin.objects.filter(message=message).first()
+    return known or _change(session, message, pinned=True)
 
 
 def unpin(session: Session, seq: int) -> bool:
     """Let a policy have a message again; False when it was not pinned."""
-    raise NotImplementedError
+    message = session.messages.filter(seq=seq, pin__isnull=False).first()
+    if message is not None:
+        _change(session, message, pinned=False)
+    return message is not None
+
+
+def _change(session: Session, message: Message, *, pinned: bool) -> Pin:
+    run = serving(session)
+    if run is None:
+        with transaction.atomic():
+            row = _write(session, message, pinned)
+        return row
+
+    def work(fold: Fold) -> Pin:
+        state, revisions = fold.state, []
+        places = [p for p in _places(message) if p in state.originals and p not in state.gone]
+        if places:
+            refused = len(state.refusals)
+            arrival = Arrival(
+                state.step,
+                pinned=tuple(places) if pinned else (),
+                unpinned=() if pinned else tuple(places),
+            )
+            _, revision = advance(state, arrival)
+            if any(one.strategy == "pin" for one in state.refusals[refused:]):
+                raise CannotPin(f"The context would break: {state.refusals[-1].reason}.")
+            revisions = [revision] if revision is not None else []
+        with transaction.atomic():
+            row = _write(session, message, pinned)
+            fold.store(session, revisions)
+        return row
+
+    return with_fold(session, run, work)
+
+
+def _places(message: Message) -> list[int]:
+    return list(message.blocks.order_by("position").values_list("position", flat=True))
+
+
+def _write(session: Session, message: Message, pinned: bool) -> Pin:
+    row, _ = Pin.objects.get_or_create(message=message, defaults={"session": session})
+    if not pinned:
+        row.delete()
+    tell(session)
+    return row

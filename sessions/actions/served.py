@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
+import secrets
+import time
 from dataclasses import dataclass
 
-from compaction.budget import Standing
-from compaction.context import Block
+from compaction.budget import Standing, budget_of, standing
+from compaction.context import Block, context_of
+from compaction.edits import context_at
+from compaction.fold import State
+from compaction.policy import PRESETS
+from sessions.actions import tend
+from sessions.actions.advance import Facts, advance_to, serving, window_of
+from sessions.actions.folds import Fold, with_fold
 from sessions.models import Run, ServedContext, Session
+from sessions.models.lived import lived_context
+
+__all__ = ["NoSuchStep", "Plan", "catch_up", "hand_out", "plan_at", "plan_of", "serving"]
+
+LONGEST_WAIT = 30.0
+"""Seconds that a request may wait for an artefact at most."""
+
+LOOK_SECONDS = 0.1
 
 
 class NoSuchStep(ValueError):
@@ -31,30 +47,133 @@ class Plan:
     missing: tuple[str, ...] = ()
 
 
-def serving(session: Session) -> Run | None:
-    """The served run of a session, made at the first need; None for a session without a policy."""
-    raise NotImplementedError
-
-
 def catch_up(session: Session, *, wait: float = 0) -> Plan:
     """The plan for the next model call, with everything taken in that is committed now.
 
     An artefact that is not ready is asked for (job `tend`); for up to `wait` seconds it is waited
     for, else the plan does without and says so in `missing`.
     """
-    raise NotImplementedError
+    end = time.monotonic() + min(wait, LONGEST_WAIT)
+    plan = _next_plan(session)
+    if plan.missing:
+        tend.ask(session)
+    while plan.missing and time.monotonic() < end:
+        time.sleep(LOOK_SECONDS)
+        plan = _next_plan(session)
+    return plan
+
+
+def _next_plan(session: Session) -> Plan:
+    session.refresh_from_db()
+    run = serving(session)
+    facts = Facts.of(session)
+    if run is None:
+        return _recorded_plan(session, facts.steps + 1)
+
+    def work(fold: Fold) -> Plan:
+        advance_to(fold, session, facts, facts.steps + 1)
+        state = fold.state
+        return Plan(
+            session,
+            _run(fold),
+            state.step,
+            state.revisions,
+            state.originals[state.arrivals[-1]].message if state.arrivals else 0,
+            tuple(state.standing.values()),
+            _standing(state, state.total + state.fixed),
+            tuple(_run(fold).fold.get("wanted", ())),
+        )
+
+    return with_fold(session, run, work)
+
+
+def _run(fold: Fold) -> Run:
+    assert fold.run is not None
+    return fold.run
+
+
+def _standing(state: State, used: int) -> Standing:
+    return standing(budget_of(state.policy, state.window, state.hidden), used)
 
 
 def plan_at(session: Session, step: int) -> Plan:
-    """The plan as it was at a step. Raises NoSuchStep beyond the next model call."""
-    raise NotImplementedError
+    """The plan as it was at a step, with all that came before its call.
+
+    Raises NoSuchStep beyond the next model call.
+    """
+    session.refresh_from_db()
+    facts = Facts.of(session)
+    if not 1 <= step <= facts.steps + 1:
+        raise NoSuchStep(f"There is no step {step}; the next one is {facts.steps + 1}.")
+    run = serving(session)
+    if run is None:
+        return _recorded_plan(session, step)
+
+    def work(fold: Fold) -> Plan:
+        advance_to(fold, session, facts, step)
+        state = fold.state
+        blocks = context_at(state.entries, step).values()
+        last = max((e.block.message for e in state.entries if e.from_step <= step), default=0)
+        made = sum(revision.step <= step for revision in state.made)
+        used = _standing(state, sum(block.tokens for block in blocks) + state.hidden)
+        return Plan(session, _run(fold), step, made, last, tuple(blocks), used)
+
+    return with_fold(session, run, work)
 
 
 def plan_of(served: ServedContext) -> Plan:
     """The very plan that was handed out, whatever came later."""
-    raise NotImplementedError
+    session = served.run.session
+    if served.run.origin == Run.Origin.RECORDED:
+        return _lived_plan(session, served.run, served.step, served.revision, served.seq)
+
+    def work(fold: Fold) -> Plan:
+        blocks = context_of(
+            entry.block
+            for entry in fold.state.entries
+            if entry.block.message <= served.seq
+            and (entry.opened_by or 0) <= served.revision
+            and (entry.closed_by is None or entry.closed_by > served.revision)
+        )
+        return Plan(
+            session,
+            _run(fold),
+            served.step,
+            served.revision,
+            served.seq,
+            tuple(blocks.values()),
+            _standing(fold.state, served.tokens),
+        )
+
+    return with_fold(session, served.run, work)
 
 
-def hand_out(plan: Plan, format: str) -> ServedContext:  # noqa: A002 - the API's own word
+def _recorded_plan(session: Session, step: int) -> Plan:
+    """What a session without a policy recorded is what its model is to see."""
+    run = Run.objects.filter(session=session, origin=Run.Origin.RECORDED).first()
+    if run is None:
+        run = Run.objects.create(session=session, origin=Run.Origin.RECORDED)
+    newest = run.revisions.filter(step__lte=step).order_by("-number").first()
+    last = session.messages.filter(born__lte=step).order_by("-seq").first()
+    revision, seq = newest.number if newest else 0, last.seq if last else 0
+    return _lived_plan(session, run, step, revision, seq)
+
+
+def _lived_plan(session: Session, run: Run, step: int, revision: int, seq: int) -> Plan:
+    blocks = tuple(lived_context(session, run, revision, seq))
+    used = sum(block.tokens for block in blocks) + session.hidden_tokens
+    stands = standing(budget_of(PRESETS["unmanaged"], window_of(session)), used)
+    return Plan(session, run, step, revision, seq, blocks, stands)
+
+
+def hand_out(plan: Plan, format: str) -> ServedContext:
     """Record that a plan was handed out; its id is what the agent's usage report echoes."""
-    raise NotImplementedError
+    return ServedContext.objects.create(
+        id=f"ctx_{secrets.token_urlsafe(16)}",
+        run=plan.run,
+        revision=plan.revision,
+        seq=plan.seq,
+        step=plan.step,
+        format=format,
+        tokens=plan.standing.used,
+    )

@@ -2,15 +2,88 @@
 
 from __future__ import annotations
 
-from sessions.actions.attempts import Running
-from sessions.models import Job, Session
+from django.db import transaction
+
+from compaction.plan import Span
+from sessions.actions import artefacts, jobs
+from sessions.actions.advance import Facts, advance_to, serving
+from sessions.actions.attempts import Refused, Running
+from sessions.actions.folds import Fold, with_fold
+from sessions.actions.measure import measure
+from sessions.models import Job, Run, Session
+
+ROUNDS = 5
+"""Artefacts made in a row for one step: each may let a strategy want another."""
 
 
 def ask(session: Session) -> Job:
-    """Ask for the session to be tended; call inside the transaction that holds its row's lock."""
-    raise NotImplementedError
+    """Ask for a session to be tended; one unfinished job does for all that asked.
+
+    Takes the lock of the session's row: a job that is about to end looks for news under it.
+    """
+    with transaction.atomic():
+        locked = Session.objects.select_for_update().select_related("team").get(pk=session.pk)
+        return jobs.enqueue(locked.team, "tend", {"session": str(session.pk)}, _key(session))
+
+
+def _key(session: Session) -> str:
+    return f"tend:{session.pk}"
 
 
 def tend(running: Running) -> None:
     """The job kind `tend`: payload {session}. It ends itself: what ends well leaves no row."""
-    raise NotImplementedError
+    session = Session.objects.for_team(running.team).filter(pk=running.payload["session"]).first()
+    if session is None:
+        raise Refused("The session is gone", "It was deleted meanwhile.", "Nothing to do.")
+    while True:
+        handled = _tend(running, session)
+        measure(session)
+        with transaction.atomic():
+            Session.objects.select_for_update().get(pk=session.pk)
+            if _handled(session) == handled:
+                jobs.remove(running.job.id, running.token)
+                return
+
+
+def _handled(session: Session) -> tuple[Facts, bool, list[str]]:
+    """What a job has to have handled before it may end: nothing may be newer than this."""
+    row = Session.objects.values_list("measured", flat=True).get(pk=session.pk)
+    run = Run.objects.filter(session=session, origin=Run.Origin.SERVED).only("fold").first()
+    return Facts.of(session), row, run.fold.get("wanted", []) if run else []
+
+
+def _tend(running: Running, session: Session) -> tuple[Facts, bool, list[str]]:
+    """Advance, make what is wanted, advance again; what is handled by that."""
+    session.refresh_from_db()
+    facts = Facts.of(session)
+    run = serving(session)
+    if run is None:
+        return facts, True, []
+    target = facts.steps + (0 if _awaits_results(session, facts.steps + 1) else 1)
+    wanted: list[Span] = []
+
+    def work(fold: Fold) -> None:
+        # A request may have come further: what it waits for is made for that step.
+        advance_to(fold, session, facts, max(target, fold.state.step))
+        wanted[:] = [wish for wish in fold.state.wanted if isinstance(wish, Span)]
+
+    for number in range(ROUNDS):
+        with_fold(session, run, work)
+        for wish in wanted:
+            running.progress(number, None, "artefact")
+            artefacts.make(session, wish)
+        if not wanted:
+            break
+    run.refresh_from_db(fields=["fold"])
+    return facts, True, run.fold.get("wanted", [])
+
+
+def _awaits_results(session: Session, born: int) -> bool:
+    """Whether tool calls of the newest response have no result yet: the agent is not done."""
+    recorded = Run.objects.filter(session=session, origin=Run.Origin.RECORDED)
+    newest = session.blocks.filter(born=born, type="tool_use")
+    uses = set(newest.exclude(entries__run__in=recorded).values_list("tool_call", flat=True))
+    if not uses:
+        return False
+    answers = session.blocks.filter(type="tool_result", tool_call__in=uses)
+    return bool(uses - set(answers.values_list("tool_call", flat=True)))

@@ -2,9 +2,23 @@
 
 from __future__ import annotations
 
+from compaction.fold import CannotUndo, undo
+from sessions.actions.advance import serving
+from sessions.actions.folds import Fold, with_fold
 from sessions.models import Revision, Session
+
+__all__ = ["CannotUndo", "undo_revision"]
 
 
 def undo_revision(session: Session, number: int) -> Revision:
     """Let stand again what revision `number` of the served run replaced. Raises CannotUndo."""
-    raise NotImplementedError
+    run = serving(session)
+    if run is None:
+        raise CannotUndo("The session has no policy, so none of its revisions is ours to undo.")
+
+    def work(fold: Fold) -> int:
+        made = undo(fold.state, number)
+        fold.store(session, [made])
+        return made.number
+
+    return Revision.objects.get(run=run, number=with_fold(session, run, work))

@@ -11,9 +11,10 @@ from compaction.prefix import PrefixSums
 from compaction.session import Call
 from compaction.simulate import Run as RunValue
 from compaction.simulate import StepTokens
-from sessions.models.revisions import Run
+from compaction.wire import decode, text_of
+from sessions.models.revisions import Entry, Run
 from sessions.models.sessions import Session
-from sessions.models.values import blocks_of, calls_of
+from sessions.models.values import blocks_of, calls_of, contents
 
 
 def recorded_run(session: Session) -> RunValue:
@@ -93,3 +94,44 @@ def _steps(
             StepTokens(call.step, call.at, total, unchanged, 0, (), revisions.get(call.step))
         )
     return tuple(made)
+
+
+def lived_context(session: Session, run: Run, revision: int, seq: int) -> list[BlockValue]:
+    """What stood in the recorded context after a revision, of messages up to `seq`, in order."""
+    rows = run.entries.filter(opened_by__revision__number__lte=revision) | run.entries.filter(
+        opened_by=None
+    )
+    made: dict[int, Entry] = {}
+    left: set[int] = set()
+    for row in rows.select_related("replacement", "closed_by__revision"):
+        closed = row.closed_by is not None and row.closed_by.revision.number <= revision
+        if row.block_id is None and not closed:
+            made[row.position] = row
+        elif row.block_id is not None and closed:
+            left.add(row.position)
+    data = contents(session, [row.replacement.sha for row in made.values() if row.replacement])
+    standing = []
+    for block in blocks_of(session, with_text=True):
+        if block.message > seq:
+            break
+        if block.position in made:
+            standing.append(_replaced(session, block, made[block.position], data))
+        elif block.position not in left:
+            standing.append(block)
+    return standing
+
+
+def _replaced(
+    session: Session, original: BlockValue, entry: Entry, data: dict[str, bytes]
+) -> BlockValue:
+    row = entry.replacement
+    assert row is not None
+    return replace(
+        original,
+        id=f"p{row.pk}",
+        tokens=session.scaled(row.tokens),
+        chars=row.chars,
+        sha=row.sha,
+        text=text_of(decode(data[row.sha])),
+        replaces=original.id,
+    )

@@ -86,7 +86,8 @@ class _Reader:
 
     def edit(self, row: Edit, closed: list[Entry], opened: list[Entry]) -> edits.Edit:
         targets = tuple(_name(entry) for entry in closed)
-        replacement, restores = None, ()
+        replacement: Block | None = None
+        restores: tuple[Block, ...] = ()
         if row.replacement is not None:
             replacement = self._made(row.replacement, targets[0], row.revision.step)
         else:

@@ -1,0 +1,304 @@
+"""The served run: the same as a simulation, however it was cut, shared and caught up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from compaction import tokens
+from compaction.edits import context_at
+from compaction.extract import extractive
+from compaction.policy import PRESETS, Policy, Step, to_dict
+from compaction.simulate import Run as RunValue
+from compaction.simulate import simulate
+from compaction.strategies.compact import Compact
+from compaction.strategies.offload import Offload
+from sessions.actions import folds
+from sessions.actions.append import append
+from sessions.actions.policies import version_of
+from sessions.actions.served import NoSuchStep, catch_up, hand_out, plan_at, plan_of, serving
+from sessions.actions.simulate import UNKNOWN_WINDOW
+from sessions.actions.teams import local_team
+from sessions.importers import records
+from sessions.models import Entry, ModelCall, Run, Session, manifest
+from sessions.models.values import recorded_session
+from tests.sessions.made import reads, result, says, session, user
+
+pytestmark = [pytest.mark.django_db, pytest.mark.store]
+
+BOTH = Policy(
+    "both",
+    steps=(
+        Step("offload", Offload(age=3, batch=3)),
+        Step("compact", Compact(trigger=0.05, summary_tokens=400, user_tokens=300)),
+    ),
+)
+"""Offloads often, and compacts at some 10,000 tokens."""
+
+
+@pytest.fixture(autouse=True)
+def no_folds() -> Iterator[None]:
+    folds.forget_all()
+    yield
+    folds.forget_all()
+
+
+def talk(steps: int) -> list[list[records.Record]]:
+    """What an agent sends, one list for each append; every seventh step a person speaks."""
+    batches: list[list[records.Record]] = [[user("Find the port in the settings.", key="k")]]
+    for step in range(1, steps + 1):
+        body = "".join(f"def handler_{step}_{line}():\n    return {line}\n" for line in range(50))
+        batches.append([reads(f"c{step}", f"t{step}", f"src/f{step}.py", key=f"a{step}")])
+        batches[-1].append(result(f"t{step}", body, key=f"b{step}", error=step % 6 == 0))
+        if step % 7 == 0:
+            batches.append([says(f"d{step}", f"Part {step} is done.", key=f"e{step}")])
+            batches.append([user(f"Go on with part {step}.", key=f"u{step}")])
+    return batches
+
+
+def send(*of: records.Record, policy: Policy | None = BOTH) -> Session:
+    """Append to the session, which is under a policy from its first message on."""
+    stored = append(local_team(), session(*of), tokens.counted, source="test").session
+    if policy is not None and stored.policy_version is None:
+        stored.policy_version = version_of(stored.team, policy.name, to_dict(policy), preset=False)
+        stored.save()
+    return stored
+
+
+def simulated(stored: Session, policy: Policy) -> RunValue:
+    value = recorded_session(stored, window=UNKNOWN_WINDOW)
+    return simulate(value, policy, lambda text: stored.scaled(tokens.count(text)), extractive)
+
+
+def stored_run(run: Run) -> list[tuple[Any, ...]]:
+    columns = manifest.columns(run)
+    names = ("position", "from", "to", "kind", "tokens", "message", "flags", "edit", "closed")
+    return list(zip(*(columns[name] for name in names), strict=True))
+
+
+@pytest.mark.parametrize("policy", [BOTH, PRESETS["offload-first"], PRESETS["unmanaged"]])
+@pytest.mark.parametrize("lost", [0, 1, 3])
+def test_a_served_run_is_the_run_of_a_simulation(policy: Policy, lost: int):
+    """Whether each process keeps its fold, begins anew each time, or now and then."""
+    seen: dict[int, list[tuple[int, str]]] = {}
+    for number, batch in enumerate(talk(40)):
+        stored = send(*batch, policy=policy)
+        if lost and number % lost == 0:
+            folds.forget_all()
+        if stored.blocks.filter(born=stored.step_count + 1).exclude(type="tool_use").exists():
+            plan = catch_up(stored)
+            seen[plan.step] = [(block.position, block.text) for block in plan.blocks]
+            assert plan.missing == ()
+    expected = simulated(stored, policy)
+    run = serving(stored)
+    assert run is not None
+    made = expected.revisions
+    assert [(r.number, r.step, r.trigger, r.reason) for r in run.revisions.order_by("number")] == [
+        (r.number, r.step, r.trigger, r.reason) for r in made
+    ]
+    assert policy is PRESETS["unmanaged"] or len(made) > 4
+    for step in range(1, stored.step_count + 1):
+        context = context_at(expected.entries, step)
+        assert [(p, b.text) for p, b in context.items()] == seen[step]
+        assert [(b.position, b.text) for b in plan_at(stored, step).blocks] == seen[step]
+    assert sorted((e.block.position, e.block.id, e.from_step) for e in expected.entries) == sorted(
+        (b.position, b.id, step) for b, step in entries_of(run) if step <= stored.step_count
+    )
+
+
+def entries_of(run: Run) -> Iterator[tuple[Any, int]]:
+    """Every entry of a run as the fold holds it, with the step from which it stood."""
+
+    def work(fold: folds.Fold) -> list[tuple[Any, int]]:
+        return [(entry.block, entry.from_step) for entry in fold.state.entries]
+
+    folds.forget_all()
+    return iter(folds.with_fold(run.session, run, work))
+
+
+def grown(steps: int = 24, policy: Policy | None = BOTH) -> Session:
+    for batch in talk(steps):
+        stored = send(*batch, policy=policy)
+        catch_up(stored)
+    return stored
+
+
+def test_a_run_that_was_never_asked_for_steps_through_all_that_happened():
+    for batch in talk(24):
+        stored = send(*batch)
+    plan = catch_up(stored)
+    assert plan.step == stored.step_count + 1
+    made = [r.step for r in simulated(stored, BOTH).revisions]
+    assert [r.step for r in plan.run.revisions.order_by("number")][: len(made)] == made
+
+
+def test_a_context_that_was_handed_out_stays_what_it_was():
+    handed = []
+    for batch in talk(24):
+        plan = catch_up(send(*batch))
+        assert plan.seq == plan.session.message_count
+        handed.append((hand_out(plan, "anthropic"), plan))
+    folds.forget_all()
+    for context, plan in handed:
+        again = plan_of(context)
+        assert [b.text for b in again.blocks] == [b.text for b in plan.blocks]
+        assert (again.step, again.revision, again.seq) == (plan.step, plan.revision, plan.seq)
+        assert again.standing == plan.standing
+        assert len(context.pk) == len("ctx_") + 22
+
+
+def test_asking_again_changes_nothing():
+    stored = grown()
+    before = Run.objects.get(origin=Run.Origin.SERVED)
+    plan = catch_up(stored)
+    folds.forget_all()
+    assert catch_up(stored).blocks == plan.blocks
+    after = Run.objects.get(pk=before.pk)
+    assert (after.head, after.fold) == (before.head, before.fold)
+
+
+def test_more_that_comes_before_a_call_belongs_to_its_step():
+    stored = send(user("one", key="1"))
+    assert [b.text for b in catch_up(stored).blocks] == ["one"]
+    plan = catch_up(send(user("two", key="2")))
+    assert (plan.step, [b.text for b in plan.blocks]) == (1, ["one", "two"])
+
+
+def test_steps_beyond_the_next_are_refused():
+    stored = send(user("one", key="1"))
+    for step in (0, 2):
+        with pytest.raises(NoSuchStep):
+            plan_at(stored, step)
+
+
+def other_process(stored: Session) -> folds.Fold:
+    """The fold of a process that has its own memory."""
+    run = serving(stored)
+    assert run is not None
+    fold = folds.Fold(run.pk)
+    fold.refresh(stored)
+    return fold
+
+
+def test_a_process_takes_over_what_another_wrote():
+    stored = grown(10)
+    ours = other_process(stored)
+    stored = grown(24)
+    run = serving(stored)
+    assert run is not None and run.head > ours.stamp.head > 0
+    ours.refresh(stored)
+    assert tuple(ours.state.standing.values()) == catch_up(stored).blocks
+
+
+def test_of_two_that_write_at_once_one_begins_again():
+    stored = grown(10)
+    ours = other_process(stored)
+    catch_up(send(*talk(11)[-1]))
+    rows = Entry.objects.count()
+    with pytest.raises(folds.Raced):
+        ours.store(stored, [])
+    assert Entry.objects.count() == rows
+
+    def late(fold: folds.Fold) -> int:
+        tries.append(1)
+        if len(tries) == 1:
+            other_process(stored).store(stored, [])
+        fold.store(stored, [])
+        return fold.stamp.writes
+
+    tries: list[int] = []
+    before = Run.objects.get(origin=Run.Origin.SERVED).fold["writes"]
+    assert folds.with_fold(stored, Run.objects.get(origin=Run.Origin.SERVED), late) == before + 2
+    assert len(tries) == 2
+
+
+def test_a_rewind_leaves_the_served_context_as_well():
+    stored = grown(12)
+    dropped = tuple(f"{letter}{step}" for step in (11, 12) for letter in "ab")
+    stored = send(records.Rewind(dropped, key="r"), user("Another way.", key="n"))
+    plan = catch_up(stored)
+    said = [block.text for block in plan.blocks]
+    assert said[-1] == "Another way."
+    assert not any("handler_11_" in text or "handler_12_" in text for text in said)
+    assert any("handler_10_" in text for text in said)
+    revision = plan.run.revisions.get(trigger="rewind")
+    assert revision.step == stored.step_count + 1
+    folds.forget_all()
+    assert catch_up(stored).blocks == plan.blocks
+
+
+def test_recorded_summaries_are_left_out():
+    made = [user("go", key="1"), reads("c1", "t1", "a.py", key="2"), result("t1", "A", key="3")]
+    send(*made)
+    summary = records.Message(
+        "user", [{"type": "text", "text": "So far."}], key="5", kind="summary"
+    )
+    stored = send(*made, records.Compaction("auto", key="4"), summary)
+    plan = catch_up(send(user("on", key="6")))
+    assert [block.text for block in plan.blocks if block.type == "text"] == ["go", "on"]
+    folds.forget_all()
+    assert catch_up(stored).blocks == plan.blocks
+    assert len(stored_run(plan.run)) == stored.block_count + 1
+
+
+def test_without_a_policy_the_recorded_context_is_handed_out():
+    stored = grown(6, policy=None)
+    send(records.Clear(("t1",), key="clear"), policy=None)
+    dropped = ("a6", "b6")
+    stored = send(records.Rewind(dropped, key="r"), user("Again.", key="n"), policy=None)
+    plan = catch_up(stored)
+    assert plan.run.origin == Run.Origin.RECORDED
+    assert serving(stored) is None
+    texts = [block.text for block in plan.blocks]
+    assert texts[-1] == "Again."
+    assert texts[2].startswith("[cleared")
+    context = hand_out(plan, "blocks")
+    send(user("More.", key="m"), policy=None)
+    assert plan_of(context).blocks == plan.blocks
+    assert len(plan_at(stored, 2).blocks) == 3
+
+
+def test_a_prompt_reported_for_our_own_context_counts():
+    stored = grown(12)
+    run = serving(stored)
+    assert run is not None and run.head
+    context = hand_out(catch_up(stored), "anthropic")
+    stored = send(*talk(13)[-1])
+    call = ModelCall.objects.get(session=stored, step=context.step)
+    call.fresh, call.context = context.tokens + 30_000, context.pk
+    call.save()
+    used = catch_up(stored).standing.used
+    text = sum(block.tokens for block in catch_up(stored).blocks)
+    assert used == text + 30_000
+
+
+def test_a_summary_that_is_not_ready_is_named_and_asked_for(monkeypatch: pytest.MonkeyPatch):
+    ready: list[str] = []
+    monkeypatch.setattr(folds, "_summary", lambda session, span: ready and extractive(span) or None)
+    missing: list[tuple[str, ...]] = []
+    for batch in talk(24):
+        stored = send(*batch)
+        missing.append(catch_up(stored).missing)
+    assert missing[-1] == ("summary",)
+    assert () in missing
+    assert stored.team.jobs.filter(kind="tend").count() == 1
+    folds.forget_all()
+    assert catch_up(stored).missing == ("summary",)
+    ready.append("now")
+    plan = catch_up(stored)
+    assert plan.missing == ()
+    assert any(block.kind == "summary" for block in plan.blocks)
+
+
+def test_folds_let_go_of_those_that_were_not_used_for_longest(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(folds, "MOST_BYTES", 30_000)
+    for name in ("x", "y", "z"):
+        made = session(user(f"{name} " * 5_000, key="k"), external_id=name)
+        stored = append(local_team(), made, tokens.counted, source="test").session
+        stored.policy_version = version_of(stored.team, "both", to_dict(BOTH), preset=False)
+        stored.save()
+        catch_up(stored)
+    kept = {fold.run.session.external_id for fold in folds._folds.values() if fold.run}
+    assert kept == {"y", "z"}
