@@ -2,20 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import Literal
 
+from compaction import cache_openai
 from compaction.cache import Basis, Breakpoint, CacheState, CacheUse, Lifetime, Request, advance
 from compaction.cache_layout import HIDDEN_BLOCKS, Layout, managed, unmanaged
 from compaction.prices import Price, micros, minimum, nanos, price
 from compaction.session import Call, Session
 from compaction.simulate import Run
 
+Rules = Literal["anthropic", "openai", "unknown"]
+"""Whose cache is simulated; `unknown` where we know no rules of a model's provider."""
+
+_OPENAI = re.compile(r"(?:gpt|chatgpt|codex|o[1-9])(?:-|$)")
+
+
+def rules_of(model: str) -> Rules:
+    """By whose rules the prompts of a model are cached, as its name tells."""
+    name = model.lower()
+    if "claude" in name:
+        return "anthropic"
+    return "openai" if _OPENAI.match(name.rpartition("/")[2]) else "unknown"
+
 
 @dataclass(frozen=True, slots=True)
 class Terms:
     """Under which conditions a run is priced.
 
+    By `rules` unknown nothing is read from a cache and nothing has dollars.
     `price` None leaves all dollars None. Prefixes shorter than `minimum` tokens are not cached.
     `lifetime` is that of every breakpoint. `frontier` sets one at the end of the last
     replacement, `steady` one at the end of the request before, as long as that stands: without
@@ -27,18 +45,24 @@ class Terms:
     lifetime: Lifetime = "5m"
     frontier: bool = True
     steady: bool = True
+    rules: Rules = "anthropic"
 
 
 def terms_of(session: Session, lifetime: Lifetime | None = None) -> Terms:
     """The terms of a recorded session: price of its model when it began, the model's minimum, and
-    the lifetime that most of its reported cache writes asked for (5 minutes where none tells)."""
+    the lifetime that most of its reported cache writes asked for (5 minutes where none tells).
+
+    No price without rules: what a call costs depends on its cache first of all.
+    """
     written = [call.usage for call in session.calls if call.usage is not None]
     hour = sum(usage.cache_write_1h for usage in written)
     if lifetime is None:
         lifetime = "1h" if hour > sum(usage.cache_write_5m for usage in written) else "5m"
     began = session.calls[0].at if session.calls else None
+    rules = rules_of(session.model)
     return Terms(
-        price=price(session.model, began),
+        rules=rules,
+        price=price(session.model, began) if rules != "unknown" else None,
         minimum=minimum(session.model) or Terms().minimum,
         lifetime=lifetime,
     )
@@ -73,7 +97,8 @@ class CacheRun:
     """Costs of a run in micro-dollars (None without a price), managed and unmanaged.
 
     Both start with a cold cache, follow the same rules and the recorded pace, and write the same
-    output. `prompt_cost` leaves the output out. Work by summarizers is not in it.
+    output. `prompt_cost` leaves the output out. Work by summarizers is not in it. The share read
+    from the cache is None where the rules are unknown.
     """
 
     uses: tuple[CacheUse, ...]
@@ -82,7 +107,7 @@ class CacheRun:
     unmanaged_cost: int | None
     prompt_cost: int | None
     unmanaged_prompt_cost: int | None
-    cache_read_share: float
+    cache_read_share: float | None
     revisions: tuple[Payback, ...]
 
 
@@ -99,6 +124,7 @@ def simulate_cache(run: Run, calls: Sequence[Call], terms: Terms | None = None) 
     ours = _send(managed(run), by_step, run, terms)
     alone = _send(unmanaged(run), by_step, run, terms)
     prompt = sum(use.prompt for use in ours)
+    share = sum(use.read for use in ours) / prompt if prompt else 0.0
     return CacheRun(
         uses=ours,
         unmanaged=alone,
@@ -106,8 +132,8 @@ def simulate_cache(run: Run, calls: Sequence[Call], terms: Terms | None = None) 
         unmanaged_cost=_sum(alone, terms.price),
         prompt_cost=_sum(ours, terms.price, output=False),
         unmanaged_prompt_cost=_sum(alone, terms.price, output=False),
-        cache_read_share=sum(use.read for use in ours) / prompt if prompt else 0.0,
-        revisions=_paybacks(run, ours, terms.price),
+        cache_read_share=None if terms.rules == "unknown" else share,
+        revisions=_paybacks(run, ours, terms),
     )
 
 
@@ -126,6 +152,19 @@ def _sum(uses: Sequence[CacheUse], rates: Price | None, output: bool = True) -> 
     return micros(sum(nanos(usage, rates) for usage in usages))
 
 
+def _cache(rules: Rules) -> Callable[[Request, Price | None, Basis], CacheUse]:
+    """An empty cache of a provider."""
+    if rules == "anthropic":
+        return partial(advance, CacheState())
+    if rules == "openai":
+        return partial(cache_openai.advance, cache_openai.OpenAIState())
+    return _all_fresh
+
+
+def _all_fresh(request: Request, price: Price | None, basis: Basis) -> CacheUse:  # noqa: ARG001
+    return CacheUse(request.step, basis, 0, 0, 0, request.total, request.output)
+
+
 def _send(
     layouts: Iterable[Layout],
     calls: Mapping[int, Call],
@@ -133,7 +172,7 @@ def _send(
     terms: Terms,
     basis: Basis = "simulated",
 ) -> tuple[CacheUse, ...]:
-    state, uses, before = CacheState(), [], (0, 0)
+    send, uses, before = _cache(terms.rules), [], (0, 0)
     for layout in layouts:
         call = calls.get(layout.step.step)
         reported = call.usage if call else None
@@ -159,14 +198,14 @@ def _send(
             revision=layout.step.revision if layout.changed != "unexplained" else None,
             output=reported.output if reported else layout.output,
         )
-        uses.append(advance(state, request, terms.price, basis))
+        uses.append(send(request, terms.price, basis))
         before = layout.total, layout.blocks
     return tuple(uses)
 
 
-def _paybacks(run: Run, uses: Sequence[CacheUse], rates: Price | None) -> tuple[Payback, ...]:
+def _paybacks(run: Run, uses: Sequence[CacheUse], terms: Terms) -> tuple[Payback, ...]:
     by_step = {use.step: (place, use) for place, use in enumerate(uses)}
-    found: list[Payback] = []
+    rates, found = terms.price, list[Payback]()
     for revision in run.revisions:
         if revision.step not in by_step:
             continue
@@ -176,7 +215,9 @@ def _paybacks(run: Run, uses: Sequence[CacheUse], rates: Price | None) -> tuple[
         rewritten = broken.rewritten if broken is not None and edited else 0
         cost = broken.cost if broken is not None and edited else 0 if rates else None
         cleared = revision.tokens_before - revision.tokens_after
-        steps = payback_steps(cleared, rewritten, use, rates)
+        steps = None
+        if terms.rules != "unknown":
+            steps = payback_steps(cleared, rewritten, use, rates)
         remaining = len(uses) - place - 1
         found.append(
             Payback(revision.number, revision.step, cleared, rewritten, cost, steps, remaining)

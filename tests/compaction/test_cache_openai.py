@@ -1,0 +1,156 @@
+"""OpenAI's automatic cache: each rule, and runs that are priced by it."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from compaction.cache import Cause, Request
+from compaction.cache_openai import LIFETIME_MS, OpenAIState, advance, whole_steps
+from compaction.cache_run import Terms, rules_of, simulate_cache, terms_of
+from compaction.policy import Policy, Step
+from compaction.prices import Price
+from compaction.session import Call, Session
+from compaction.simulate import Run, simulate
+from compaction.strategies.offload import Offload
+from tests.build import coding, rough
+
+GPT = Price("gpt-5", 1250, 125, 1250, 1250, 10_000, "docs/sources.md", "2026-11-20")
+
+
+def send(*requests: Request) -> list[tuple[int, int, Cause | None]]:
+    """(read, fresh, cause of a break) of requests sent one after the other."""
+    state = OpenAIState()
+    uses = [advance(state, request, GPT) for request in requests]
+    return [(use.read, use.fresh, use.broken and use.broken.cause) for use in uses]  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    ("tokens", "read"), [(0, 0), (1023, 0), (1024, 1024), (1151, 1024), (1152, 1152)]
+)
+def test_a_prefix_counts_from_1024_in_steps_of_128(tokens: int, read: int) -> None:
+    assert whole_steps(tokens) == read
+
+
+def test_what_stood_before_is_read_and_the_rest_is_fresh() -> None:
+    assert send(Request(1, 2000, 0), Request(2, 3000, 2000), Request(3, 3100, 3000)) == [
+        (0, 2000, "cold_start"),
+        (1920, 1080, None),
+        (2944, 156, None),
+    ]
+
+
+def test_writing_has_no_price() -> None:
+    state = OpenAIState()
+    advance(state, Request(1, 2000, 0), GPT)
+    use = advance(state, Request(2, 3000, 2000, output=10), GPT)
+    assert (use.write_5m, use.write_1h) == (0, 0)
+    assert use.cost == (1920 * 125 + 1080 * 1250 + 10 * 10_000) // 1000
+
+
+def test_a_short_prompt_is_never_cached() -> None:
+    assert send(Request(1, 500, 0), Request(2, 900, 500), Request(3, 1500, 900)) == [
+        (0, 500, "cold_start"),
+        (0, 900, "minimum"),
+        (0, 1500, None),
+    ]
+
+
+def test_an_edit_leaves_what_stood_before_it() -> None:
+    last = Request(2, 4000, 1500, changed="edit", revision=7)
+    assert send(Request(1, 4000, 0), last)[1] == (1408, 2592, "edit")
+    state = OpenAIState()
+    advance(state, Request(1, 4000, 0), GPT)
+    broken = advance(state, last, GPT).broken
+    assert broken is not None and (broken.revision, broken.rewritten) == (7, 2560)
+    assert broken.cost == 2560 * (1250 - 125) // 1000
+
+
+def test_cuts_in_tools_and_system_are_named() -> None:
+    first = Request(1, 4000, 0)
+    assert send(first, Request(2, 4000, 10, tools=2000, system=3000))[1][2] == "tools"
+    assert send(first, Request(2, 4000, 2500, tools=2000, system=3000))[1][2] == "system"
+
+
+def test_ten_minutes_without_use_end_it() -> None:
+    first = Request(1, 4000, 0, at=0)
+    assert send(first, Request(2, 4100, 4000, at=LIFETIME_MS))[1] == (3968, 132, None)
+    assert send(first, Request(2, 4100, 4000, at=LIFETIME_MS + 1))[1] == (0, 4100, "lifetime")
+
+
+def test_models_have_caches_of_their_own() -> None:
+    assert send(
+        Request(1, 4000, 0, model="a"),
+        Request(2, 4100, 4000, model="b"),
+        Request(3, 4200, 4100, model="a"),
+    ) == [(0, 4000, "cold_start"), (0, 4100, "model"), (3968, 232, "model")]
+
+
+def test_an_impossible_prefix_is_refused() -> None:
+    with pytest.raises(ValueError, match="unchanged"):
+        advance(OpenAIState(), Request(1, 10, 11))
+
+
+@given(st.lists(st.tuples(st.integers(0, 9000), st.integers(0, 9000), st.integers(0, 10**6))))
+def test_every_token_is_accounted_for(calls: list[tuple[int, int, int]]) -> None:
+    state, at, before = OpenAIState(), 0, 0
+    for step, (total, unchanged, later) in enumerate(calls, 1):
+        unchanged, at = min(total, unchanged, before), at + later
+        use = advance(state, Request(step, total, unchanged, at=at), GPT)
+        assert use.prompt == total and 0 <= use.read <= unchanged and use.read % 128 == 0
+        assert use.broken is None or 0 <= use.broken.rewritten <= use.fresh
+        before = total
+
+
+@pytest.mark.parametrize(
+    ("model", "rules"),
+    [
+        ("claude-opus-5-5", "anthropic"),
+        ("us.anthropic.claude-sonnet-4-v1:0", "anthropic"),
+        ("gpt-5.3-codex-spark", "openai"),
+        ("openai/gpt-5", "openai"),
+        ("o3", "openai"),
+        ("o4-mini", "openai"),
+        ("codex-mini-latest", "openai"),
+        ("gemini-2.5-pro", "unknown"),
+        ("deepseek-chat", "unknown"),
+        ("oasis-1", "unknown"),
+        ("", "unknown"),
+    ],
+)
+def test_the_name_of_a_model_tells_whose_rules_hold(model: str, rules: str) -> None:
+    assert rules_of(model) == rules
+
+
+def test_terms_follow_the_model_of_the_session() -> None:
+    calls = (Call(1, "gpt-5", 0),)
+    terms = terms_of(Session((), calls, "gpt-5", 1))
+    assert terms.rules == "openai" and terms.price is not None
+    unknown = terms_of(Session((), calls, "gemini-2.5-pro", 1))
+    assert unknown.rules == "unknown" and unknown.price is None
+
+
+def edited(session: Session) -> Run:
+    return simulate(session, Policy("test", steps=(Step("offload", Offload()),)), rough)
+
+
+def test_a_run_is_sent_by_openais_rules() -> None:
+    session = coding(200)
+    run = edited(session)
+    found = simulate_cache(run, session.calls, Terms(GPT, rules="openai"))
+    assert run.revisions and len(found.uses) == len(run.steps)
+    for use, step in zip(found.uses, run.steps, strict=True):
+        assert use.prompt == step.total and use.read % 128 == 0
+        assert use.write_5m == use.write_1h == 0
+    assert {use.broken.cause for use in found.unmanaged if use.broken} <= {"cold_start", "minimum"}
+    assert any(use.broken and use.broken.cause == "edit" for use in found.uses)
+    assert all(payback.cost is not None for payback in found.revisions)
+
+
+def test_without_rules_nothing_is_claimed() -> None:
+    session = coding(100)
+    found = simulate_cache(edited(session), session.calls, Terms(rules="unknown"))
+    assert found.cost is None and found.unmanaged_cost is None and found.cache_read_share is None
+    assert all(use.read == 0 and use.broken is None for use in found.uses)
+    assert all(payback.steps is None and payback.cost is None for payback in found.revisions)
