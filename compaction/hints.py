@@ -13,6 +13,9 @@ LOOK_AT = 60_000
 WIDTH = 160
 """Most code points of a hint."""
 
+PAGES = 8
+"""Of so many pages of a PDF the hint says how they begin."""
+
 LANGUAGES = {
     "bash": "shell", "c": "c", "cc": "c++", "cpp": "c++", "cs": "c#", "css": "css", "go": "go",
     "h": "c", "hpp": "c++", "html": "html", "java": "java", "js": "javascript", "jsx": "javascript",
@@ -86,14 +89,29 @@ def _first_line(body: str) -> str:
     return next((line for line in lines if _WORD.search(line)), lines[0] if lines else "")
 
 
-def _csv(body: str) -> str:
-    lines = [line for line in body.splitlines() if line.strip()]
+def table(text: str, path: str | None = None) -> tuple[list[str], str] | None:
+    """The lines of a table, its head first, and what parts its cells; None for what is none.
+
+    What a path says goes before what the text looks like: source is never a table.
+    """
+    suffix = path.rpartition(".")[2].lower() if path else ""
+    if suffix in LANGUAGES or suffix in ("json", "md", "pdf", "rst"):
+        return None
+    lines = [line for line in text.splitlines() if line.strip()]
     if len(lines) < 3:
-        return ""
-    mark = max(",\t;", key=lines[0].count)
+        return None
+    mark = max(",\t;|", key=lines[0].count)
     wide = lines[0].count(mark)
     if not wide or any(line.count(mark) != wide for line in lines[1:6] if '"' not in line):
+        return None
+    return lines, mark
+
+
+def _csv(body: str) -> str:
+    found = table(body)
+    if found is None:
         return ""
+    lines, mark = found
     try:
         rows = list(csv.reader(lines, delimiter=mark))
     except csv.Error:
@@ -133,8 +151,9 @@ def _source(body: str, language: str) -> str:
 
 
 def _pdf(body: str) -> str:
-    pages = body.count("\f")
-    return f"pdf, {pages + 1} pages: {_first_line(body)}" if pages else f"pdf: {_first_line(body)}"
+    pages = body.split("\f")
+    points = "; ".join(filter(None, (_first_line(page) for page in pages[:PAGES])))
+    return f"pdf, {len(pages)} pages: {points}" if len(pages) > 1 else f"pdf: {points}"
 
 
 def _web(body: str) -> str:

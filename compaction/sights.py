@@ -60,7 +60,7 @@ def is_whole(found: Shown, block: Block) -> bool:
 
 
 def sight(block: Block, uses: Mapping[str, Block]) -> Shown | None:
-    """The lines that a reading shows; None where the block is no reading, or they cannot be told."""
+    """The lines that a reading shows; None where the block is no reading or cannot tell."""
     if block.file is None or block.file.action != "read" or block.error:
         return None
     if len(block.text) > LONGEST or _MEDIA.search(block.text):
@@ -124,6 +124,21 @@ class Sights:
             later = standing.get(place)
             if later is not None and later.id.startswith(STUB) and block.id in later.refs[1:]:
                 yield later
+
+    def rested_on(
+        self, stub: Block, originals: Mapping[int, Block], uses: Mapping[str, Block]
+    ) -> list[int]:
+        """Positions of the readings, writes and edits to which a stub leaves its text."""
+        assert stub.file is not None
+        places = self.paths.get(stub.file.path, [])
+        found: set[int] = set()
+        for place in places[: bisect_left(places, stub.position)]:
+            result = originals[place]
+            use = uses.get(result.tool_call or "")
+            found.update(
+                one.position for one in (result, use) if one is not None and one.id in stub.refs[1:]
+            )
+        return sorted(found)
 
 
 def _telling(

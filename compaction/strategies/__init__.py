@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from compaction.plan import Strategy
-from compaction.strategies import compact, dedupe, offload, window
+from compaction.strategies import compact, dedupe, externalise, offload, outline, window
 
 STRATEGIES: dict[str, Strategy] = {
     "dedupe": Strategy("dedupe", dedupe.dedupe, dedupe.Dedupe, dedupe.MARK),
+    "outline": Strategy("outline", outline.outline, outline.Outline, outline.MARK),
+    "externalise": Strategy(
+        "externalise", externalise.externalise, externalise.Externalise, externalise.MARK
+    ),
     "offload": Strategy("offload", offload.offload, offload.Offload, offload.MARK),
     "compact": Strategy("compact", compact.compact, compact.Compact, compact.MARK),
     "window": Strategy("window", window.window, window.Window, window.MARK),

@@ -8,6 +8,7 @@ from typing import Literal
 from compaction.context import Block
 from compaction.edits import Edit
 from compaction.plan import Mark, Proposal, View
+from compaction.sights import STUB
 from compaction.stubs import input_stub, result_stub, stand_in
 
 
@@ -50,25 +51,41 @@ def offload(view: View, parameters: Offload) -> Proposal:
         last = 0 if by_turn else 1
     if ripe - last < parameters.batch:
         return Proposal((), view.mark)
-    edits = []
+    edits: list[Edit | None] = []
     seen = view.mark["seen"]
     while seen < len(view.arrivals):
         block = view.originals[view.arrivals[seen]]
         if (block.turn if by_turn else block.born) > ripe:
             break
         seen += 1
-        edits.append(_edit(view, block, parameters))
+        edits.extend(_edit(view, one, parameters, ripe) for one in _with_held(view, block))
     mended = view.guard.groups.mended
     for position in mended[view.mark["mended"] :]:
         block = view.originals[position]
         if (block.turn if by_turn else block.born) <= ripe:
-            edits.append(_edit(view, block, parameters))
+            edits.append(_edit(view, block, parameters, ripe))
     made = {edit.targets: edit for edit in edits if edit is not None}
     mark = {"seen": seen, "ripe": ripe, "mended": len(mended)}
     return Proposal(tuple(made.values()), mark, "batch", f"{len(made)} blocks older than {ripe}")
 
 
-def _edit(view: View, block: Block, parameters: Offload) -> Edit | None:
+def _with_held(view: View, block: Block) -> list[Block]:
+    """A block, and where it is a note on a file's text elsewhere, what was held for its sake."""
+    now = view.standing.get(block.position)
+    if now is None or not now.id.startswith(STUB):
+        return [block]
+    held = view.sights.rested_on(now, view.originals, view.guard.groups.uses)
+    return [block, *(view.originals[place] for place in held)]
+
+
+def _is_held(view: View, block: Block, parameters: Offload, ripe: int) -> bool:
+    """Whether a note that is not ripe itself leaves its text to this block."""
+    by_turn = parameters.unit == "turns"
+    later = view.sights.resting(block, view.standing)
+    return any((one.turn if by_turn else one.born) > ripe for one in later)
+
+
+def _edit(view: View, block: Block, parameters: Offload, ripe: int) -> Edit | None:
     if block.tokens <= parameters.minimum or view.standing.get(block.position) is not block:
         return None
     if block.type not in ("tool_use", "tool_result") or not view.guard.may_replace(block):
@@ -79,6 +96,8 @@ def _edit(view: View, block: Block, parameters: Offload) -> Edit | None:
     use = groups.uses.get(block.tool_call) if block.tool_call is not None else None
     tool = block.tool or (use.tool if use is not None else None)
     if tool in parameters.exclude:
+        return None
+    if _is_held(view, block, parameters, ripe):
         return None
     if parameters.keep_failures and block.position in groups.open_failures:
         return None

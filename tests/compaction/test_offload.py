@@ -176,7 +176,7 @@ def test_the_stub_of_an_input_stays_a_json_object() -> None:
         ("notes.md", "# Title\nerror: none", "# Title"),
         ("omp.bash", "}\nexport A=1", "shell: export A=1"),
         ("pic.PNG", "anything", "image"),
-        ("d.pdf", "Report\n\fpage two\f", "pdf, 3 pages: Report"),
+        ("d.pdf", "Report\n\fpage two\f", "pdf, 3 pages: Report; page two"),
         (None, "<title> Home </title> https://x.org/a b", "web page: Home https://x.org/a"),
         (None, "w" * 500, "w" * 159 + "…"),
     ],

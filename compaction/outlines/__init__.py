@@ -1,0 +1,1 @@
+"""Outlines of files by the grammar of their language; only jobs call this, never a server."""
