@@ -26,13 +26,21 @@ class Seen:
     """What the calls so far have shown; all that the next one is judged by.
 
     `call` is the last that reported usage, `lifetime` (ms) what it left to live, `writes` whether
-    any call wrote to the cache, `passed` number and trigger of the last revision since.
+    any call wrote to the cache, `passed` number and trigger of the revision since then that tells
+    most; of a changed setup what it changed, "tools" or "system", instead of the trigger.
     """
 
     call: Call | None = None
     lifetime: int = UNSTATED_MS
     writes: bool = False
     passed: tuple[int, str] | None = None
+
+    def note(self, revision: Revision) -> None:
+        """A revision was recorded that the next call is the first to see."""
+        what = _changed(revision)
+        # Other tools change the prompt from its beginning on, a system prompt what follows them.
+        if self.passed is None or _rank(what) <= _rank(self.passed[1]):
+            self.passed = revision.number, what
 
     def _follow(self, call: Call, usage: Usage) -> None:
         self.call, self.passed = call, None
@@ -49,6 +57,21 @@ class Seen:
         return usage.prompt
 
 
+_CAUSES: dict[str, Cause] = {"tools": "tools", "system": "system", "rewind": "rewind"}
+_SETUPS = ("tools", "system")
+"""In the order of the prompt."""
+
+
+def _changed(revision: Revision) -> str:
+    strategies = {edit.strategy for edit in revision.edits}
+    found = [setup for setup in _SETUPS if setup in strategies]
+    return found[0] if revision.trigger == "setup" and found else revision.trigger
+
+
+def _rank(what: str) -> int:
+    return _SETUPS.index(what) if what in _SETUPS else len(_SETUPS)
+
+
 def measured(
     calls: Iterable[Call],
     revisions: Iterable[Revision] = (),
@@ -58,10 +81,18 @@ def measured(
 
     `revisions` are those that were recorded; see `follow`.
     """
-    recorded = {revision.step: revision for revision in revisions}
+    recorded: dict[int, list[Revision]] = {}
+    for revision in revisions:
+        recorded.setdefault(revision.step, []).append(revision)
     seen = Seen()
-    uses = (follow(seen, call, recorded.get(call.step), price_of) for call in calls)
-    return [use for use in uses if use is not None]
+    uses = []
+    for call in calls:
+        for revision in recorded.get(call.step, []):
+            seen.note(revision)
+        use = follow(seen, call, price_of=price_of)
+        if use is not None:
+            uses.append(use)
+    return uses
 
 
 def follow(
@@ -72,12 +103,12 @@ def follow(
     A break is a call that read less than the call before had left, by over 1,024 tokens and over
     5 %. Causes in the order in which they are asked: model switched; idle beyond the lifetime that
     the usage itself shows; a recorded compaction, clearing or rewind that this step was the first
-    to see (`revision`); else unexplained, as a log shows neither a changed tool list nor a changed
-    system prompt. `rewritten` are tokens that were cached and were paid again. The first call is a
+    to see (`revision`, or noted before: other tools and another system prompt first); else
+    unexplained, as most logs show neither tools nor system prompts. `rewritten` are tokens that were cached and were paid again. The first call is a
     cold start, even where it reads what another session left. `seen` is brought up to this call.
     """
     if revision is not None:
-        seen.passed = revision.number, revision.trigger
+        seen.note(revision)
     usage = call.usage
     if usage is None:
         return None
@@ -124,7 +155,6 @@ def _break(seen: Seen, call: Call, usage: Usage, before: Usage) -> Break | None:
     if idle > seen.lifetime:
         return Break("lifetime", rewritten, idle=idle, lifetime=seen.lifetime)
     if seen.passed is not None:
-        number, trigger = seen.passed
-        cause: Cause = "rewind" if trigger == "rewind" else "edit"
-        return Break(cause, rewritten, revision=number)
+        number, what = seen.passed
+        return Break(_CAUSES.get(what, "edit"), rewritten, revision=number)
     return Break("unexplained", rewritten)

@@ -176,7 +176,8 @@ class Conversation:
         same = sum(1 for _ in takewhile(lambda pair: pair[0][1] == pair[1].digest, pairs))
         self.ledger.known += same if name == "lead" else 0
         gone = {seq for seq, _ in standing[same:]}
-        if gone:
+        # Tools that come where none were change the beginning of the prompt as well.
+        if gone or (prepared[same:] and self.session.step_count):
             what = "tools" if name == "tools" else "system"
             self.ledger.left(
                 "setup",

@@ -12,6 +12,7 @@ from compaction import composition, prices, tokens
 from compaction.cache import CacheUse
 from compaction.cache_measured import measured
 from compaction.context import KINDS
+from compaction.edits import Edit
 from compaction.edits import Revision as RevisionValue
 from compaction.session import Call
 from sessions.actions.figures import figures, is_break
@@ -84,11 +85,11 @@ def _revision_values(run: Run) -> list[RevisionValue]:
             number=row.number,
             step=row.step,
             trigger=row.trigger,  # type: ignore[arg-type]
-            edits=(),
+            edits=tuple(Edit(edit.strategy, (), None, "") for edit in row.edits.all()),
             tokens_before=row.tokens_before or 0,
             tokens_after=row.tokens_after or 0,
         )
-        for row in run.revisions.order_by("number")
+        for row in run.revisions.prefetch_related("edits").order_by("number")
     ]
 
 

@@ -143,12 +143,12 @@ class RecordedRun:
         """Messages leave the context by themselves; returns the scaled tokens that left.
 
         "rewind": a sender's history no longer begins with them; "setup": another system prompt or
-        list of tools takes their place.
+        list of tools takes their place, also that of none.
         """
         change = self._begin(trigger, reason, key)
-        if change is None or not seqs:
+        if change is None:
             return 0
-        return self._end_all(change, strategy, self._standing_of(seqs))
+        return self._end_all(change, strategy, self._standing_of(seqs) if seqs else [])
 
     def clear(self, record: records.Clear) -> None:
         """Tool results give way to a replacement that says what is known of it."""

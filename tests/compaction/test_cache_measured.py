@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from compaction.cache import CacheUse
 from compaction.cache_measured import measured
-from compaction.edits import Revision
+from compaction.edits import Edit, Revision
 from compaction.prices import Price, micros, nanos
 from compaction.session import Call, Usage
 
@@ -83,3 +83,23 @@ def test_usage_wins(reported: list[tuple[float, Usage | None]]) -> None:
     for use, usage in zip(uses, told, strict=True):
         assert use.cost == micros(nanos(usage, SONNET))
         assert use.broken is None or 0 <= use.broken.rewritten <= use.prompt - use.read
+
+
+def test_other_tools_and_another_system_prompt_are_named() -> None:
+    def setup(number: int, step: int, what: str) -> Revision:
+        return Revision(number, step, "setup", (Edit(what, (), None, ""),), 0, 0)
+
+    usages = [Usage(10, 0, 30_000), *[Usage(10, 0, 31_000)] * 3]
+    calls = [call(step, step, usage) for step, usage in enumerate(usages, start=1)]
+    uses = measured(
+        calls,
+        [
+            setup(1, 2, "tools"),
+            setup(2, 2, "system"),
+            setup(3, 3, "system"),
+            Revision(4, 3, "rewind", (), 0, 0),
+            Revision(5, 4, "rewind", (), 0, 0),
+        ],
+    )
+    assert [cause(use) for use in uses] == ["cold_start", "tools", "system", "rewind"]
+    assert [use.broken.revision for use in uses[1:] if use.broken] == [1, 3, 5]
