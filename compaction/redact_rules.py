@@ -15,6 +15,7 @@ from typing import Any, Literal
 import re2
 
 from compaction import redact_checks as check
+from compaction import redact_numbers as number
 
 MaskKind = Literal[
     "PRIVATE_KEY",
@@ -180,15 +181,15 @@ RULES: tuple[Rule, ...] = (
     Rule("SECRET", rb"(?i)" + _SECRET_NAME + _EQUALS + _QUOTED, check.secret),
     Rule("SECRET", rb"(?i)" + _SECRET_NAME + _EQUALS + _BARE, check.bare_secret),
     Rule("SECRET", _option(_SECRET_NAME), check.secret),
-    Rule("SSN", rb"([0-9]{3}-[0-9]{2}-[0-9]{4})\b", check.ssn),
+    Rule("SSN", rb"([0-9]{3}-[0-9]{2}-[0-9]{4})\b", number.ssn),
     Rule("SSN", rb"(?i)\bssn\\?[\"']?[ \t]{0,2}[:=#][ \t]{0,2}\\?[\"']?([0-9]{9})\b"),
-    Rule("CARD", rb"([0-9](?:[ -]?[0-9]){12,18})", check.card),
+    Rule("CARD", rb"([0-9](?:[ -]?[0-9]){12,18})", number.card),
     Rule("PHONE", _PHONE_NAMED),
-    Rule("PHONE", rb"(\+[1-9][0-9]{0,2}(?:[ .-]?\(?[0-9]{1,5}\)?){2,6})", check.international),
-    Rule("PHONE", rb"(\(?[2-9][0-9]{2}\)?[ .-][0-9]{3}[ .-][0-9]{4})\b", check.north_american),
-    Rule("EMAIL", rb"([A-Za-z0-9._%+-]+@(?:[A-Za-z0-9-]+\.)+[A-Za-z]{2,24})", check.email),
-    Rule("IP_ADDRESS", rb"([0-9]{1,3}(?:\.[0-9]{1,3}){3})", check.ipv4),
-    Rule("IP_ADDRESS", _IPV6, check.ipv6),
+    Rule("PHONE", rb"(\+[1-9][0-9]{0,2}(?:[ .-]?\(?[0-9]{1,5}\)?){2,6})", number.international),
+    Rule("PHONE", rb"(\(?[2-9][0-9]{2}\)?[ .-][0-9]{3}[ .-][0-9]{4})\b", number.north_american),
+    Rule("EMAIL", rb"([A-Za-z0-9._%+-]+@(?:[A-Za-z0-9-]+\.)+[A-Za-z]{2,24})", number.email),
+    Rule("IP_ADDRESS", rb"([0-9]{1,3}(?:\.[0-9]{1,3}){3})", number.ipv4),
+    Rule("IP_ADDRESS", _IPV6, number.ipv6),
     Rule("SECRET", rb"([A-Za-z0-9+/_=-]{28,})", check.random),
 )
 

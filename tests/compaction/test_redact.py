@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from compaction.context import Block
 from compaction.plan import Span
 from compaction.redact import Masker, mask_span, redact, secrets
-from compaction.redact_checks import luhn
+from compaction.redact_numbers import luhn
 from tests.build import Talk
 from tests.compaction.secret_samples import samples
 
