@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 
 import msgspec
 from django.db import transaction
@@ -16,7 +17,7 @@ from compaction.redact import mask_span
 from sessions.models import Artefact, Blob, Session
 from sessions.models.blobs import sha256
 from sessions.models.values import contents
-from sessions.summarizers import Made, chosen
+from sessions.summarizers import Summarizer, chosen
 
 OUTLINER = "tree-sitter"
 
@@ -72,38 +73,57 @@ def _text(session: Session, sha: str) -> str:
     return contents(session, [sha])[sha].decode("utf-8", "surrogatepass")
 
 
-def make(session: Session, wanted: Span) -> Artefact:
-    """Make a summary and store it, or take the one that another worker has stored meanwhile.
+def make(session: Session, wanted: Span | FileText) -> Artefact:
+    """Make a summary or an outline and store it, or take what is stored by now.
 
-    For job processes: it may take minutes. No transaction is open while a text is made.
+    For job processes: it may take minutes. No transaction is open while a text is made; of two
+    workers that make the same one, the first one's is kept.
     """
-    began = time.monotonic()
-    summarizer = chosen()
-    name = digest("summary", summarizer.name, wanted)
-    if _ready(session, Artefact.Kind.SUMMARY, name) is None:
-        # Before anything else: whoever writes the summary has never seen the secrets.
-        span, masked = mask_span(wanted)
-        made = summarizer.summarize(span, lambda text: session.scaled(tokens.count(text)))
-        _store(session, name, made, masked, int((time.monotonic() - began) * 1000))
-    return Artefact.objects.get(session=session, kind=Artefact.Kind.SUMMARY, digest=name)
+    write: Callable[[], tuple[Artefact, str]]
+    if isinstance(wanted, FileText):
+        kind, maker = Artefact.Kind.OUTLINE, OUTLINER
+        write = partial(_outline, wanted)
+    else:
+        summarizer = chosen()
+        kind, maker = Artefact.Kind.SUMMARY, summarizer.name
+        write = partial(_summary, summarizer, session, wanted)
+    name = digest(kind, maker, wanted)
+    if _ready(session, kind, name) is None:
+        began = time.monotonic()
+        row, text = write()
+        row.session, row.kind, row.digest = session, kind, name
+        row.ms = int((time.monotonic() - began) * 1000)
+        _store(row, text)
+    return Artefact.objects.get(session=session, kind=kind, digest=name)
 
 
-def _store(session: Session, name: str, made: Made, masked: dict[str, int], ms: int) -> None:
-    """Text and row in one transaction; of two workers the first one's row stays."""
-    data = made.text.encode("utf-8", "surrogatepass")
+def _summary(summarizer: Summarizer, session: Session, span: Span) -> tuple[Artefact, str]:
+    # Before anything else: whoever writes the summary has never seen the secrets.
+    span, masked = mask_span(span)
+    made = summarizer.summarize(span, lambda text: session.scaled(tokens.count(text)))
     row = Artefact(
-        session=session,
-        kind=Artefact.Kind.SUMMARY,
-        digest=name,
-        sha=sha256(data),
         maker=made.maker,
         model=made.model,
         note=made.note[:400],
         usage=dict(made.usage),
         cost_microusd=made.cost_microusd,
         masked=masked,
-        ms=ms,
     )
+    return row, made.text
+
+
+def _outline(file: FileText) -> tuple[Artefact, str]:
+    # Grammars are loaded by who needs them: servers never do.
+    from compaction.outline import outline
+
+    return Artefact(maker=OUTLINER), outline(file.text, file.path)
+
+
+def _store(row: Artefact, text: str) -> None:
+    """Text and row in one transaction; of two workers the first one's row stays."""
+    data = text.encode("utf-8", "surrogatepass")
+    row.sha = sha256(data)
     with transaction.atomic():
-        Blob.objects.bulk_create([Blob.of(session.team_id, data)], ignore_conflicts=True)
+        blob = Blob.of(row.session.team_id, data, row.sha)
+        Blob.objects.bulk_create([blob], ignore_conflicts=True)
         Artefact.objects.bulk_create([row], ignore_conflicts=True)

@@ -93,6 +93,17 @@ def test_one_query_finds_none(session: Session, django_assert_num_queries: Any) 
         assert outline_text(session, FileText("a.py", "x", "1" * 64)) is None
 
 
+def test_an_outline_is_made_beside_too(session: Session) -> None:
+    body = "".join(f"def part_{n}(text: str) -> int:\n    return {n}\n\n" for n in range(200))
+    file = FileText("src/parse.py", body, "1" * 64)
+    assert outline_text(session, file) is None
+    made = make(session, file)
+    assert (made.kind, made.maker, made.cost_microusd) == ("outline", "tree-sitter", None)
+    text = outline_text(session, file)
+    assert text is not None and "def part_7(text: str) -> int" in text and len(text) < len(body)
+    assert make(session, file) == made
+
+
 def test_other_sessions_and_teams_have_their_own(session: Session) -> None:
     make(session, span())
     other = append(
