@@ -19,6 +19,7 @@ LISTED = 500
 _BLOCK = re.compile(r"m([0-9]{1,9})\.([0-9]{1,9})(?:@([0-9a-f]{4,64}))?\Z")
 _MESSAGE = re.compile(r"m?([0-9]{1,9})\Z")
 _HASH = re.compile(r"[0-9a-f]{8,64}\Z")
+_REPLACEMENT = re.compile(r"[a-z_-]{1,20}:[a-z0-9_.:-]{1,180}\Z")
 
 
 class NothingThere(LookupError):
@@ -136,12 +137,14 @@ def _named(block: Block) -> str:
 
 
 def _of_replacement(session: Session, name: str) -> str:
-    named = Replacement.objects.filter(run__session=session, name=name).exclude(name="")
+    # Other names are looked for nowhere: what comes from outside may be no text to a database.
+    known = name if _REPLACEMENT.match(name) else None
+    named = Replacement.objects.filter(run__session=session, name=known)
     # Simulated runs use the same names: what the agent was served comes first.
     served = named.filter(run__origin=Run.Origin.SERVED)
     found = served.last() or named.last()
     if found is None:
-        raise NothingThere(f"This session has no content {name[:100]}.")
+        raise NothingThere(f"This session has no content {sendable(name[:100])}.")
     edits = list(Edit.objects.filter(replacement=found))
     if found.kind == "summary":
         return _replaced(session, edits)

@@ -11,6 +11,7 @@ from compaction.strategies.compact import Compact
 from compaction.strategies.offload import Offload
 from compaction.strategies.window import Window
 from tests.build import Talk
+from tests.compaction.dice import Dice
 
 TEXTS = [
     "ok",
@@ -21,29 +22,14 @@ TEXTS = [
 ]
 
 
-class _Dice:
-    """Small numbers read off drawn bytes: far quicker to draw and shrink than one by one."""
-
-    def __init__(self, data: bytes) -> None:
-        self.data = data
-        self.place = 0
-
-    def __call__(self, sides: int) -> int:
-        self.place += 1
-        return self.data[self.place - 1] % sides if self.place <= len(self.data) else 0
-
-    def left(self) -> bool:
-        return self.place < len(self.data)
-
-
 def talks() -> st.SearchStrategy[Session]:
     """Sessions of up to some forty model responses."""
     return st.one_of(st.binary(max_size=400), st.binary(min_size=300, max_size=900)).map(
-        lambda data: _talk(_Dice(data))
+        lambda data: _talk(Dice(data))
     )
 
 
-def _talk(dice: _Dice) -> Session:
+def _talk(dice: Dice) -> Session:
     talk = Talk()
     window = (800, 1_500, 3_000, 200_000)[dice(4)]
     if dice(2):
@@ -61,7 +47,7 @@ def _talk(dice: _Dice) -> Session:
     return talk.session(window)
 
 
-def _calls(dice: _Dice, talk: Talk) -> None:
+def _calls(dice: Dice, talk: Talk) -> None:
     pinned = dice(13) == 12
     uses = []
     for _ in range(dice(4)):

@@ -24,6 +24,7 @@ from compaction.wire import WireBlock
 from sessions.actions.append import append
 from sessions.actions.teams import local_team
 from sessions.importers import NotALog, parse, records
+from sessions.models.lived import recorded_run
 from sessions.models.values import recorded_session, wire_blocks
 from tests.openai_rules import openai as openai_problems
 from tests.provider import Provider, provider
@@ -93,8 +94,9 @@ def test_every_context_is_taken(it: Provider) -> None:
             stored = append(local_team(), log, count, source="test").session
             value = recorded_session(stored, window=200_000)
             seen["sessions"] += 1
-            for name, policy in PRESETS.items():
-                run = simulate(value, policy, len)
+            runs = {name: simulate(value, policy, len) for name, policy in PRESETS.items()}
+            runs["recorded"] = recorded_run(stored)
+            for name, run in runs.items():
                 for step in some(stored.step_count):
                     blocks = list(context_at(run.entries, step).values())
                     wires = wire_blocks(stored, blocks)
