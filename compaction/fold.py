@@ -136,6 +136,10 @@ def _revise(state: State) -> Revision | None:
         if state.failures[index] >= BREAKER:
             continue
         proposal = STRATEGIES[step.strategy].propose(_view(state, index), step.parameters)
+        if state.waiting[index] is not None and not (proposal.edits or proposal.wanted):
+            # So much has come that the summary that is being written would no longer do.
+            state.waiting[index] = None
+            proposal = STRATEGIES[step.strategy].propose(_view(state, index), step.parameters)
         if not _accept(state, index, proposal):
             continue
         if proposal.edits:
