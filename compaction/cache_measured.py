@@ -100,12 +100,13 @@ def follow(
 ) -> CacheUse | None:
     """The use of the cache at the next call, its break named; None where it reported no usage.
 
-    A break is a call that read less than the call before had left, by over 1,024 tokens and over
-    5 %. Causes in the order in which they are asked: model switched; idle beyond the lifetime that
+    A break is a call that read less than the call before had left, by over 1,024 tokens and over 5
+    %. Causes in the order in which they are asked: model switched; idle beyond the lifetime that
     the usage itself shows; a recorded compaction, clearing or rewind that this step was the first
     to see (`revision`, or noted before: other tools and another system prompt first); else
-    unexplained, as most logs show neither tools nor system prompts. `rewritten` are tokens that were cached and were paid again. The first call is a
-    cold start, even where it reads what another session left. `seen` is brought up to this call.
+    unexplained, as most logs show neither tools nor system prompts. `rewritten` are tokens that
+    were cached and were paid again. The first call is a cold start, even where it reads what
+    another session left. `seen` is brought up to this call.
     """
     if revision is not None:
         seen.note(revision)
