@@ -38,6 +38,9 @@ TEMPERATURE = 0.2
 
 CONNECT_SECONDS = 10.0
 
+ANSWERS_TIME = 5
+"""How many times the time of one answer all of them may take (ours): jobs have a limit, too."""
+
 
 @dataclass(frozen=True, slots=True)
 class Made:
@@ -117,7 +120,7 @@ class Anthropic:
 
     def summarize(self, span: Span, count: Count) -> Made:
         """A summary of the model that passed all checks, or the extractive one with a note."""
-        talk = _Talk(self.model, self.seconds)
+        talk = _Talk(self.model, self.seconds, time.monotonic() + ANSWERS_TIME * self.seconds)
         note, maker = "", "anthropic"
         try:
             text = self._in_batches(span, count, talk)
@@ -177,6 +180,7 @@ class _Talk:
 
     model: str
     seconds: float
+    until: float
     temperature: float | None = TEMPERATURE
     requests: int = 0
     fresh: int = 0
@@ -189,6 +193,8 @@ class _Talk:
         import anthropic
         import httpx2
 
+        if time.monotonic() > self.until:
+            raise Unusable("all answers together took too long", again=False)
         self.requests += 1
         try:
             message = self._stream(client, system, said, budget)
