@@ -1,0 +1,335 @@
+"""Who gets in where: every address there is, times everybody who may ask.
+
+The list of addresses is the URL configuration itself: an address that this file does not know
+fails it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+from asgiref.sync import sync_to_async
+from channels.testing import WebsocketCommunicator
+from django.contrib.auth import get_user_model
+from django.db import transaction
+from django.http import HttpResponse
+from django.test import Client
+from django.urls import URLPattern, URLResolver, get_resolver
+
+from contextlab.asgi import application
+from sessions.actions import jobs, pins
+from sessions.actions.imports import begin_import
+from sessions.actions.teams import local_user
+from sessions.api.urls import api
+from sessions.models import ImportFile, Job, Membership, Session, SkippedRecord
+from tests.sessions.api.conftest import Program, problem
+
+pytestmark = pytest.mark.django_db
+
+SAME_ORIGIN = [(b"origin", b"http://localhost:8765"), (b"host", b"localhost:8765")]
+
+PUBLIC = {"healthz", "login/<str:token>/", "api/v1/openapi.json", "api/v1/docs"}
+"""These ask nobody who they are: health, the door itself, and what the API is."""
+
+NOTHING = "api/v1/<path:rest>"
+
+AT_LARGE = {"", "start/", "start/demo/", "sessions/", "live/", "settings/keys/", "imports/",
+            "jobs/", "logout/", "api/v1/sessions", "api/v1/imports"}  # fmt: skip
+"""These name nothing, and show everybody their own."""
+
+MAKES = {("PUT", "api/v1/sessions/<path:session_id>"),
+         ("POST", "api/v1/sessions/<path:session_id>/messages")}  # fmt: skip
+"""These make a session of that name in the asker's own team where he has none."""
+
+BODIES: dict[str, Any] = {
+    "messages": {"messages": [{"role": "user", "content": "more"}]},
+    "calls": {"step": 1, "usage": {"input_tokens": 1, "output_tokens": 1}},
+    "pins": {"seq": 1},
+    "simulations": {"policy": "offload-first"},
+}
+
+
+@dataclass(frozen=True)
+class Address:
+    """A pattern of the URL configuration, and what is asked of it."""
+
+    method: str
+    route: str
+    names: tuple[str, ...] = field(default=())
+
+    def at(self, ids: dict[str, Any]) -> str:
+        """A concrete address; fails for a parameter that no world has."""
+        return "/" + re.sub(r"<(?:\w+:)?(\w+)>", lambda found: str(ids[found[1]]), self.route)
+
+    @property
+    def body(self) -> Any:
+        return BODIES.get(self.route.rpartition("/")[2], {})
+
+    @property
+    def is_api(self) -> bool:
+        return self.route.startswith("api/v1/") and self.route not in PUBLIC
+
+
+def walk(patterns: Any, prefix: str = "") -> Iterator[tuple[str, URLPattern]]:
+    for pattern in patterns:
+        route = prefix + str(pattern.pattern)
+        if isinstance(pattern, URLResolver):
+            yield from walk(pattern.url_patterns, route)
+        else:
+            yield route, pattern
+
+
+def addresses() -> list[Address]:
+    methods: dict[str, set[str]] = {}
+    for bound in api._get_bound_routers():
+        for path, view in bound.path_operations.items():
+            route = "api/v1/" + re.sub(r"{(\w+:)?(\w+)}", r"<\1\2>", path).lstrip("/")
+            methods[route] = {method for one in view.operations for method in one.methods}
+    found = dict.fromkeys(
+        Address(method, route, tuple(re.findall(r"<(?:\w+:)?(\w+)>", route)))
+        for route, _ in walk(get_resolver().url_patterns)
+        for method in sorted(methods.get(route, {"GET", "POST"}))
+    )
+    assert set(methods) <= {address.route for address in found}, "an operation has no address"
+    return list(found)
+
+
+ADDRESSES = addresses()
+PRIVATE = [address for address in ADDRESSES if address.route not in {*PUBLIC, NOTHING}]
+
+
+def each(asked: list[Address]) -> Iterator[Address]:
+    """One address after the other, each in the world as it was."""
+    assert asked
+    for address in asked:
+        with transaction.atomic():
+            yield address
+            transaction.set_rollback(True)
+
+
+@pytest.fixture
+def world(program: Program) -> dict[str, Any]:
+    """One of everything in a team, by the names that addresses give it."""
+    for _ in range(2):
+        program.post("/sessions/run/messages", BODIES["messages"])
+    program.ask("PUT", "/sessions/run", {"model": "claude-sonnet-4-5"})
+    talk = [{"role": "assistant", "content": [{"type": "text", "text": "yes"}]}]
+    program.post("/sessions/run/messages", {"messages": talk})
+    session = Session.objects.get(team=program.team)
+    pins.pin(session, 1)
+    job = Job.objects.filter(team=program.team).first() or jobs.enqueue(program.team, "demo", {})
+    made = begin_import(program.team, [("a", "/nowhere/a", 1)], job=job)
+    file = ImportFile.objects.get(import_run=made)
+    skipped = SkippedRecord.objects.create(file=file, type="x", reason="unknown", count=1)
+    message = program.get("/sessions/run/messages")["messages"][0]
+    return {
+        "session_id": session.pk, "job_id": job.pk, "import_id": made.pk, "record_id": skipped.pk,
+        "sha": message["blocks"][0]["sha"], "ref": "1", "seq": 1, "number": 1, "step": 1,
+        "a": 1, "b": 1, "run": "served", "token": "x", "prefix": program.key.prefix, "rest": "x",
+    }  # fmt: skip
+
+
+@pytest.fixture
+def elsewhere(world: dict[str, Any]) -> dict[str, Any]:
+    """The names of what nobody has."""
+    missing = {"sha": "f" * 64, "prefix": "zzzzzzzz", "record_id": 10**6}
+    return {
+        name: uuid4() if isinstance(value, UUID) else missing.get(name, value)
+        for name, value in world.items()
+    }
+
+
+def browser_of(team: Any, role: str = "owner") -> Client:
+    person = get_user_model().objects.create_user(f"{role} of {team}")
+    Membership.objects.create(user=person, team=team, role=role)
+    client = Client(SERVER_NAME="127.0.0.1", raise_request_exception=False)
+    client.force_login(person)
+    return client
+
+
+def by_browser(client: Client, address: Address, ids: dict[str, Any]) -> HttpResponse:
+    return client.generic(address.method, address.at(ids), b"{}", "application/json")
+
+
+def by_program(one: Program, address: Address, ids: dict[str, Any], **headers: str) -> HttpResponse:
+    return one.ask(
+        address.method, address.at(ids).removeprefix("/api/v1"),
+        None if address.method == "GET" else address.body, **headers,
+    )  # fmt: skip
+
+
+def seen(response: HttpResponse, ids: dict[str, Any]) -> tuple[Any, ...]:
+    """All of an answer that could tell two apart: status, headers, body; without what was asked
+    for, and without the token against forgery, which is another each time."""
+    body = response.content.decode()
+    for name, value in ids.items():
+        if len(str(value)) > 3:
+            body = body.replace(str(value), name)
+    body = re.sub(r"[A-Za-z0-9]{64}", "", body)
+    headers = {k: v for k, v in response.headers.items() if k != "Content-Length"}
+    return response.status_code, headers, body
+
+
+def test_nobody_gets_in_without_a_key(world: dict[str, Any], program: Program, revoked: Program):
+    for address in each([address for address in PRIVATE if address.is_api]):
+        wrong = program.token[:-1] + ("A" if program.token[-1] != "A" else "B")
+        answers = [
+            problem(by_program(program, address, world, authorization=header), 401)
+            for header in ("", "Basic eDp5", "Bearer", f"Bearer {wrong}", f"Bearer {revoked.token}")
+        ]
+        assert answers[0] == answers[1], "no key of ours"
+        assert answers[2] == answers[3] == answers[4], "one cannot tell why a key is none"
+        answer = by_program(program, address, world, authorization="")
+        assert answer["WWW-Authenticate"].startswith("Bearer")
+
+
+def test_pages_are_closed_to_whoever_is_not_signed_in(world: dict[str, Any], program: Program):
+    for address in each([address for address in PRIVATE if not address.is_api]):
+        asked = Client(SERVER_NAME="127.0.0.1")
+        keyed = Client(
+            SERVER_NAME="127.0.0.1", headers={"authorization": f"Bearer {program.token}"}
+        )
+        for client in (asked, keyed):
+            answer = by_browser(client, address, world)
+            assert (answer.status_code, b"Not signed in" in answer.content) == (403, True)
+
+
+def test_a_foreign_key_finds_exactly_nothing(
+    world: dict[str, Any], elsewhere: dict[str, Any], stranger: Program
+):
+    for address in each([a for a in PRIVATE if a.is_api and (a.method, a.route) not in MAKES]):
+        foreign = by_program(stranger, address, world)
+        assert str(world["session_id"]) not in foreign.content.decode()
+        if address.route not in AT_LARGE:
+            missing = by_program(stranger, address, elsewhere)
+            assert seen(foreign, world) == seen(missing, elsewhere)
+            problem(foreign, 404)
+
+
+def test_a_foreign_id_can_be_used_as_ones_own(world: dict[str, Any], stranger: Program):
+    for address in each([a for a in PRIVATE if (a.method, a.route) in MAKES]):
+        before = Session.objects.values("version", "message_count").get(pk=world["session_id"])
+        assert by_program(stranger, address, world).status_code == 201
+        assert Session.objects.get(team=stranger.team).external_id == str(world["session_id"])
+        after = Session.objects.values("version", "message_count").get(pk=world["session_id"])
+        assert before == after
+
+
+def test_a_foreign_page_looks_exactly_like_a_missing_one(
+    world: dict[str, Any], elsewhere: dict[str, Any], stranger: Program
+):
+    for address in each([address for address in PRIVATE if not address.is_api]):
+        client = browser_of(stranger.team)
+        foreign = by_browser(client, address, world)
+        assert str(world["session_id"]) not in foreign.content.decode()
+        if address.route not in AT_LARGE:
+            missing = by_browser(client, address, elsewhere)
+            assert seen(foreign, world) == seen(missing, elsewhere)
+            assert foreign.status_code in (404, 405)
+
+
+def test_a_key_that_reads_does_not_write(world: dict[str, Any], reader: Program):
+    for address in each([address for address in PRIVATE if address.is_api]):
+        answer = by_program(reader, address, world)
+        if address.method == "GET":
+            assert answer.status_code == 200, answer.content
+        else:
+            assert "scope" in problem(answer, 403)["detail"]
+
+
+def test_the_right_key_gets_in(world: dict[str, Any], program: Program):
+    for address in each([address for address in PRIVATE if address.is_api]):
+        answer = by_program(program, address, world)
+        # A world without a served revision has none to take back.
+        assert answer.status_code in (200, 201, 202, 409, 422), answer.content
+        if answer.status_code in (409, 422):
+            assert "/undo" in address.route or address.route.endswith(("/imports", "/compactions"))
+
+
+def test_a_browser_needs_the_token_of_its_page_to_write(world: dict[str, Any], program: Program):
+    for address in each([address for address in PRIVATE if address.is_api]):
+        owner = browser_of(program.team)
+        strict = Client(SERVER_NAME="127.0.0.1", enforce_csrf_checks=True)
+        strict.cookies = owner.cookies
+        answer = strict.generic(address.method, address.at(world), b"{}", "application/json")
+        if address.method == "GET":
+            assert answer.status_code == 200, answer.content
+        else:
+            assert "X-CSRFToken" in problem(answer, 403)["detail"]
+
+
+def test_a_browser_with_the_token_writes_as_far_as_its_role(program: Program):
+    statuses = {}
+    for role in ("owner", "editor", "reviewer", "viewer"):
+        client = browser_of(program.team, role)
+        strict = Client(SERVER_NAME="127.0.0.1", enforce_csrf_checks=True)
+        strict.cookies = client.cookies
+        strict.cookies["contextlab_csrf"] = "a" * 32
+        answer = strict.put(
+            "/api/v1/sessions/x", b"{}", "application/json", headers={"x-csrftoken": "a" * 32}
+        )
+        statuses[role] = answer.status_code
+    assert statuses == {"owner": 201, "editor": 200, "reviewer": 403, "viewer": 403}
+
+
+def test_what_is_open_holds_nothing_of_a_team(world: dict[str, Any], program: Program):
+    for address in each([address for address in ADDRESSES if address.route in PUBLIC]):
+        answer = by_browser(Client(SERVER_NAME="127.0.0.1"), address, world)
+        assert answer.status_code in (200, 403, 405)
+        for secret in (world["session_id"], world["sha"], program.team.pk, program.key.prefix):
+            assert str(secret) not in answer.content.decode()
+
+
+def test_a_person_looks_into_all_teams_he_is_in(program: Program, stranger: Program):
+    program.ask("PUT", "/sessions/first", {})
+    stranger.ask("PUT", "/sessions/second", {})
+    client = browser_of(program.team)
+    person = Membership.objects.get(team=program.team, user__username__contains="owner").user
+    Membership.objects.create(user=person, team=stranger.team, role="viewer")
+    for name in ("first", "second"):
+        found = client.get(f"/api/v1/sessions/{name}").json()
+        assert client.get(found["url"]).status_code == 200
+    assert len(client.get("/api/v1/sessions").json()["sessions"]) == 2
+    assert b"second" not in client.get("/sessions/").content
+    assert b"second" in client.get("/sessions/?team=theirs").content
+    assert b"second" in client.get("/sessions/").content, "a choice stays"
+    assert b"second" not in client.get("/sessions/?team=nobodys").content.replace(b"?team", b"")
+
+
+def test_who_runs_the_machine_sees_the_teams_made_on_it():
+    from sessions.actions.teams import team_called
+
+    team, _ = team_called("Made here")
+    Program(team).ask("PUT", "/sessions/run", {})
+    client = Client(SERVER_NAME="127.0.0.1")
+    client.force_login(local_user())
+    found = client.get("/api/v1/sessions/run").json()
+    assert client.get(found["url"]).status_code == 200
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_sockets_are_for_people_and_tell_each_his_own(program: Program, stranger: Program):
+    def open_world() -> tuple[str, bytes]:
+        program.ask("PUT", "/sessions/run", {})
+        cookies = browser_of(stranger.team).cookies
+        cookie = "; ".join(f"{name}={morsel.value}" for name, morsel in cookies.items())
+        return f"session:{Session.objects.get().pk}", cookie.encode()
+
+    topic, cookie = await sync_to_async(open_world)()
+    bearer = (b"authorization", f"Bearer {program.token}".encode())
+    keyed = WebsocketCommunicator(application, "/ws/live/", headers=[*SAME_ORIGIN, bearer])
+    assert await keyed.connect() == (False, 4401), "a key opens no socket"
+    page = WebsocketCommunicator(
+        application, "/ws/live/", headers=[*SAME_ORIGIN, (b"cookie", cookie)]
+    )
+    assert (await page.connect())[0]
+    await page.send_json_to({"watch": [topic, f"session:{uuid4()}"]})
+    foreign, missing = await page.receive_json_from(), await page.receive_json_from()
+    assert foreign == {"topic": topic, "version": None}
+    assert missing["version"] is None
+    await page.disconnect()
