@@ -102,14 +102,16 @@ def test_every_context_is_taken(it: Provider) -> None:
                     wires = wire_blocks(stored, blocks)
                     seen[name] += 1
                     try:
-                        _one(client, blocks, wires)
+                        _one(it, client, blocks, wires)
                     except (AssertionError, anthropic.APIError) as error:
                         failed.append(f"{log.external_id} {name} S{step}: {str(error)[:300]}")
     assert not failed and not it.refused, (len(failed), failed[:20])
     assert seen["sessions"], f"no log is below {CORPUS}"
 
 
-def _one(client: anthropic.Anthropic, blocks: list[Block], wires: dict[str, WireBlock]) -> None:
+def _one(
+    it: Provider, client: anthropic.Anthropic, blocks: list[Block], wires: dict[str, WireBlock]
+) -> None:
     def wire_of(block: Block) -> WireBlock:
         return wires[block.id]
 
@@ -121,6 +123,7 @@ def _one(client: anthropic.Anthropic, blocks: list[Block], wires: dict[str, Wire
     assert problems(body) == []
     if len(json.dumps(body)) < BIGGEST:
         client.messages.create(**body)
+        it.bodies.clear()  # thousands of long ones
     kept_whole(blocks, wires, made)
     chat = render.openai(blocks, wire_of)
     body = {name: chat[name] for name in ("tools", "messages") if name in chat}
