@@ -26,6 +26,7 @@ __all__ = [
     "State",
     "advance",
     "compact_now",
+    "end_of",
     "follow",
     "marks_of",
     "resume",
