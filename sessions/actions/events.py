@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from compaction.cache import CacheUse
@@ -12,28 +13,44 @@ from sessions.models import Revision, Run, Session
 SHRANK_TOKENS, SHRANK_SHARE = 1024, 0.05
 """A reported prompt that is smaller by more than both, for no reason in the log, is marked."""
 
-Uses = Mapping[int, CacheUse]
 Event = dict[str, Any]
 
 _KIND = {"batch": "offload", "clear": "clear", "rewind": "rewind"}
 
 
-def event_marks(
-    session: Session, run: Run, calls: Sequence[Call], uses: Uses, causes: Sequence[Event]
-) -> list[Event]:
-    """All marks of a run in the order of their steps; sizes are whole prompts, in tokens."""
-    marks = [
-        *(_revision(row, uses) for row in run.revisions.prefetch_related("edits")),
-        *_silent(run, uses),
-        *(_event(card["step"], "break", card["title"]) for card in causes),
-        *_model_switches(calls),
-        *_errors(session),
-        *_sub_agents(session),
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """What marks are read from: calls, and by step their uses; revisions, cause cards and errors
+    (step of birth, preview) of the same steps; steps whose prompt we had handed out; and of the
+    steps before the last model, the last use, the last with a prompt, and whether a revision came
+    after that."""
+
+    run: Run
+    calls: Sequence[Call]
+    uses: Mapping[int, CacheUse]
+    revisions: Sequence[Revision]
+    errors: Sequence[tuple[int, str]]
+    causes: Sequence[Event]
+    served: Container[int] = ()
+    model: str = ""
+    use: CacheUse | None = None
+    prompted: CacheUse | None = None
+    revised: bool = False
+
+
+def event_marks(marked: Marked) -> list[Event]:
+    """All marks but those of sub-agents; sizes are whole prompts, in tokens."""
+    return [
+        *(_revision(row, marked) for row in marked.revisions),
+        *_silent(marked),
+        *(mark(card["step"], "break", card["title"]) for card in marked.causes),
+        *_model_switches(marked),
+        *_errors(marked.errors),
     ]
-    return sorted(marks, key=lambda mark: (mark["step"], mark["revision"] or 0))
 
 
-def _event(step: int, kind: str, label: str) -> Event:
+def mark(step: int, kind: str, label: str) -> Event:
+    """A mark that concerns no revision and no size."""
     return {
         "step": step,
         "kind": kind,
@@ -45,15 +62,17 @@ def _event(step: int, kind: str, label: str) -> Event:
     }
 
 
-def _revision(row: Revision, uses: Uses) -> Event:
+def _revision(row: Revision, marked: Marked) -> Event:
     strategies = {edit.strategy for edit in row.edits.all()}
     kind = _KIND.get(row.trigger, "compaction")
     if "window" in strategies:
         kind = "window"
     elif strategies == {"offload"}:
         kind = "offload"
-    event = _event(row.step, kind, f"{kind} ({row.trigger})") | {"revision": row.number}
-    before, after = uses.get(row.step - 1), uses.get(row.step)
+    event = mark(row.step, kind, f"{kind} ({row.trigger})") | {"revision": row.number}
+    before, after = marked.uses.get(row.step - 1), marked.uses.get(row.step)
+    if before is None and marked.use is not None and marked.use.step == row.step - 1:
+        before = marked.use
     if before is not None and after is not None:
         # Both sizes from one source, as on the page of the revision.
         sizes: Event = {"before": before.prompt, "after": after.prompt, "basis": after.basis}
@@ -61,43 +80,46 @@ def _revision(row: Revision, uses: Uses) -> Event:
     return event | {"before": row.tokens_before, "after": row.tokens_after, "basis": "estimated"}
 
 
-def _silent(run: Run, uses: Uses) -> list[Event]:
+def _silent(marked: Marked) -> list[Event]:
     """Steps at which a reported prompt shrank, and the log says nothing of it."""
-    if run.origin != Run.Origin.RECORDED:
+    if marked.run.origin != Run.Origin.RECORDED:
         return []
-    known = set(run.revisions.values_list("step", flat=True))
+    known = {row.step for row in marked.revisions}
     events: list[Event] = []
-    before: CacheUse | None = None
-    for step in sorted(uses):
-        use = uses[step]
-        if before is not None and not known.intersection(range(before.step + 1, step + 1)):
+    before, revised = marked.prompted, marked.revised
+    for step in sorted(marked.uses):
+        use = marked.uses[step]
+        if before is not None:
+            explained = revised or known.intersection(range(before.step + 1, step + 1))
             fallen = before.prompt - use.prompt
-            if fallen > max(SHRANK_TOKENS, before.prompt * SHRANK_SHARE) and use.prompt:
+            shrank = fallen > max(SHRANK_TOKENS, before.prompt * SHRANK_SHARE)
+            if shrank and use.prompt and not explained and step not in marked.served:
                 label = f"the prompt shrank by {fallen:,} tokens, and the log does not say why"
                 sizes = {"before": before.prompt, "after": use.prompt, "basis": "measured"}
-                events.append(_event(step, "clear", label) | sizes)
-        before = use if use.prompt else before
+                events.append(mark(step, "clear", label) | sizes)
+        if use.prompt:
+            before, revised = use, False
     return events
 
 
-def _model_switches(calls: Sequence[Call]) -> list[Event]:
-    events, last = [], ""
-    for call in calls:
+def _model_switches(marked: Marked) -> list[Event]:
+    events, last = [], marked.model
+    for call in marked.calls:
         if last and call.model and call.model != last:
-            events.append(_event(call.step, "model", f"{last} → {call.model}"))
+            events.append(mark(call.step, "model", f"{last} → {call.model}"))
         last = call.model or last
     return events
 
 
-def _errors(session: Session) -> list[Event]:
+def _errors(errors: Sequence[tuple[int, str]]) -> list[Event]:
     """One mark per step, naming what failed first in it."""
     failed: dict[int, str] = {}
-    rows = session.blocks.filter(error=True).order_by("position")
-    for born, preview in rows.values_list("born", "preview"):
+    for born, preview in errors:
         failed.setdefault(max(born - 1, 1), preview)
-    return [_event(step, "error", f"failed: {what}") for step, what in failed.items()]
+    return [mark(step, "error", f"failed: {what}") for step, what in failed.items()]
 
 
-def _sub_agents(session: Session) -> list[Event]:
+def sub_agents(session: Session) -> list[Event]:
+    """Where other sessions were started from this one."""
     children = session.children.exclude(parent_step=None)
-    return [_event(child.parent_step or 1, "subagent", str(child)) for child in children]
+    return [mark(child.parent_step or 1, "subagent", str(child)) for child in children]

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
 from django.db.models import Min
 
 from compaction.cache import Break, CacheUse
 from compaction.session import Call
-from sessions.actions.events import event_marks
-from sessions.models import Run, Session
+from sessions.actions import events
+from sessions.models import Revision, Run, Session
+from sessions.models.tail import COLUMNS, Figures, in_order
 
 BASIS = {"measured": 0, "estimated": 1, "simulated": 2}
 """Codes of where a figure comes from; the browser repeats them."""
@@ -22,70 +24,99 @@ def is_break(broken: Break | None) -> bool:
     return broken is not None and broken.cause != "cold_start"
 
 
-@dataclass(slots=True)
-class _Step:
-    at: int | None
-    prompt: int | None
-    fresh: int | None
-    read: int | None
-    write: int | None
-    output: int | None
-    cost: int | None
-    basis: int
-    turn: int
-    cause: int
-    model: int
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a run's figures are made of: calls, and by step their uses; its revisions; turns by
+    the step that began them; errors as (step of birth, preview); `served` are steps whose prompt
+    we had handed out."""
+
+    run: Run
+    calls: Sequence[Call]
+    uses: Mapping[int, CacheUse]
+    revisions: Sequence[Revision]
+    starts: Mapping[int, list[int]]
+    errors: Sequence[tuple[int, str]]
+    served: Container[int] = field(default=())
+
+
+class Before(msgspec.Struct):
+    """What the steps before have left: the turn, the last model and all, how many cause cards,
+    the last use of the cache and the last with a prompt, and whether a revision came since."""
+
+    turn: int = 0
+    model: str = ""
+    models: list[str] = []
+    causes: int = 0
+    use: CacheUse | None = None
+    prompted: CacheUse | None = None
+    revised: bool = False
 
 
 def figures(
     session: Session, run: Run, calls: Sequence[Call], uses: Mapping[int, CacheUse]
-) -> dict[str, Any]:
-    """Columns by step, cause cards of breaks, model names and event marks; JSON-ready."""
-    models = list(dict.fromkeys(call.model for call in calls))
-    starts = _turn_starts(session)
+) -> Figures:
+    """Figures of a run as a whole."""
+    revisions = list(run.revisions.order_by("number").prefetch_related("edits"))
+    errors = error_rows(session)
+    told = Told(run, calls, uses, revisions, turn_starts(session), errors)
+    found = figures_after(Before(), told)
+    found.events = in_order([*found.events, *events.sub_agents(session)])
+    return found
+
+
+def figures_after(before: Before, told: Told) -> Figures:
+    """Figures of the steps that follow others, without sub-agents; brings `before` up to them."""
+    rows: list[tuple[int | None, ...]] = []
     causes: list[dict[str, Any]] = []
-    steps: list[_Step] = []
-    turn = 0
-    for call in calls:
-        turn = max([turn, *starts.get(call.step, [])])
-        use = uses.get(call.step)
+    for call in told.calls:
+        before.turn = max([before.turn, *told.starts.get(call.step, [])])
+        use = told.uses.get(call.step)
         cause = -1
         if use is not None and use.broken is not None and is_break(use.broken):
-            cause = len(causes)
+            cause = before.causes + len(causes)
             causes.append(cause_card(call.step, use.broken))
-        steps.append(_step(call, use, turn, cause, models.index(call.model)))
-    return {
-        "steps": {name: [getattr(step, name) for step in steps] for name in _Step.__slots__},
-        "causes": causes,
-        "models": models,
-        "events": event_marks(session, run, calls, uses, causes),
-    }
+        if call.model not in before.models:
+            before.models.append(call.model)
+        others = before.turn, cause, before.models.index(call.model), int(call.step in told.served)
+        rows.append((call.at, *_reported(use), *others))
+    marked = events.Marked(
+        told.run, told.calls, told.uses, told.revisions, told.errors, causes, told.served,
+        model=before.model, use=before.use, prompted=before.prompted, revised=before.revised,
+    )  # fmt: skip
+    _bring_up(before, told, len(causes))
+    steps = {name: [row[i] for row in rows] for i, name in enumerate(COLUMNS)}
+    return Figures(steps, causes, list(before.models), in_order(events.event_marks(marked)))
 
 
-def _step(call: Call, use: CacheUse | None, turn: int, cause: int, model: int) -> _Step:
+def _reported(use: CacheUse | None) -> tuple[int | None, ...]:
     if use is None:
-        return _Step(
-            call.at, None, None, None, None, None, None, BASIS["estimated"], turn, cause, model
-        )
-    return _Step(
-        at=call.at,
-        prompt=use.prompt,
-        fresh=use.fresh,
-        read=use.read,
-        write=use.write_5m + use.write_1h,
-        output=use.output,
-        cost=use.cost,
-        basis=BASIS[use.basis],
-        turn=turn,
-        cause=cause,
-        model=model,
-    )
+        return (*(None,) * 6, BASIS["estimated"])
+    write = use.write_5m + use.write_1h
+    return use.prompt, use.fresh, use.read, write, use.output, use.cost, BASIS[use.basis]
 
 
-def _turn_starts(session: Session) -> dict[int, list[int]]:
-    rows = session.messages.filter(human=True).values("turn").annotate(first=Min("born"))
+def _bring_up(before: Before, told: Told, causes: int) -> None:
+    before.causes += causes
+    before.model = next((call.model for call in reversed(told.calls) if call.model), before.model)
+    for use in told.uses.values():
+        before.use = use
+        if use.prompt:
+            before.prompted, before.revised = use, False
+    since = before.prompted.step if before.prompted else 0
+    before.revised |= any(row.step > since for row in told.revisions)
+
+
+def error_rows(session: Session, position: int = 0) -> list[tuple[int, str]]:
+    """Errors from a position on: the step of birth, and one line of what failed."""
+    rows = session.blocks.filter(error=True, position__gte=position).order_by("position")
+    return list(rows.values_list("born", "preview"))
+
+
+def turn_starts(session: Session, seq: int = 0) -> dict[int, list[int]]:
+    """Turns that began after a message, by the step that began them."""
+    rows = session.messages.filter(human=True, seq__gt=seq).values("turn")
     starts: dict[int, list[int]] = {}
-    for row in rows:
+    for row in rows.annotate(first=Min("born")):
         starts.setdefault(row["first"], []).append(row["turn"])
     return starts
 

@@ -141,3 +141,38 @@ def _from(found: Figures, begins: int, step: int) -> Figures:
         found.models,
         [mark for mark in found.events if mark["step"] >= step],
     )
+
+
+def until(found: Figures, step: int) -> Figures:
+    """The part of figures up to a step."""
+    return Figures(
+        {name: rows[:step] for name, rows in found.steps.items()},
+        [card for card in found.causes if card["step"] <= step],
+        found.models,
+        [mark for mark in found.events if mark["step"] <= step],
+    )
+
+
+REWRITES_KEPT = 200
+
+
+def rewritten(old: Tail, generation: int, step: int) -> list[tuple[int, int]]:
+    """The list of rewrites with one more."""
+    return [*old.rewrites[1 - REWRITES_KEPT :], (generation, step)]
+
+
+def first_change(old: Figures, new: Figures, begins: int) -> int:
+    """The lowest step at which two figures of the same steps differ; both begin at a step."""
+    common = min(old.count, new.count)
+    found = begins + common
+    for name, rows in new.steps.items():
+        before = old.steps.get(name, [])
+        if before[:common] != rows[:common]:
+            differ = (i for i in range(common) if before[i : i + 1] != rows[i : i + 1])
+            found = min(found, begins + next(differ))
+    for one, other in ((old.causes, new.causes), (old.events, new.events)):
+        if one != other:
+            changed = [card for card in one if card not in other]
+            changed += [card for card in other if card not in one]
+            found = min([found, *(card["step"] for card in changed)])
+    return found

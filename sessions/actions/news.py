@@ -1,0 +1,129 @@
+"""What is stored of a session beyond what was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+
+from compaction.context import KINDS
+from compaction.session import Call
+from sessions.actions.figures import error_rows, turn_starts
+from sessions.models import ModelCall, Revision, Run, Session, delta
+from sessions.models.manifest import Extent, Row
+from sessions.models.values import usage_of
+
+_KIND = {kind: index for index, kind in enumerate(KINDS)}
+_POSITION, _FROM, _TO, _KIND_OF, _TOKENS, _MESSAGE, _EDIT, _CLOSED = 0, 1, 3, 4, 5, 6, -2, -1
+"""Places in a row of `manifest.COLUMNS`."""
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """Rows beyond a tally's, by run where they are of one.
+
+    `entries` are new ones and those closed since; `calls` model calls by step with their rows;
+    `served` steps whose prompt we had handed out; `starts` turns by the step that began them.
+    """
+
+    runs: Mapping[str, Run]
+    entries: Mapping[str, tuple[list[Row], list[Row]]]
+    calls: Sequence[tuple[Call, ModelCall]]
+    served: frozenset[int]
+    revisions: Mapping[str, list[Revision]]
+    starts: Mapping[int, list[int]]
+    errors: Sequence[tuple[int, str]]
+
+    def calls_between(self, after: int, last: int) -> list[Call]:
+        """Calls of the steps after one up to another."""
+        return [call for call, _ in self.calls if after < call.step <= last]
+
+    def saw_served(self, before: bool, after: int, last: int) -> set[int]:
+        """The steps at which the model saw the served context; of a call that says nothing, and
+        of one to come, what the step before says (`before` at first)."""
+        reported = {call.step for call, _ in self.calls if call.usage is not None}
+        found: set[int] = set()
+        for step in range(after + 1, last + 1):
+            before = step in self.served or (before and step not in reported)
+            if before:
+                found.add(step)
+        return found
+
+    @property
+    def born(self) -> Iterator[tuple[int, int, int]]:
+        """Step of birth, kind and o200k tokens of the recorded run's new entries."""
+        for row in self.entries["recorded"][0]:
+            yield max(row[_FROM], 1), _KIND[row[_KIND_OF]], row[_TOKENS]
+
+    def changes(self, origin: str) -> Iterator[tuple[int, int, int]]:
+        """Step, kind and o200k tokens of what came (positive) and left (negative)."""
+        fresh, closed = self.entries[origin]
+        for row in fresh:
+            yield max(row[_FROM], 1), _KIND[row[_KIND_OF]], row[_TOKENS]
+        for row in (*fresh, *closed):
+            if row[_TO]:
+                yield max(row[_TO], 1), _KIND[row[_KIND_OF]], -row[_TOKENS]
+
+    def moved(self) -> Iterator[tuple[int, int, int]]:
+        """Of recorded entries: the revisions that opened and closed each, and its o200k tokens."""
+        fresh, closed = self.entries["recorded"]
+        for row in fresh:
+            yield row[_EDIT], row[_CLOSED], row[_TOKENS]
+        for row in closed:
+            yield 0, row[_CLOSED], row[_TOKENS]
+
+    @property
+    def lowest(self) -> int:
+        """The lowest step that any of this changes."""
+        fresh = [max(row[_FROM], 1) for rows, _ in self.entries.values() for row in rows]
+        revised = [row.step for rows in self.revisions.values() for row in rows]
+        return min([*fresh, *revised], default=1 << 31)
+
+    def divide(self, after: int, limit: int) -> tuple[int, int, int] | None:
+        """The last step up to `limit` that parts these originals cleanly, if any after `after`:
+        that step, the position of the first original born later, and the last message before."""
+        originals = [row for row in self.entries["recorded"][0] if not row[_EDIT]]
+        born = [max(row[_FROM], 1) for row in originals]
+        most = list(accumulate(born, max))
+        least = list(accumulate(reversed(born), min))[::-1]
+        for i in range(len(originals) - 1, 0, -1):
+            step = least[i] - 1
+            if after < step <= limit and most[i - 1] <= step:
+                return step, originals[i][_POSITION], originals[i][_MESSAGE] - 1
+        return None
+
+
+def read_news(
+    session: Session, runs: Mapping[str, Run], step: int, extent: Mapping[str, Extent], seq: int
+) -> News:
+    """What came after a step and after an extent of each run, up to what these rows say.
+
+    More may be stored meanwhile; it is left to the next time.
+    """
+    entries = {
+        origin: delta.news(run, extent[origin], Extent(session.block_count, run.head))
+        for origin, run in runs.items()
+    }
+    rows = session.calls.filter(step__gt=step, step__lte=session.step_count).order_by("step")
+    calls = [
+        (Call(step=row.step, model=row.model, at=row.at, usage=usage_of(row)), row)
+        for row in rows.defer("usage_raw")
+    ]
+    served = "served" in runs
+    revisions = {
+        origin: list(
+            run.revisions.filter(number__gt=extent[origin].head, number__lte=run.head)
+            .order_by("number")
+            .prefetch_related("edits__summary")
+        )
+        for origin, run in runs.items()
+    }
+    return News(
+        runs,
+        entries,
+        calls,
+        frozenset(call.step for call, row in calls if served and row.context),
+        revisions,
+        turn_starts(session, seq),
+        error_rows(session, extent["recorded"].blocks),
+    )
