@@ -31,6 +31,9 @@ _NO_VALUE = re.compile(
     rb")(?:[^A-Za-z0-9].*|s|)$)"
 )
 _CODE = re.compile(rb"[A-Za-z_$][\w$]*(?:(?:\.|->|::|\?\.)[A-Za-z_$][\w$]*)*[;,.:]?$")
+_NAMED_ID = re.compile(rb"[a-z]{2,12}[_-](?:[0-9]{2}[_-]?)?")
+"""What begins like toolu_01, call_, msg_ or req_ names a thing; keys that do have rules."""
+
 _PATH = re.compile(rb"(?:[.~]{0,2}/|[A-Za-z]:[\\/]|https?://|file:|data:)")
 
 
@@ -184,7 +187,9 @@ def random(data: bytes, start: int, end: int) -> bool:
     before = data[max(0, start - 12) : start]
     if re.search(rb"(?i)(?:sha\d{1,3}[-:]|base64,|[#@&%]|://[^\s]*|\\)$", before):
         return False
-    if value[:3].lower() == b"sha" or value.count(b"/") > 2 or value.count(b"-") > 2:
+    if _NAMED_ID.match(value) or value[:3].lower() == b"sha":
+        return False
+    if value.count(b"/") > 2 or value.count(b"-") > 2:
         return False
     core = value.rstrip(b"=")
     if b"=" in core or value.count(b"_") > 2 or _kinds(core.translate(None, b"+/_-")) < 3:

@@ -142,7 +142,7 @@ _PASSWORD_NAME = rb"(?:password|passwd|passphrase|passcode|pwd|kennwort|passwort
 _SECRET_NAME = (
     rb"(?:secret|api[_-]?key|access[_-]?key(?:[_-]?id)?|auth[_-]?key|token|credentials?|"
     rb"private[_-]?key|(?:encryption|signing|master|account|shared|secret|app|license)[_-]?key|"
-    rb"client[_-]?secret|session[_-]?id|webhook[_-]?url|salt)"
+    rb"client[_-]?secret|webhook[_-]?url)"
 )
 _EQUALS = rb"\\?[\"'`]?\]?[ \t]{0,3}(?:={1,3}|:=|=>|:|!=)[ \t]{0,3}"
 _IS = rb"[ \t]+(?:is|was|to)(?:[ \t]*:)?[ \t]+[\"'`]?"

@@ -63,6 +63,8 @@ def test_a_mask_takes_the_secret_and_nothing_else(text: str, masked: str) -> Non
         '"integrity": "sha512-v2kDEe57lecTulaDIuNTPy3Ry4gLGJ6Z1O3vE1krgXZNrsQ+LFTGHVxVjcXPs1"',
         "1.2.3.4 v10.20.30.40 numpy==1.26.4 Chrome/120.0.6099.109 version 10.20.30.40",
         "2026-11-20 22:17:14 1700000000000 12:34:56 3.14159265358979 4111111111111112",
+        "toolu_01SoeKGnapnTuusrzXc3jHnL call_xP2E8KzesSGihSRX16BGgjQT req_011CYAA8aJLF2YiNXa",
+        '"sessionId":"58edcfae-5291-436c-91e4-54fbb188a0ca"',
         "/usr/lib/python3.11/site-packages/django/db/models/fields/__init__.py",
         "src/components/UserProfileSettingsPanelV2.tsx m12.0@3fa9c1d2 toolu_01A09q90qw90lq9",
         "password = get_password(user); password: str; token = self.tokens[0]",
