@@ -8,7 +8,9 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from compaction.strategies import STRATEGIES
 from compaction.strategies.compact import Compact
+from compaction.strategies.dedupe import Dedupe
 from compaction.strategies.offload import Offload
+from compaction.strategies.outline import Outline
 from compaction.strategies.window import Window
 
 
@@ -145,7 +147,12 @@ def _share(value: Any, where: str, low: float, high: float) -> float:
 PRESETS: dict[str, Policy] = {
     "offload-first": Policy(
         "offload-first",
-        steps=(Step("offload", Offload()), Step("compact", Compact())),
+        steps=(
+            Step("dedupe", Dedupe(within=4)),
+            Step("outline", Outline()),
+            Step("offload", Offload()),
+            Step("compact", Compact()),
+        ),
         reserve=16_384,
     ),
     "sliding-window": Policy("sliding-window", steps=(Step("window", Window(budget=32_000)),)),
@@ -153,7 +160,8 @@ PRESETS: dict[str, Policy] = {
 }
 """Policies that stand for known systems.
 
-`offload-first` (CodeGenius): age 5, batch 5, compaction at 70 % of the window less the output's
+`offload-first` (CodeGenius): files once, then diffs, outlines of files over 3,000 lines; age 5,
+batch 5, compaction at 70 % of the window less the output's
 reserve; the reserve is pi-mono's 16,384. `sliding-window` (Shannon): 3 primers, 20 recents, trigger
 75 %, target 37.5 % of a budget of 32,000: its medium window, whose target is the 12,000 of its
 table (docs/sources.md, Published reductions). `unmanaged` changes nothing.

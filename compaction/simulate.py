@@ -19,7 +19,8 @@ class StepTokens:
     `at` is when the call began (ms since the epoch, None where unknown). `unchanged_prefix` are
     the leading tokens that this context shares with the one of the step before: all of that one
     where nothing was edited, 0 at the first step. `frontier` are the tokens up to and including
-    the last replacement, where a policy sets its second cache breakpoint; 0 without one.
+    the last replacement of what a model had seen, where a policy sets its second cache
+    breakpoint; 0 without one.
     `by_kind` follows the order of `context.KINDS`. `revision` is the number of the revision that
     this step was the first to see.
     """

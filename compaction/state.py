@@ -14,6 +14,7 @@ from compaction.policy import Policy
 from compaction.prefix import PrefixSums
 from compaction.sights import Sights
 from compaction.strategies import STRATEGIES
+from compaction.stubs import entered_short
 
 
 @dataclass(slots=True)
@@ -26,8 +27,9 @@ class State:
     last step: tokens shared with the context before, and the lowest position that its revision
     touched. `wanted` are artefacts that were not ready at the last step, `waiting` the positions
     up to which strategies had wanted a summary, `skipped` why strategies that were due did
-    nothing. `stubs` are the positions of standing replacements, ascending; `covers` says of which
-    originals a replacement tells; `gone` are originals that left by themselves for good.
+    nothing. `stubs` are the positions of standing replacements, ascending, those made at entry
+    left out; `covers` says of which originals a replacement tells; `gone` are originals that
+    left by themselves for good.
     """
 
     policy: Policy
@@ -72,7 +74,7 @@ class State:
 
     @property
     def frontier(self) -> int:
-        """Tokens up to and including the last standing replacement; 0 without one."""
+        """Tokens up to and including the last replacement of what had been seen; 0 without one."""
         return self.prefix_tokens(self.stubs[-1] + 1) if self.stubs else 0
 
     def told_by(self, block: Block) -> tuple[int, ...]:
@@ -142,7 +144,7 @@ def _open(state: State, block: Block, step: int, number: int | None = None) -> N
     entry = Entry(block, step, opened_by=number)
     state.entries.append(entry)
     state.open_entries[position] = entry
-    if block.replaces is not None:
+    if block.replaces is not None and not entered_short(block):
         insort(state.stubs, position)
 
 
@@ -153,7 +155,7 @@ def _close(state: State, position: int, number: int, step: int) -> None:
     state.total -= block.tokens
     entry = state.open_entries.pop(position)
     entry.to_step, entry.closed_by = step, number
-    if block.replaces is not None:
+    if block.replaces is not None and not entered_short(block):
         del state.stubs[bisect_left(state.stubs, position)]
 
 

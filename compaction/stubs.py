@@ -20,6 +20,10 @@ KEEP_ARGUMENT = 160
 """Code points up to which an argument of an offloaded call stays whole."""
 
 
+AT_ENTRY = ("dedupe:", "outline:", "externalise:")
+"""How ids begin of what strategies put in place of an original at its arrival."""
+
+
 def reference(block: Block) -> str:
     """The path by which the original is read back: its id, and the head of its hash as a check."""
     return f"{block.id}@{block.sha[:8]}"
@@ -92,6 +96,11 @@ def _short(value: Any, mark: str) -> Any:
     else:
         return value
     return value if size <= KEEP_ARGUMENT else f"{one_line(value, KEEP_ARGUMENT // 2)} {mark}"
+
+
+def entered_short(block: Block) -> bool:
+    """Whether a block stands for an original that no model had seen: it rewrote nothing."""
+    return block.id.startswith(AT_ENTRY)
 
 
 def stand_in(block: Block, text: str, tokens: int, strategy: str) -> Block:

@@ -12,7 +12,7 @@ from compaction.edits import Edit
 from compaction.linediff import unified
 from compaction.plan import Mark, Proposal, View
 from compaction.shown import Shown
-from compaction.sights import Known, Line, is_whole, sight
+from compaction.sights import Line, is_whole, sight
 from compaction.stubs import reference, stand_in
 
 SOURCES = 8
@@ -26,11 +26,15 @@ RUN = 5
 class Dedupe:
     """When a reading of a file is cut to what is new in it.
 
+    `within`: text that has stood for more steps than this counts as not seen (0: any age counts).
+    Where offload follows, text that is about to leave is nothing to rest on: `offload-first` has
+    4, one less than its age (ours, docs/strategies.md has the figures).
     `minimum`: tokens that must be saved at least (50, as for offload: ours). `share`: most that a
     diff, or lines that are new, may take of the full text (0.8: ours). `exclude`: tools that are
     left alone.
     """
 
+    within: int = field(default=0, metadata={"min": 0, "max": 1_000_000})
     minimum: int = field(default=50, metadata={"min": 1, "max": 1_000_000})
     share: float = field(default=0.8, metadata={"min": 0.05, "max": 1.0})
     exclude: tuple[str, ...] = ()
@@ -79,7 +83,10 @@ def _stub(view: View, block: Block, parameters: Dedupe, entered: dict[int, Block
     standing = ChainMap(entered, cast(Context, view.standing))
     path = block.file.path
     known = view.sights.known(path, block.position, standing, view.originals, uses)
-    told = _told(view, block, found, known) if known.lines else None
+    old = known.region(found, is_whole(found, block))
+    if parameters.within:
+        old = [_young(view, line, block.born - parameters.within) for line in old]
+    told = _told(view, block, found, old) if any(old) else None
     if told is None:
         return None
     text, sources = told
@@ -90,9 +97,12 @@ def _stub(view: View, block: Block, parameters: Dedupe, entered: dict[int, Block
     return replace(stand_in(block, text, tokens, "dedupe"), refs=refs)
 
 
-def _told(view: View, block: Block, found: Shown, known: Known) -> Told | None:
+def _young(view: View, line: Line | None, since: int) -> Line | None:
+    return line if line is not None and view.originals[line.source].born >= since else None
+
+
+def _told(view: View, block: Block, found: Shown, old: Sequence[Line | None]) -> Told | None:
     assert block.file is not None
-    old = known.region(found, is_whole(found, block))
     lines = [line for line in old if line is not None]
     if len(lines) < len(old):
         return _framed(found, _partly(view, block, found, old))

@@ -9,7 +9,7 @@ from compaction.context import Block
 from compaction.edits import Edit
 from compaction.plan import Mark, Proposal, View
 from compaction.sights import STUB
-from compaction.stubs import input_stub, result_stub, stand_in
+from compaction.stubs import entered_short, input_stub, result_stub, stand_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +85,14 @@ def _is_held(view: View, block: Block, parameters: Offload, ripe: int) -> bool:
     return any((one.turn if by_turn else one.born) > ripe for one in later)
 
 
+def _is_whole(now: Block, block: Block) -> bool:
+    """Whether an original stands, or what entered in its place and may be as long as one."""
+    return now.id == block.id or entered_short(now)
+
+
 def _edit(view: View, block: Block, parameters: Offload, ripe: int) -> Edit | None:
-    if block.tokens <= parameters.minimum or view.standing.get(block.position) is not block:
+    now = view.standing.get(block.position)
+    if now is None or now.tokens <= parameters.minimum or not _is_whole(now, block):
         return None
     if block.type not in ("tool_use", "tool_result") or not view.guard.may_replace(block):
         return None
@@ -103,7 +109,7 @@ def _edit(view: View, block: Block, parameters: Offload, ripe: int) -> Edit | No
         return None
     text = input_stub(block) if block.type == "tool_use" else result_stub(block, use)
     tokens = view.means.count(text)
-    if block.tokens - tokens < parameters.minimum:
+    if now.tokens - tokens < parameters.minimum:
         return None
     replacement = stand_in(block, text, tokens, "offload")
-    return Edit("offload", (block.id,), replacement, f"{block.tokens} tokens, born {block.born}")
+    return Edit("offload", (now.id,), replacement, f"{block.tokens} tokens, born {block.born}")

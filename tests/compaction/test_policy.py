@@ -26,7 +26,10 @@ def test_presets_write_every_parameter_out() -> None:
     window = to_dict(PRESETS["sliding-window"])["steps"][0]["parameters"]
     assert (window["primers"], window["recents"]) == (3, 20)
     assert (window["trigger"], window["target"]) == (0.75, 0.375)
-    offload, compact = (step["parameters"] for step in to_dict(PRESETS["offload-first"])["steps"])
+    steps = to_dict(PRESETS["offload-first"])["steps"]
+    assert [step["strategy"] for step in steps] == ["dedupe", "outline", "offload", "compact"]
+    dedupe, outline, offload, compact = (step["parameters"] for step in steps)
+    assert (dedupe["within"], outline["lines"]) == (4, 3_000)
     assert (offload["age"], offload["batch"], compact["trigger"]) == (5, 5, 0.70)
 
 
