@@ -7,7 +7,7 @@ from django.db import transaction
 from compaction.edits import Revision
 from compaction.fold import CannotCompact, compact_now, end_of
 from compaction.plan import Span
-from sessions.actions import artefacts
+from sessions.actions import artefacts, tend
 from sessions.actions.advance import Facts, advance_to, serving
 from sessions.actions.attempts import Outcome, Refused, Running
 from sessions.actions.folds import Fold, with_fold
@@ -49,6 +49,7 @@ def compact(running: Running) -> Outcome:
         raise Refused(
             "Nothing was compacted", str(refused), "Ask again when the context has grown."
         ) from None
+    tend.ask(session)
     return Outcome({"session": str(session.pk), "revision": revision.number})
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.db import transaction
 
 from compaction.fold import Arrival, advance
+from sessions.actions import tend
 from sessions.actions.advance import serving
 from sessions.actions.folds import Fold, tell, with_fold
 from sessions.models import Message, Pin, Session
@@ -57,7 +58,9 @@ def _change(session: Session, message: Message, *, pinned: bool) -> Pin:
             fold.store(session, revisions)
         return row
 
-    return with_fold(session, run, work)
+    row = with_fold(session, run, work)
+    tend.ask(session)
+    return row
 
 
 def _places(message: Message) -> list[int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.db import transaction
 
-from compaction.plan import Span
+from compaction.plan import FileText, Span
 from sessions.actions import artefacts, jobs
 from sessions.actions.advance import Facts, advance_to, serving
 from sessions.actions.attempts import Refused, Running
@@ -14,6 +14,12 @@ from sessions.models import Job, Run, Session
 
 ROUNDS = 5
 """Artefacts made in a row for one step: each may let a strategy want another."""
+
+PASSES = 50
+"""Times that a job looks again before it lets another go on: none may run for ever."""
+
+Handled = tuple[Facts, bool, list[str]]
+"""Records, whether they are measured, and artefacts that a policy waits for."""
 
 
 def ask(session: Session) -> Job:
@@ -35,24 +41,35 @@ def tend(running: Running) -> None:
     session = Session.objects.for_team(running.team).filter(pk=running.payload["session"]).first()
     if session is None:
         raise Refused("The session is gone", "It was deleted meanwhile.", "Nothing to do.")
-    while True:
+    for number in range(PASSES):
+        running.progress(number, None, "pass")
         handled = _tend(running, session)
         measure(session)
-        with transaction.atomic():
-            Session.objects.select_for_update().get(pk=session.pk)
-            if _handled(session) == handled:
-                jobs.remove(running.job.id, running.token)
-                return
+        if _ended(running, session, handled, last=number == PASSES - 1):
+            return
 
 
-def _handled(session: Session) -> tuple[Facts, bool, list[str]]:
+def _ended(running: Running, session: Session, handled: Handled, *, last: bool) -> bool:
+    """End the job if nothing is newer than what it handled; at its last pass another takes over."""
+    with transaction.atomic():
+        Session.objects.select_for_update().get(pk=session.pk)
+        done = _handled(session) == handled
+        if not (done or last):
+            return False
+        jobs.remove(running.job.id, running.token)
+        if not done:
+            ask(session)
+        return True
+
+
+def _handled(session: Session) -> Handled:
     """What a job has to have handled before it may end: nothing may be newer than this."""
     row = Session.objects.values_list("measured", flat=True).get(pk=session.pk)
     run = Run.objects.filter(session=session, origin=Run.Origin.SERVED).only("fold").first()
     return Facts.of(session), row, run.fold.get("wanted", []) if run else []
 
 
-def _tend(running: Running, session: Session) -> tuple[Facts, bool, list[str]]:
+def _tend(running: Running, session: Session) -> Handled:
     """Advance, make what is wanted, advance again; what is handled by that."""
     session.refresh_from_db()
     facts = Facts.of(session)
@@ -60,12 +77,12 @@ def _tend(running: Running, session: Session) -> tuple[Facts, bool, list[str]]:
     if run is None:
         return facts, True, []
     target = facts.steps + (0 if _awaits_results(session, facts.steps + 1) else 1)
-    wanted: list[Span] = []
+    wanted: list[Span | FileText] = []
 
     def work(fold: Fold) -> None:
         # A request may have come further: what it waits for is made for that step.
         advance_to(fold, session, facts, max(target, fold.state.step))
-        wanted[:] = [wish for wish in fold.state.wanted if isinstance(wish, Span)]
+        wanted[:] = fold.state.wanted
 
     for number in range(ROUNDS):
         with_fold(session, run, work)

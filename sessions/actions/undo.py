@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from compaction.fold import CannotUndo, undo
+from sessions.actions import tend
 from sessions.actions.advance import serving
 from sessions.actions.folds import Fold, with_fold
 from sessions.models import Revision, Session
@@ -21,4 +22,6 @@ def undo_revision(session: Session, number: int) -> Revision:
         fold.store(session, [made])
         return made.number
 
-    return Revision.objects.get(run=run, number=with_fold(session, run, work))
+    made = with_fold(session, run, work)
+    tend.ask(session)
+    return Revision.objects.get(run=run, number=made)

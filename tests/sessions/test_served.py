@@ -15,8 +15,9 @@ from compaction.simulate import Run as RunValue
 from compaction.simulate import simulate
 from compaction.strategies.compact import Compact
 from compaction.strategies.offload import Offload
-from sessions.actions import folds
+from sessions.actions import artefacts, folds, jobs, served
 from sessions.actions.append import append
+from sessions.actions.attempts import attempt
 from sessions.actions.policies import version_of
 from sessions.actions.served import NoSuchStep, catch_up, hand_out, plan_at, plan_of, serving
 from sessions.actions.simulate import UNKNOWN_WINDOW
@@ -305,3 +306,20 @@ def test_folds_let_go_of_those_that_were_not_used_for_longest(monkeypatch: pytes
         catch_up(stored)
     kept = {fold.run.session.external_id for fold in folds._folds.values() if fold.run}
     assert kept == {"y", "z"}
+
+
+def test_a_caller_may_wait_for_a_summary(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(folds, "_summary", artefacts.summary_text)
+    stored = grown(24)
+    waited: list[float] = []
+
+    def work(seconds: float) -> None:
+        """What a worker does while the caller waits."""
+        waited.append(seconds)
+        job = jobs.claim(stored.team.jobs.get(kind="tend").pk)
+        assert job is not None and job.token is not None
+        attempt(job.pk, job.token)
+
+    monkeypatch.setattr(served.time, "sleep", work)
+    plan = catch_up(stored, wait=20)
+    assert (plan.missing, len(waited)) == ((), 1)

@@ -255,3 +255,20 @@ def test_tending_makes_the_summary_that_a_policy_waits_for(monkeypatch: pytest.M
     plan = catch_up(stored)
     assert plan.missing == ()
     assert any(block.kind == "summary" for block in plan.blocks)
+
+
+def test_a_job_that_always_finds_news_lets_another_go_on(monkeypatch: pytest.MonkeyPatch):
+    stored = send(user("go", key="1"))
+    real = tend.measure
+    sent = iter(range(2, 99))
+
+    def measure(session: Session) -> None:
+        real(session)
+        send(user("and on", key=str(next(sent))))
+
+    monkeypatch.setattr(tend, "measure", measure)
+    monkeypatch.setattr(tend, "PASSES", 3)
+    job = tend.ask(stored)
+    assert do(job) is None
+    other = Job.objects.get(kind="tend")
+    assert (other.pk != job.pk, other.state) == (True, Job.State.QUEUED)
