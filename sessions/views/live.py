@@ -49,26 +49,43 @@ def limits(session: Session) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Gauge:
-    """How full a context is, as a bar of `GAUGE` units; marks are None where they are beyond it."""
+    """How full a context is, as a bar of `GAUGE` units; marks are None where they are beyond it.
+
+    `share` is of the window; what lies beyond `room` is kept free for the output.
+    """
 
     standing: Standing
+    share: float
     used: int
+    room: int
+    reserve: int
     warn: int | None
     trigger: int | None
     target: int | None
 
 
-def gauge(session: Session) -> Gauge:
+def gauge(session: Session, served: Run | None = None) -> Gauge:
     """The gauge of the next call's context against the model's window."""
     its = budget(session)
-    now = standing(its, session.used_tokens or 0)
+    used = session.used_tokens or 0
+    if served is not None and served.taken == session.block_count:
+        used = int(served.fold.get("used", used))  # newer than what the last message was told
+    now = standing(its, used)
 
     def at(tokens: int | None) -> int | None:
         place = None if tokens is None else round(GAUGE * tokens / its.window)
         return place if place is not None and 0 < place <= GAUGE else None
 
-    used = min(GAUGE, round(GAUGE * now.used / its.window))
-    return Gauge(now, used, at(round(its.warn * its.room)), at(its.trigger), at(its.target))
+    return Gauge(
+        standing=now,
+        share=now.used / its.window,
+        used=min(GAUGE, round(GAUGE * now.used / its.window)),
+        room=(room := round(GAUGE * its.room / its.window)),
+        reserve=GAUGE - room,
+        warn=at(round(its.warn * its.room)),
+        trigger=at(its.trigger),
+        target=at(its.target),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,9 +120,12 @@ def live(request: HttpRequest) -> HttpResponse:
     team = team_of(request)
     running = Session.objects.for_team(team).live()
     found = list(running.select_related("policy_version__policy").order_by("-changed")[:ROWS])
-    newest = _newest_revisions(found)
-    rows = [Row(session, gauge(session), newest.get(session.pk)) for session in found]
-    rows.sort(key=lambda row: (-row.gauge.standing.share, row.session.created))
+    newest, served = _newest_revisions(found), _served_runs(found)
+    rows = [
+        Row(session, gauge(session, served.get(session.pk)), newest.get(session.pk))
+        for session in found
+    ]
+    rows.sort(key=lambda row: (-row.gauge.share, row.session.created))
     context = {
         "section": "live",
         "team": team,
@@ -124,3 +144,9 @@ def _newest_revisions(sessions: list[Session]) -> dict[Any, Revision]:
         number=F("run__head"),
     )
     return {row.run.session_id: row for row in revisions.select_related("run")}
+
+
+def _served_runs(sessions: list[Session]) -> dict[Any, Run]:
+    ids = [session.pk for session in sessions]
+    runs = Run.objects.filter(session__in=ids, origin=Run.Origin.SERVED)
+    return {run.session_id: run for run in runs.only("session_id", "taken", "fold")}

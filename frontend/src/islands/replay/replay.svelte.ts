@@ -83,7 +83,9 @@ export class Replay {
     const { manifest, composition } = this;
     const { limits } = this.props;
     if (!manifest?.session.live || !composition || !limits) return null;
-    return standing(limits, manifest.session.used ?? sizeAt(manifest, composition, manifest.last));
+    // What the shown run comes to is newer than what was known when the last message came.
+    const counted = sizeAt(manifest, composition, manifest.last);
+    return standing(limits, manifest.run.origin === 'served' ? counted : (manifest.session.used ?? counted));
   });
   totals = $derived(this.manifest && this.composition ? totals(this.manifest, this.composition) : null);
 
@@ -133,7 +135,7 @@ export class Replay {
     const news = await fetchNews(this.props.manifest_url, run, { manifest, composition }, signal);
     if (signal.aborted) return;
     this.#take(run, news, news.inserted);
-    await this.#compare(run, signal);
+    this.#compareSoon();
   }
 
   /** Lays a change over what is shown; false where it does not go on from there. */
@@ -142,9 +144,15 @@ export class Replay {
     const merged = merge(this.manifest, this.composition, delta);
     if (!merged) return false;
     this.#take(this.run, { manifest: merged.manifest, composition: { ...this.composition } }, merged.inserted);
-    clearTimeout(this.#comparing);
-    this.#comparing = setTimeout(() => void this.#compare(this.run, (this.#request ??= new AbortController()).signal).catch(problemFrom), compareMs);
+    this.#compareSoon();
     return true;
+  }
+
+  #compareSoon(): void {
+    this.#comparing ??= setTimeout(() => {
+      this.#comparing = undefined;
+      void this.#compare(this.run, (this.#request ??= new AbortController()).signal).catch(problemFrom);
+    }, compareMs);
   }
   #comparing: ReturnType<typeof setTimeout> | undefined;
 
@@ -174,7 +182,7 @@ export class Replay {
     if (this.following) this.#keepVersion();
     if (sameRun && manifest.session.version !== before.session.version) {
       const head = before.events.reduce((most, event) => Math.max(most, event.revision ?? 0), 0);
-      this.announcer.note(manifest, manifest.session.used ?? sizeAt(manifest, composition, manifest.last), head);
+      this.announcer.note(manifest, this.budget?.used ?? sizeAt(manifest, composition, manifest.last), head);
     }
     if (before) this.#write();
     else this.#name();
