@@ -8,6 +8,7 @@ from collections.abc import Iterable
 
 from compaction.outlines.grammar import parsable, rows_of
 from compaction.outlines.grammars import language_of
+from compaction.plan import FileText
 from compaction.shown import content
 
 MOST_ROWS = 1_500
@@ -41,6 +42,11 @@ def outline(text: str, path: str) -> str:
     if len(rows) > MOST_ROWS:
         lines.append(f"... and {len(rows) - MOST_ROWS} more such lines")
     return "\n".join(lines)
+
+
+def outline_of(file: FileText) -> str:
+    """The outline of a file, as strategies ask for one."""
+    return outline(file.text, file.path)
 
 
 def _by_grammar(text: str, language: str) -> list[tuple[int, str]] | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from compaction.edits import Entry, Refusal, Revision
 from compaction.extract import extractive
 from compaction.fold import Arrival, State, advance, start
-from compaction.plan import Count, Means, Summarize
+from compaction.plan import Count, Means, Outline, Summarize, no_outline
 from compaction.policy import Policy
 from compaction.session import Session
 
@@ -55,14 +55,19 @@ class Run:
 
 
 def simulate(
-    session: Session, policy: Policy, count: Count, summarize: Summarize = extractive
+    session: Session,
+    policy: Policy,
+    count: Count,
+    summarize: Summarize = extractive,
+    outline: Outline = no_outline,
 ) -> Run:
     """Fold a policy over a recorded session, call by call.
 
-    `count` gives tokens in the session's own counting and is asked for replacements only. Linear
+    `count` gives tokens in the session's own counting and is asked for replacements only;
+    `outline` parses what agents read, so pass one only where a parser may come to grief. Linear
     in the length of the session. Blocks born after the last recorded call are not seen by any.
     """
-    state = start(policy, session.window, Means(count, summarize), session.hidden)
+    state = start(policy, session.window, Means(count, summarize, outline), session.hidden)
     blocks = session.blocks
     steps: list[StepTokens] = []
     revisions: list[Revision] = []

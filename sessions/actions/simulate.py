@@ -12,6 +12,7 @@ from compaction import composition, tokens
 from compaction.cache import CacheUse
 from compaction.cache_run import CacheRun, estimate_cache, simulate_cache, terms_of
 from compaction.extract import extractive
+from compaction.outline import outline_of
 from compaction.policy import Policy, from_dict
 from compaction.recall import Recall, recall
 from compaction.session import Session as SessionValue
@@ -40,7 +41,7 @@ def simulate_session(session: Session, preset: str) -> Run:
     policy = from_dict(version.document)
     value = recorded_session(session, window=UNKNOWN_WINDOW)
     unscaled: dict[str, int] = {}
-    simulated = simulate(value, policy, _counter(session, unscaled), extractive)
+    simulated = simulate(value, policy, _counter(session, unscaled), extractive, outline_of)
     terms = terms_of(value)
     cache = simulate_cache(simulated, value.calls, terms)
     lived = estimate_cache(recorded_run(session), value.calls, replace(terms, frontier=False))
@@ -138,7 +139,7 @@ def _sent_as_recorded(session: Session, value: SessionValue, hidden: int) -> int
 def _whole_cost(uses: Sequence[CacheUse]) -> int | None:
     """What the recorded contexts cost by the rules of the simulation, so that both compare."""
     costs = [use.cost for use in uses]
-    return None if None in costs else sum(cost or 0 for cost in costs)
+    return None if not costs or None in costs else sum(cost or 0 for cost in costs)
 
 
 def _note_paybacks(run: Run, cache: CacheRun) -> None:
