@@ -33,7 +33,7 @@ def rules_of(model: str) -> Rules:
 class Terms:
     """Under which conditions a run is priced.
 
-    By `rules` unknown nothing is read from a cache and nothing has dollars.
+    By unknown `rules` there are no uses and no dollars at all.
     `price` None leaves all dollars None. Prefixes shorter than `minimum` tokens are not cached.
     `lifetime` is that of every breakpoint. `frontier` sets one at the end of the last
     replacement, `steady` one at the end of the request before, as long as that stands: without
@@ -133,7 +133,7 @@ def simulate_cache(run: Run, calls: Sequence[Call], terms: Terms | None = None) 
         prompt_cost=_sum(ours, terms.price, output=False),
         unmanaged_prompt_cost=_sum(alone, terms.price, output=False),
         cache_read_share=None if terms.rules == "unknown" else share,
-        revisions=_paybacks(run, ours, terms),
+        revisions=_paybacks(run, ours, terms.price),
     )
 
 
@@ -146,7 +146,7 @@ def estimate_cache(
 
 
 def _sum(uses: Sequence[CacheUse], rates: Price | None, output: bool = True) -> int | None:
-    if rates is None:
+    if rates is None or not uses:
         return None
     usages = (use.usage if output else replace(use.usage, output=0) for use in uses)
     return micros(sum(nanos(usage, rates) for usage in usages))
@@ -154,15 +154,9 @@ def _sum(uses: Sequence[CacheUse], rates: Price | None, output: bool = True) -> 
 
 def _cache(rules: Rules) -> Callable[[Request, Price | None, Basis], CacheUse]:
     """An empty cache of a provider."""
-    if rules == "anthropic":
-        return partial(advance, CacheState())
     if rules == "openai":
         return partial(cache_openai.advance, cache_openai.OpenAIState())
-    return _all_fresh
-
-
-def _all_fresh(request: Request, price: Price | None, basis: Basis) -> CacheUse:  # noqa: ARG001
-    return CacheUse(request.step, basis, 0, 0, 0, request.total, request.output)
+    return partial(advance, CacheState())
 
 
 def _send(
@@ -172,6 +166,8 @@ def _send(
     terms: Terms,
     basis: Basis = "simulated",
 ) -> tuple[CacheUse, ...]:
+    if terms.rules == "unknown":
+        return ()
     send, uses, before = _cache(terms.rules), [], (0, 0)
     for layout in layouts:
         call = calls.get(layout.step.step)
@@ -203,9 +199,9 @@ def _send(
     return tuple(uses)
 
 
-def _paybacks(run: Run, uses: Sequence[CacheUse], terms: Terms) -> tuple[Payback, ...]:
+def _paybacks(run: Run, uses: Sequence[CacheUse], rates: Price | None) -> tuple[Payback, ...]:
     by_step = {use.step: (place, use) for place, use in enumerate(uses)}
-    rates, found = terms.price, list[Payback]()
+    found: list[Payback] = []
     for revision in run.revisions:
         if revision.step not in by_step:
             continue
@@ -215,9 +211,7 @@ def _paybacks(run: Run, uses: Sequence[CacheUse], terms: Terms) -> tuple[Payback
         rewritten = broken.rewritten if broken is not None and edited else 0
         cost = broken.cost if broken is not None and edited else 0 if rates else None
         cleared = revision.tokens_before - revision.tokens_after
-        steps = None
-        if terms.rules != "unknown":
-            steps = payback_steps(cleared, rewritten, use, rates)
+        steps = payback_steps(cleared, rewritten, use, rates)
         remaining = len(uses) - place - 1
         found.append(
             Payback(revision.number, revision.step, cleared, rewritten, cost, steps, remaining)

@@ -152,5 +152,4 @@ def test_without_rules_nothing_is_claimed() -> None:
     session = coding(100)
     found = simulate_cache(edited(session), session.calls, Terms(rules="unknown"))
     assert found.cost is None and found.unmanaged_cost is None and found.cache_read_share is None
-    assert all(use.read == 0 and use.broken is None for use in found.uses)
-    assert all(payback.steps is None and payback.cost is None for payback in found.revisions)
+    assert found.uses == found.unmanaged == found.revisions == ()
