@@ -36,8 +36,9 @@ MOST_BYTES = 192 * 1024 * 1024
 BLOCK_BYTES = 1_500
 """About what a block takes beside its text: its values and its places in the state."""
 
-ATTEMPTS = 20
-"""Lost races after which something else must be wrong."""
+PATIENCE = 3
+"""Lost races after which the row stays locked while a fold works: who begins anew is slower than
+those who go on, and might lose for ever."""
 
 
 class Raced(Exception):
@@ -214,13 +215,16 @@ _guard = threading.Lock()
 
 def with_fold(session: Session, run: Run, work: Callable[[Fold], T]) -> T:
     """Let some work have the fold of a served run, fresh from the rows; again after a lost race."""
-    for _ in range(ATTEMPTS):
+    for _ in range(PATIENCE):
         try:
             with _opened(session, run) as fold:
                 return work(fold)
         except Raced:
             continue
-    raise Raced
+    with transaction.atomic():
+        Run.objects.select_for_update().only("pk").get(pk=run.pk)
+        with _opened(session, run) as fold:
+            return work(fold)
 
 
 @contextmanager

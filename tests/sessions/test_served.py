@@ -323,3 +323,18 @@ def test_a_caller_may_wait_for_a_summary(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(served.time, "sleep", work)
     plan = catch_up(stored, wait=20)
     assert (plan.missing, len(waited)) == ((), 1)
+
+
+def test_who_lost_often_holds_the_row_while_it_works():
+    stored = grown(3)
+
+    def unlucky(fold: folds.Fold) -> int:
+        tries.append(1)
+        if len(tries) <= folds.PATIENCE:
+            other_process(stored).store(stored, [])
+        fold.store(stored, [])
+        return len(tries)
+
+    tries: list[int] = []
+    run = Run.objects.get(origin=Run.Origin.SERVED)
+    assert folds.with_fold(stored, run, unlucky) == folds.PATIENCE + 1
