@@ -138,7 +138,8 @@ class Anthropic:
             raise Unusable("its window is too small for this span")
         summary = span.previous
         parts = batches(span, count, room)
-        size = sum(map(count, parts)) + count(summary or "")
+        # As whoever puts the summary in its place will count.
+        size = sum(block.tokens for block in span.blocks) + count(summary or "")
         with self._client() as client:
             for part in parts:
                 summary = _ask(client, talk, prompt(span, part, summary), (span, count, size))
