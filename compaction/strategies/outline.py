@@ -16,15 +16,13 @@ from compaction.stubs import reference, stand_in
 class Outline:
     """Which readings become an outline.
 
-    `lines`: more than this many lines of a file (3,000: CodeGenius). `tokens`: or more than this
-    many tokens, since tools cut long readings to fewer lines (0, the default, is never). `late`:
-    so many steps after its arrival an outline that was not ready may still take the place of the
-    text (3: ours; only the end of the prompt is written to the cache again). `minimum`: tokens
-    that must be saved (50, as for offload: ours). `exclude`: tools that are left alone.
+    `lines`: those of more lines than this (3,000: CodeGenius). `late`: so many steps after its
+    arrival an outline that was not ready may still take the place of the text (3: ours; only the
+    end of the prompt is written to the cache again). `minimum`: tokens that must be saved (50, as
+    for offload: ours). `exclude`: tools that are left alone.
     """
 
     lines: int = field(default=3_000, metadata={"min": 10, "max": 1_000_000})
-    tokens: int = field(default=0, metadata={"min": 0, "max": 1_000_000})
     late: int = field(default=3, metadata={"min": 0, "max": 1_000})
     minimum: int = field(default=50, metadata={"min": 1, "max": 1_000_000})
     exclude: tuple[str, ...] = ()
@@ -73,8 +71,7 @@ def _due(view: View, block: Block, parameters: Outline) -> Shown | None:
     """The lines that a block shows, where it is a reading that should be an outline."""
     if block.type != "tool_result" or block.tool in parameters.exclude:
         return None
-    big = 0 < parameters.tokens < block.tokens
-    if not big and block.text.count("\n") < parameters.lines:
+    if block.text.count("\n") < parameters.lines:
         return None
     now = view.standing.get(block.position)
     if now is None or now.id != block.id or not view.guard.may_enter_as(block):
@@ -82,7 +79,7 @@ def _due(view: View, block: Block, parameters: Outline) -> Shown | None:
     if block.born + parameters.late < view.step:
         return None
     found = sight(block, view.guard.groups.uses)
-    return found if found is not None and (big or len(found.lines) > parameters.lines) else None
+    return found if found is not None and len(found.lines) > parameters.lines else None
 
 
 def _edit(
