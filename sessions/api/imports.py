@@ -49,7 +49,13 @@ class _Body:
         yield self._data
 
 
-@router.post("imports", response={202: shapes.ImportAsked}, url_name="imports", openapi_extra=FORMS)
+@router.post(
+    "imports",
+    response={202: shapes.ImportAsked},
+    url_name="imports",
+    by_alias=True,
+    openapi_extra=FORMS,
+)
 @done_once
 def imports(
     request: HttpRequest,

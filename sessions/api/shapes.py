@@ -10,6 +10,8 @@ from typing import Annotated, Any, Literal
 from ninja import Schema
 from pydantic import ConfigDict, Field, StrictBool, StrictInt, StrictStr
 
+from compaction.policy import PRESETS
+
 MESSAGES_AT_ONCE = 1000
 BIGGEST = 2_147_483_647
 Json = Any
@@ -94,7 +96,7 @@ class CompactionWanted(Wanted):
 class SimulationWanted(Wanted):
     """Which policy to try."""
 
-    policy: Text
+    policy: Text = Field(json_schema_extra={"enum": list(PRESETS)})
 
 
 class SelectionWanted(Schema):
