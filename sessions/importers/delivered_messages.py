@@ -150,7 +150,8 @@ def _blocks(given: dict[str, Json], role: Role, place: str) -> list[Block]:
 
 
 def _is_openai(given: dict[str, Json], content: Json) -> bool:
-    if given["role"] in ("developer", "function") or any(given.get(n) for n in _OPENAI_FIELDS):
+    said = any(given.get(name) not in (None, "", []) for name in _OPENAI_FIELDS)
+    if said or given["role"] in ("developer", "function"):
         return True
     parts = content if isinstance(content, list) else []
     forms = {part.get("type") for part in parts if isinstance(part, dict)}
