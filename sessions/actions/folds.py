@@ -171,6 +171,8 @@ class Fold:
         }
         news = News(revisions, state.known, self.late, self.left_out, at=int(time.time() * 1000))
         with transaction.atomic():
+            if revisions:
+                tell(session)  # first: all who write both lock the session's row before the run's
             written = Run.objects.filter(
                 pk=run.pk,
                 head=old.head,
@@ -182,8 +184,6 @@ class Fold:
                 raise Raced
             writer = RunWriter(run, session, run.policy_version, self.unscaled)
             writer.write(news, fresh=False)
-            if revisions:
-                tell(session)
         self.stamp = new
         self.late, self.left_out, self.unscaled = {}, [], {}
 
@@ -222,6 +222,7 @@ def with_fold(session: Session, run: Run, work: Callable[[Fold], T]) -> T:
         except Raced:
             continue
     with transaction.atomic():
+        Session.objects.select_for_update().only("pk").get(pk=session.pk)
         Run.objects.select_for_update().only("pk").get(pk=run.pk)
         with _opened(session, run) as fold:
             return work(fold)
