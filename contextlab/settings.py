@@ -199,6 +199,8 @@ CELERY_WORKER_SOFT_SHUTDOWN_TIMEOUT = 20
 # --- summaries --------------------------------------------------------------------------------
 # "anthropic" sends spans of sessions, secrets masked, to Anthropic; it needs ANTHROPIC_API_KEY.
 SUMMARIZER = env.text("SUMMARIZER", "extractive")
+if SUMMARIZER not in ("extractive", "anthropic"):
+    raise ValueError(f"CONTEXTLAB_SUMMARIZER is extractive or anthropic, not {SUMMARIZER!r}")
 SUMMARIZER_MODEL = env.text("SUMMARIZER_MODEL", "claude-haiku-5-5")
 SUMMARIZER_SECONDS = env.number("SUMMARIZER_SECONDS", 90)  # for one answer
 
