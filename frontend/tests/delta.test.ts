@@ -40,6 +40,7 @@ describe('a delta', () => {
     const merged = merge(manifest, composition, deltaTo(whole, [0, 1, 2], [0, 0, 0], 1))!;
     expect(merged.inserted).toEqual([3, 4, 5]);
     expect(merged.manifest.next).toBe('b');
+    expect(merge(manifest, composition, deltaTo(whole, [0, 1, 2], [0, 0, 0], 1))).toBeNull(); // not twice
     const right = decode(whole);
     expect(shown(merged.manifest, composition)).toEqual(shown(right, compose(right.entries, right.last)));
   });

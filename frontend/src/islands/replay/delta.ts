@@ -56,6 +56,7 @@ function fits(manifest: Manifest, delta: DeltaJson): boolean {
 /** The manifest with the delta in it, whose arrays are the old one's, grown; null where the whole is needed. */
 export function merge(manifest: Manifest, composition: Composition, delta: DeltaJson): Merged | null {
   if (!fits(manifest, delta)) return null;
+  manifest.next = undefined; // its arrays go on in the new one: nothing is laid over this one again
   const { entries } = manifest;
   const fresh = decodeEntries(delta.entries, manifest.kinds, delta.session.ratio);
   const inserted = delta.entries.at;

@@ -126,13 +126,23 @@ export class Replay {
     }
   }
 
-  /** Brings what is shown up to date. Throws what went wrong: whoever calls tries again. */
+  /** Brings what is shown up to date, one look at a time. Throws what went wrong: whoever calls tries again. */
   async renew(): Promise<void> {
+    while (this.#renewing) await this.#renewing.catch(() => undefined);
     if (this.loading || !this.manifest || !this.composition) return; // that one brings the newest as well
+    this.#renewing = this.#renew(this.run, { manifest: this.manifest, composition: this.composition });
+    try {
+      await this.#renewing;
+    } finally {
+      this.#renewing = null;
+    }
+  }
+  #renewing: Promise<void> | null = null;
+
+  async #renew(run: string, held: Holding): Promise<void> {
     this.#request = new AbortController();
     const { signal } = this.#request;
-    const { run, manifest, composition } = this;
-    const news = await fetchNews(this.props.manifest_url, run, { manifest, composition }, signal);
+    const news = await fetchNews(this.props.manifest_url, run, held, signal);
     if (signal.aborted) return;
     this.#take(run, news, news.inserted);
     this.#compareSoon();
@@ -140,7 +150,7 @@ export class Replay {
 
   /** Lays a change over what is shown; false where it does not go on from there. */
   take(delta: DeltaJson): boolean {
-    if (this.loading || !this.manifest || !this.composition) return false;
+    if (this.loading || this.#renewing || !this.manifest || !this.composition) return false;
     const merged = merge(this.manifest, this.composition, delta);
     if (!merged) return false;
     this.#take(this.run, { manifest: merged.manifest, composition: { ...this.composition } }, merged.inserted);
@@ -179,7 +189,7 @@ export class Replay {
     if (run === 'recorded') this.baseline = this.#recorded = null;
     if (inserted) this.selected = this.selected < 0 ? -1 : shifted(this.selected, inserted);
     else this.selected = name ? findEntry(manifest, name, this.step) : -1;
-    if (this.following) this.#keepVersion();
+    if (this.following) this.keepVersion();
     if (sameRun && manifest.session.version !== before.session.version) {
       const head = before.events.reduce((most, event) => Math.max(most, event.revision ?? 0), 0);
       this.announcer.note(manifest, this.budget?.used ?? sizeAt(manifest, composition, manifest.last), head);
@@ -207,12 +217,12 @@ export class Replay {
     if (to === this.manifest.last) this.fresh = 0;
     if (to === this.step) return;
     this.step = to;
-    this.#keepVersion();
+    this.keepVersion();
     this.#write(jump);
   }
 
   /** The selected message stays selected, in the version that stands at the new step. */
-  #keepVersion(): void {
+  keepVersion(): void {
     if (this.selected < 0 || !this.manifest) return;
     const standing = findEntry(this.manifest, nameOfEntry(this.manifest, this.selected), this.step);
     if (standing >= 0) this.selected = standing;
