@@ -21,7 +21,7 @@ from tests import provider as at
 from tests.build import Talk
 from tests.sessions.made import reading
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.store]
 
 
 @pytest.fixture
