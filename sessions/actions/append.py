@@ -102,7 +102,12 @@ def touch(session: Session) -> None:
 
 def first_words(fresh: Sequence[Taken]) -> str:
     """What a person said first, or what was said to the model, where nobody gives a title."""
-    texts = [(one, block) for one in fresh for block in one.blocks if block.type == "text"]
+    texts = [
+        (one, block)
+        for one in fresh
+        for block in one.blocks
+        if block.type == "text" and block.preview
+    ]
     human = (block.preview for one, block in texts if one.message.record.human)
     said = (block.preview for _, block in texts if block.kind == "user")
     return next(human, "") or next(said, "")
