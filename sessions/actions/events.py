@@ -15,7 +15,10 @@ SHRANK_TOKENS, SHRANK_SHARE = 1024, 0.05
 
 Event = dict[str, Any]
 
-_KIND = {"batch": "offload", "clear": "clear", "rewind": "rewind"}
+_KIND = {
+    "batch": "offload",
+    **{trigger: trigger for trigger in ("clear", "rewind", "setup", "pin", "undo")},
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +72,8 @@ def _revision(row: Revision, marked: Marked) -> Event:
         kind = "window"
     elif strategies == {"offload"}:
         kind = "offload"
-    event = mark(row.step, kind, f"{kind} ({row.trigger})") | {"revision": row.number}
+    label = kind if kind == row.trigger else f"{kind} ({row.trigger})"
+    event = mark(row.step, kind, label) | {"revision": row.number}
     before, after = marked.uses.get(row.step - 1), marked.uses.get(row.step)
     if before is None and marked.use is not None and marked.use.step == row.step - 1:
         before = marked.use

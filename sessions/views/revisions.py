@@ -33,6 +33,9 @@ TITLES = {
     "offload": ("▽", "Offload"),
     "clear": ("▽", "Cleared tool results"),
     "rewind": ("↶", "Rewind"),
+    "undo": ("↺", "Undo"),
+    "pin": ("⚲", "Pin"),
+    "setup": ("◇", "New set-up"),
 }
 """Shape and name of what a strategy does, the heaviest first: a revision is called after it."""
 
@@ -122,12 +125,12 @@ def _shown(
         **_removal(session, found),
         **_places(session, its_run, found),
     }
-    return render(request, "revisions/revision.html", context, status=409 if refusal else 200)
+    return render(request, "revisions/revision.html", context)
 
 
 def _title(revision: Revision) -> dict[str, str]:
     strategies = set(revision.edits.values_list("strategy", flat=True))
-    if not strategies:
+    if not strategies & TITLES.keys():
         strategies = {revision.trigger}
     for strategy, (glyph, title) in TITLES.items():
         if strategy in strategies:
