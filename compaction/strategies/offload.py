@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from compaction.context import Block
@@ -79,10 +79,12 @@ def _with_held(view: View, block: Block) -> list[Block]:
 
 
 def _is_held(view: View, block: Block, parameters: Offload, ripe: int) -> bool:
-    """Whether a note that is not ripe itself leaves its text to this block."""
+    """Whether a note that is not ripe itself, or is hot, leaves its text to this block."""
     by_turn = parameters.unit == "turns"
-    later = view.sights.resting(block, view.standing)
-    return any((one.turn if by_turn else one.born) > ripe for one in later)
+    for note in view.sights.resting(block, view.standing):
+        if (note.turn if by_turn else note.born) > ripe or note.position >= view.guard.hot:
+            return True
+    return False
 
 
 def _is_whole(now: Block, block: Block) -> bool:
@@ -111,5 +113,5 @@ def _edit(view: View, block: Block, parameters: Offload, ripe: int) -> Edit | No
     tokens = view.means.count(text)
     if now.tokens - tokens < parameters.minimum:
         return None
-    replacement = stand_in(block, text, tokens, "offload")
+    replacement = replace(stand_in(block, text, tokens, "offload"), replaces=now.id)
     return Edit("offload", (now.id,), replacement, f"{block.tokens} tokens, born {block.born}")

@@ -8,7 +8,10 @@ from compaction.context import FileRef
 from compaction.policy import Policy, Step
 from compaction.session import Session
 from compaction.strategies.compact import Compact
+from compaction.strategies.dedupe import Dedupe
+from compaction.strategies.externalise import Externalise
 from compaction.strategies.offload import Offload
+from compaction.strategies.outline import Outline
 from compaction.strategies.window import Window
 from tests.build import Talk
 from tests.compaction.dice import Dice
@@ -99,9 +102,27 @@ def _windows() -> st.SearchStrategy[Step]:
     ).map(lambda parameters: Step("window", parameters))
 
 
+def _entries() -> st.SearchStrategy[Step]:
+    dedupe = st.builds(Dedupe, within=st.integers(0, 3), minimum=st.integers(1, 60))
+    outline = st.builds(Outline, lines=st.integers(10, 60), minimum=st.integers(1, 60))
+    externalise = st.builds(
+        Externalise,
+        over=st.integers(50, 300),
+        rows=st.integers(1, 30),
+        head=st.integers(0, 300),
+        tail=st.integers(0, 300),
+        keep_failures=st.booleans(),
+    )
+    return st.one_of(
+        dedupe.map(lambda parameters: Step("dedupe", parameters)),
+        outline.map(lambda parameters: Step("outline", parameters)),
+        externalise.map(lambda parameters: Step("externalise", parameters)),
+    )
+
+
 def policies() -> st.SearchStrategy[Policy]:
     """Policies of one to three steps: each strategy alone, and composed in any order."""
-    step = st.one_of(_offloads(), _compacts(), _windows())
+    step = st.one_of(_offloads(), _compacts(), _windows(), _entries())
     return st.lists(step, min_size=1, max_size=3).map(
         lambda steps: Policy("drawn", steps=tuple(steps))
     )
