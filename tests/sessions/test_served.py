@@ -14,6 +14,8 @@ from compaction.policy import PRESETS, Policy, Step, to_dict
 from compaction.simulate import Run as RunValue
 from compaction.simulate import simulate
 from compaction.strategies.compact import Compact
+from compaction.strategies.dedupe import Dedupe
+from compaction.strategies.externalise import Externalise
 from compaction.strategies.offload import Offload
 from sessions.actions import artefacts, folds, jobs, served
 from sessions.actions.append import append
@@ -38,6 +40,16 @@ BOTH = Policy(
 )
 """Offloads often, and compacts at 3,000 of the 60,000 tokens that these tests give a model."""
 
+ENTRY = Policy(
+    "entry",
+    steps=(
+        Step("dedupe", Dedupe()),
+        Step("externalise", Externalise(over=1_500)),
+        Step("offload", Offload(age=8, batch=4)),
+    ),
+)
+"""Cuts what arrives before any model sees it, and offloads what was cut."""
+
 
 @pytest.fixture(autouse=True)
 def no_folds() -> Iterator[None]:
@@ -46,12 +58,19 @@ def no_folds() -> Iterator[None]:
     folds.forget_all()
 
 
-def talk(steps: int) -> list[list[records.Record]]:
-    """What an agent sends, one list for each append; every seventh step a person speaks."""
+def talk(steps: int, files: int = 1_000) -> list[list[records.Record]]:
+    """What an agent sends, one list for each append; every seventh step a person speaks.
+
+    It reads so many files in turn, and again, a little changed; where they are few, at times
+    far more of them.
+    """
     batches: list[list[records.Record]] = [[user("Find the port in the settings.", key="k")]]
     for step in range(1, steps + 1):
-        body = "".join(f"def handler_{step}_{line}():\n    return {line}\n" for line in range(50))
-        batches.append([reads(f"c{step}", f"t{step}", f"src/f{step}.py", key=f"a{step}")])
+        name = step % files
+        lines = range(150 if files < 9 and step % 9 == 0 else 50)
+        body = "".join(f"def handler_{name}_{line}():\n    return {line}\n" for line in lines)
+        body += f"# read {step // (2 * files)}"
+        batches.append([reads(f"c{step}", f"t{step}", f"src/f{name}.py", key=f"a{step}")])
         batches[-1].append(result(f"t{step}", body, key=f"b{step}", error=step % 6 == 0))
         if step % 7 == 0:
             batches.append([says(f"d{step}", f"Part {step} is done.", key=f"e{step}")])
@@ -80,12 +99,12 @@ def stored_run(run: Run) -> list[tuple[Any, ...]]:
     return list(zip(*(columns[name] for name in names), strict=True))
 
 
-@pytest.mark.parametrize("policy", [BOTH, PRESETS["offload-first"], PRESETS["unmanaged"]])
+@pytest.mark.parametrize("policy", [BOTH, ENTRY, PRESETS["offload-first"], PRESETS["unmanaged"]])
 @pytest.mark.parametrize("lost", [0, 1, 3])
 def test_a_served_run_is_the_run_of_a_simulation(policy: Policy, lost: int):
     """Whether each process keeps its fold, begins anew each time, or now and then."""
     seen: dict[int, list[tuple[int, str]]] = {}
-    for number, batch in enumerate(talk(40)):
+    for number, batch in enumerate(talk(40, files=3 if policy is ENTRY else 1_000)):
         stored = send(*batch, policy=policy)
         if lost and number % lost == 0:
             folds.forget_all()
@@ -101,7 +120,9 @@ def test_a_served_run_is_the_run_of_a_simulation(policy: Policy, lost: int):
     assert [(r.number, r.step, r.trigger, r.reason) for r in rows] == [
         (r.number, r.step, r.trigger, r.reason) for r in made
     ]
-    assert policy is not BOTH or {"batch", "window"} == {r.trigger for r in made}
+    assert policy is not BOTH or {r.trigger for r in made} == {"batch", "window"}
+    used = {edit.strategy for revision in made for edit in revision.edits}
+    assert policy is not ENTRY or used == {"dedupe", "externalise", "offload"}
     assert policy is PRESETS["unmanaged"] or len(made) > 4
     for step in range(1, stored.step_count + 1):
         context = context_at(expected.entries, step)
