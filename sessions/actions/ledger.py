@@ -6,7 +6,7 @@ import json
 from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from compaction import wire
+from sessions.actions.calls import UNNAMED, steps_of, told
 from sessions.actions.known import Known, as_imported
 from sessions.actions.prepare import PreparedBlock, PreparedMessage
 from sessions.actions.recorded import BATCH, RecordedRun, Stand
@@ -29,9 +29,6 @@ CALL_COLUMNS = (
     *("cost_microusd", "context"),
 )
 BLOB_COLUMNS = ("team_id", "sha", "size", "packed", "data")
-
-UNNAMED = "step-"
-"""Beginning of the id that a live call gets where its agent gives none; the step follows."""
 
 
 class Taken(NamedTuple):
@@ -124,8 +121,8 @@ class Ledger:
 
     def _recall_renamed(self, missing: Iterable[str]) -> None:
         """Calls that got their id after their messages were stored."""
-        steps = [one.removeprefix(UNNAMED) for one in missing if one.startswith(UNNAMED)]
-        for row in self.session.calls.filter(step__in=[int(n) for n in steps if _is_step(n)]):
+        steps = steps_of(missing)
+        for row in self.session.calls.filter(step__in=steps) if steps else ():
             self._calls[f"{UNNAMED}{row.step}"] = row
 
     def _message_at(self, index: int, message: PreparedMessage, known: Known) -> None:
@@ -303,46 +300,4 @@ def _block_row(
         block.size,
         block.sha,
         block.preview,
-    )
-
-
-def unnamed(call: ModelCall) -> bool:
-    """Whether we gave a call its id, as the agent did not."""
-    return call.call == f"{UNNAMED}{call.step}"
-
-
-def _is_step(text: str) -> bool:
-    return text.isascii() and text.isdecimal() and len(text) < 10
-
-
-def told(call: ModelCall, record: records.Call) -> bool:
-    """Take in what a record says of a call; whether that was news."""
-    before = _facts(call)
-    call.model = record.model[:120] or call.model
-    call.at = call.at if call.at is not None else record.at
-    call.stop_reason = record.stop_reason[:60] or call.stop_reason
-    call.context = record.context or call.context
-    if record.usage is not None:
-        call.fresh = record.usage.fresh
-        call.cache_read = record.usage.cache_read
-        call.cache_write_5m = record.usage.cache_write_5m
-        call.cache_write_1h = record.usage.cache_write_1h
-        call.output = record.usage.output
-        call.reasoning = record.usage.reasoning
-        call.reconciles = record.reconciles
-        call.usage_raw = wire.encode({"raw": record.usage_raw}).decode("utf-8", "replace")
-    return _facts(call) != before
-
-
-def _facts(call: ModelCall) -> tuple[object, ...]:
-    return (
-        call.model,
-        call.at,
-        call.fresh,
-        call.cache_read,
-        call.cache_write_5m,
-        call.cache_write_1h,
-        call.output,
-        call.stop_reason,
-        call.context,
     )

@@ -10,7 +10,7 @@ from django.db import transaction
 from compaction import prices
 from sessions.actions import tend
 from sessions.actions.append import touch
-from sessions.actions.ledger import told, unnamed
+from sessions.actions.calls import told, unnamed
 from sessions.importers import records
 from sessions.importers.delivered import Unacceptable, call_report
 from sessions.models import ModelCall, ServedContext, Session
