@@ -119,7 +119,7 @@ class Fold:
         originals = state.originals | {block.position: block for block in new}
         held = {entry.block.id: entry.block for entry in state.entries if entry.block.replaces}
         revisions = revisions_of(session, run, originals, held, after=self.stamp.head)
-        self.weigh(new)
+        self.weigh([*new, *_made(revisions)])
         resume(state, arrived, revisions, run.fold)
         self.taken = run.taken
 
@@ -179,13 +179,26 @@ class Fold:
                 steps=old.steps,
                 taken=old.taken,
                 fold__writes=old.writes,
-            ).update(head=run.head, steps=run.steps, taken=run.taken, fold=run.fold)
+            ).update(
+                head=run.head,
+                steps=run.steps,
+                taken=run.taken,
+                fold=run.fold,
+                token_ratio=self.ratio,
+            )
             if not written:
                 raise Raced
             writer = RunWriter(run, session, run.policy_version, self.unscaled)
             writer.write(news, fresh=False)
+        self.weigh(_made(revisions))
         self.stamp = new
         self.late, self.left_out, self.unscaled = {}, [], {}
+
+
+def _made(revisions: Iterable[edits.Revision]) -> list[Block]:
+    """The replacements of revisions."""
+    made = (edit.replacement for revision in revisions for edit in revision.edits)
+    return [block for block in made if block is not None]
 
 
 def _summary(session: Session, span: Span) -> str | None:

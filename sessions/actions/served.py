@@ -150,9 +150,7 @@ def plan_of(served: ServedContext) -> Plan:
 
 def _recorded_plan(session: Session, step: int) -> Plan:
     """What a session without a policy recorded is what its model is to see."""
-    run = Run.objects.filter(session=session, origin=Run.Origin.RECORDED).first()
-    if run is None:
-        run = Run.objects.create(session=session, origin=Run.Origin.RECORDED)
+    run, _ = Run.objects.get_or_create(session=session, origin=Run.Origin.RECORDED)
     newest = run.revisions.filter(step__lte=step).order_by("-number").first()
     last = session.messages.filter(born__lte=step).order_by("-seq").first()
     revision, seq = newest.number if newest else 0, last.seq if last else 0

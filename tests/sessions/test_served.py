@@ -25,7 +25,7 @@ from sessions.actions.served import NoSuchStep, catch_up, hand_out, plan_at, pla
 from sessions.actions.simulate import UNKNOWN_WINDOW
 from sessions.actions.teams import local_team
 from sessions.importers import records
-from sessions.models import Entry, ModelCall, Run, Session, manifest
+from sessions.models import ModelCall, Run, Session, manifest
 from sessions.models.values import recorded_session
 from tests.sessions.made import reads, result, says, session, user
 
@@ -198,47 +198,6 @@ def test_steps_beyond_the_next_are_refused():
             plan_at(stored, step)
 
 
-def other_process(stored: Session) -> folds.Fold:
-    """The fold of a process that has its own memory."""
-    run = serving(stored)
-    assert run is not None
-    fold = folds.Fold(run.pk)
-    fold.refresh(stored)
-    return fold
-
-
-def test_a_process_takes_over_what_another_wrote():
-    stored = grown(10)
-    ours = other_process(stored)
-    stored = grown(24)
-    run = serving(stored)
-    assert run is not None and run.head > ours.stamp.head > 0
-    ours.refresh(stored)
-    assert tuple(ours.state.standing.values()) == catch_up(stored).blocks
-
-
-def test_of_two_that_write_at_once_one_begins_again():
-    stored = grown(10)
-    ours = other_process(stored)
-    catch_up(send(*talk(11)[-1]))
-    rows = Entry.objects.count()
-    with pytest.raises(folds.Raced):
-        ours.store(stored, [])
-    assert Entry.objects.count() == rows
-
-    def late(fold: folds.Fold) -> int:
-        tries.append(1)
-        if len(tries) == 1:
-            other_process(stored).store(stored, [])
-        fold.store(stored, [])
-        return fold.stamp.writes
-
-    tries: list[int] = []
-    before = Run.objects.get(origin=Run.Origin.SERVED).fold["writes"]
-    assert folds.with_fold(stored, Run.objects.get(origin=Run.Origin.SERVED), late) == before + 2
-    assert len(tries) == 2
-
-
 def test_a_rewind_leaves_the_served_context_as_well():
     stored = grown(12)
     dropped = tuple(f"{letter}{step}" for step in (11, 12) for letter in "ab")
@@ -317,18 +276,6 @@ def test_a_summary_that_is_not_ready_is_named_and_asked_for(monkeypatch: pytest.
     assert any(block.kind == "summary" for block in plan.blocks)
 
 
-def test_folds_let_go_of_those_that_were_not_used_for_longest(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(folds, "MOST_BYTES", 30_000)
-    for name in ("x", "y", "z"):
-        made = session(user(f"{name} " * 5_000, key="k"), external_id=name)
-        stored = append(local_team(), made, tokens.counted, source="test").session
-        stored.policy_version = version_of(stored.team, "both", to_dict(BOTH), preset=False)
-        stored.save()
-        catch_up(stored)
-    kept = {fold.run.session.external_id for fold in folds._folds.values() if fold.run}
-    assert kept == {"y", "z"}
-
-
 def test_a_caller_may_wait_for_a_summary(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(folds, "_summary", artefacts.summary_text)
     stored = grown(24)
@@ -344,18 +291,3 @@ def test_a_caller_may_wait_for_a_summary(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(served.time, "sleep", work)
     plan = catch_up(stored, wait=20)
     assert (plan.missing, len(waited)) == ((), 1)
-
-
-def test_who_lost_often_holds_the_row_while_it_works():
-    stored = grown(3)
-
-    def unlucky(fold: folds.Fold) -> int:
-        tries.append(1)
-        if len(tries) <= folds.PATIENCE:
-            other_process(stored).store(stored, [])
-        fold.store(stored, [])
-        return len(tries)
-
-    tries: list[int] = []
-    run = Run.objects.get(origin=Run.Origin.SERVED)
-    assert folds.with_fold(stored, run, unlucky) == folds.PATIENCE + 1
