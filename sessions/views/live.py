@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_GET
 
 from compaction.budget import LADDER, Budget, Standing, budget_of, standing
-from compaction.policy import from_dict
+from compaction.policy import InvalidPolicy, from_dict
 from sessions.actions.simulate import UNKNOWN_WINDOW
 from sessions.api.access import team_of
 from sessions.models import Revision, Run, Session
@@ -31,7 +31,10 @@ def budget(session: Session) -> Budget:
     version = session.policy_version
     if version is None:
         return Budget(window)
-    return budget_of(from_dict(version.document), window, session.hidden_tokens)
+    try:
+        return budget_of(from_dict(version.document), window, session.hidden_tokens)
+    except InvalidPolicy:  # of another release; a page of many sessions must not fall for one
+        return Budget(window)
 
 
 def limits(session: Session) -> dict[str, Any]:
