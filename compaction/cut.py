@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from compaction.hints import hint, table
-from compaction.shown import content
 
 WIDEST_ROW = 2_000
 """Code points of a table's row; the rest of the row is cut off."""
@@ -27,7 +26,7 @@ def cut(text: str, path: str | None, rows: int, head: int, tail: int) -> Cut:
     """
     told = hint(text, path)
     figures = f"{len(text)} chars, {text.count(chr(10)) + 1} lines"
-    found = table(content(text)[0], path)
+    found = table(text, path)
     if found is not None:
         shown = _rows(found[0], rows, head + tail)
         total = len(found[0]) - 1

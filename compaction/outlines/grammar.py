@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import accumulate
+from typing import NamedTuple
 
 from tree_sitter import Node, Parser, Query, QueryCursor
 from tree_sitter_language_pack import get_language
@@ -79,25 +80,20 @@ def rows_of(language: str, source: bytes) -> list[tuple[int, str]] | None:
     return page.rows()
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class _Cut:
+class _Cut(NamedTuple):
     """A stretch that is hidden or, inside a hidden one, shown; the longer of two comes first."""
 
     start: int
-    back: int
+    end: int
     row: int
     end_row: int
     shown: bool = False
     instead: bytes = b""
 
-    @property
-    def end(self) -> int:
-        return -self.back
-
 
 def _cut(node: Node, instead: bytes = b"", shown: bool = False) -> _Cut:
     ends = (node.start_point[0], node.end_point[0])
-    return _Cut(node.start_byte, -node.end_byte, *ends, shown, instead)
+    return _Cut(node.start_byte, node.end_byte, *ends, shown, instead)
 
 
 def _cuts(source: bytes, captures: dict[str, list[Node]]) -> list[_Cut]:
@@ -115,13 +111,17 @@ def _cuts(source: bytes, captures: dict[str, list[Node]]) -> list[_Cut]:
         if node.end_point[0] - node.start_point[0] > SHORT_TYPE:
             head = _line_end(source, node.start_byte, SHORT_TYPE)
             row = node.start_point[0] + SHORT_TYPE
-            cuts.append(_Cut(head, -node.end_byte, row, node.end_point[0], instead=b"..."))
+            cuts.append(_Cut(head, node.end_byte, row, node.end_point[0], instead=b"..."))
     cuts.extend(_cut(node) for node in captures.get("drop", ()))
     imports = captures.get("import", ())
+    lines = sum(1 + max(0, one.end_point[0] - one.start_point[0] - 1) for one in imports)
     for number, node in enumerate(imports):
-        count = sum(1 + max(0, one.end_point[0] - one.start_point[0] - 1) for one in imports)
-        cuts.append(_cut(node, b"" if number else b"(imports, %d lines)" % count))
-    return sorted(cuts)
+        cuts.append(_cut(node, b"" if number else b"(imports, %d lines)" % lines))
+    return sorted(cuts, key=_order)
+
+
+def _order(cut: _Cut) -> tuple[int, int, bool]:
+    return cut.start, -cut.end, cut.shown
 
 
 def _line_end(source: bytes, place: int, lines: int) -> int:
@@ -142,7 +142,7 @@ class _Page:
 
     def lay_out(self, cuts: Iterable[_Cut]) -> None:
         """Walk the source from cut to cut."""
-        open_cuts = [_Cut(0, -len(self.source), 0, self.source.count(b"\n"), shown=True)]
+        open_cuts = [_Cut(0, len(self.source), 0, self.source.count(b"\n"), shown=True)]
         for cut in cuts:
             while open_cuts[-1].end <= cut.start and len(open_cuts) > 1:
                 self._go(open_cuts.pop())
