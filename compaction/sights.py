@@ -23,6 +23,10 @@ LONGEST = 2_000_000
 """Code points above which a text is no sight: it is not worth the comparing."""
 
 
+LOOK_BACK = 100
+STRIDE = 50
+"""Of a file that was seen more often, so many newest sights count, and up to a stride more."""
+
 _MEDIA = re.compile(r"^\[(?:image|document)\b", re.MULTILINE)
 """Pictures stand in a text as a word, which says nothing of whether they are the same."""
 
@@ -100,10 +104,12 @@ class Sights:
     ) -> Known:
         """What the standing blocks before a position show of a file; not to be changed."""
         places = self.paths.get(path, [])
-        places = places[: bisect_left(places, before)]
+        end = bisect_left(places, before)
+        # In strides, or every sight of a file seen so often would start from the beginning.
+        start = max(0, (end - LOOK_BACK) // STRIDE * STRIDE)
         telling = [
             (place, block.id)
-            for place in places
+            for place in places[start:end]
             if (block := _telling(originals[place], standing, uses)) is not None
         ]
         ids = [name for _, name in telling]
