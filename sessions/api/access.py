@@ -92,7 +92,7 @@ def _in_browser(request: HttpRequest) -> Asker:
 
 
 def _member(request: HttpRequest) -> QuerySet[Membership]:
-    return Membership.objects.filter(user__pk=request.user.pk)
+    return Membership.objects.filter(user=request.user.pk)
 
 
 def teams_of(request: HttpRequest) -> list[Team]:

@@ -40,11 +40,21 @@ _KEY = {
 }
 
 _EXAMPLE = """\
-curl -H "Authorization: Bearer $TOKEN" -H "Content-Type: application/json" \\
-  -X PUT {address}/sessions/my-run -d '{{"agent": "my-agent", "model": "claude-sonnet-4-5"}}'
-curl -H "Authorization: Bearer $TOKEN" -H "Content-Type: application/json" \\
-  {address}/sessions/my-run/messages -d '{{"messages": [{{"role": "user", "content": "Hello"}}]}}'
-curl -H "Authorization: Bearer $TOKEN" "{address}/sessions/my-run/context?format=anthropic\""""
+export API={address}
+export KEY="Authorization: Bearer $(contextlab token create --team my-team | head -1)"
+curl -H "$KEY" -X PUT $API/sessions/my-run \\
+  --json '{{"agent": "mine", "model": "claude-sonnet-4-5"}}'
+curl -H "$KEY" $API/sessions/my-run/messages \\
+  --json '{{"messages": [{{"role": "user", "content": "Hi"}}]}}'
+curl -H "$KEY" "$API/sessions/my-run/context?format=anthropic\""""
+
+_ORDER = ("Sessions", "Messages", "Context", "Pins", "Revisions", "Imports", "Jobs", "Replay")
+"""Groups as people need them: first what an agent does at every step."""
+
+_OF_PATHS = {
+    "session_id": "your own id of the session, or ours",
+    "ref": "the reference in a stub, such as m12.0@ab12cd34, or the number of a message",
+}
 
 
 def document(api: NinjaAPI) -> Document:
@@ -74,6 +84,9 @@ def _complete(method: str, operation: Document) -> None:
                 "Retry-After": {"description": "seconds", "schema": {"type": "integer"}}
             }
         operation["responses"].setdefault(str(status), answer)
+    for parameter in operation["parameters"]:
+        if text := _OF_PATHS.get(parameter["name"]):
+            parameter["description"] = text
     if method in ("post", "delete"):
         operation["parameters"].append(_KEY)
 
@@ -115,7 +128,7 @@ def page(made: Document) -> dict[str, Any]:
     return {
         "section": "api",
         "info": made["info"],
-        "groups": list(groups.items()),
+        "groups": sorted(groups.items(), key=lambda group: _ORDER.index(group[0])),
         "shapes": [
             {
                 "name": name,
@@ -133,8 +146,8 @@ def _operation(address: str, method: str, operation: Document) -> Document:
         "id": operation["operationId"],
         "method": method.upper(),
         "address": address,
-        "summary": operation["description"].split("\n\n")[0].removesuffix("."),
-        "more": operation["description"].split("\n\n")[1:],
+        "summary": _marked(operation["description"].split("\n\n")[0]),
+        "more": [_marked(text) for text in operation["description"].split("\n\n")[1:]],
         "parameters": [
             {**parameter, "type": _type(parameter["schema"])}
             for parameter in operation["parameters"]
@@ -146,6 +159,11 @@ def _operation(address: str, method: str, operation: Document) -> Document:
             if status < "400"
         ],
     }
+
+
+def _marked(text: str) -> list[tuple[bool, str]]:
+    """A text in pieces, and whether each of them is code: it stood between backticks."""
+    return [(bool(place % 2), piece) for place, piece in enumerate(text.split("`"))]
 
 
 def _told(answer: Document) -> str:

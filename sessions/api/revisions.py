@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.db.models import Count
-from django.http import HttpRequest, HttpResponse
+from django.db.models import Count, QuerySet
+from django.http import Http404, HttpRequest, HttpResponse
 from ninja import Body, Path, Router
 
 from compaction.edits import CannotCompact, CannotUndo
@@ -16,7 +16,7 @@ from sessions.api.access import session_of
 from sessions.api.answers import done_once, told
 from sessions.api.jobs import job_asked
 from sessions.api.problems import Refusal
-from sessions.models import Revision, Run
+from sessions.models import Revision, Run, Session
 
 router = Router(tags=["Revisions"])
 
@@ -34,17 +34,17 @@ def revision_told(revision: Revision, edits: int) -> dict[str, Any]:
     }
 
 
+def _served(session: Session) -> QuerySet[Revision]:
+    return Revision.objects.filter(run__session=session, run__origin=Run.Origin.SERVED)
+
+
 @router.get(
     "sessions/{path:session_id}/revisions", response=shapes.RevisionList, url_name="revisions"
 )
 def revisions(request: HttpRequest, session_id: str) -> HttpResponse:
     """Lists what the policy did to the context that the agent gets, in order."""
     session = session_of(request, session_id)
-    rows = (
-        Revision.objects.filter(run__session=session, run__origin=Run.Origin.SERVED)
-        .annotate(edit_count=Count("edits"))
-        .order_by("number")
-    )
+    rows = _served(session).annotate(edit_count=Count("edits")).order_by("number")
     return told({"revisions": [revision_told(row, row.edit_count) for row in rows]})
 
 
@@ -62,6 +62,8 @@ def undo(
     409 with the reason where later edits rest on what it made.
     """
     session = session_of(request, session_id)
+    if not _served(session).filter(number=number).exists():
+        raise Http404("no such revision")
     try:
         made = undo_revision(session, number)
     except CannotUndo as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -53,9 +54,10 @@ class Program:
 
 
 @pytest.fixture(autouse=True)
-def nobody_works(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Jobs are asked for, and wait."""
+def nobody_works(monkeypatch: pytest.MonkeyPatch, settings: Any, tmp_path: Path) -> None:
+    """Jobs are asked for, and wait; what is uploaded for them goes with the test."""
     monkeypatch.setattr(jobs, "wake", lambda _: None)
+    settings.DATA_DIR = tmp_path
 
 
 @pytest.fixture

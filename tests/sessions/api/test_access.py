@@ -112,14 +112,23 @@ def each(asked: list[Address]) -> Iterator[Address]:
             transaction.set_rollback(True)
 
 
+def reading(call: str) -> list[dict[str, Any]]:
+    """What an agent sends at a step at which it reads a long file."""
+    use = {"type": "tool_use", "id": call, "name": "Read", "input": {"file_path": f"{call}.py"}}
+    text = "\n".join(f"line {number} of {call}" for number in range(300))
+    result = {"type": "tool_result", "tool_use_id": call, "content": text}
+    return [{"role": "assistant", "content": [use]}, {"role": "user", "content": [result]}]
+
+
 @pytest.fixture
 def world(program: Program) -> dict[str, Any]:
     """One of everything in a team, by the names that addresses give it."""
-    for _ in range(2):
-        program.post("/sessions/run/messages", BODIES["messages"])
-    program.ask("PUT", "/sessions/run", {"model": "claude-sonnet-4-5"})
-    talk = [{"role": "assistant", "content": [{"type": "text", "text": "yes"}]}]
-    program.post("/sessions/run/messages", {"messages": talk})
+    program.ask("PUT", "/sessions/run", {"model": "claude-sonnet-4-5", "window": 40_000})
+    program.post("/sessions/run/messages", BODIES["messages"])
+    for call in ["t1", "t2", "t3", "t4", "t5", "t6", "t7", "t8", "t9"]:
+        program.get("/sessions/run/context")
+        program.post("/sessions/run/messages", {"messages": reading(call)})
+    assert program.get("/sessions/run/context")["revision"], "there is one to take back"
     session = Session.objects.get(team=program.team)
     pins.pin(session, 1)
     job = Job.objects.filter(team=program.team).first() or jobs.enqueue(program.team, "demo", {})
@@ -245,10 +254,7 @@ def test_a_key_that_reads_does_not_write(world: dict[str, Any], reader: Program)
 def test_the_right_key_gets_in(world: dict[str, Any], program: Program):
     for address in each([address for address in PRIVATE if address.is_api]):
         answer = by_program(program, address, world)
-        # A world without a served revision has none to take back.
-        assert answer.status_code in (200, 201, 202, 409, 422), answer.content
-        if answer.status_code in (409, 422):
-            assert "/undo" in address.route or address.route.endswith(("/imports", "/compactions"))
+        assert answer.status_code in (200, 201, 202), (address, answer.content)
 
 
 def test_a_browser_needs_the_token_of_its_page_to_write(world: dict[str, Any], program: Program):
