@@ -24,20 +24,38 @@ from plain import everything, offload, window
 from compaction import tokens, wire
 from compaction.cache import Lifetime
 from compaction.cache_run import CacheRun, simulate_cache, terms_of
-from compaction.context import Block
+from compaction.context import Block, FileRef
 from compaction.facts import FactIndex
+from compaction.files import file_of
+from compaction.policy import PRESETS, Policy, Step
 from compaction.recall import Recall, recall
 from compaction.session import Call, Session
-from compaction.simulate import Run
+from compaction.simulate import Run, simulate
+from compaction.strategies.dedupe import Dedupe
+from compaction.strategies.externalise import Externalise
 from sessions.importers import NotALog, parse, records
 
 Count = Callable[[str], int]
+
+FIRST = PRESETS["offload-first"].steps
+
+
+def engine(*steps: Step) -> Callable[[Session, Count], Run]:
+    """A policy of ours, with the reserve of `offload-first`."""
+    policy = Policy("measured", steps=steps, reserve=PRESETS["offload-first"].reserve)
+    return lambda session, count: simulate(session, policy, count)
+
 
 POLICIES: dict[str, Callable[[Session, Count], Run]] = {
     "everything": everything,
     **{f"window of {n} blocks": window(n) for n in (20, 40, 80)},
     **{f"offload after {n} steps, plain stub": offload(n, names=0) for n in (5, 10, 20)},
     **{f"offload after {n} steps, 30 rarest facts": offload(n, names=30) for n in (5, 10, 20)},
+    "dedupe": engine(Step("dedupe", Dedupe())),
+    "externalise": engine(Step("externalise", Externalise())),
+    "offload-first, no dedupe": engine(*FIRST[1:]),
+    "offload-first, dedupe at any age": engine(Step("dedupe", Dedupe()), *FIRST[1:]),
+    "offload-first": engine(*FIRST),
 }
 
 
@@ -46,7 +64,7 @@ def session_of(found: records.Session, count: Count) -> Session | None:
     steps: dict[str, int] = {}
     known: dict[str, records.Call] = {}
     blocks: list[Block] = []
-    tools: dict[str, str] = {}
+    tools: dict[str, tuple[str, FileRef | None]] = {}
     turn = 0
     for number, record in enumerate(found.records):
         if isinstance(record, records.Call):
@@ -60,7 +78,8 @@ def session_of(found: records.Session, count: Count) -> Session | None:
             turn += record.human
             born = steps.setdefault(record.call, len(steps) + 1) if record.call else len(steps)
             made = _blocks(record, tools, count)
-            for form, text, tool, pair, size, error in made:
+            for form, text, tool, pair, size, error, file in made:
+                read = form == "tool_result" and file is not None and file.action == "read"
                 blocks.append(
                     Block(
                         id=f"b{len(blocks)}",
@@ -70,7 +89,7 @@ def session_of(found: records.Session, count: Count) -> Session | None:
                         turn=turn,
                         role=record.role,
                         type=form,
-                        kind=record.kind or "other",
+                        kind="file" if read else record.kind or "other",
                         tokens=size,
                         chars=len(text),
                         sha=f"{len(blocks):08x}",
@@ -78,6 +97,7 @@ def session_of(found: records.Session, count: Count) -> Session | None:
                         call=record.call,
                         tool_call=pair,
                         tool=tool,
+                        file=file,
                         error=error,
                     )
                 )
@@ -101,19 +121,20 @@ def session_of(found: records.Session, count: Count) -> Session | None:
 
 
 def _blocks(
-    record: records.Message, tools: dict[str, str], count: Count
-) -> Iterator[tuple[wire.BlockType, str, str | None, str | None, int, bool]]:
+    record: records.Message, tools: dict[str, tuple[str, FileRef | None]], count: Count
+) -> Iterator[tuple[wire.BlockType, str, str | None, str | None, int, bool, FileRef | None]]:
     for block in record.blocks:
         form, text = wire.type_of(block), wire.text_of(block)
-        tool = pair = None
+        tool = pair = file = None
         if form == "tool_use":
             tool, pair = str(block.get("name")), str(block.get("id"))
-            tools[pair] = tool
+            file = file_of(tool, block.get("input"))
+            tools[pair] = tool, file
         elif form == "tool_result":
             pair = str(block.get("tool_use_id"))
-            tool = tools.get(pair)
+            tool, file = tools.get(pair, (None, None))
         size = count(f"{tool} {text}" if form == "tool_use" else text)
-        yield form, text, tool, pair, size, bool(block.get("is_error"))
+        yield form, text, tool, pair, size, bool(block.get("is_error")), file
 
 
 def long_sessions(folder: Path, count: Count) -> Iterator[tuple[str, Session]]:
