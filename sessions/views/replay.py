@@ -22,7 +22,7 @@ def _addresses(session: Session) -> dict[str, str]:
     """Where the islands find everything; `{a}`, `{b}` and `{id}` are theirs to fill in."""
     own = {
         f"{name}_url": reverse(f"api:{name}", args=[session.pk])
-        for name in ("manifest", "previews", "entry", "diff", "simulate")
+        for name in ("manifest", "previews", "entry", "diff", "simulate", "context")
     }
     diff_page = reverse("diff", args=[session.pk, 0, 0])
     return own | {
@@ -48,21 +48,15 @@ def replay(request: HttpRequest, session_id: UUID, step: int | None = None) -> H
     props: dict[str, Any] = _addresses(session) | {"step": step}
     preloaded = props["manifest_url"]
     if session.source == SOURCE_LIVE:
-        props |= {"limits": limits(session), **_doors(session)}
+        props["limits"] = limits(session)
+        if session.policy_version_id is not None:
+            props["pins_url"] = reverse("api:pins", args=[session.pk])
+            props["compactions_url"] = reverse("api:compactions", args=[session.pk])
         if session.runs.filter(origin=Run.Origin.SERVED).exists():
-            props["default_run"] = "served"
-            preloaded += "?run=served"
+            props["default_run"] = Run.Origin.SERVED
+            preloaded += f"?run={Run.Origin.SERVED}"
     context = {"session": session, "props": props, "preloaded": preloaded}
     return render(request, "sessions/replay.html", context)
-
-
-def _doors(session: Session) -> dict[str, str]:
-    """What the page may ask for in a session that its agent reports here."""
-    doors = {"context_url": reverse("api:context", args=[session.pk])}
-    if session.policy_version_id is not None:
-        doors["pins_url"] = reverse("api:pins", args=[session.pk])
-        doors["compactions_url"] = reverse("api:compactions", args=[session.pk])
-    return doors
 
 
 @require_GET

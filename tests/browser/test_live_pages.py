@@ -73,6 +73,10 @@ def test_the_first_page_makes_a_key_and_waits_for_the_first_message(page: Any, a
     page.get_by_role("link", name=re.compile("^Watch")).click()
     line(page, "why <b>it</b> fails").wait_for()
     assert follows(page)
+    # Whichever was there first, page or policy: it shows what the policy makes of the session.
+    agent.step()
+    shows_step(page, 2)
+    page.get_by_role("button", name=re.compile("^as served"), pressed=True).wait_for()
 
 
 def test_the_replay_goes_along_until_the_reader_looks_back(
@@ -104,6 +108,43 @@ def test_the_replay_goes_along_until_the_reader_looks_back(
     page.wait_for_url(re.compile(f"/sessions/{agent.id}/$"))
     agent.says("And why is it ignored?")
     line(page, "why is it ignored").wait_for()
+
+
+def test_the_policy_is_watched_overruled_and_taken_back(
+    page: Any, token: str, served: Server, axe: str
+) -> None:
+    agent = Agent(served.address, token, "managed", policy="offload-first", window=64_000)
+    agent.says("Read all parts.")
+    for _ in range(16):
+        agent.step(120)
+        agent.get("/context?format=anthropic")
+    open_replay(page, agent)
+    page.locator(".budget", has_text="trigger").wait_for()
+    stub = page.locator("[role=row]", has=page.locator(".replaced")).first
+    stub.click()
+    page.get_by_role("button", name=re.compile("^Pin")).wait_for()
+    page.keyboard.press("p")
+    page.get_by_role("button", name=re.compile("^Unpin")).wait_for()
+    assert len(agent.get("/pins")["pins"]) == 1
+    page.locator("[role=row] .pin").first.wait_for()
+
+    page.keyboard.press("Escape")
+    page.keyboard.press("End")
+    page.get_by_role("button", name="Compact now").click()
+    page.locator(".news", has_text="compaction").wait_for()
+    page.locator("[role=row].k-summary").wait_for()
+    page.wait_for_function("!document.querySelector('[role=row] .skeleton')")
+    assert not faults(page, axe, "after a compaction")
+    lines = page.locator("[role=row] .line").all_inner_texts()
+    page.reload()
+    page.locator("[role=row].k-summary").wait_for()
+    page.wait_for_function("!document.querySelector('[role=row] .skeleton')")
+    assert page.locator("[role=row] .line").all_inner_texts() == lines
+
+    page.get_by_role("link", name="open compaction").last.click()
+    page.get_by_role("button", name="Undo").click()
+    page.get_by_role("heading", name=re.compile("Undo")).wait_for()
+    assert agent.get("/revisions")["revisions"][-1]["trigger"] == "undo"
 
 
 def test_a_message_that_is_read_stays_while_others_arrive(

@@ -34,6 +34,7 @@ export class Replay {
   problem = $state.raw<Problem | null>(null);
   loading = $state(true);
   run = $state('recorded');
+  usual = $state('recorded'); // the run that is shown where the address names none
   step = $state(1);
   selected = $state(-1);
   selections = $state(0); // how often the reader chose
@@ -96,12 +97,8 @@ export class Replay {
 
   constructor(readonly props: Props) {
     this.previews = new Previews(props.previews_url);
+    this.usual = props.default_run ?? 'recorded';
     this.run = placeIn(location.href).run || this.usual;
-  }
-
-  /** The run that the page shows where its address names none. */
-  get usual(): string {
-    return this.props.default_run ?? 'recorded';
   }
 
   /** Fetches the manifest of the run; what is shown stays until the new one is here. */
@@ -196,6 +193,12 @@ export class Replay {
     }
     if (before) this.#write();
     else this.#name();
+    // Served from its first message on: whoever waited for that one wants to see what we make of it.
+    const isServed = manifest.runs.some((choice) => choice.origin === 'served');
+    if (isServed && manifest.session.live && this.usual === 'recorded' && !place.run) {
+      this.usual = 'served';
+      setTimeout(() => void this.load('served'));
+    }
   }
   #count = 0; // entries before the last change: their arrays are the same ones
 
