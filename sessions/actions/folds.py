@@ -30,8 +30,12 @@ from sessions.summarizers import Extractive, chosen
 
 T = TypeVar("T")
 
-MOST_BYTES = 192 * 1024 * 1024
+MOST_BYTES = 96 * 1024 * 1024
 """Text kept in memory by all folds of a process together."""
+
+AT_ONCE_CHARS = 250_000
+"""Code points up to which code alone summarises within the request: about 30 ms, 150 at worst, most
+of it for masking. Longer spans are a worker's."""
 
 BLOCK_BYTES = 1_500
 """About what a block takes beside its text: its values and its places in the state."""
@@ -202,9 +206,10 @@ def _made(revisions: Iterable[edits.Revision]) -> list[Block]:
 
 
 def _summary(session: Session, span: Span) -> str | None:
-    """The summary of a span; where code alone makes it, nobody need wait for a worker."""
+    """The summary of a span; a short one that code alone makes need not wait for a worker."""
     text = artefacts.summary_text(session, span)
-    if text is None and isinstance(chosen(), Extractive):
+    short = sum(block.chars for block in span.blocks) <= AT_ONCE_CHARS
+    if text is None and short and isinstance(chosen(), Extractive):
         artefacts.make(session, span)
         text = artefacts.summary_text(session, span)
     return text
