@@ -14,7 +14,6 @@ from compaction.context import Block, FileRef
 from compaction.edits import Edit, context_at
 from compaction.extract import extractive
 from compaction.fold import Arrival, advance, start
-from compaction.linediff import MOST_LINES, matches, unified
 from compaction.plan import Means
 from compaction.policy import Policy, Step
 from compaction.session import Session
@@ -229,76 +228,6 @@ def test_readings_that_arrive_together_rest_on_the_first() -> None:
     told = _edits(work)
     assert list(told) == [results[1].id, results[2].id]
     assert all(f"(ref {results[0].id}@" in text for text in told.values())
-
-
-@pytest.mark.parametrize(
-    ("text", "file", "first", "lines", "head", "tail"),
-    [
-        ("     1→a\n     2→b", None, 1, ("a", "b"), "", ""),
-        ("7\ta\n8\t", None, 7, ("a",), "", ""),
-        ("[File: a (9 lines)]\n3:a\n4:b\n(5 more)", None, 3, ("a", "b"),
-         "[File: a (9 lines)]\n", "(5 more)"),
-        (" 1 | a\n 2 | b", None, 1, ("a", "b"), "", ""),
-        ("<returncode>0</returncode>\n<output>\nx\ny\n</output>", FileRef("p", "read"), 1,
-         ("x", "y"), "<returncode>0</returncode>\n<output>\n", "</output>"),
-        ("Wall time: 0\nOutput:\nx\ny\n", FileRef("p", "read", 5, 6), 5, ("x", "y"),
-         "Wall time: 0\nOutput:\n", ""),
-        ("x\ny", FileRef("p", "read", 5, 9), 5, ("x", "y"), "", ""),
-    ],
-)  # fmt: skip
-def test_lines_are_told_from_numbers_and_frames(
-    text: str, file: FileRef | None, first: int, lines: tuple[str, ...], head: str, tail: str
-) -> None:
-    found = shown(text, file)
-    assert found is not None
-    assert (found.first, found.lines, found.head, found.tail) == (first, lines, head, tail)
-
-
-@pytest.mark.parametrize("text", ["", "a\nb\nc"])
-def test_lines_that_cannot_be_told(text: str) -> None:
-    assert shown(text, FileRef("p", "read", 1, 2)) is None
-    assert shown(text, None) is None
-
-
-def _patched(old: list[str], hunks: list[str]) -> list[str]:
-    """A plain reader of unified diffs."""
-    new: list[str] = []
-    place = 0
-    for row in hunks:
-        found = re.fullmatch(r"@@ -(\d+),(\d+) \+(\d+),(\d+) @@", row)
-        if found:
-            start = int(found.group(1)) - 1
-            new += old[place:start]
-            place = start
-        elif row[0] == "+":
-            new.append(row[1:])
-        else:
-            assert old[place] == row[1:]
-            place += 1
-            new += [row[1:]] if row[0] == " " else []
-    return new + old[place:]
-
-
-_TEXT = st.lists(st.sampled_from("abcdefg}"), max_size=40)
-
-
-@given(_TEXT, _TEXT)
-@settings(max_examples=300)
-def test_a_diff_makes_the_new_lines_of_the_old_ones(old: list[str], new: list[str]) -> None:
-    hunks = unified(old, new, 1)
-    assert hunks is not None
-    assert _patched(old, hunks) == new
-    assert (hunks == []) == (old == new)
-    for a, b, size in matches(old, new) or []:
-        assert old[a : a + size] == new[b : b + size]
-
-
-def test_hostile_lines_are_compared_in_bounded_time() -> None:
-    many = MOST_LINES + 10
-    assert unified(["a"] * 19_000, ["b", *["a"] * 19_000, "c"], 1)
-    assert unified(["a", "b"] * 9_000, ["b", "c"] * 9_000, 1)
-    assert unified([str(n) for n in range(19_000)], [str(n) for n in range(19_000, 0, -1)], 1)
-    assert unified([f"a{n}" for n in range(many)], [f"b{n}" for n in range(many)], 1) is None
 
 
 def _game(data: bytes) -> Session:
