@@ -115,9 +115,9 @@ def _compute(session: Session) -> _Measuring:
         if news.lowest <= base.step:
             bases.reopen(news.lowest)
             continue
-        unknown = base.hidden is None
+        hidden_unknown = bool(bases.found) and base.hidden is None
         _go_on(made)
-        if bases.found and unknown and made.tally.hidden is not None:
+        if hidden_unknown and made.tally.hidden is not None:
             bases.reopen(0)  # every size of a revision holds the hidden part
             continue
         return made
