@@ -21,8 +21,8 @@ from compaction import composition, prices, tokens
 from compaction.session import Call
 from sessions.actions import tally as tallies
 from sessions.actions.events import sub_agents
-from sessions.actions.news import News, read_news
-from sessions.actions.tally import RECORDED, SERVED, Part, Table, Tally
+from sessions.actions.news import RECORDED, SERVED, News, read_news
+from sessions.actions.tally import Part, Table, Tally
 from sessions.live import hint
 from sessions.models import ModelCall, Revision, Run, Session, delta, manifest, tail
 from sessions.models.manifest import Extent
@@ -30,9 +30,9 @@ from sessions.models.values import block_id, recorded_session
 
 SPARKLINE_COLUMNS = 60
 
-SETTLE_ABOVE, LEAVE_OPEN = 256, 64
+SETTLE_ABOVE, LEAVE_OPEN = 128, 32
 """When more steps than the first are open, all but about the second settle: usage that comes late
-rarely comes later, and columns are written anew once in two hundred steps."""
+rarely comes later, and columns are written anew once in a hundred steps."""
 
 STORED_ENCODING = "o200k_base"
 """What blocks are counted in; a model of another vocabulary gets an estimate."""
@@ -69,6 +69,7 @@ class _Measuring:
     news: News
     parts: list[Part] = field(default_factory=list)
     settled: list[Part] = field(default_factory=list)
+    resized: list[Revision] = field(default_factory=list)
 
 
 def measure(session: Session) -> None:
@@ -137,7 +138,7 @@ def _go_on(made: _Measuring) -> None:
     session, tally, news = made.session, made.tally, made.news
     last = session.step_count
     if is_live(session):
-        calls = [call for call, _ in news.calls]
+        calls = [call for call, *_ in news.calls]
         _learn_model(session, calls)
         if last - tally.step > SETTLE_ABOVE:
             place = news.divide(tally.step, last - LEAVE_OPEN)
@@ -147,7 +148,7 @@ def _go_on(made: _Measuring) -> None:
                 made.bases.found.append(tally.copy())
                 made.bases.table += tallies.packed(made.settled[0].table)
     else:
-        _choose_counting(session, [call for call, _ in news.calls])
+        _choose_counting(session, [call for call, *_ in news.calls])
     made.parts.append(_take(made, last + 1))
 
 
@@ -208,6 +209,7 @@ def _size_revisions(made: _Measuring, part: Part, last: int) -> None:
         for row in rows:
             if not part.first <= row.step <= last:
                 continue
+            before = _sizes(row)
             if origin == RECORDED and not row.tokens_stated:
                 came = opened.get(row.number, 0) + sum(
                     session.scaled(edit.summary.tokens) for edit in row.edits.all() if edit.summary
@@ -220,6 +222,12 @@ def _size_revisions(made: _Measuring, part: Part, last: int) -> None:
             broken = use.broken if use is not None else None
             if broken is not None and broken.revision == row.number:
                 row.cache_rewritten, row.cost_microusd = broken.rewritten, broken.cost
+            if _sizes(row) != before:
+                made.resized.append(row)
+
+
+def _sizes(row: Revision) -> tuple[int | None, ...]:
+    return row.tokens_before, row.tokens_after, row.cache_rewritten, row.cost_microusd
 
 
 # Writing
@@ -256,16 +264,14 @@ def _write_run(run: Run, values: dict[str, Any]) -> bool:
 
 def _write_costs(made: _Measuring) -> None:
     uses = {step: use for part in (*made.settled, *made.parts) for step, use in part.uses.items()}
-    changed = []
-    for _, row in made.news.calls:
-        use = uses.get(row.step)
-        if use is not None and row.cost_microusd != use.cost:
-            row.cost_microusd = use.cost
-            changed.append(row)
+    changed = [
+        ModelCall(pk=pk, cost_microusd=uses[call.step].cost)
+        for call, pk, cost in made.news.calls
+        if call.step in uses and uses[call.step].cost != cost
+    ]
     ModelCall.objects.bulk_update(changed, ["cost_microusd"], batch_size=200)
     fields = ["tokens_before", "tokens_after", "cache_rewritten", "cost_microusd"]
-    for rows in made.news.revisions.values():
-        Revision.objects.bulk_update(rows, fields, batch_size=100)
+    Revision.objects.bulk_update(made.resized, fields, batch_size=100)
 
 
 def _session_fields(made: _Measuring) -> dict[str, Any]:

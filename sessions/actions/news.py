@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+from typing import Any
 
 from compaction.context import KINDS
-from compaction.session import Call
+from compaction.session import Call, Usage
 from sessions.actions.figures import error_rows, turn_starts
-from sessions.models import ModelCall, Revision, Run, Session, delta
+from sessions.models import Revision, Run, Session, delta
 from sessions.models.manifest import Extent, Row
-from sessions.models.values import usage_of
 
 _KIND = {kind: index for index, kind in enumerate(KINDS)}
+RECORDED, SERVED = Run.Origin.RECORDED.value, Run.Origin.SERVED.value
 _POSITION, _FROM, _TO, _KIND_OF, _TOKENS, _MESSAGE, _EDIT, _CLOSED = 0, 1, 3, 4, 5, 6, -2, -1
 """Places in a row of `manifest.COLUMNS`."""
 
@@ -22,13 +23,14 @@ _POSITION, _FROM, _TO, _KIND_OF, _TOKENS, _MESSAGE, _EDIT, _CLOSED = 0, 1, 3, 4,
 class News:
     """Rows beyond a tally's, by run where they are of one.
 
-    `entries` are new ones and those closed since; `calls` model calls by step with their rows;
+    `entries` are new ones and those closed since; `calls` model calls by step, each with the id
+    of its row and the cost that is stored there;
     `served` steps whose prompt we had handed out; `starts` turns by the step that began them.
     """
 
     runs: Mapping[str, Run]
     entries: Mapping[str, tuple[list[Row], list[Row]]]
-    calls: Sequence[tuple[Call, ModelCall]]
+    calls: Sequence[tuple[Call, int, int | None]]
     served: frozenset[int]
     revisions: Mapping[str, list[Revision]]
     starts: Mapping[int, list[int]]
@@ -36,12 +38,12 @@ class News:
 
     def calls_between(self, after: int, last: int) -> list[Call]:
         """Calls of the steps after one up to another."""
-        return [call for call, _ in self.calls if after < call.step <= last]
+        return [call for call, *_ in self.calls if after < call.step <= last]
 
     def saw_served(self, before: bool, after: int, last: int) -> set[int]:
         """The steps at which the model saw the served context; of a call that says nothing, and
         of one to come, what the step before says (`before` at first)."""
-        reported = {call.step for call, _ in self.calls if call.usage is not None}
+        reported = {call.step for call, *_ in self.calls if call.usage is not None}
         found: set[int] = set()
         for step in range(after + 1, last + 1):
             before = step in self.served or (before and step not in reported)
@@ -52,7 +54,7 @@ class News:
     @property
     def born(self) -> Iterator[tuple[int, int, int]]:
         """Step of birth, kind and o200k tokens of the recorded run's new entries."""
-        for row in self.entries["recorded"][0]:
+        for row in self.entries[RECORDED][0]:
             yield max(row[_FROM], 1), _KIND[row[_KIND_OF]], row[_TOKENS]
 
     def changes(self, origin: str) -> Iterator[tuple[int, int, int]]:
@@ -66,7 +68,7 @@ class News:
 
     def moved(self) -> Iterator[tuple[int, int, int]]:
         """Of recorded entries: the revisions that opened and closed each, and its o200k tokens."""
-        fresh, closed = self.entries["recorded"]
+        fresh, closed = self.entries[RECORDED]
         for row in fresh:
             yield row[_EDIT], row[_CLOSED], row[_TOKENS]
         for row in closed:
@@ -82,7 +84,7 @@ class News:
     def divide(self, after: int, limit: int) -> tuple[int, int, int] | None:
         """The last step up to `limit` that parts these originals cleanly, if any after `after`:
         that step, the position of the first original born later, and the last message before."""
-        originals = [row for row in self.entries["recorded"][0] if not row[_EDIT]]
+        originals = [row for row in self.entries[RECORDED][0] if not row[_EDIT]]
         born = [max(row[_FROM], 1) for row in originals]
         most = list(accumulate(born, max))
         least = list(accumulate(reversed(born), min))[::-1]
@@ -104,12 +106,12 @@ def read_news(
         origin: delta.news(run, extent[origin], Extent(session.block_count, run.head))
         for origin, run in runs.items()
     }
-    rows = session.calls.filter(step__gt=step, step__lte=session.step_count).order_by("step")
-    calls = [
-        (Call(step=row.step, model=row.model, at=row.at, usage=usage_of(row)), row)
-        for row in rows.defer("usage_raw")
-    ]
-    served = "served" in runs
+    rows = list(
+        session.calls.filter(step__gt=step, step__lte=session.step_count)
+        .order_by("step")
+        .values_list(*_CALL, "id", "cost_microusd", "context")
+    )
+    ours = SERVED in runs
     revisions = {
         origin: list(
             run.revisions.filter(number__gt=extent[origin].head, number__lte=run.head)
@@ -121,9 +123,19 @@ def read_news(
     return News(
         runs,
         entries,
-        calls,
-        frozenset(call.step for call, row in calls if served and row.context),
+        [(_call(row), row[-3], row[-2]) for row in rows],
+        frozenset(row[0] for row in rows if ours and row[-1]),
         revisions,
         turn_starts(session, seq),
-        error_rows(session, extent["recorded"].blocks),
+        error_rows(session, extent[RECORDED].blocks),
     )
+
+
+_CALL = ("step", "model", "at", "fresh", "cache_read", "cache_write_5m", "cache_write_1h", "output")
+
+
+def _call(row: tuple[Any, ...]) -> Call:
+    """A row of `_CALL` as a value; what was reported of reasoning is no matter here."""
+    step, model, at, fresh, *others = row[: len(_CALL)]
+    usage = None if fresh is None else Usage(fresh, *(number or 0 for number in others))
+    return Call(step, model, at, usage)

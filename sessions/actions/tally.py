@@ -11,15 +11,14 @@ import msgspec
 from compaction import cache_measured, prices
 from compaction.cache import CacheUse
 from compaction.context import KINDS
+from compaction.edits import Edit, Trigger
 from compaction.edits import Revision as RevisionValue
-from compaction.edits import Trigger
 from sessions.actions.figures import Before, Told, figures_after, is_break
-from sessions.actions.news import News
+from sessions.actions.news import RECORDED, SERVED, News
 from sessions.models import Run, Session
 from sessions.models.tail import Figures
 
 _OWN = (KINDS.index("assistant"), KINDS.index("thinking"))
-RECORDED, SERVED = Run.Origin.RECORDED.value, Run.Origin.SERVED.value
 
 Table = list[list[int]]
 """Tokens by kind, a list per step."""
@@ -121,7 +120,9 @@ def go_on(tally: Tally, session: Session, news: News, last: int) -> Part:
     revised = _revised(news, part, last)
     reported = tally.seen.call.step if tally.seen.call else 0
     for call in news.calls_between(tally.step, last):
-        use = cache_measured.follow(tally.seen, call, revised.get(call.step), _price_of)
+        for revision in revised.get(call.step, ()):
+            tally.seen.note(revision)
+        use = cache_measured.follow(tally.seen, call, price_of=_price_of)
         if use is not None:
             part.uses[call.step] = use
             tally.sums.add(use)
@@ -174,15 +175,20 @@ def _table(tally: Tally, session: Session, news: News, origin: str, last: int) -
     return table
 
 
-def _revised(news: News, part: Part, last: int) -> dict[int, RevisionValue]:
-    """The revision that each step was the first to see: of the run whose context was sent."""
-    found: dict[int, RevisionValue] = {}
+def _revised(news: News, part: Part, last: int) -> dict[int, list[RevisionValue]]:
+    """The revisions that each step was the first to see: of the run whose context was sent, and
+    other tools or another system prompt, which are sent with either."""
+    found: dict[int, list[RevisionValue]] = {}
     for origin, rows in news.revisions.items():
         for row in rows:
-            saw = SERVED if row.step in part.served else RECORDED
-            if saw == origin and part.first <= row.step <= last:
+            ours = origin == (SERVED if row.step in part.served else RECORDED)
+            if part.first <= row.step <= last and (ours or row.trigger == "setup"):
                 trigger: Trigger = row.trigger  # type: ignore[assignment]
-                found[row.step] = RevisionValue(row.number, row.step, trigger, (), 0, 0)
+                edits = tuple(Edit(edit.strategy, (), None, "") for edit in row.edits.all())
+                number = row.number if ours else 0
+                found.setdefault(row.step, []).append(
+                    RevisionValue(number, row.step, trigger, edits, 0, 0)
+                )
     return found
 
 
