@@ -13,7 +13,7 @@ from tests.sessions.api.conftest import Program, nobody_works, problem, program
 
 __all__ = ["nobody_works", "program"]
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.store, pytest.mark.django_db]
 
 MESSAGES = "/sessions/run/messages"
 

@@ -14,7 +14,7 @@ from sessions.api import sessions as sessions_api
 from sessions.models import Answer, Job, Message, Session
 from tests.sessions.api.conftest import Program, problem
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.store, pytest.mark.django_db]
 
 TALK = [
     {"role": "user", "content": "What is in a.py?"},
