@@ -153,7 +153,11 @@ def run_of(request: HttpRequest, session: Session) -> Run:
 
     Raises Http404.
     """
-    wanted = request.GET.get("run") or "recorded"
+    return run_named(session, request.GET.get("run") or "recorded")
+
+
+def run_named(session: Session, wanted: str) -> Run:
+    """The run of that name. Raises Http404."""
     runs = session.runs.select_related("policy_version__policy").defer(*Run.LARGE)
     if wanted in (Run.Origin.RECORDED, Run.Origin.SERVED):
         run = runs.filter(origin=wanted).first()

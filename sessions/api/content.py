@@ -10,7 +10,7 @@ from ninja import Query, Router
 from compaction import read_tool
 from compaction.excerpt import BadSelection, selection_of
 from sessions.actions.read_back import NothingThere, read_back
-from sessions.api import shapes
+from sessions.api import incoming, shapes
 from sessions.api.access import session_of
 from sessions.api.answers import told
 from sessions.api.problems import Refusal
@@ -25,7 +25,7 @@ def content(
     request: HttpRequest,
     session_id: str,
     ref: str,
-    wanted: Query[shapes.SelectionWanted],
+    wanted: Query[incoming.SelectionWanted],
 ) -> HttpResponse:
     """Gives the original text of what was moved out of a context, all of it or some lines.
 

@@ -12,7 +12,7 @@ from compaction import render
 from compaction.context import Block
 from compaction.wire import WireBlock
 from sessions.actions.served import NoSuchStep, Plan, catch_up, hand_out, plan_at, plan_of
-from sessions.api import shapes
+from sessions.api import incoming, shapes
 from sessions.api.access import may_write, session_of
 from sessions.api.answers import told
 from sessions.api.problems import Refusal
@@ -33,7 +33,10 @@ def context(
     session_id: str,
     format: Format = Query("anthropic", description="whose form it has"),
     at: int | None = Query(
-        None, ge=1, le=shapes.BIGGEST, description="as it was at this step; else for the next call"
+        None,
+        ge=1,
+        le=incoming.BIGGEST,
+        description="as it was at this step; else for the next call",
     ),
     wait: float = Query(
         0, ge=0, le=LONGEST_WAIT, description="seconds to wait for a summary that is being written"

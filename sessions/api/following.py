@@ -19,6 +19,7 @@ from datetime import timedelta
 from typing import Any, NamedTuple
 
 import msgspec
+from django.http import Http404
 from django.utils import timezone
 
 from compaction.context import KINDS
@@ -88,6 +89,45 @@ def manifest_json(session: Session, run: Run, since: str = "") -> bytes:
             _answers.pop(next(iter(_answers)), None)
         _answers[key] = _delta(session, run, known) or _whole(session, run)
     return _answers[key]
+
+
+class Follow(NamedTuple):
+    """What a page follows: a run of a session, which it has as `since` says."""
+
+    session: str
+    run: str
+    since: str
+
+
+class News(NamedTuple):
+    """A delta as JSON, the state of the manifest that it leads to, and what to ask next."""
+
+    version: int
+    state: str
+    next: str
+    json: bytes
+
+
+class _Next(msgspec.Struct):
+    next: str
+    delta: bool = False
+
+
+def news_of(follow: Follow) -> News | None:
+    """What came since, for a page that may see the session; None where there is no such thing, or
+    a delta does not say it."""
+    session = Session.objects.filter(pk=follow.session).select_related("team").first()
+    try:
+        run = run_named(session, follow.run) if session else None
+    except Http404:
+        return None
+    if session is None or run is None:
+        return None
+    data = manifest_json(session, run, follow.since)
+    said = msgspec.json.decode(data, type=_Next)
+    if not said.delta:
+        return None
+    return News(session.version, version_of(session, run), said.next, data)
 
 
 def _whole(session: Session, run: Run) -> bytes:

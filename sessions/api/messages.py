@@ -11,7 +11,7 @@ from ninja import Query, Router
 from compaction import wire
 from sessions.actions.deliver import AnotherRequest, deliver, delivery, report_call
 from sessions.actions.live_sessions import SessionFields, put_session
-from sessions.api import shapes
+from sessions.api import incoming, shapes
 from sessions.api.access import find_session, session_of, team_of
 from sessions.api.answers import AGAIN, another_request, done_once, once_of, told
 from sessions.api.bodies import value_of
@@ -32,7 +32,7 @@ router = Router(tags=["Messages"])
 def append(
     request: HttpRequest,
     session_id: str,
-    wanted: shapes.MessagesWanted,
+    wanted: incoming.MessagesWanted,
 ) -> HttpResponse:
     """Stores a batch of messages: all of it, and for good once this answers, or nothing.
 
@@ -57,7 +57,7 @@ def _begun(request: HttpRequest, name: str) -> Session:
 def messages(
     request: HttpRequest,
     session_id: str,
-    after: int = Query(0, ge=0, le=shapes.BIGGEST, description="`next` of the page before"),
+    after: int = Query(0, ge=0, le=incoming.BIGGEST, description="`next` of the page before"),
     limit: int = Query(100, ge=1, le=ROWS_AT_ONCE),
 ) -> HttpResponse:
     """Lists stored messages in order, with their content as it came.
@@ -123,7 +123,7 @@ def _message_told(
 def calls(
     request: HttpRequest,
     session_id: str,
-    wanted: shapes.CallWanted,
+    wanted: incoming.CallWanted,
 ) -> HttpResponse:
     """Takes the real usage of a model call, as the provider reported it; late is fine.
 

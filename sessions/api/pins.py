@@ -6,7 +6,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from ninja import Path, Router
 
 from sessions.actions import pins as actions
-from sessions.api import shapes
+from sessions.api import incoming, shapes
 from sessions.api.access import session_of
 from sessions.api.answers import done_once, told
 from sessions.api.problems import Refusal
@@ -28,7 +28,7 @@ def pins(request: HttpRequest, session_id: str) -> HttpResponse:
 
 @router.post("sessions/{path:session_id}/pins", response={201: shapes.Pins}, url_name="pins")
 @done_once
-def pin(request: HttpRequest, session_id: str, wanted: shapes.PinWanted) -> HttpResponse:
+def pin(request: HttpRequest, session_id: str, wanted: incoming.PinWanted) -> HttpResponse:
     """Pins a message. What a policy had taken out of it stands again."""
     session = session_of(request, session_id)
     try:
@@ -41,7 +41,7 @@ def pin(request: HttpRequest, session_id: str, wanted: shapes.PinWanted) -> Http
 @router.delete("sessions/{path:session_id}/pins/{seq}", response=shapes.Pins, url_name="pin")
 @done_once
 def unpin(
-    request: HttpRequest, session_id: str, seq: int = Path(..., ge=1, le=shapes.BIGGEST)
+    request: HttpRequest, session_id: str, seq: int = Path(..., ge=1, le=incoming.BIGGEST)
 ) -> HttpResponse:
     """Lets the policy have a message again."""
     session = session_of(request, session_id)

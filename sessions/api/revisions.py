@@ -11,7 +11,7 @@ from ninja import Body, Path, Router
 from compaction.edits import CannotCompact, CannotUndo
 from sessions.actions.compactions import request_compaction
 from sessions.actions.undo import undo_revision
-from sessions.api import shapes
+from sessions.api import incoming, shapes
 from sessions.api.access import session_of
 from sessions.api.answers import done_once, told
 from sessions.api.jobs import job_asked
@@ -55,7 +55,7 @@ def revisions(request: HttpRequest, session_id: str) -> HttpResponse:
 )
 @done_once
 def undo(
-    request: HttpRequest, session_id: str, number: int = Path(..., ge=1, le=shapes.BIGGEST)
+    request: HttpRequest, session_id: str, number: int = Path(..., ge=1, le=incoming.BIGGEST)
 ) -> HttpResponse:
     """Takes a revision back: what it replaced stands again, by a new revision.
 
@@ -80,7 +80,7 @@ def undo(
 def compactions(
     request: HttpRequest,
     session_id: str,
-    wanted: shapes.CompactionWanted = Body(None),
+    wanted: incoming.CompactionWanted = Body(None),
 ) -> HttpResponse:
     """Asks for a compaction now, whatever the policy's threshold; a job does it.
 

@@ -17,7 +17,7 @@ from ninja import Body, Query, Router
 
 from sessions.actions.live_sessions import put_session, session_fields, standing_of
 from sessions.actions.simulate import UNKNOWN_WINDOW
-from sessions.api import shapes
+from sessions.api import incoming, shapes
 from sessions.api.access import find_session, session_of, team_of, teams_of
 from sessions.api.answers import told
 from sessions.api.bodies import value_of
@@ -134,7 +134,7 @@ def session(request: HttpRequest, session_id: str) -> HttpResponse:
 def put(
     request: HttpRequest,
     session_id: str,
-    wanted: shapes.SessionWanted = Body(None),
+    wanted: incoming.SessionWanted = Body(None),
 ) -> HttpResponse:
     """Makes a session under an id of your own (201), or brings it up to date (200).
 

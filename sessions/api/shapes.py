@@ -1,117 +1,16 @@
-"""What goes in and out of the API, for its document and for checking what comes in.
+"""What comes out of the API, for its document.
 
 Answers are written as they are and not checked against these: the tests do that.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 from ninja import Schema
-from pydantic import ConfigDict, Field, StrictBool, StrictInt, StrictStr
+from pydantic import Field
 
-from compaction.policy import PRESETS
-
-MESSAGES_AT_ONCE = 1000
-BIGGEST = 2_147_483_647
 Json = Any
-Text = StrictStr
-Count = Annotated[StrictInt, Field(ge=0, le=BIGGEST)]
-
-
-class Wanted(Schema):
-    """A body; fields that are none of ours are let through, and kept where there is a place."""
-
-    model_config = ConfigDict(extra="allow")
-
-
-class SessionWanted(Wanted):
-    """What an agent says of its session; what it leaves out stays as it was."""
-
-    agent: Text | None = Field(
-        None, description="the program that runs, such as a name and version"
-    )
-    model: Text | None = Field(None, examples=["claude-sonnet-4-5"])
-    task: Text | None = None
-    title: Text | None = None
-    parent: Text | None = Field(
-        None, description="external id of the session that started this one"
-    )
-    parent_call: Text | None = Field(None, description="id of the tool call in it that did")
-    policy: Text | None = Field(None, description="name of a policy, or name@version")
-    window: Annotated[StrictInt, Field(ge=1, le=BIGGEST)] | None = Field(
-        None, description="tokens; else that of the model"
-    )
-    outcome: Literal["succeeded", "failed", "abandoned"] | None = None
-    metadata: dict[str, Json] | None = None
-
-
-class MessagesWanted(Wanted):
-    """A batch of messages as the provider takes them; all of it is stored, or nothing."""
-
-    messages: list[dict[str, Json]] | None = Field(
-        None,
-        max_length=MESSAGES_AT_ONCE,
-        description="in the form of Anthropic, of OpenAI, or our own",
-        examples=[[{"role": "user", "content": "What does tests/conftest.py do?"}]],
-    )
-    tools: list[dict[str, Json]] | None = Field(None, description="where they changed")
-    system: Text | list[dict[str, Json]] | None = Field(None, description="where it changed")
-    model: Text | None = None
-    usage: dict[str, Json] | None = Field(
-        None, description="as the provider reported it for the call that gave these messages"
-    )
-    call: Text | None = Field(None, description="the provider's id of that call")
-    context_id: Text | None = Field(None, description="of the context that was sent with that call")
-    history: StrictBool | None = Field(
-        None, description="the whole conversation again; left out, it is recognised"
-    )
-    stop_reason: Text | None = None
-
-
-class CallWanted(Wanted):
-    """What a provider reported of one model call."""
-
-    usage: dict[str, Json]
-    call: Text | None = None
-    step: Annotated[StrictInt, Field(ge=1, le=BIGGEST)] | None = None
-    model: Text | None = None
-    context_id: Text | None = None
-    started_at: StrictInt | Text | None = Field(None, description="ISO 8601, or ms since the epoch")
-    stop_reason: Text | None = None
-
-
-class PinWanted(Wanted):
-    """Which message is to stay verbatim."""
-
-    seq: Annotated[StrictInt, Field(ge=1, le=BIGGEST)]
-
-
-class CompactionWanted(Wanted):
-    """What to mind when the context is compacted."""
-
-    instructions: Annotated[StrictStr, Field(max_length=10_000)] = ""
-
-
-class SimulationWanted(Wanted):
-    """Which policy to try."""
-
-    policy: Text = Field(json_schema_extra={"enum": list(PRESETS)})
-
-
-class SelectionWanted(Schema):
-    """Which lines of a text."""
-
-    lines: str = Field("", max_length=40, description="a range, from 1: 10-40, 10- or 10")
-    grep: str = Field("", max_length=1000, description="RE2: the lines that match")
-    head: int | None = Field(None, ge=1, le=BIGGEST, description="so many first lines")
-    tail: int | None = Field(None, ge=1, le=BIGGEST, description="so many last lines")
-    context: int = Field(0, ge=0, le=20, description="lines around each match")
-    offset: int = Field(0, ge=0, le=BIGGEST, description="as `rest` of the last answer says")
-
-    def first(self) -> str:
-        """The name of the first choice that was made."""
-        return next((name for name in ("lines", "grep", "head", "tail") if getattr(self, name)), "")
 
 
 class Fault(Schema):

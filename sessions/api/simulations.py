@@ -7,7 +7,7 @@ from ninja import Router
 
 from compaction.policy import PRESETS
 from sessions.actions.jobs import enqueue
-from sessions.api import shapes
+from sessions.api import incoming, shapes
 from sessions.api.access import session_of
 from sessions.api.answers import done_once
 from sessions.api.jobs import job_asked
@@ -23,7 +23,7 @@ router = Router(tags=["Replay"])
 )
 @done_once
 def simulate(
-    request: HttpRequest, session_id: str, wanted: shapes.SimulationWanted
+    request: HttpRequest, session_id: str, wanted: incoming.SimulationWanted
 ) -> HttpResponse:
     """Asks what another policy would have made of a session; the job under way if there is one."""
     session = session_of(request, session_id)
