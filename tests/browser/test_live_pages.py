@@ -120,14 +120,17 @@ def test_the_policy_is_watched_overruled_and_taken_back(
         agent.get("/context?format=anthropic")
     open_replay(page, agent)
     page.locator(".budget", has_text="trigger").wait_for()
-    stub = page.locator("[role=row]", has=page.locator(".replaced")).first
-    stub.click()
+    page.get_by_label("Filter the rows").fill("is:replaced")
+    page.locator("[role=row]", has=page.locator(".replaced")).first.click()
     page.get_by_role("button", name=re.compile("^Pin")).wait_for()
     page.keyboard.press("p")
     page.get_by_role("button", name=re.compile("^Unpin")).wait_for()
     assert len(agent.get("/pins")["pins"]) == 1
+    page.get_by_label("Filter the rows").fill("")
     page.locator("[role=row] .pin").first.wait_for()
+    page.locator(".news", has_text="pin +").wait_for()
 
+    page.locator("[role=grid]").focus()
     page.keyboard.press("Escape")
     page.keyboard.press("End")
     page.get_by_role("button", name="Compact now").click()

@@ -14,20 +14,30 @@ const revised = (event: SessionEvent): string => {
 /** "S12 · 45,210 tokens · r3 offload −12,300"; empty where nothing is worth a word. */
 export function sentence(manifest: Manifest, size: number, revisions: readonly SessionEvent[]): string {
   const parts = [manifest.session.steps ? `S${manifest.session.steps}` : '', `${format.exact(Math.round(size))} tokens`];
-  parts.push(...revisions.slice(0, named).map(revised));
-  if (revisions.length > named) parts.push(`${revisions.length - named} more`);
+  if (revisions.length > named) parts.push(`${revisions.length - named} revisions`);
+  parts.push(...revisions.slice(-named).map(revised));
   return parts.filter(Boolean).join(' · ');
 }
 
+const newest = (events: readonly SessionEvent[]) => events.reduce((most, event) => Math.max(most, event.revision ?? 0), 0);
+
 export class Announcer {
   text = $state('');
+  #known = 0; // the newest revision that needs no word
   #revisions: SessionEvent[] = [];
   #pending: { manifest: Manifest; size: number } | null = null;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
-  /** Something came: `head` is the newest revision that was known before. */
-  note(manifest: Manifest, size: number, head: number): void {
-    this.#revisions.push(...manifest.events.filter((event) => event.revision !== null && event.revision > head));
+  /** A run as it is when it is opened: nothing of it is news. */
+  begin({ entries, events }: Manifest): void {
+    this.#known = newest(events);
+    for (let i = 0; i < entries.count; i++) this.#known = Math.max(this.#known, entries.edit[i], entries.closed[i]);
+  }
+
+  /** Something came. */
+  note(manifest: Manifest, size: number): void {
+    this.#revisions.push(...manifest.events.filter((event) => event.revision !== null && event.revision > this.#known));
+    this.#known = Math.max(this.#known, newest(manifest.events));
     this.#pending = { manifest, size };
     if (this.#timer === undefined) this.#say();
   }

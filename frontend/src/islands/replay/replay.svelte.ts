@@ -187,9 +187,9 @@ export class Replay {
     if (inserted) this.selected = this.selected < 0 ? -1 : shifted(this.selected, inserted);
     else this.selected = name ? findEntry(manifest, name, this.step) : -1;
     if (this.following) this.keepVersion();
-    if (sameRun && manifest.session.version !== before.session.version) {
-      const head = before.events.reduce((most, event) => Math.max(most, event.revision ?? 0), 0);
-      this.announcer.note(manifest, this.budget?.used ?? sizeAt(manifest, composition, manifest.last), head);
+    if (!sameRun) this.announcer.begin(manifest);
+    else if (manifest.session.version !== before.session.version) {
+      this.announcer.note(manifest, this.budget?.used ?? sizeAt(manifest, composition, manifest.last));
     }
     if (before) this.#write();
     else this.#name();
