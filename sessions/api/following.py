@@ -15,21 +15,17 @@ may end some steps before the session does: the last calls are not measured yet.
 from __future__ import annotations
 
 from dataclasses import asdict
-from datetime import timedelta
 from typing import Any, NamedTuple
 
 import msgspec
 from django.http import Http404
-from django.utils import timezone
 
 from compaction.context import KINDS
 from compaction.policy import PRESETS
 from sessions.actions.live_sessions import standing_of
 from sessions.actions.simulate import UNKNOWN_WINDOW
+from sessions.api.access import run_named
 from sessions.models import Job, Pin, Run, Session, delta, manifest, tail
-
-LIVE_FOR = timedelta(minutes=15)
-"""A session is live for so long after its last change, unless its agent said that it ended."""
 
 ANSWERS_KEPT = 64
 
@@ -62,14 +58,8 @@ class Known(NamedTuple):
 
 def version_of(session: Session, run: Run) -> str:
     """What tells one state of a manifest from another."""
-    live = int(is_live(session))
+    live = int(session.live)
     return f"{session.version}-{run.pk.hex}-{run.head}-{run.generation}-{live}"
-
-
-def is_live(session: Session) -> bool:
-    """Whether an agent is at work, as far as can be told."""
-    recent = timezone.now() - session.changed < LIVE_FOR
-    return session.source == "api" and not session.outcome and recent
 
 
 # Answers by what they are of: a hundred pages that follow one session ask the same. Nothing in
@@ -245,7 +235,7 @@ def _session(session: Session) -> dict[str, Any]:
         "hidden": session.hidden_tokens,
         "cost_at_least": session.cost_at_least,
         "version": session.version,
-        "live": is_live(session),
+        "live": session.live,
         "used": session.used_tokens,
         "outcome": session.outcome,
         "budget": asdict(standing_of(session)),
