@@ -14,6 +14,7 @@ from django.db import DatabaseError
 from django.db.models import Count, F, Sum
 from django.utils import timezone
 
+from sessions.api.following import Follow, News, news_of
 from sessions.live import group
 from sessions.models import Job, Membership, Session
 
@@ -65,11 +66,20 @@ def look(users: Iterable[int], keys: Iterable[str], topics: set[str]) -> Seen:
     return Seen(teams, set(alive.values_list("session_key", flat=True)), versions, lists)
 
 
+def collect(wanted: Iterable[Follow]) -> dict[Follow, News]:
+    """What came of each thing that pages follow."""
+    found = {follow: news_of(follow) for follow in wanted}
+    return {follow: news for follow, news in found.items() if news is not None}
+
+
 class Live(AsyncWebsocketConsumer):
     """A page sends {"watch": ["job:<id>", "session:<id>", "sessions"]}, which replaces what it
     watched before, and gets {topic, version} for each at once and whenever one changes.
 
-    Of what does not exist, or belongs to another team, the version is null.
+    Of what does not exist, or belongs to another team, the version is null. With "follow":
+    {"session": "<id>", "run": "recorded", "since": "…"} for a session that it watches it also gets
+    {topic, version, run, delta}: what came since, as the manifest tells it. The next delta goes on
+    from there; a page that missed one asks the manifest, and says again what it follows.
     """
 
     async def connect(self) -> None:
@@ -77,6 +87,8 @@ class Live(AsyncWebsocketConsumer):
         self.watched: list[str] = []
         self.known: dict[str, int | None] = {}
         self.joined: set[str] = set()
+        self.follow: Follow | None = None
+        self.carried: tuple[Follow, str] | None = None
         self.user_id: int | None = self.scope["user"].pk
         self.key: str = self.scope["session"].session_key or ""
         if self.user_id is None:
@@ -97,6 +109,7 @@ class Live(AsyncWebsocketConsumer):
             await self.close(NOT_UNDERSTOOD)
             return
         self.watched = topics
+        self.follow = None
         self.known = {}  # the page may have lost what it was told, so it is told again
         seen = await database_sync_to_async(look)([self.user_id], [self.key], set(topics))
         groups = {topic for topic in topics if seen.version(self.user_id, topic) is not None}
@@ -104,6 +117,9 @@ class Live(AsyncWebsocketConsumer):
             groups.remove(LIST)
             groups |= {f"{LIST}:{team}" for team in seen.teams.get(self.user_id, ())}
         await self._join({group(topic) for topic in groups})
+        follow = _follow(text_data, topics)
+        if follow is not None and seen.version(self.user_id, _topic(follow)) is not None:
+            self.follow = follow
         await self.show(seen)
 
     async def live_hint(self, event: dict[str, Any]) -> None:
@@ -124,9 +140,24 @@ class Live(AsyncWebsocketConsumer):
             if topic not in self.known or self.known[topic] != version:
                 await self._tell(topic, version)
 
+    async def carry(self, follow: Follow, news: News) -> None:
+        """Sends what came since, unless the page has it or follows something else by now."""
+        has = self.carried == (follow, news.state) and follow.since == news.next
+        if self.follow != follow or has:
+            return
+        head = {"topic": _topic(follow), "version": news.version, "run": follow.run}
+        self.follow = follow._replace(since=news.next)
+        self.carried = self.follow, news.state
+        await self.send(f'{json.dumps(head)[:-1]}, "delta": {news.json.decode()}}}')
+
     async def _tell(self, topic: str, version: int | None) -> None:
         self.known[topic] = version
         await self.send(json.dumps({"topic": topic, "version": version}))
+        if self.follow is not None and topic == _topic(self.follow):
+            if version is None:
+                self.follow = None
+            else:
+                pages.carry(topic)
 
     async def _join(self, groups: set[str]) -> None:
         try:
@@ -145,7 +176,9 @@ class Pages:
     def __init__(self) -> None:
         self.open: set[Live] = set()
         self.reader: asyncio.Task[None] | None = None
+        self.courier: asyncio.Task[None] | None = None
         self.asked = asyncio.Event()
+        self.changed: set[str] = set()
 
     def add(self, page: Live) -> None:
         """Begins reading with the first page."""
@@ -164,6 +197,26 @@ class Pages:
     def hasten(self) -> None:
         """Reads soon instead of at the next turn."""
         self.asked.set()
+
+    def carry(self, topic: str) -> None:
+        """Brings what is new of a session to the pages that follow it."""
+        self.changed.add(topic)
+        if self.courier is None or self.courier.done():
+            self.courier = asyncio.get_running_loop().create_task(self._carry_on())
+
+    async def _carry_on(self) -> None:
+        while self.changed:
+            topics, self.changed = self.changed, set()
+            follows = {page.follow for page in self.open if page.follow is not None}
+            wanted = {follow for follow in follows if _topic(follow) in topics}
+            try:
+                found = await database_sync_to_async(collect)(wanted)
+            except DatabaseError:
+                found = {}  # a version without a delta makes the page ask
+            for page in list(self.open):
+                if page.follow in found:
+                    await page.carry(page.follow, found[page.follow])
+            await asyncio.sleep(SECONDS_BETWEEN_LOOKS)
 
     async def _read_on(self) -> None:
         while True:
@@ -198,6 +251,22 @@ def _topics(text: str | None) -> list[str] | None:
         return None
     wellformed = isinstance(topics, list) and all(isinstance(topic, str) for topic in topics)
     return list(dict.fromkeys(topics[:TOPICS_PER_PAGE])) if wellformed else None
+
+
+def _follow(text: str | None, topics: list[str]) -> Follow | None:
+    """What a page says that it follows: a session that it also watches."""
+    try:
+        said = json.loads(text or "")["follow"]
+        found = Follow(said["session"], said.get("run") or "recorded", said["since"])
+    except (KeyError, TypeError, AttributeError, ValueError):
+        return None
+    short = all(isinstance(part, str) and len(part) <= 300 for part in found)
+    known = short and _id(_topic(found), "session") is not None and _topic(found) in topics
+    return found if known else None
+
+
+def _topic(follow: Follow) -> str:
+    return f"session:{follow.session}"
 
 
 def _id(topic: str, name: str) -> uuid.UUID | None:

@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from http.cookies import SimpleCookie
+from typing import Any
 
 import pytest
 from asgiref.sync import sync_to_async
@@ -12,10 +13,13 @@ from django.contrib.auth import get_user_model
 from django.test import Client
 
 from contextlab.asgi import application
-from sessions import live
+from sessions import consumers, live
 from sessions.actions import jobs
+from sessions.actions.append import append
 from sessions.actions.teams import local_team, local_user
-from sessions.models import Job, Membership, Session, Team
+from sessions.api.following import manifest_json
+from sessions.models import Job, Membership, Run, Session, Team
+from tests.sessions.made import count, reading
 
 pytestmark = [pytest.mark.store, pytest.mark.django_db(transaction=True)]
 ORIGIN = "http://localhost:8765"
@@ -207,4 +211,79 @@ async def test_a_user_in_no_team_sees_nothing():
     assert json.dumps([await told(opened), await told(opened)]) == json.dumps(
         [(f"job:{job.id}", None), ("sessions", 0)]
     )
+    await opened.disconnect()
+
+
+@sync_to_async
+def grown(step: int) -> Session:
+    """One more step of a session that an agent sends."""
+    made = reading(step)
+    made.model = "gpt-5"
+    return append(local_team(), made, count, source="api").session
+
+
+def manifest_of(session: Session, since: str = "") -> dict[str, Any]:
+    run = Run.objects.get(session=session, origin="recorded")
+    found: dict[str, Any] = json.loads(manifest_json(session, run, since))
+    return found
+
+
+async def heard(opened: WebsocketCommunicator, key: str) -> dict[str, Any]:
+    while True:
+        said: dict[str, Any] = await opened.receive_json_from(PATIENCE)
+        if key in said:
+            return said
+
+
+async def test_a_page_that_follows_is_brought_what_is_new():
+    session = await grown(1)
+    whole = await sync_to_async(manifest_of)(session)
+    opened = page(await signed_in())
+    await opened.connect(PATIENCE)
+    topic = f"session:{session.pk}"
+    follow = {"session": str(session.pk), "run": "recorded", "since": whole["next"]}
+    await opened.send_json_to({"watch": [topic], "follow": follow})
+    first = await heard(opened, "delta")
+    assert (first["topic"], first["run"]) == (topic, "recorded")
+    assert first["delta"]["entries"]["at"] == []
+    after = whole["next"]
+    for step in (2, 3):
+        session = await grown(step)
+        told = await heard(opened, "delta")
+        assert told["delta"]["since"] == after
+        assert told["delta"]["entries"]["at"] == [2 * step - 1, 2 * step]
+        assert told["version"] == session.version
+        after = told["delta"]["next"]
+    # A page that says again what it follows gets what it has missed since.
+    await opened.send_json_to({"watch": [topic], "follow": follow})
+    assert (await heard(opened, "delta"))["delta"]["entries"]["at"] == [3, 4, 5, 6]
+    await opened.disconnect()
+
+
+async def test_nothing_is_brought_of_a_foreign_session(monkeypatch):
+    asked: list[object] = []
+    monkeypatch.setattr(consumers, "news_of", asked.append)
+    foreign = await Team.objects.acreate(name="Other", slug="other")
+    session = await new_session(foreign)
+    topic = f"session:{session.pk}"
+    opened = page(await signed_in())
+    await opened.connect(PATIENCE)
+    follow = {"session": str(session.pk), "run": "recorded", "since": "a.1.1.1.1.1.1"}
+    await opened.send_json_to({"watch": [topic], "follow": follow})
+    assert await told(opened) == (topic, None)
+    consumers.pages.carry(topic)
+    job = await new_job()
+    await opened.send_json_to({"watch": [f"job:{job.id}"], "follow": follow})
+    assert await told(opened) == (f"job:{job.id}", 1)
+    await opened.disconnect()
+    assert asked == []
+
+
+@pytest.mark.parametrize("follow", [1, {"session": 1}, {"session": "x", "since": "y"}, None])
+async def test_a_wish_to_follow_that_makes_no_sense_is_passed_over(follow):
+    job = await new_job()
+    opened = page(await signed_in())
+    await opened.connect(PATIENCE)
+    await opened.send_json_to({"watch": [f"job:{job.id}"], "follow": follow})
+    assert await told(opened) == (f"job:{job.id}", 1)
     await opened.disconnect()
