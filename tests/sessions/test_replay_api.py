@@ -179,3 +179,40 @@ def test_a_wish_that_makes_no_sense_is_told_why(
     assert response.status_code == status
     assert response.json()["detail"]
     assert not Job.objects.exists()
+
+
+def test_what_came_since_is_told_alone(browser: Client, stored: Session):
+    address = reverse("api:manifest", args=[stored.pk])
+    whole = get(browser, "manifest", stored)
+    nothing = get(browser, "manifest", stored, since=whole["next"])
+    assert (nothing["delta"], nothing["next"]) == (True, whole["next"])
+    assert nothing["from_step"] == 5
+    assert {len(rows) for rows in nothing["steps"].values()} == {0}
+    made = reading(5)
+    made.records += [records.Clear(("t5",), key="again")]
+    append(local_team(), made, count, source="test")
+    grown = get(browser, "manifest", stored, since=whole["next"])
+    before = len(whole["entries"]["from"])
+    assert grown["entries"]["at"] == [before, before + 1, before + 2]
+    assert grown["entries"]["edit"] == [0, 0, 3]
+    assert grown["changed"] == {"at": [], "to": [], "closed": []}
+    again = get(browser, "manifest", stored)
+    for name, column in grown["entries"].items():
+        if name != "at":
+            assert again["entries"][name] == whole["entries"][name] + column
+    etag = browser.get(address, {"since": whole["next"]})["ETag"]
+    unchanged = browser.get(address, {"since": whole["next"]}, headers={"if-none-match": etag})
+    assert unchanged.status_code == 304
+
+
+@pytest.mark.parametrize("since", ["x", "0", "a.1.2.3.4.5.6", "1" * 300, "a.b.c.d.e.f.g"])
+def test_what_we_never_said_gives_the_whole(browser: Client, stored: Session, since: str):
+    body = get(browser, "manifest", stored, since=since)
+    assert "delta" not in body
+    assert body["next"]
+
+
+def test_another_counting_gives_the_whole(browser: Client, stored: Session):
+    since = get(browser, "manifest", stored)["next"]
+    Session.objects.filter(pk=stored.pk).update(token_ratio=1234, version=stored.version + 1)
+    assert "delta" not in get(browser, "manifest", stored, since=since)
