@@ -36,7 +36,10 @@ class Seen:
     passed: tuple[int, str] | None = None
 
     def note(self, revision: Revision) -> None:
-        """A revision was recorded that the next call is the first to see."""
+        """A revision was recorded that the next call is the first to see.
+
+        Its number is 0 where it is of another run than the one whose context was sent.
+        """
         what = _changed(revision)
         # Other tools change the prompt from its beginning on, a system prompt what follows them.
         if self.passed is None or _rank(what) <= _rank(self.passed[1]):
@@ -157,5 +160,5 @@ def _break(seen: Seen, call: Call, usage: Usage, before: Usage) -> Break | None:
         return Break("lifetime", rewritten, idle=idle, lifetime=seen.lifetime)
     if seen.passed is not None:
         number, what = seen.passed
-        return Break(_CAUSES.get(what, "edit"), rewritten, revision=number)
+        return Break(_CAUSES.get(what, "edit"), rewritten, revision=number or None)
     return Break("unexplained", rewritten)

@@ -19,6 +19,7 @@ from sessions.actions.live_sessions import (
     learn_model,
     standing_of,
 )
+from sessions.actions.measure import reopen
 from sessions.actions.once import AnotherRequest, Once, answer_of
 from sessions.actions.reports import check_context, report_call
 from sessions.importers import records
@@ -170,6 +171,8 @@ def _announce(session: Session, ledger: Ledger) -> Job | None:
     session.save(update_fields=_KEPT)
     hint(f"session:{session.pk}", session.version)
     hint(f"sessions:{session.team_id}", session.version)
+    if ledger.reopened is not None:
+        reopen(session, ledger.reopened)
     return tend.ask(session)
 
 

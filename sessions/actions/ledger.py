@@ -55,6 +55,7 @@ class Ledger:
     def __init__(self, session: Session, *, live: bool = False) -> None:
         self.session = session
         self.live = live
+        self._steps_before = session.step_count
         self._session_key = stored_uuid(session.pk)
         self.fresh: list[Taken] = []
         self.known = 0
@@ -72,6 +73,12 @@ class Ledger:
         """Whether anything was taken in that was not stored before."""
         gathered = self.fresh, self._new_calls, self._changed_calls
         return any(gathered) or self.recorded.revision_count > 0
+
+    @property
+    def reopened(self) -> int | None:
+        """The lowest step of which something changed that was there before; None for none."""
+        late = [born for _, _, born in self._blocks if born <= self._steps_before]
+        return min([*late, *(call.step for call in self._changed_calls.values())], default=None)
 
     # Taking in
 

@@ -11,6 +11,7 @@ from compaction import prices
 from sessions.actions import tend
 from sessions.actions.append import touch
 from sessions.actions.calls import told, unnamed
+from sessions.actions.measure import reopen
 from sessions.importers import records
 from sessions.importers.delivered import Unacceptable, call_report
 from sessions.models import ModelCall, ServedContext, Session
@@ -36,6 +37,7 @@ def report_call(session: Session, body: Any) -> ModelCall:
             call.save()
             locked.measured = False
             touch(locked)
+            reopen(locked, call.step)
             tend.ask(locked)
     return call
 

@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from sessions.actions.deliver import Unacceptable, report_call
+from sessions.actions.measure import measure
 from sessions.models import Job, ModelCall, Run, ServedContext, Session
+from sessions.models.tail import figures, stored
 from tests.sessions.test_deliver import live, says, send, user
 
 pytestmark = [pytest.mark.django_db, pytest.mark.store]
@@ -102,3 +104,20 @@ def test_what_is_wrong_is_named(body: Any, pointer: str):
         report_call(live(), body)
     assert refused.value.pointer == pointer
     assert not ModelCall.objects.exists()
+
+
+def test_changed_tools_are_named_as_what_broke_the_cache():
+    session = live(model="claude-sonnet-4-5")
+    for number, tools in enumerate(([{"name": "f"}], [{"name": "f"}], [{"name": "g"}])):
+        read = 30_000 if number == 1 else 0
+        usage = {
+            "input_tokens": 10,
+            "cache_read_input_tokens": read,
+            "cache_creation_input_tokens": 31_000 - read,
+            "output_tokens": 3,
+        }
+        send(session, user("a"), says("b"), tools=tools, usage=usage, history=False)
+    measure(session)
+    run = Run.objects.get(session=session, origin=Run.Origin.RECORDED)
+    causes = figures(stored(run)).causes
+    assert [(card["step"], card["kind"]) for card in causes] == [(3, "tools")]
