@@ -56,7 +56,8 @@ def budget_of(policy: Policy, window: int, hidden: int = 0) -> Budget:
     Trigger and target are those of its first step that has a trigger. `hidden` are prompt tokens
     that no message shows: a step's own budget counts the conversation alone.
     """
-    room = max(window - policy.reserve, 1)
+    reserve = policy.kept_free(window)
+    room = max(window - reserve, 1)
     for step in policy.steps:
         trigger = getattr(step.parameters, "trigger", None)
         if trigger is None:
@@ -66,11 +67,11 @@ def budget_of(policy: Policy, window: int, hidden: int = 0) -> Budget:
         target = getattr(step.parameters, "target", None)
         return Budget(
             window,
-            policy.reserve,
+            reserve,
             trigger=int(trigger * base) + more,
             target=None if target is None else int(target * base) + more,
         )
-    return Budget(window, policy.reserve)
+    return Budget(window, reserve)
 
 
 def standing(budget: Budget, used: int) -> Standing:

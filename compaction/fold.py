@@ -162,7 +162,7 @@ def _view(state: State, index: int | None, limit: int | None = None) -> View:
         total=state.total,
         used=state.used,
         fixed=state.used - state.total,
-        room=state.window - state.policy.reserve,
+        room=state.window - state.policy.kept_free(state.window),
         guard=Guard(state.groups, limit if index is None else state.waiting[index]),
         means=state.means,
         mark={} if index is None else state.marks[index],
@@ -272,7 +272,7 @@ def compact_now(state: State, instructions: str = "", until: int | None = None) 
 
 def _rearm(state: State, strategies: set[str]) -> None:
     """Let strategies that wait for growth wait anew: what people just did must not be redone."""
-    room = state.window - state.policy.reserve
+    room = state.window - state.policy.kept_free(state.window)
     for index, step in enumerate(state.policy.steps):
         if step.strategy in strategies and "rearm" in state.marks[index]:
             own = getattr(step.parameters, "budget", 0)

@@ -34,13 +34,19 @@ class Step:
 class Policy:
     """A named list of steps, run in order before each model call.
 
-    `reserve` are the tokens of the window that are kept free for the output.
+    `reserve` are the tokens of the window that are kept free for the output, in windows that are
+    large enough for it (see `kept_free`).
     """
 
     name: str
     version: int = 1
     steps: tuple[Step, ...] = ()
     reserve: int = 0
+
+    def kept_free(self, window: int) -> int:
+        """The reserve in a window, both in tokens: a quarter of it at most (ours), or a small
+        window would be full before anything was said."""
+        return min(self.reserve, window // 4)
 
 
 def to_dict(policy: Policy) -> dict[str, Any]:

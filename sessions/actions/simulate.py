@@ -90,7 +90,7 @@ def _trigger_tokens(policy: Policy, value: SessionValue) -> int | None:
         if share is not None:
             budget = getattr(step.parameters, "budget", 0)
             # A budget is for the conversation alone; the line is drawn on whole prompts.
-            return int(share * (budget or value.window - policy.reserve)) + (
+            return int(share * (budget or value.window - policy.kept_free(value.window))) + (
                 value.hidden if budget else 0
             )
     return None
