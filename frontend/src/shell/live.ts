@@ -36,8 +36,8 @@ export function subscribe(): void {
   socket.send(JSON.stringify({ watch: [...watches.keys()], follow }));
 }
 
-/** A run whose changes the server sends along: `take` says whether one could be laid over what the page has. */
-export type Following = { from(): { session: string; run: string; since: string } | null; take(delta: unknown, run: string): boolean };
+/** A run whose changes the server sends along, to `take`. */
+export type Following = { from(): { session: string; run: string; since: string } | null; take(delta: unknown, run: string): void };
 let following: Following | undefined;
 
 /** Has the changes of a run sent along with the versions, until the returned function is called. */
@@ -78,8 +78,8 @@ function connect(): void {
     if (mine !== socket) return;
     heard();
     const { topic, version, run, delta } = JSON.parse(message.data as string) as { topic: string; version: number | null; run?: string; delta?: unknown };
-    if (delta !== undefined && following?.take(delta, run ?? '')) return;
-    for (const watch of watches.get(topic) ?? []) watch(version);
+    if (delta !== undefined) following?.take(delta, run ?? '');
+    else for (const watch of watches.get(topic) ?? []) watch(version);
   };
   mine.onclose = () => {
     if (mine === socket) lost();

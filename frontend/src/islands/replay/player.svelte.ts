@@ -54,16 +54,20 @@ export function followSession(replay: Replay, id: string): () => void {
   let running = false;
   let pushes = false; // has the server sent a change along?
   let timer: ReturnType<typeof setTimeout> | undefined;
+  const isKnown = (version: number | null) => version !== null && version <= (replay.manifest?.session.version ?? -1);
   const later = (ms: number) => {
+    timer ??= setTimeout(() => void look(), ms); // what comes meanwhile must not put it off
+  };
+  const settled = () => {
     clearTimeout(timer);
-    timer = setTimeout(() => void look(), ms);
+    timer = undefined;
   };
   const look = async () => {
     if (running) {
       wanted = true;
       return;
     }
-    clearTimeout(timer);
+    settled();
     running = true;
     wanted = false;
     const failed = await replay.renew().then(() => false, (error) => problemFrom(error) !== null);
@@ -73,15 +77,17 @@ export function followSession(replay: Replay, id: string): () => void {
     else if (wanted) later(pauseMs);
     if (!failed) subscribe(); // from here on
   };
-  const isKnown = (version: number | null) => version !== null && version <= (replay.manifest?.session.version ?? -1);
   const stopFollowing = followRun({
     from: () => (replay.manifest?.next ? { session: id, run: replay.run, since: replay.manifest.next } : null),
     take: (delta, run) => {
       pushes = true;
-      if (running || run !== replay.run || !replay.take(delta as DeltaJson)) return false;
-      clearTimeout(timer);
+      if (running || run !== replay.run || !replay.take(delta as DeltaJson)) {
+        if (running) wanted = true;
+        else later(pauseMs); // it does not go on from here: ask, and follow from there
+        return;
+      }
+      settled();
       replay.behind = false;
-      return true;
     },
   });
   const stopWatching = watchTopic(`session:${id}`, (version) => {
@@ -90,7 +96,7 @@ export function followSession(replay: Replay, id: string): () => void {
     else void look();
   });
   return () => {
-    clearTimeout(timer);
+    settled();
     stopFollowing();
     stopWatching();
   };
