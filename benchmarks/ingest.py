@@ -1,12 +1,13 @@
-"""Messages of live agents, 1 KB each in batches of 100, until committed, counted and queryable.
+"""Messages of live agents, 1 KB each, over HTTP into a served ContextLab.
 
-    python -m benchmarks.ingest
-    python -m benchmarks.ingest --profile
+    python benchmarks/ingest.py
+    python benchmarks/ingest.py --profile      # the append alone, in one process, profiled
 
-From the bytes of the request's body to the commit (fsync: synchronous=FULL on SQLite), hashing,
-o200k counting and compression included; HTTP is not. Messages per CPU-second of the process that
-serves; of PostgreSQL's own processes nothing is counted. Runs on SQLite, and on PostgreSQL where
-CONTEXTLAB_TEST_POSTGRES, or one on this machine, answers.
+A `contextlab serve` of its own, one connection with a key. A batch counts once it is answered:
+then it is committed (fsync: synchronous=FULL on SQLite), counted (o200k) and queryable. Messages
+per CPU-second: of the server; of server and job processes, until the policy has been applied and
+the session is measured; on PostgreSQL also with the whole cluster's time, an upper bound when
+others use it too. PostgreSQL: CONTEXTLAB_TEST_POSTGRES, or one on this machine.
 """
 
 from __future__ import annotations
@@ -16,146 +17,142 @@ import cProfile
 import json
 import os
 import pstats
-import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from benchmarks.processes import cpu_seconds, percentile, say  # noqa: E402
+from benchmarks.served import Agent, Lab, lab, postgres  # noqa: E402
+
 BATCH = 100
 BATCHES = 40
+SINGLES = 400
 LENGTH = 1_000
 STORED = 10_000
 """Messages that a session has before the second measurement."""
 
 
 def main() -> None:
-    """Measure in a process of its own for each database."""
+    """Every store, empty and long sessions, batches and single messages."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--profile", action="store_true", help="where the time goes, on SQLite")
-    parser.add_argument("--here", action="store_true", help=argparse.SUPPRESS)
-    asked = parser.parse_args()
-    if asked.here:
-        _here(asked.profile)
+    parser.add_argument("--profile", action="store_true", help="where the time of appends goes")
+    if parser.parse_args().profile:
+        _profile()
         return
-    print(
-        f"{'store':<12} {'session has':>12} {'a CPU-second':>13} {'a second':>9}  (to reach: 3,000)"
+    say("messages per CPU-second (to reach: 3,000 in batches of 100)")
+    say(
+        f"{'store':<11}{'session has':>12}{'a request':>10}{'of server':>11}{'with jobs':>11}"
+        f"{'with store':>11}{'a second':>10}{'p50 ms':>8}{'p95 ms':>8}"
     )
-    with tempfile.TemporaryDirectory() as folder:
-        _apart({"CONTEXTLAB_DATA_DIR": folder, "DATABASE_URL": ""}, asked.profile)
-    if asked.profile:
-        return
-    with tempfile.TemporaryDirectory() as folder, _postgres() as url:
-        if url:
-            _apart({"CONTEXTLAB_DATA_DIR": folder, "DATABASE_URL": url}, False)
+    with lab() as started:
+        _measure("SQLite", started, 0)
+    with postgres() as (url, postmaster):
+        if not url:
+            say("PostgreSQL does not answer: left out")
+            return
+        with lab(DATABASE_URL=url) as started:
+            _measure("PostgreSQL", started, postmaster)
 
 
-def _apart(environment: dict[str, str], profile: bool) -> None:
-    sys.stdout.flush()
-    subprocess.run(
-        [sys.executable, "-m", "benchmarks.ingest", "--here", *(["--profile"] * profile)],
-        env={**os.environ, **environment, "DJANGO_SETTINGS_MODULE": "contextlab.settings"},
-        cwd=Path(__file__).resolve().parent.parent,
-        check=True,
-    )
-
-
-@contextmanager
-def _postgres() -> Iterator[str]:
-    """The URL of an empty database, dropped afterwards; empty where no server answers."""
-    from tests import on_postgres
-
-    if missing := on_postgres.why_not():
-        print(f"PostgreSQL was left out: {missing}")
-        yield ""
-        return
-    import psycopg
-
-    name = f"contextlab_ingest_{os.getpid()}"
-    with psycopg.connect(on_postgres.url(), autocommit=True) as server:
-        server.execute(f"CREATE DATABASE {name}")
-        try:
-            yield on_postgres.url().rpartition("/")[0] + f"/{name}"
-        finally:
-            server.execute(f"DROP DATABASE {name} WITH (FORCE)")
-
-
-def _here(profile: bool) -> None:
-    import django
-
-    django.setup()
-    from django.core.management import call_command
-    from django.db import connection
-
-    from sessions.actions.live_sessions import SessionFields, put_session
-    from sessions.actions.teams import local_team
-
-    call_command("migrate", verbosity=0)
-    fields = SessionFields(model="claude-sonnet-4-5")
-    _deliver(put_session(local_team(), "warm", fields)[0], _bodies(0, 1))
+def _measure(store: str, started: Lab, postmaster: int) -> None:
+    agent = started.agent()
+    _deliver(started, agent, "warm", bodies(0, 5))
     for stored in (0, STORED):
-        session = put_session(local_team(), f"run-{stored}", fields)[0]
-        _deliver(session, _bodies(stored, stored // BATCH))
-        bodies = _bodies(stored + STORED, BATCHES)
-        with _profiled(profile):
-            cpu, wall = time.process_time(), time.perf_counter()
-            _deliver(session, bodies)
-            cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
-        count = session.messages.count()
-        assert count == stored + BATCH * BATCHES, count
-        sent = BATCH * BATCHES
-        print(
-            f"{connection.vendor:<12} {stored:>12,} {sent / cpu:>13,.0f} {sent / wall:>9,.0f}",
-            flush=True,
-        )
+        name = f"run-{stored}"
+        agent.ask("PUT", f"sessions/{name}", {"model": "claude-sonnet-4-5"})
+        _deliver(started, agent, name, bodies(stored, stored // BATCH))
+        for size, given in (
+            (BATCH, bodies(stored + STORED, BATCHES)),
+            (1, bodies(stored + 2 * STORED, SINGLES, 1)),
+        ):
+            sent = size * len(given)
+            clocks = [_own(started.pid), started.cpu(), cpu_seconds(postmaster or os.getpid())]
+            wall = time.perf_counter()
+            job, latencies = _send(agent, name, given)
+            wall, own = time.perf_counter() - wall, _own(started.pid) - clocks[0]
+            started.settle(job)
+            all_cpu = started.cpu() - clocks[1]
+            with_store = all_cpu + cpu_seconds(postmaster) - clocks[2] if postmaster else all_cpu
+            say(
+                f"{store:<11}{stored:>12,}{size:>10}{sent / own:>11,.0f}{sent / all_cpu:>11,.0f}"
+                f"{sent / with_store:>11,.0f}{sent / wall:>10,.0f}"
+                f"{percentile(latencies, 0.5):>8.1f}{percentile(latencies, 0.95):>8.1f}"
+            )
+        count = agent.ask("GET", f"sessions/{name}")["messages"]
+        assert count == stored + BATCH * BATCHES + SINGLES, count
 
 
-@contextmanager
-def _profiled(wanted: bool) -> Iterator[None]:
-    if not wanted:
-        yield
-        return
-    with cProfile.Profile() as profile:
-        yield
-    pstats.Stats(profile).sort_stats("tottime").print_stats(45)
+def _own(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def _deliver(session: Any, bodies: list[bytes]) -> None:
-    from sessions.actions.deliver import deliver, delivery
-    from sessions.importers.decoded import exact
-
-    for body in bodies:
-        deliver(session, delivery(exact(body)))
+def _deliver(started: Lab, agent: Agent, name: str, given: list[bytes]) -> None:
+    job, _ = _send(agent, name, given)
+    started.settle(job)
 
 
-def _bodies(first: int, batches: int) -> list[bytes]:
-    """Steps of one tool call and its result; the text is this project's own source."""
-    root = Path(__file__).resolve().parent.parent
-    text = "".join(path.read_text() for path in sorted((root / "compaction").glob("*.py")))
-    made = []
-    for batch in range(batches):
-        messages: list[dict[str, Any]] = []
-        for pair in range(BATCH // 2):
-            number = first + batch * BATCH + pair * 2
-            at = number * 977 % (len(text) - 2 * LENGTH)
-            call = {
-                "type": "tool_use",
-                "id": f"toolu_{number}",
-                "name": "Write",
-                "input": {"path": f"f{number}.py", "content": text[at : at + LENGTH - 150]},
-            }
-            result = {
-                "type": "tool_result",
-                "tool_use_id": f"toolu_{number}",
-                "content": f"{number} {text[at + LENGTH : at + 2 * LENGTH - 130]}",
-            }
-            messages.append({"role": "assistant", "content": [call]})
-            messages.append({"role": "user", "content": [result]})
-        made.append(json.dumps({"messages": messages}).encode())
-    return made
+def _send(agent: Agent, name: str, given: list[bytes]) -> tuple[str | None, list[float]]:
+    """The job of the last append, and what each took in ms."""
+    job, latencies = None, []
+    for body in given:
+        begun = time.perf_counter()
+        answer = agent.send("POST", f"sessions/{name}/messages", body)
+        latencies.append((time.perf_counter() - begun) * 1000)
+        job = json.loads(answer)["job"]
+    return job, latencies
+
+
+def bodies(first: int, batches: int, size: int = BATCH) -> list[bytes]:
+    """Requests with tool calls and their results in turn; the text is this project's own source."""
+    text = "".join(path.read_text() for path in sorted((ROOT / "compaction").glob("*.py")))
+    return [
+        json.dumps({"messages": [message(first + batch * size + n, text) for n in range(size)]})
+        .encode()
+        for batch in range(batches)
+    ]  # fmt: skip
+
+
+def message(number: int, text: str) -> dict[str, Any]:
+    """A message of 1 KB: even numbers call a tool, odd ones answer the call before."""
+    pair = number // 2 * 2
+    at = pair * 977 % (len(text) - 2 * LENGTH)
+    if number % 2 == 0:
+        given = {"path": f"f{pair}.py", "content": text[at : at + LENGTH - 150]}
+        call = {"type": "tool_use", "id": f"toolu_{pair}", "name": "Write", "input": given}
+        return {"role": "assistant", "content": [call]}
+    said = f"{pair} {text[at + LENGTH : at + 2 * LENGTH - 130]}"
+    result = {"type": "tool_result", "tool_use_id": f"toolu_{pair}", "content": said}
+    return {"role": "user", "content": [result]}
+
+
+def _profile() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ |= {"CONTEXTLAB_DATA_DIR": folder, "DATABASE_URL": ""}
+        os.environ["DJANGO_SETTINGS_MODULE"] = "contextlab.settings"
+        import django
+
+        django.setup()
+        from django.core.management import call_command
+
+        from sessions.actions.deliver import deliver, delivery
+        from sessions.actions.live_sessions import SessionFields, put_session
+        from sessions.actions.teams import local_team
+        from sessions.importers.decoded import exact
+
+        call_command("migrate", verbosity=0)
+        session = put_session(local_team(), "run", SessionFields(model="claude-sonnet-4-5"))[0]
+        deliver(session, delivery(exact(bodies(0, 1)[0])))
+        given = bodies(STORED, BATCHES)
+        with cProfile.Profile() as profile:
+            for body in given:
+                deliver(session, delivery(exact(body)))
+        pstats.Stats(profile).sort_stats("tottime").print_stats(45)
 
 
 if __name__ == "__main__":
