@@ -2,7 +2,7 @@
 
     from contextlab.client import ContextLab
 
-    session = ContextLab().session("my-run", agent="fixer", model="claude-sonnet-4-5")
+    session = ContextLab().session("my-run", agent="fixer", model="claude-sonnet-5")
     session.append({"role": "user", "content": "Fix the failing test."})
     context = session.context()
     reply = anthropic.Anthropic().messages.create(max_tokens=4096, **context.request)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import time
 import uuid
@@ -32,7 +34,8 @@ class Refused(Exception):
 
 
 class Unreachable(Exception):
-    """No answer after every attempt; what was to be sent may be sent again, nothing is doubled."""
+    """No answer after every attempt. The same call of the same ContextLab may be made again: it
+    carries the key of the first one, so nothing is doubled, whether that one was stored or not."""
 
 
 class ContextLab:
@@ -56,6 +59,7 @@ class ContextLab:
             headers={"Authorization": f"Bearer {token}"},
             timeout=timeout,
         )
+        self._unanswered: dict[str, str] = {}
 
     def session(self, external_id: str, **fields: Any) -> Session:
         """Make or update a session under your own id, and work with it.
@@ -73,8 +77,10 @@ class ContextLab:
 
         Every attempt carries the same Idempotency-Key. Raises Refused and Unreachable.
         """
-        headers = {} if method == "GET" else {"Idempotency-Key": uuid.uuid4().hex}
         given = {k: v for k, v in (query or {}).items() if v is not None}
+        call = hashlib.sha256(json.dumps([method, address, body, given]).encode()).hexdigest()
+        key = self._unanswered.get(call) or uuid.uuid4().hex
+        headers = {} if method == "GET" else {"Idempotency-Key": key}
         last = ""
         for attempt in range(ATTEMPTS):
             pause = min(0.2 * 2**attempt, LONGEST_PAUSE)
@@ -86,16 +92,25 @@ class ContextLab:
                 last = f"{type(error).__name__}: {error}"
             else:
                 if answer.status_code not in _AGAIN:
+                    self._unanswered.pop(call, None)
                     return _body(answer)
                 last = f"status {answer.status_code}"
                 pause = min(_retry_after(answer, pause), LONGEST_PAUSE)
             if attempt + 1 < ATTEMPTS:
                 time.sleep(pause)
+        if method != "GET":
+            self._unanswered[call] = key
         raise Unreachable(f"{self.url} did not answer {method} {address}: {last}")
 
     def close(self) -> None:
         """Gives the connections back."""
         self._http.close()
+
+    def __enter__(self) -> ContextLab:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
 
 def path(part: str) -> str:
