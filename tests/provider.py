@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import threading
+import uuid
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -259,7 +260,7 @@ def _message(body: Json, answer: Answer) -> Json:
     prompt = {name: body.get(name) for name in ("tools", "system", "messages")}
     output = answer.output_tokens
     return {
-        "id": "msg_test",
+        "id": f"msg_{uuid.uuid4().hex[:24]}",
         "type": "message",
         "role": "assistant",
         "model": body["model"],
