@@ -14,6 +14,7 @@ from django.db import DatabaseError, connection
 
 from sessions import tasks
 from sessions.actions import jobs
+from sessions.actions.once import forget_answers
 
 log = logging.getLogger(__name__)
 
@@ -112,6 +113,7 @@ class Sweeper:
             tasks.end_idle()
             try:
                 jobs.sweep()
+                forget_answers()
             except DatabaseError as error:
                 log.warning("jobs not swept: %s", type(error).__name__)
             finally:

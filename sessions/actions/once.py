@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
+from django.utils import timezone
+
 from sessions.models import Answer, Team
+
+KEPT = timedelta(hours=24)
+"""A request that is sent again after that counts as a new one."""
 
 
 class AnotherRequest(ValueError):
@@ -43,6 +49,11 @@ class Once:
         return Answer.objects.create(
             team=team, key=self.key, request=self.request, status=status, body=body
         )
+
+
+def forget_answers() -> int:
+    """Delete answers older than KEPT; returns how many there were."""
+    return Answer.objects.filter(created__lt=timezone.now() - KEPT).delete()[0]
 
 
 def answer_of(stored: Answer) -> Any:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from django.db import transaction
+from django.utils import timezone
 
 from compaction.plan import FileText, Span
 from sessions.actions import artefacts, jobs
@@ -18,6 +21,10 @@ ROUNDS = 5
 PASSES = 50
 """Times that a job looks again before it lets another go on: none may run for ever."""
 
+REST = timedelta(minutes=1)
+"""After a job failed at all its attempts, the session is left alone so long: what fails thrice
+fails again, and every append would ask for more."""
+
 Handled = tuple[Facts, bool, list[str]]
 """Records, whether they are measured, and artefacts that a policy waits for."""
 
@@ -25,10 +32,18 @@ Handled = tuple[Facts, bool, list[str]]
 def ask(session: Session) -> Job:
     """Ask for a session to be tended; one unfinished job does for all that asked.
 
-    Takes the lock of the session's row: a job that is about to end looks for news under it.
+    Takes the lock of the session's row: a job that is about to end looks for news under it. One
+    that failed stays the only one of its session: after a rest it is tried again.
     """
     with transaction.atomic():
         locked = Session.objects.select_for_update().select_related("team").get(pk=session.pk)
+        failed = Job.objects.for_team(locked.team).filter(
+            dedupe=_key(session), state=Job.State.FAILED
+        )
+        if (job := failed.first()) is not None:
+            if job.finished is None or job.finished < timezone.now() - REST:
+                jobs.retry(job)
+            return job
         return jobs.enqueue(locked.team, "tend", {"session": str(session.pk)}, _key(session))
 
 

@@ -81,6 +81,9 @@ def message(item: Json, place: str) -> tuple[Message, Call | None]:
 def usage_of(raw: Json, place: str) -> Reported:
     """Usage in Anthropic's or OpenAI's fields, told apart by their names. Raises Unacceptable."""
     given = _object(raw, place)
+    for name, count in given.items():
+        if isinstance(count, (int, float)) and not isinstance(count, bool) and count < 0:
+            raise Unacceptable(f"{place}/{name}", "must not be below zero")
     openai = ("prompt_tokens", "total_tokens", "input_tokens_details", "prompt_tokens_details")
     foreign = any(given.get(name) is not None for name in openai)
     reported = openai_usage(given) if foreign else anthropic_usage(given)

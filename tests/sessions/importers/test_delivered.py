@@ -178,6 +178,10 @@ def test_usage_is_of_the_last_answer_and_told_by_its_fields():
         ),
         ({"messages": [{"role": "assistant", "content": "", "usage": 3}]}, "/messages/0/usage"),
         ({"messages": [{"role": "user", "content": ""}], "usage": {"input_tokens": 1}}, "/usage"),
+        (
+            {"messages": [{"role": "assistant", "content": "", "usage": {"input_tokens": -5}}]},
+            "/messages/0/usage/input_tokens",
+        ),
         ({"messages": [{"role": "user", "content": ""}], "context_id": "ctx"}, "/context_id"),
         ({"tools": {}}, "/tools"),
         ({"tools": ["f"]}, "/tools/0"),
