@@ -122,7 +122,7 @@ def test_the_policy_is_watched_overruled_and_taken_back(
     page.locator(".budget", has_text="trigger").wait_for()
     page.get_by_label("Filter the rows").fill("is:replaced")
     page.locator("[role=row]", has=page.locator(".replaced")).first.click()
-    page.get_by_role("button", name=re.compile("^Pin")).wait_for()
+    page.locator(".message .content", has_text="[offloaded:").wait_for()
     page.keyboard.press("p")
     page.get_by_role("button", name=re.compile("^Unpin")).wait_for()
     assert len(agent.get("/pins")["pins"]) == 1
