@@ -67,7 +67,9 @@ def test_the_first_page_makes_a_key_and_waits_for_the_first_message(page: Any, a
     assert token in page.locator("#rest").inner_text()
     assert token in page.locator("#client").inner_text()
     assert not faults(page, axe, "first run with a key")
-    page.wait_for_function("document.querySelector('[data-live-pill]').dataset.state === 'live'")
+    page.wait_for_function(
+        "() => document.querySelector('[data-live-pill]').dataset.state === 'live'"
+    )
     agent = Agent(page.url.split("/start")[0], token, "first", **POLICY)
     agent.says("Find out why <b>it</b> fails.")
     page.get_by_role("link", name=re.compile("^Watch")).click()
@@ -136,12 +138,12 @@ def test_the_policy_is_watched_overruled_and_taken_back(
     page.get_by_role("button", name="Compact now").click()
     page.locator(".news", has_text="compaction").wait_for()
     page.locator("[role=row].k-summary").wait_for()
-    page.wait_for_function("!document.querySelector('[role=row] .skeleton')")
+    page.wait_for_function("() => !document.querySelector('[role=row] .skeleton')")
     assert not faults(page, axe, "after a compaction")
     lines = page.locator("[role=row] .line").all_inner_texts()
     page.reload()
     page.locator("[role=row].k-summary").wait_for()
-    page.wait_for_function("!document.querySelector('[role=row] .skeleton')")
+    page.wait_for_function("() => !document.querySelector('[role=row] .skeleton')")
     assert page.locator("[role=row] .line").all_inner_texts() == lines
 
     page.get_by_role("link", name="open compaction").last.click()
