@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from compaction.context import Block
 from compaction.groups import Groups
@@ -23,10 +23,15 @@ class Guard:
 
     groups: Groups
     limit: int | None = None
+    hot: int = field(init=False)
+    """Position from which on everything is hot."""
 
-    @property
-    def hot(self) -> int:
-        """Position from which on everything is hot: the last tool call, its result, and the rest.
+    def __post_init__(self) -> None:
+        # Strategies ask for it with every block.
+        object.__setattr__(self, "hot", self._hot())
+
+    def _hot(self) -> int:
+        """The last tool call, its result, and the rest.
 
         Where people have talked for two turns since the last tool call, the newest turn is hot
         instead, or a chat that once used a tool could never be compacted.

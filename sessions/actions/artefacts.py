@@ -36,7 +36,10 @@ def digest(kind: str, maker: str, wanted: Span | FileText) -> str:
             _names(wanted.originals),
             _names(wanted.kept),
         )
-    data = msgspec.json.encode((kind, maker, _encodable(source)))
+    try:
+        data = msgspec.json.encode((kind, maker, source))
+    except UnicodeEncodeError:
+        data = msgspec.json.encode((kind, maker, _encodable(source)))
     return hashlib.sha256(data).hexdigest()
 
 

@@ -151,9 +151,20 @@ class Fold:
                 known = self.unscaled[text] = tokens.count(text)
             return session.scaled(known)
 
+        missing: list[Span] = []
+
+        def summarize(span: Span) -> str | None:
+            # Of many steps taken at once each asks for the same span, and to name it takes long.
+            if span in missing:
+                return None
+            text = _summary(session, span)
+            if text is None:
+                missing[:] = [span]
+            return text
+
         return Means(
             count,
-            lambda span: _summary(session, span),
+            summarize,
             lambda file: artefacts.outline_text(session, file),
         )
 
