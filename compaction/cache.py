@@ -123,7 +123,8 @@ class Request:
     """One call as the cache sees it.
 
     `total` tokens, of which the first `unchanged` are those of the request before, byte for byte;
-    `appended` are new content at the end (None: all that follows the previous total). `at` is when
+    `appended` are new content at the end (None: all that follows the previous total), `passing`
+    those behind the last breakpoint that are not meant to be in the next request. `at` is when
     it began (ms since the epoch; None: within the lifetime). Shorter prefixes than `minimum` are
     not cached. `tools` and `system` are the offsets at which those layers end, so that a cut
     inside them can be named; `changed` and `revision` name any other cut.
@@ -142,6 +143,18 @@ class Request:
     changed: Cause = "unexplained"
     revision: int | None = None
     output: int = 0
+    passing: int = 0
+
+    def paid_again(self, read: int, stood: int, cached: int) -> int:
+        """Tokens that are paid though the request before left them in the cache.
+
+        `stood` are those of that request that were to stay, `cached` those that it left.
+        """
+        stays = max(self.unchanged, stood)
+        appended = self.appended
+        if appended is None:
+            appended = max(self.total - stays, 0)
+        return self.total - read - appended - (stays - cached)
 
 
 @dataclass(slots=True)
@@ -164,6 +177,7 @@ class CacheState:
     model: str | None = None
     total: int = 0
     cached: int = 0
+    passing: int = 0
 
 
 def advance(
@@ -203,6 +217,7 @@ def advance(
         chain.entries.extend(place for place in places if place.offset > read)
         chain.used = request.at
     state.model, state.total, state.cached = request.model, request.total, end
+    state.passing = request.passing
     return priced(use, broken, price)
 
 
@@ -281,10 +296,8 @@ def _broken(
         return Break("cold_start")
     if not asked:
         return Break("minimum") if request.breakpoints else None
-    appended = request.appended
-    if appended is None:
-        appended = max(request.total - max(request.unchanged, state.total), 0)
-    rewritten = request.total - use.read - appended - (state.total - state.cached)
+    stood = state.total - state.passing
+    rewritten = request.paid_again(use.read, stood, state.cached)
     if rewritten <= 0:
         return None
     if state.model != request.model:
@@ -295,6 +308,6 @@ def _broken(
         return Break("tools", rewritten)
     if request.unchanged < request.system:
         return Break("system", rewritten)
-    if request.unchanged == state.total and reachable:
+    if request.unchanged >= min(stood, state.cached or stood) and reachable:
         return Break("look_back", rewritten)
     return Break(request.changed, rewritten, revision=request.revision)

@@ -21,7 +21,8 @@ class Layout:
 
     `unchanged` tokens stand as they stood in the step before, `appended` are new at the end,
     `output` is what the step wrote as far as the next one shows. `frontier` are tokens and blocks
-    up to the last replacement, (0, 0) without one.
+    up to the last replacement, (0, 0) without one; `last` those up to the last breakpoint, None
+    where that is the end. Behind it, `passing` tokens are no part of the next prompt.
     """
 
     step: StepTokens
@@ -32,6 +33,13 @@ class Layout:
     output: int
     frontier: tuple[int, int] = (0, 0)
     changed: Cause = "unexplained"
+    last: tuple[int, int] | None = None
+    passing: int = 0
+
+    @property
+    def cacheable(self) -> tuple[int, int]:
+        """Tokens and blocks before the last breakpoint."""
+        return self.last or (self.total, self.blocks)
 
 
 @dataclass(slots=True)
@@ -76,27 +84,32 @@ def managed(run: Run) -> Iterator[Layout]:
     timeline, standing = _Timeline.of(run.entries), _Standing(run.entries)
     triggers = {revision.number: revision.trigger for revision in run.revisions}
     hidden, last = (run.hidden, HIDDEN_BLOCKS) if run.hidden else (0, 0), 0
+    once_from: int | None = None
     for number, step in enumerate(run.steps):
         appended = 0
         for passed in range(last + 1, step.step + 1):
             appended += standing.follow(
-                timeline.opens.get(passed, ()), timeline.closes.get(passed, ())
+                timeline.opens.get(passed, ()), timeline.closes.get(passed, ()), once_from
             )
-        last = step.step
+            once_from = None
+        last, once_from = step.step, step.once_from
         changed: Cause = "unexplained"
         if step.revision is not None:
             changed = "rewind" if triggers.get(step.revision) == "rewind" else "edit"
         total = hidden[0] + step.total
         frontier = hidden[0] + step.frontier, hidden[1] + standing.before_frontier()
+        until = hidden[0] + step.cacheable, hidden[1] + standing.count(once_from)
         yield Layout(
             step=step,
             total=total,
             blocks=hidden[1] + standing.count(),
             unchanged=hidden[0] + step.unchanged_prefix if number else 0,
-            appended=appended if number else total,
+            appended=appended + step.recited if number else total,
             output=timeline.output.get(step.step, 0),
             frontier=frontier if step.frontier else (0, 0),
             changed=changed,
+            last=until,
+            passing=step.passing,
         )
 
 
@@ -112,8 +125,13 @@ class _Standing:
         self.replacements: list[tuple[int, str]] = []
         self.gone: set[str] = set()
 
-    def follow(self, opens: Sequence[Entry], closes: Sequence[Entry]) -> int:
-        """Open and close; tokens of what now stands at the end and did not stand before."""
+    def follow(
+        self, opens: Sequence[Entry], closes: Sequence[Entry], once_from: int | None = None
+    ) -> int:
+        """Open and close; tokens of what now stands at the end and did not stand before.
+
+        What stood from position `once_from` on was not meant to last: what opens there is new.
+        """
         for entry in closes:
             # What opened and closed at once was seen by no call.
             if entry.from_step != entry.to_step:
@@ -126,14 +144,14 @@ class _Standing:
             self.gone.discard(entry.block.id)
             if entry.block.replaces is not None:
                 heappush(self.replacements, (-entry.block.position, entry.block.id))
-        start = min(fresh, default=None)
+        start = min(fresh if once_from is None else [once_from, *fresh], default=None)
         if start is None:
             return 0
         return sum(entry.block.tokens for entry in stay if entry.block.position >= start)
 
-    def count(self) -> int:
-        """All standing blocks."""
-        return self.sums.before(len(self.sums))
+    def count(self, before: int | None = None) -> int:
+        """All standing blocks, or those before a position."""
+        return self.sums.before(len(self.sums) if before is None else self.places[before])
 
     def before_frontier(self) -> int:
         """Standing blocks up to and including the last replacement."""

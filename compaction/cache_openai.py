@@ -29,6 +29,7 @@ class OpenAIState:
     kept: dict[str, tuple[int, int | None]] = field(default_factory=dict)
     model: str | None = None
     total: int = 0
+    passing: int = 0
 
 
 def whole_steps(tokens: int) -> int:
@@ -65,7 +66,7 @@ def advance(
     for model, (tokens, at) in state.kept.items():
         state.kept[model] = min(tokens, request.unchanged), at
     state.kept[request.model] = request.total, request.at
-    state.model, state.total = request.model, request.total
+    state.model, state.total, state.passing = request.model, request.total, request.passing
     return priced(use, broken, price)
 
 
@@ -73,13 +74,11 @@ def _broken(state: OpenAIState, request: Request, read: int, idle: int, kept: in
     """Why tokens are paid again that the call before had left; steps of 128 are no reason."""
     if state.model is None:
         return Break("cold_start")
-    could = whole_steps(state.total)
+    stood = state.total - state.passing
+    could = whole_steps(stood)
     if not could:
         return Break("minimum") if request.total < MINIMUM else None
-    appended = request.appended
-    if appended is None:
-        appended = max(request.total - max(request.unchanged, state.total), 0)
-    rewritten = request.total - read - appended - (state.total - could)
+    rewritten = request.paid_again(read, stood, could)
     if rewritten <= 0:
         return None
     if state.model != request.model:
@@ -90,6 +89,6 @@ def _broken(state: OpenAIState, request: Request, read: int, idle: int, kept: in
         return Break("tools", rewritten)
     if request.unchanged < request.system:
         return Break("system", rewritten)
-    if request.unchanged == state.total:
+    if request.unchanged >= stood:
         return None
     return Break(request.changed, rewritten, revision=request.revision)

@@ -36,8 +36,8 @@ class Terms:
     By unknown `rules` there are no uses and no dollars at all.
     `price` None leaves all dollars None. Prefixes shorter than `minimum` tokens are not cached.
     `lifetime` is that of every breakpoint. `frontier` sets one at the end of the last
-    replacement, `steady` one at the end of the request before, as long as that stands: without
-    it a step of over 20 blocks rereads nothing.
+    replacement, `steady` one where the last of the request before was, as long as that stands:
+    without it a step of over 20 blocks rereads nothing.
     """
 
     price: Price | None = None
@@ -172,10 +172,11 @@ def _send(
     for layout in layouts:
         call = calls.get(layout.step.step)
         reported = call.usage if call else None
-        places = {layout.total: layout.blocks, run.hidden: HIDDEN_BLOCKS}
+        end, blocks = layout.cacheable
+        places = {end: blocks, run.hidden: HIDDEN_BLOCKS}
         if terms.frontier:
             places.setdefault(*layout.frontier)
-        if terms.steady and layout.unchanged == before[0]:
+        if terms.steady and layout.unchanged >= before[0]:
             places.setdefault(*before)
         request = Request(
             step=layout.step.step,
@@ -184,18 +185,19 @@ def _send(
             breakpoints=tuple(
                 Breakpoint(offset, blocks, terms.lifetime)
                 for offset, blocks in sorted(places.items())
-                if 0 < offset <= layout.total
+                if 0 < offset <= end
             ),
             model=call.model if call else "",
             at=layout.step.at,
             minimum=terms.minimum,
             appended=layout.appended,
+            passing=layout.passing,
             changed=layout.changed,
             revision=layout.step.revision if layout.changed != "unexplained" else None,
             output=reported.output if reported else layout.output,
         )
         uses.append(send(request, terms.price, basis))
-        before = layout.total, layout.blocks
+        before = layout.cacheable
     return tuple(uses)
 
 

@@ -102,3 +102,17 @@ def composition(context: Context) -> dict[Kind, int]:
     for block in context.values():
         sums[block.kind] += block.tokens
     return {kind: tokens for kind, tokens in sums.items() if tokens}
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """What lies after the last cache breakpoint of a context, and is no part of the next one.
+
+    `once` are positions of results that stand for this step only, ascending: no breakpoint lies
+    behind the first. `text` is recited at the end of the newest user message, `tokens` are its
+    size; empty and 0 without one.
+    """
+
+    once: tuple[int, ...] = ()
+    text: str = ""
+    tokens: int = 0

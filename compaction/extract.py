@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable
 from html import escape
@@ -14,6 +13,7 @@ from compaction.hints import LANGUAGES, LOOK_AT, hint, one_line
 from compaction.plan import Span
 from compaction.stubs import arguments, key_arguments, reference
 from compaction.summary import command, file_operation, parse, render
+from compaction.todo import items_of
 
 SHARES = {
     "primary_request_and_intent": 0.13,
@@ -208,19 +208,9 @@ def open_todos(blocks: Iterable[Block]) -> list[str] | None:
 
 
 def _todo_list(given: dict[str, Any]) -> list[str] | None:
-    for key in ("todos", "plan"):
-        items = given.get(key)
-        if isinstance(items, str):
-            try:
-                items = json.loads(items)
-            except ValueError:
-                continue
-        if isinstance(items, list) and all(isinstance(item, dict) for item in items):
-            return [
-                str(item.get("content") or item.get("step") or item.get("description") or "")
-                for item in items
-                if item.get("status") not in ("completed", "done", "cancelled")
-            ]
+    items = items_of(given)
+    if items is not None:
+        return [item.text for item in items if not item.done]
     text = given.get("content") or given.get("file_text")
     if isinstance(text, str) and "- [" in text:
         return [line.split("]", 1)[1].strip() for line in text.splitlines() if "- [ ]" in line]

@@ -106,19 +106,24 @@ def shell(given: Mapping[str, Any]) -> FileRef | None:
     folder is then part of the path. `open` is SWE-agent's. A heredoc of apply_patch counts as its
     patch.
     """
+    command = command_of(given)
+    if command is None or len(command) > LONGEST_COMMAND:
+        return None
+    if "*** Begin Patch" in command:
+        return _patched(command)
+    return shell_read(command)
+
+
+def command_of(given: Mapping[str, Any]) -> str | None:
+    """The command line in the input of a shell tool; None where there is none."""
     command = next(
         (given[key] for key in ("command", "cmd", "script", "commands") if given.get(key)), None
     )
     if isinstance(command, list) and all(isinstance(word, str) for word in command):
         if len(command) == 3 and command[1] in ("-c", "-lc"):
-            command = command[2]
-        else:
-            command = shlex.join(command)
-    if not isinstance(command, str) or len(command) > LONGEST_COMMAND:
-        return None
-    if "*** Begin Patch" in command:
-        return _patched(command)
-    return shell_read(command)
+            return str(command[2])
+        return shlex.join(command)
+    return command if isinstance(command, str) else None
 
 
 def shell_read(command: str) -> FileRef | None:

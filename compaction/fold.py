@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from compaction.context import Block
 from compaction.edits import CannotCompact, CannotUndo, Edit, Refusal, Revision, Trigger
 from compaction.invariants import broken_by
+from compaction.layers import ending_of
 from compaction.plan import Proposal, Span, View
 from compaction.protect import Guard
 from compaction.restore import left, pinned_again, taken_back
@@ -50,9 +51,10 @@ class Arrival:
     """What is new just before the model call of a step: originals born since the last arrival.
 
     `at` is when the call begins (ms since the epoch). `prompt` are the prompt tokens that the
-    provider reported for the previous call *of this very context*; None where it reported none,
-    or for a context that a simulation made. `gone` are positions of originals that the agent took
-    back (a rewind, a newer setup), `pinned` and `unpinned` those that people pinned and let loose.
+    provider reported for the previous call *of this very context*, what was recited included; None
+    where it reported none, or for a context that a simulation made. `gone` are positions of
+    originals that the agent took back (a rewind, a newer setup), `pinned` and `unpinned` those that
+    people pinned and let loose.
     """
 
     step: int
@@ -77,16 +79,17 @@ def advance(state: State, arrival: Arrival) -> tuple[State, Revision | None]:
     _check_order(state, arrival)
     before = state.total
     if arrival.step > state.step:
-        state.fixed = max(state.hidden, (arrival.prompt or 0) - before)
+        state.fixed = max(state.hidden, (arrival.prompt or 0) - before - state.ending.tokens)
     state.step = arrival.step
     state.unchanged_prefix, state.touched = before, None
     state.wanted, state.skipped = [], []
     for block in arrival.blocks:
         take_in(state, block, state.step)
-    state.used = state.total + state.fixed
+    state.used = state.total + state.fixed + state.ending.tokens
     revision = _settle(state, arrival) or _revise(state)
     if state.touched is not None:
         state.unchanged_prefix = min(before, state.prefix_tokens(state.touched))
+    state.ending = ending_of(state)
     return state, revision
 
 
@@ -234,6 +237,7 @@ def undo(state: State, number: int) -> Revision:
     state.touched, state.unchanged_prefix = None, before
     make(state, edit, state.revisions + 1, state.step)
     _rearm(state, {one.strategy for one in state.made[number - 1].edits})
+    state.ending = ending_of(state)
     return _done(state, "undo", (edit,), before)
 
 
@@ -250,6 +254,8 @@ def compact_now(state: State, instructions: str = "", until: int | None = None) 
     span = [b for p, b in state.standing.items() if p < view.guard.hot and view.guard.may_remove(b)]
     kept = kept_messages(span, parameters.user_tokens)
     stay = {block.position for block in kept}
+    if parameters.keep_failures:
+        stay |= state.groups.unmended(state.originals)
     targets = [block for block in span if block.position not in stay]
     gone = sum(block.tokens for block in targets)
     budget = min(parameters.summary_tokens, gone // 2)
@@ -267,6 +273,7 @@ def compact_now(state: State, instructions: str = "", until: int | None = None) 
     state.touched, state.unchanged_prefix = None, before
     make(state, edit, state.revisions + 1, state.step)
     _rearm(state, {"compact"})
+    state.ending = ending_of(state)
     return _done(state, "request", (edit,), before)
 
 
@@ -276,7 +283,7 @@ def _rearm(state: State, strategies: set[str]) -> None:
     for index, step in enumerate(state.policy.steps):
         if step.strategy in strategies and "rearm" in state.marks[index]:
             own = getattr(step.parameters, "budget", 0)
-            used = state.total if own else state.total + state.fixed
+            used = state.total if own else state.total + state.fixed + state.ending.tokens
             rearm = used + int(step.parameters.rearm * (own or room))
             state.marks[index] = {**state.marks[index], "rearm": rearm}
             state.waiting[index] = None

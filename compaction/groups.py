@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_left, bisect_right
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from compaction.context import Block
@@ -132,3 +133,7 @@ class Groups:
                 places.add(use.position)
                 places.update(self.responses.get(use.call, ()) if use.call is not None else ())
         return sorted(places)
+
+    def unmended(self, originals: Mapping[int, Block]) -> set[int]:
+        """Positions of failures that nothing has mended yet, and of all that belongs to them."""
+        return {place for one in self.open_failures for place in self.companions(originals[one])}

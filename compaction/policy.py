@@ -6,9 +6,12 @@ from collections.abc import Mapping
 from dataclasses import MISSING, asdict, dataclass, fields
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
+from compaction.reading import READING
+from compaction.recite import Recite
 from compaction.strategies import STRATEGIES
 from compaction.strategies.compact import Compact
 from compaction.strategies.dedupe import Dedupe
+from compaction.strategies.externalise import Externalise
 from compaction.strategies.offload import Offload
 from compaction.strategies.outline import Outline
 from compaction.strategies.window import Window
@@ -35,13 +38,15 @@ class Policy:
     """A named list of steps, run in order before each model call.
 
     `reserve` are the tokens of the window that are kept free for the output, in windows that are
-    large enough for it (see `kept_free`).
+    large enough for it (see `kept_free`). `recite`: what is told again at the end of every
+    context; None for nothing.
     """
 
     name: str
     version: int = 1
     steps: tuple[Step, ...] = ()
     reserve: int = 0
+    recite: Recite | None = None
 
     def kept_free(self, window: int) -> int:
         """The reserve in a window, both in tokens: a quarter of it at most (ours), or a small
@@ -59,6 +64,7 @@ def to_dict(policy: Policy) -> dict[str, Any]:
             {"strategy": step.strategy, "parameters": _plain(asdict(step.parameters))}
             for step in policy.steps
         ],
+        "recite": None if policy.recite is None else asdict(policy.recite),
     }
 
 
@@ -73,7 +79,7 @@ def from_dict(data: Mapping[str, Any]) -> Policy:
     """
     if not isinstance(data, Mapping):
         raise InvalidPolicy("policy", "must be an object")
-    _known(data, {"name", "version", "reserve", "steps"}, "")
+    _known(data, {"name", "version", "reserve", "steps", "recite"}, "")
     name = data.get("name")
     if not isinstance(name, str) or not name.strip():
         raise InvalidPolicy("name", "must be text that is not empty")
@@ -85,7 +91,12 @@ def from_dict(data: Mapping[str, Any]) -> Policy:
         version=_whole(data.get("version", 1), "version", 1, 2**31 - 1),
         steps=tuple(_step(step, f"steps[{index}]") for index, step in enumerate(steps)),
         reserve=_whole(data.get("reserve", 0), "reserve", 0, 10_000_000),
+        recite=_recite(data.get("recite")),
     )
+
+
+def _recite(given: Any) -> Recite | None:
+    return None if given is None else Recite(**_values(Recite, given, "recite"))
 
 
 def _known(data: Mapping[str, Any], allowed: set[str], where: str) -> None:
@@ -108,20 +119,24 @@ def _step(data: Any, where: str) -> Step:
     name = data.get("strategy")
     if not isinstance(name, str) or name not in STRATEGIES:
         raise InvalidPolicy(f"{where}.strategy", f"must be one of {', '.join(STRATEGIES)}")
-    given = data.get("parameters", {})
-    if not isinstance(given, Mapping):
-        raise InvalidPolicy(f"{where}.parameters", "must be an object")
     form = STRATEGIES[name].parameters
-    _known(given, {one.name for one in fields(form)}, f"{where}.parameters.")
+    return Step(name, form(**_values(form, data.get("parameters", {}), f"{where}.parameters")))
+
+
+def _values(form: type[Any], given: Any, where: str) -> dict[str, Any]:
+    """What is given for the fields of a dataclass of parameters; defaults are left to it."""
+    if not isinstance(given, Mapping):
+        raise InvalidPolicy(where, "must be an object")
+    _known(given, {one.name for one in fields(form)}, f"{where}.")
     kinds = get_type_hints(form)
     values = {}
     for one in fields(form):
-        place = f"{where}.parameters.{one.name}"
+        place = f"{where}.{one.name}"
         if one.name in given:
             values[one.name] = _value(given[one.name], kinds[one.name], one.metadata, place)
         elif one.default is MISSING:
             raise InvalidPolicy(place, "is missing")
-    return Step(name, form(**values))
+    return values
 
 
 def _value(value: Any, kind: Any, limits: Mapping[str, Any], where: str) -> Any:
@@ -161,14 +176,27 @@ PRESETS: dict[str, Policy] = {
         ),
         reserve=16_384,
     ),
+    "recitation": Policy(
+        "recitation",
+        steps=(
+            Step("externalise", Externalise(exclude=READING)),
+            Step("offload", Offload(age=1, batch=1, only=READING, inputs=False)),
+            Step("compact", Compact(trigger=0.85, keep_failures=True)),
+        ),
+        reserve=16_384,
+        recite=Recite(),
+    ),
     "sliding-window": Policy("sliding-window", steps=(Step("window", Window(budget=32_000)),)),
     "unmanaged": Policy("unmanaged"),
 }
 """Policies that stand for known systems.
 
 `offload-first` (CodeGenius): files once, then diffs, outlines of files over 3,000 lines; age 5,
-batch 5, compaction at 70 % of the window less the output's
-reserve; the reserve is pi-mono's 16,384. `sliding-window` (Shannon): 3 primers, 20 recents, trigger
-75 %, target 37.5 % of a budget of 32,000: its medium window, whose target is the 12,000 of its
-table (docs/sources.md, Published reductions). `unmanaged` changes nothing.
+batch 5, compaction at 70 % of the window less the output's reserve; the reserve is pi-mono's
+16,384. `recitation` (MaybeAi): what reading tools show stands for one step (ours) and is never cut,
+as it is asked for; other results over 2,000 tokens (ours) enter as excerpts; failures stay until
+mended; at most 1,000 tokens (ours) are recited; where all that fills 85 % of the room (ours),
+history is summarised without the failures. `sliding-window` (Shannon): 3 primers, 20 recents,
+trigger 75 %, target 37.5 % of a budget of 32,000: its medium window, whose target is the 12,000 of
+its table (docs/sources.md, Published reductions). `unmanaged` changes nothing.
 """

@@ -9,7 +9,7 @@ from itertools import chain
 from compaction.context import Block
 from compaction.edits import CannotUndo, Edit, Entry, Refusal, Trigger, apply
 from compaction.invariants import broken_by, violations
-from compaction.state import State, set_pinned
+from compaction.state import State, leave_for_good, set_pinned
 
 SETUP = frozenset({"tools", "system"})
 
@@ -36,7 +36,7 @@ def left(state: State, gone: Iterable[int]) -> tuple[Trigger, Edit] | None:
     fresh = {place for place in gone if place in state.originals} - state.gone
     for place in fresh:
         set_pinned(state, place, pinned=False)
-    state.gone |= fresh
+    leave_for_good(state, fresh)
     targets = [
         block
         for block in state.standing.values()

@@ -7,7 +7,8 @@ from typing import Any
 
 from compaction.context import Block
 from compaction.edits import Revision
-from compaction.state import State, make, pinned, set_pinned, take_in
+from compaction.layers import ending_of
+from compaction.state import State, leave_for_good, make, pinned, set_pinned, take_in
 
 
 def follow(state: State, revision: Revision) -> None:
@@ -66,5 +67,6 @@ def resume(
     state.failures, state.waiting = list(marks["failures"]), list(marks["waiting"])
     for place in set(pinned(state)) ^ set(marks["pins"]):
         set_pinned(state, place, pinned=place in marks["pins"])
-    state.gone = {place for one in marks["gone"] for place in range(one[0], one[1] + 1)}
+    leave_for_good(state, {p for one in marks["gone"] for p in range(one[0], one[1] + 1)})
+    state.ending = ending_of(state)
     return state

@@ -17,12 +17,14 @@ class StepTokens:
     """Token figures of the context of one step; none of them counts the session's hidden prompt.
 
     `at` is when the call began (ms since the epoch, None where unknown). `unchanged_prefix` are
-    the leading tokens that this context shares with the one of the step before: all of that one
-    where nothing was edited, 0 at the first step. `frontier` are the tokens up to and including
+    the leading tokens that this context shares with the one of the step before: all blocks of that
+    one where nothing was edited, 0 at the first step. `frontier` are the tokens up to and including
     the last replacement of what a model had seen, where a policy sets its second cache
     breakpoint; 0 without one.
     `by_kind` follows the order of `context.KINDS`. `revision` is the number of the revision that
-    this step was the first to see.
+    this step was the first to see. Of `total`, `recited` tokens stand in no block, and `once` are
+    those of results that stand for this step only: the first of them is at position `once_from`
+    (None without any), and `lasting` are the tokens before it.
     """
 
     step: int
@@ -32,6 +34,20 @@ class StepTokens:
     frontier: int
     by_kind: tuple[int, ...]
     revision: int | None = None
+    recited: int = 0
+    once: int = 0
+    once_from: int | None = None
+    lasting: int = 0
+
+    @property
+    def passing(self) -> int:
+        """Tokens that no other step has: those of layers 3 and 4."""
+        return self.recited + self.once
+
+    @property
+    def cacheable(self) -> int:
+        """Tokens before the last breakpoint."""
+        return self.lasting if self.once_from is not None else self.total - self.recited
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +98,11 @@ def simulate(
         if revision is not None:
             revisions.append(revision)
         steps.append(_figures(state, call.at, revision))
-        # Reported prompts are of the recorded context: they say nothing once ours differs.
+        # Reported prompts are of the recorded context: they say nothing once ours differs by more
+        # than what is recited.
         usage = call.usage
-        prompt = usage.prompt if usage is not None and not revisions else None
+        told = usage is not None and not revisions
+        prompt = usage.prompt + state.ending.tokens if usage is not None and told else None
     return Run(
         policy,
         tuple(steps),
@@ -96,12 +114,17 @@ def simulate(
 
 
 def _figures(state: State, at: int | None, revision: Revision | None) -> StepTokens:
+    once, recited = state.ending.once, state.ending.tokens
     return StepTokens(
         step=state.step,
         at=at,
-        total=state.total,
+        total=state.total + recited,
         unchanged_prefix=state.unchanged_prefix,
         frontier=state.frontier,
         by_kind=tuple(state.by_kind.values()),
         revision=revision.number if revision is not None else None,
+        recited=recited,
+        once=sum(state.standing[place].tokens for place in once),
+        once_from=once[0] if once else None,
+        lasting=state.prefix_tokens(once[0]) if once else 0,
     )

@@ -6,12 +6,13 @@ from bisect import bisect_left, insort
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from compaction.context import KINDS, Block, Context, Kind
+from compaction.context import KINDS, Block, Context, Ending, Kind
 from compaction.edits import Edit, Entry, Refusal, Revision
 from compaction.groups import Groups
 from compaction.plan import FileText, Mark, Means, Span
 from compaction.policy import Policy
 from compaction.prefix import PrefixSums
+from compaction.recite import Recital
 from compaction.sights import Sights
 from compaction.strategies import STRATEGIES
 from compaction.stubs import entered_short
@@ -28,8 +29,9 @@ class State:
     touched. `wanted` are artefacts that were not ready at the last step, `waiting` the positions
     up to which strategies had wanted a summary, `skipped` why strategies that were due did
     nothing. `stubs` are the positions of standing replacements, ascending, those made at entry
-    left out; `covers` says of which originals a replacement tells; `gone` are originals that
-    left by themselves for good.
+    left out; `shortened` those of all that stand for results. `covers` says of which originals a
+    replacement tells; `gone` are originals that left by themselves for good. `recital` is what a
+    recitation is made of, `ending` what follows on the standing blocks that can be cached.
     """
 
     policy: Policy
@@ -54,6 +56,9 @@ class State:
     entries: list[Entry] = field(default_factory=list)
     open_entries: dict[int, Entry] = field(default_factory=dict)
     stubs: list[int] = field(default_factory=list)
+    shortened: list[int] = field(default_factory=list)
+    recital: Recital = field(default_factory=Recital)
+    ending: Ending = field(default_factory=Ending)
     covers: dict[str, tuple[int, ...]] = field(default_factory=dict)
     gone: set[int] = field(default_factory=set)
     made: list[Revision] = field(default_factory=list)
@@ -98,6 +103,8 @@ def take_in(state: State, block: Block, step: int) -> None:
     state.originals[position] = block
     state.groups.add(block)
     state.sights.add(block)
+    if state.policy.recite is not None:
+        state.recital.add(block)
     _open(state, block, step)
 
 
@@ -146,6 +153,8 @@ def _open(state: State, block: Block, step: int, number: int | None = None) -> N
     state.open_entries[position] = entry
     if block.replaces is not None and not entered_short(block):
         insort(state.stubs, position)
+    if block.replaces is not None and block.type == "tool_result":
+        insort(state.shortened, position)
 
 
 def _close(state: State, position: int, number: int, step: int) -> None:
@@ -157,6 +166,16 @@ def _close(state: State, position: int, number: int, step: int) -> None:
     entry.to_step, entry.closed_by = step, number
     if block.replaces is not None and not entered_short(block):
         del state.stubs[bisect_left(state.stubs, position)]
+    if block.replaces is not None and block.type == "tool_result":
+        del state.shortened[bisect_left(state.shortened, position)]
+
+
+def leave_for_good(state: State, places: set[int]) -> None:
+    """Take note that the agent took originals back: as if they had never been, for a recitation."""
+    if places - state.gone and state.policy.recite is not None:
+        stay = (p for p in state.arrivals if p not in state.gone and p not in places)
+        state.recital = Recital.of(state.originals[place] for place in stay)
+    state.gone |= places
 
 
 def set_pinned(state: State, position: int, pinned: bool) -> None:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from compaction.context import Block
+from compaction.context import Block, Ending
 from compaction.render.content import Dialect, Notes
 from compaction.render.normalise import Turn, WireOf, normalise
 from compaction.render.tools import as_function, tools_of
@@ -15,7 +15,9 @@ from compaction.wire import WireBlock
 DIALECT = Dialect(ids=40, names=64, thinking=False)
 
 
-def openai(blocks: Iterable[Block], wire_of: WireOf) -> dict[str, Any]:
+def openai(
+    blocks: Iterable[Block], wire_of: WireOf, ending: Ending | None = None
+) -> dict[str, Any]:
     """{messages, tools, notes} of a context; tools only where there are any.
 
     The system prompt is the first message. Arguments are the JSON of a call's input. A tool
@@ -23,6 +25,7 @@ def openai(blocks: Iterable[Block], wire_of: WireOf) -> dict[str, Any]:
     """
     notes = Notes()
     made = normalise(blocks, wire_of, DIALECT, notes)
+    made.recite(ending or Ending())
     body: dict[str, Any] = {"messages": [], "notes": []}
     if made.system:
         text = [part.wire["text"] for part in made.system]

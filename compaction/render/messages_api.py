@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-from compaction.context import Block
+from compaction.context import Block, Ending
 from compaction.render.content import Dialect, Notes
 from compaction.render.normalise import Part, Turn, WireOf, normalise
 from compaction.render.tools import tools_of
@@ -16,17 +16,23 @@ EPHEMERAL = {"type": "ephemeral"}
 
 
 def anthropic(
-    blocks: Iterable[Block], wire_of: WireOf, *, breakpoints: bool = True
+    blocks: Iterable[Block],
+    wire_of: WireOf,
+    ending: Ending | None = None,
+    *,
+    breakpoints: bool = True,
 ) -> dict[str, Any]:
     """{system, tools, messages, notes} of a context; system and tools only where there are any.
 
     Signed thinking goes out as it came, in every message: the API wants the newest tool loop's
     back and advises to send the earlier ones. Of what agents set as breakpoints nothing goes out;
     ours stand, at most four, after the tools, after the system prompt, on the last replacement
-    and at the end.
+    and at the end, or before what an `ending` says is no part of the next request.
     """
+    ending = ending or Ending()
     notes = Notes()
     made = normalise(blocks, wire_of, DIALECT, notes)
+    made.recite(ending)
     body: dict[str, Any] = {"notes": []}
     if made.system:
         body["system"] = [part.wire for part in made.system]
@@ -34,7 +40,7 @@ def anthropic(
     if tools:
         body["tools"] = tools
     if breakpoints:
-        _mark(tools, made.system, made.turns)
+        _mark(tools, made.system, list(_lasting(made.turns, ending)))
     body["messages"] = [
         {"content": [part.wire for part in turn.parts], "role": turn.role} for turn in made.turns
     ]
@@ -44,9 +50,17 @@ def anthropic(
     return body
 
 
-def _mark(tools: list[WireBlock], system: list[Part], turns: list[Turn]) -> None:
+def _lasting(turns: list[Turn], ending: Ending) -> Iterator[Part]:
+    """What is said up to the first part that the next request will not have."""
+    for part in (part for turn in turns for part in turn.parts):
+        if part.recited or (part.block is not None and part.block.position in ending.once):
+            return
+        yield part
+
+
+def _mark(tools: list[WireBlock], system: list[Part], said: list[Part]) -> None:
     fixed = [tool for tool in tools if not tool.get("defer_loading")]
-    spoken = [part for turn in turns for part in turn.parts if _takes_breakpoint(part)]
+    spoken = [part for part in said if _takes_breakpoint(part)]
     replaced = [part for part in spoken if part.block is not None and part.block.replaces]
     for places in (fixed, [part.wire for part in system], _wires(replaced), _wires(spoken)):
         if places:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Literal
 
-from compaction.context import Block
+from compaction.context import Block, Ending
 from compaction.render.content import (
     Dialect,
     Notes,
@@ -32,6 +32,7 @@ class Part:
 
     wire: WireBlock
     block: Block | None
+    recited: bool = False
 
 
 @dataclass(slots=True)
@@ -50,6 +51,12 @@ class Normalised:
     tools: Block | None
     system: list[Part]
     turns: list[Turn]
+
+    def recite(self, ending: Ending) -> None:
+        """Put what is recited at the very end of the newest user message, where there is one."""
+        turn = next((one for one in reversed(self.turns) if one.role == "user"), None)
+        if ending.text and turn is not None:
+            turn.parts.append(Part(text_part(ending.text), None, recited=True))
 
 
 def normalise(

@@ -17,7 +17,8 @@ class Compact:
     user messages up to this sum stay as they are, newest first (20,000: Codex CLI). `progress`:
     least share of the prompt that must be won (0.10: OpenHands SDK). `rearm`: growth, as a share
     of the window, before another try (0.10: ours, where Shannon counts messages and minutes).
-    `instructions` are passed on to the summarizer (Claude Code, CodeGenius).
+    `instructions` are passed on to the summarizer (Claude Code, CodeGenius). `keep_failures`: what
+    failed stays verbatim until the same thing succeeds, with its whole response (MaybeAi).
     """
 
     trigger: float = field(default=0.70, metadata={"min": 0.05, "max": 0.95})
@@ -26,6 +27,7 @@ class Compact:
     progress: float = field(default=0.10, metadata={"min": 0.0, "max": 0.9})
     rearm: float = field(default=0.10, metadata={"min": 0.0, "max": 0.9})
     instructions: str = ""
+    keep_failures: bool = False
 
 
 MARK: Mark = {"rearm": 0}
@@ -48,6 +50,8 @@ def compact(view: View, parameters: Compact) -> Proposal:
     span = [b for p, b in view.standing.items() if p < hot and view.guard.may_remove(b)]
     kept = kept_messages(span, parameters.user_tokens)
     stay = {block.position for block in kept}
+    if parameters.keep_failures:
+        stay |= view.guard.groups.unmended(view.originals)
     targets = [block for block in span if block.position not in stay]
     gone = sum(block.tokens for block in targets)
     floor = view.used - gone + parameters.summary_tokens

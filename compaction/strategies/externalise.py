@@ -8,6 +8,7 @@ from compaction.context import Block
 from compaction.cut import cut
 from compaction.edits import Edit
 from compaction.plan import Mark, Proposal, View
+from compaction.reading import reads
 from compaction.stubs import key_arguments, reference, stand_in
 
 
@@ -18,8 +19,9 @@ class Externalise:
     `over`: tokens from which on a result is cut (2,000: ours, MaybeAi names no number). `rows`: of
     a table so many stay at most (100: MaybeAi). `head`, `tail`: characters of any other text that
     stay at its two ends, about (2,000 and 1,000: ours); a table may take their sum. `minimum`:
-    tokens that must be saved (50, as for offload: ours). `exclude`: tools that are left alone.
-    `keep_failures`: failed results enter whole (MaybeAi).
+    tokens that must be saved (50, as for offload: ours). `exclude`: tools, and programs of shell
+    tools, that are left alone (see `reading`). `keep_failures`: failed results enter whole
+    (MaybeAi).
     """
 
     over: int = field(default=2_000, metadata={"min": 50, "max": 1_000_000})
@@ -54,11 +56,13 @@ def _edit(view: View, block: Block, parameters: Externalise) -> Edit | None:
     if block.type != "tool_result" or block.tokens <= parameters.over:
         return None
     now = view.standing.get(block.position)
-    if now is None or now.id != block.id or block.tool in parameters.exclude:
+    if now is None or now.id != block.id:
         return None
     if not view.guard.may_enter_as(block) or (block.error and parameters.keep_failures):
         return None
     use = view.guard.groups.uses.get(block.tool_call) if block.tool_call is not None else None
+    if block.tool in parameters.exclude or reads(use, parameters.exclude):
+        return None
     file = block.file or (use.file if use is not None else None)
     path = file.path if file is not None else None
     shown = cut(block.text, path, parameters.rows, parameters.head, parameters.tail)

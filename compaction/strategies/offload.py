@@ -8,6 +8,7 @@ from typing import Literal
 from compaction.context import Block
 from compaction.edits import Edit
 from compaction.plan import Mark, Proposal, View
+from compaction.reading import reads
 from compaction.sights import STUB
 from compaction.stubs import entered_short, input_stub, result_stub, stand_in
 
@@ -20,8 +21,9 @@ class Offload:
     must be ripe before any leaves, so that the cached prefix is rewritten once for all of them.
     5 and 5 are CodeGenius'. `minimum`: tokens that a stub must save at least; 50 is ours, about
     what a stub itself takes. `exclude`: tools that are left alone (Anthropic's context editing).
-    `inputs`: whether calls leave too and not only results (CodeGenius). `keep_failures`: failed
-    calls and results stay until the same thing succeeds (MaybeAi).
+    `only`: names of tools and programs that nothing but which leaves (none: all; see `reading`;
+    MaybeAi). `inputs`: whether calls leave too and not only results (CodeGenius).
+    `keep_failures`: failed calls and results stay until the same thing succeeds (MaybeAi).
     """
 
     age: int = field(default=5, metadata={"min": 0, "max": 10_000})
@@ -29,6 +31,7 @@ class Offload:
     unit: Literal["steps", "turns"] = "steps"
     minimum: int = field(default=50, metadata={"min": 1, "max": 1_000_000})
     exclude: tuple[str, ...] = ()
+    only: tuple[str, ...] = ()
     inputs: bool = True
     keep_failures: bool = True
 
@@ -55,8 +58,8 @@ def offload(view: View, parameters: Offload) -> Proposal:
     seen = view.mark["seen"]
     while seen < len(view.arrivals):
         block = view.originals[view.arrivals[seen]]
-        if (block.turn if by_turn else block.born) > ripe:
-            break
+        if (block.turn if by_turn else block.born) > ripe or block.position >= view.guard.hot:
+            break  # what is hot yet gets its turn later
         seen += 1
         edits.extend(_edit(view, one, parameters, ripe) for one in _with_held(view, block))
     mended = view.guard.groups.mended
@@ -79,10 +82,11 @@ def _with_held(view: View, block: Block) -> list[Block]:
 
 
 def _is_held(view: View, block: Block, parameters: Offload, ripe: int) -> bool:
-    """Whether a note that is not ripe itself, or is hot, leaves its text to this block."""
+    """Whether a note that is not ripe itself, is new or hot, leaves its text to this block."""
     by_turn = parameters.unit == "turns"
     for note in view.sights.resting(block, view.standing):
-        if (note.turn if by_turn else note.born) > ripe or note.position >= view.guard.hot:
+        new = note.born >= view.step or note.position >= view.guard.hot
+        if new or (note.turn if by_turn else note.born) > ripe:
             return True
     return False
 
@@ -103,7 +107,7 @@ def _edit(view: View, block: Block, parameters: Offload, ripe: int) -> Edit | No
     groups = view.guard.groups
     use = groups.uses.get(block.tool_call) if block.tool_call is not None else None
     tool = block.tool or (use.tool if use is not None else None)
-    if tool in parameters.exclude:
+    if tool in parameters.exclude or (parameters.only and not reads(use, parameters.only)):
         return None
     if _is_held(view, block, parameters, ripe):
         return None

@@ -19,7 +19,7 @@ def test_a_policy_survives_storage(policy: Policy) -> None:
 
 
 def test_presets_write_every_parameter_out() -> None:
-    assert list(PRESETS) == ["offload-first", "sliding-window", "unmanaged"]
+    assert list(PRESETS) == ["offload-first", "recitation", "sliding-window", "unmanaged"]
     for name, policy in PRESETS.items():
         assert policy.name == name
         assert from_dict(to_dict(policy)) == policy
@@ -49,7 +49,7 @@ def _offload(**parameters: Any) -> dict[str, Any]:
         ([], "policy", "must be an object"),
         ({}, "name", "must be text"),
         ({"name": " "}, "name", "must be text"),
-        ({"name": "n", "color": 1}, "color", "allowed are name, reserve, steps, version"),
+        ({"name": "n", "color": 1}, "color", "allowed are name, recite, reserve"),
         ({"name": "n", "version": 0}, "version", "from 1 to"),
         ({"name": "n", "reserve": True}, "reserve", "whole number"),
         ({"name": "n", "steps": {}}, "steps", "must be a list"),

@@ -1,0 +1,76 @@
+"""Layers 3 and 4 of a context: what lies after its last cache breakpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from compaction.context import Block, Ending
+from compaction.plan import Count
+from compaction.policy import Policy
+from compaction.reading import reads
+from compaction.recite import Recital, recitation
+from compaction.state import State
+from compaction.strategies.offload import Offload
+from compaction.stubs import entered_short
+
+
+def ending(
+    policy: Policy, newest_first: Iterable[Block], told: tuple[Recital, Iterable[Block]],
+    count: Count,
+) -> Ending:  # fmt: skip
+    """The end of a context, of its standing blocks from the last one back.
+
+    `told` is what a recitation is made of: what was learned from all originals so far, and the
+    standing replacements of results, newest first. A function of these alone.
+    """
+    once: tuple[int, ...] = ()
+    steps = [one.parameters for one in policy.steps if isinstance(one.parameters, Offload)]
+    reading = [one for one in steps if is_for_one_step(one)]
+    if reading:
+        once = _once(_hot(newest_first), reading)
+    if policy.recite is None:
+        return Ending(once)
+    text = recitation(*told, policy.recite, count)
+    return Ending(once, text, count(text) if text else 0)
+
+
+def ending_of(state: State) -> Ending:
+    """The end of the context as it stands."""
+    shortened = (state.standing[place] for place in reversed(state.shortened))
+    newest_first = reversed(state.standing.values())
+    return ending(state.policy, newest_first, (state.recital, shortened), state.means.count)
+
+
+def is_for_one_step(parameters: Offload) -> bool:
+    """Whether what an offload takes stands for a single step: that is layer 3."""
+    one = parameters.age == parameters.batch == 1 and parameters.unit == "steps"
+    return one and bool(parameters.only)
+
+
+def _hot(newest_first: Iterable[Block]) -> list[Block]:
+    """The blocks from the response on that made the last tool call, in order."""
+    found: list[Block] = []
+    last: Block | None = None
+    for block in newest_first:
+        if last is not None and (block.call is None or block.call != last.call):
+            break
+        if block.type == "tool_use":
+            last = block
+        found.append(block)
+    return found[::-1]
+
+
+def _once(blocks: Sequence[Block], reading: Sequence[Offload]) -> tuple[int, ...]:
+    uses = {block.tool_call: block for block in blocks if block.type == "tool_use"}
+    return tuple(
+        block.position
+        for block in blocks
+        if block.type == "tool_result"
+        and (block.replaces is None or entered_short(block))
+        and any(_leaves(block, uses.get(block.tool_call), one) for one in reading)
+    )
+
+
+def _leaves(block: Block, use: Block | None, parameters: Offload) -> bool:
+    stays = block.pinned or (block.error and parameters.keep_failures)
+    return not stays and block.tokens > parameters.minimum and reads(use, parameters.only)

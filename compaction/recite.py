@@ -1,0 +1,225 @@
+"""Recitation: what an agent is told again at the very end of its context, its todo list last."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import chain, islice
+
+from compaction.context import Block
+from compaction.hints import IMAGES, LANGUAGES
+from compaction.plan import Count
+from compaction.stubs import reference
+from compaction.todo import FILE, Todo
+
+HEAD = "[Recited from this session's own events. Not a message of the user.]"
+
+LINE = 240
+"""Code points of one recited line (ours)."""
+
+_DATA = frozenset({"csv", "tsv", "json", "jsonl", "xlsx", "xls", "parquet", "xml", "yaml", "yml"})
+_NOTES = frozenset({"md", "txt", "rst", "pdf", "docx", "html"})
+_CHANGES = ("write", "edit", "delete")
+_SAID = {"write": "written", "edit": "edited", "delete": "deleted", "read": "read"}
+
+
+@dataclass(frozen=True, slots=True)
+class Recite:
+    """How much is recited.
+
+    `tokens`: the most that all of it takes (1,000: ours). `observations`, `files`: lines of the
+    newest key observations and of key files at most (8 and 8: ours). `stale`: after so many tool
+    calls without an update the todo list is flagged (10: MaybeAi). `remind`: a flagged list is
+    followed by a line that asks for an update (MaybeAi).
+    """
+
+    tokens: int = field(default=1_000, metadata={"min": 100, "max": 50_000})
+    observations: int = field(default=8, metadata={"min": 0, "max": 200})
+    files: int = field(default=8, metadata={"min": 0, "max": 200})
+    stale: int = field(default=10, metadata={"min": 1, "max": 10_000})
+    remind: bool = True
+
+
+@dataclass(slots=True)
+class _File:
+    """What was done to a file, by action, and the newest result that was about it."""
+
+    done: dict[str, int]
+    last: Block
+
+
+@dataclass(slots=True)
+class Recital:
+    """What a recitation is made of, learned from originals block by block, in order of position.
+
+    It can be made anew from the originals at any time; work per block does not grow.
+    """
+
+    todo: Todo = field(default_factory=Todo)
+    calls: int = 0
+    _changed: dict[str, _File] = field(default_factory=dict)
+    _read: dict[str, _File] = field(default_factory=dict)
+    _waiting: dict[str, tuple[Block, int]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, originals: Iterable[Block]) -> Recital:
+        """All of these at once."""
+        made = cls()
+        for block in originals:
+            made.add(block)
+        return made
+
+    def add(self, block: Block) -> None:
+        """Take in the next original; a call counts as done once its result is there."""
+        if block.type == "tool_use":
+            self.calls += 1
+            if block.tool_call is not None:
+                self._waiting[block.tool_call] = block, self.calls
+        elif block.type == "tool_result" and block.tool_call in self._waiting:
+            use, number = self._waiting.pop(block.tool_call)
+            if not block.error:
+                self.todo.take_in(use, block, number)
+                self._note(block, use)
+        elif block.kind == "file":
+            self._note(block, block)
+
+    def _note(self, block: Block, use: Block) -> None:
+        file = block.file or use.file
+        if file is None or file.action == "list":
+            return
+        old = self._changed.pop(file.path, None) or self._read.pop(file.path, None)
+        done = dict(old.done) if old is not None else {}
+        done[file.action] = done.get(file.action, 0) + 1
+        noted = self._changed if any(name in done for name in _CHANGES) else self._read
+        noted[file.path] = _File(done, block)
+
+    def files(self) -> Iterator[str]:
+        """A line for each file, newest first, those that were changed before those only read."""
+        for path, file in chain(reversed(self._changed.items()), reversed(self._read.items())):
+            if path.rsplit("/", 1)[-1].lower() == FILE:
+                continue
+            done = ", ".join(_times(_SAID[name], file.done[name]) for name in _SAID
+                             if name in file.done)  # fmt: skip
+            yield _cut(f"- {_group(path)} {path}: {done}", f" (ref {reference(file.last)})")
+
+
+def _times(said: str, count: int) -> str:
+    return said if count == 1 else f"{said} {count} times"
+
+
+def _group(path: str) -> str:
+    """What kind of file it is: as MaybeAi groups them, and code."""
+    ending = path.rsplit("/", 1)[-1].rpartition(".")[2].lower()
+    if ending in IMAGES:
+        return "image"
+    if ending in ("log", "err", "out"):
+        return "log"
+    if ending in _DATA:
+        return "data"
+    if ending in _NOTES:
+        return "notes"
+    return "code" if ending in LANGUAGES else "file"
+
+
+def _cut(line: str, end: str = "") -> str:
+    """A line of at most LINE code points; its end stays."""
+    line = " ".join(line.split())
+    room = LINE - len(end)
+    return (line if len(line) <= room else f"{line[: room - 1]}…") + end
+
+
+def observations(shortened: Iterable[Block]) -> Iterator[str]:
+    """A line for each result of which a stub or an excerpt stands; what is said twice, once."""
+    said: set[str] = set()
+    for block in shortened:
+        told = block.text.split("\n", 1)[0].strip().removeprefix("[").removesuffix("]")
+        about, _, rest = told.partition(": ")
+        told = (rest or about).rsplit(" | ref ", 1)[0]
+        end = f" (ref {block.refs[0]})" if block.refs else ""
+        line = _cut(f"- {told}", end)
+        subject = told.split(" | ", 1)[0]
+        if subject not in said:
+            said.add(subject)
+            yield line
+
+
+def recitation(
+    recital: Recital, shortened: Iterable[Block], parameters: Recite, count: Count
+) -> str:
+    """What is recited, each part between its own marks; empty where there is nothing to tell.
+
+    `shortened` are the standing replacements of results, newest first. The todo list takes what it
+    needs, then key files, then observations, each the newest first, as far as `tokens` go. The
+    same blocks give the same text. Source: MaybeAi, after Manus.
+    """
+    room = _Room(parameters.tokens - count(f"{HEAD}\n"), count)
+    parts = [
+        room.todo(recital.todo, recital.calls, parameters),
+        room.part("key_files", islice(recital.files(), parameters.files)),
+        room.part("recent_observations", islice(observations(shortened), parameters.observations)),
+    ]
+    told = [part for part in reversed(parts) if part]
+    return "\n".join([HEAD, *told]) if told else ""
+
+
+class _Room:
+    """Tokens that are left. Lines are counted one by one, which is never less than all at once
+    but for the rounding of a session's counting; a token a line is kept for that."""
+
+    def __init__(self, left: int, count: Count) -> None:
+        self.left, self.count = left, count
+
+    def _fits(self, line: str) -> bool:
+        cost = self.count(f"{line}\n") + 1
+        if cost > self.left:
+            return False
+        self.left -= cost
+        return True
+
+    def part(self, name: str, lines: Iterable[str]) -> str:
+        """As many lines as fit, given newest first, told oldest first."""
+        if not self._fits(f"<{name}>\n</{name}>"):
+            return ""
+        told: list[str] = []
+        for line in lines:
+            line = _harmless(line, name)
+            if not self._fits(line):
+                break
+            told.append(line)
+        return "\n".join([f"<{name}>", *reversed(told), f"</{name}>"]) if told else ""
+
+    def todo(self, todo: Todo, calls: int, parameters: Recite) -> str:
+        """The whole list; of one that is too long what is not done yet comes first."""
+        if not todo.text.strip():
+            return ""
+        since = calls - todo.calls
+        head, tail = f'<todo file="{FILE}">', "</todo>"
+        if since >= parameters.stale:
+            head = f'<todo file="{FILE}" updated="{since} tool calls ago">'
+            if parameters.remind:
+                tail += f"\nNot updated for {since} tool calls: bring the list up to date."
+        lines = [_harmless(line.rstrip()[:LINE], "todo") for line in todo.text.strip().splitlines()]
+        if todo.behind:
+            lines.append("[edited since: read the file for its newest text]")
+        more = f"[and {len(lines)} more lines]"
+        if not self._fits(f"{head}\n{more}\n{tail}"):
+            return ""
+        order = sorted(range(len(lines)), key=lambda place: _is_done(lines[place]))
+        kept = set()
+        for place in order:
+            if not self._fits(lines[place]):
+                break
+            kept.add(place)
+        told = [line for place, line in enumerate(lines) if place in kept]
+        if len(kept) < len(lines):
+            told.append(f"[and {len(lines) - len(kept)} more lines]")
+        return "\n".join([head, *told, tail])
+
+
+def _is_done(line: str) -> bool:
+    return line.lstrip(" \t-*+").lower().startswith("[x]")
+
+
+def _harmless(line: str, name: str) -> str:
+    """A line that cannot end the part that it stands in."""
+    return line.replace(f"</{name}>", f"<\\/{name}>")
