@@ -166,7 +166,7 @@ JOB_KINDS: dict[str, str] = {
 }
 JOB_COMMAND = [sys.executable, "-P", "-m", "contextlab.job"]
 JOB_SECONDS = env.number("JOB_SECONDS", 900)  # one attempt, then it is killed
-JOB_LEASE_SECONDS = env.number("JOB_LEASE_SECONDS", 120)
+JOB_LEASE_SECONDS = env.number("JOB_LEASE_SECONDS", 20)
 JOB_RETRY_SECONDS = env.number("JOB_RETRY_SECONDS", 5)  # times the attempts made
 JOB_ATTEMPTS = 3
 JOB_THREADS = int(env.number("JOB_THREADS", 2))
@@ -175,7 +175,13 @@ LIVE_POLL_SECONDS = env.number("LIVE_POLL_SECONDS", 2)
 
 CHANNEL_LAYERS: dict[str, dict[str, Any]] = {
     "default": (
-        {"BACKEND": "channels_redis.core.RedisChannelLayer", "CONFIG": {"hosts": [REDIS_URL]}}
+        {
+            "BACKEND": "contextlab.channel_layer.PatientLayer",
+            # A page's reader waits five seconds for news: the client must not give up before.
+            "CONFIG": {
+                "hosts": [{"address": REDIS_URL, "socket_timeout": 15, "socket_connect_timeout": 2}]
+            },
+        }
         if REDIS_URL
         else {"BACKEND": "channels.layers.InMemoryChannelLayer"}
     )

@@ -10,7 +10,7 @@ from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
 from django.conf import settings
 from django.contrib.sessions.models import Session as BrowserSession
-from django.db import DatabaseError
+from django.db import Error
 from django.db.models import Count, F, Sum
 from django.utils import timezone
 
@@ -22,6 +22,8 @@ LIST = "sessions"
 TOPICS_PER_PAGE = 50
 # However many hints ask for it, the tables are not read more often than this.
 SECONDS_BETWEEN_LOOKS = 0.2
+# The server's door lets no longer message through (`serve`); a page asks for what is longer.
+LONGEST_DELTA = 60_000
 NOT_UNDERSTOOD, SIGNED_OUT, TRY_AGAIN = 4400, 4401, 1012
 
 
@@ -69,7 +71,11 @@ def look(users: Iterable[int], keys: Iterable[str], topics: set[str]) -> Seen:
 def collect(wanted: Iterable[Follow]) -> dict[Follow, News]:
     """What came of each thing that pages follow."""
     found = {follow: news_of(follow) for follow in wanted}
-    return {follow: news for follow, news in found.items() if news is not None}
+    return {
+        follow: news
+        for follow, news in found.items()
+        if news is not None and len(news.json) < LONGEST_DELTA
+    }
 
 
 class Live(AsyncWebsocketConsumer):
@@ -163,7 +169,7 @@ class Live(AsyncWebsocketConsumer):
         try:
             for name in self.joined - groups:
                 await self.channel_layer.group_discard(name, self.channel_name)
-            for name in groups - self.joined:
+            for name in groups:  # those joined before, too: Redis may have lost them
                 await self.channel_layer.group_add(name, self.channel_name)
         except OSError:
             groups = set()  # Redis is away; versions are read from the database all the same
@@ -211,7 +217,7 @@ class Pages:
             wanted = {follow for follow in follows if _topic(follow) in topics}
             try:
                 found = await database_sync_to_async(collect)(wanted)
-            except DatabaseError:
+            except Error:
                 found = {}  # a version without a delta makes the page ask
             for page in list(self.open):
                 if page.follow in found:
@@ -235,7 +241,7 @@ class Pages:
         topics = {topic for page in now for topic in page.watched}
         try:
             seen = await database_sync_to_async(look)(users, [page.key for page in now], topics)
-        except DatabaseError:
+        except Error:
             return  # the next turn may fare better; pages keep what they have
         for page in now:
             await page.show(seen)

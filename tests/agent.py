@@ -10,11 +10,15 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from contextlab.client import Context, ContextLab, Session
+from contextlab.client import Context, ContextLab, Session, Unreachable
+
+T = TypeVar("T")
+PATIENCE = 120.0
+"""Seconds for which an agent goes on asking a server that does not answer."""
 
 TOOLS = [
     {
@@ -45,6 +49,10 @@ class Ledger:
         self._file.flush()
         os.fsync(self._file.fileno())
 
+    def close(self) -> None:
+        """No more is noted."""
+        self._file.close()
+
     def entries(self) -> dict[int, str]:
         """All that was noted."""
         lines = (json.loads(line) for line in self.path.read_text().splitlines())
@@ -60,11 +68,16 @@ def digest(message: dict[str, Any]) -> str:
 
 
 class Agent:
-    """Takes its context before every step, reports usage with every answer; one call per step."""
+    """Takes its context before every step, reports usage with every answer; one call per step.
+
+    `contexts` are those it was handed out, `stored` the time (s) at which each step's result was
+    acknowledged.
+    """
 
     def __init__(self, session: Session, ledger: Ledger, done: int = 0) -> None:
         self.session, self.ledger, self.done = session, ledger, done
         self.contexts: list[Context] = []
+        self.stored: dict[int, float] = {}
 
     def begin(self) -> None:
         """Say what is to be done."""
@@ -73,26 +86,38 @@ class Agent:
 
     def step(self) -> Context:
         """Take the context, let the script answer it, and store answer and tool result."""
-        context = self.session.context()
-        self.done += 1
-        call, result = scripted(self.done)
+        context = patiently(self.session.context)
+        self.contexts.append(context)
+        step = self.done + 1
+        call, result = scripted(step)
         usage = {
             "input_tokens": 12,
             "cache_read_input_tokens": max(context.tokens - 400, 0),
             "cache_creation_input_tokens": 388,
             "output_tokens": 60,
         }
-        self._append(
-            [call], usage=usage, call=f"call-{self.done}", context_id=context.id, model=MODEL
-        )
+        self._append([call], usage=usage, call=f"call-{step}", context_id=context.id, model=MODEL)
         self._append([result])
+        self.stored[step] = time.time()
+        self.done = step
         return context
 
     def _append(self, messages: list[dict[str, Any]], **more: Any) -> None:
-        answer = self.session.append(messages, **more).raw
+        answer = patiently(lambda: self.session.append(messages, **more)).raw
         stored = answer["messages"][-len(messages) :] if answer["appended"] else []
         if stored:
             self.ledger.note(stored[0]["seq"], messages)
+
+
+def patiently(ask: Callable[[], T]) -> T:
+    """Ask until there is an answer; what is asked again is done once."""
+    end = time.monotonic() + PATIENCE
+    while True:
+        try:
+            return ask()
+        except Unreachable:
+            if time.monotonic() > end:
+                raise
 
 
 MODEL = "claude-sonnet-4-5"

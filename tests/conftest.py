@@ -30,9 +30,9 @@ def unavailable(what: str) -> None:
     pytest.skip(what)
 
 
-def wait_until(true: Callable[[], object]) -> None:
+def wait_until(true: Callable[[], object], seconds: float = START_SECONDS) -> None:
     """Returns as soon as a condition holds; the limit is the sign of a fault, not a measure."""
-    limit = time.monotonic() + START_SECONDS
+    limit = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < limit, "it never became true"
         threading.Event().wait(0.02)

@@ -1,6 +1,7 @@
 """One attempt at a job, in a process made for jobs."""
 
 import logging
+import sys
 import time
 import uuid
 from collections.abc import Callable
@@ -8,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from django.conf import settings
+from django.db import Error
 from django.utils.module_loading import import_string
 
 from sessions import live
@@ -94,6 +96,9 @@ def attempt(job_id: uuid.UUID, token: uuid.UUID) -> bool:
     except BaseException as error:
         # The text may quote what was read, so only its class is kept.
         log.error("job %s failed", job_id, exc_info=True)
-        jobs.give_up_attempt(job_id, token, f"It failed with {type(error).__name__}.")
+        try:
+            jobs.give_up_attempt(job_id, token, f"It failed with {type(error).__name__}.")
+        except Error:
+            sys.exit(1)  # then whoever watches over this process writes it, or the lease ends
         return False
     return True

@@ -16,7 +16,7 @@ from sessions.models import Job, Team
 log = logging.getLogger(__name__)
 
 # Between asking and the sweeper's first look: the ordinary wake-up should have come by then.
-WAKE_AGAIN = timedelta(seconds=30)
+WAKE_AGAIN = timedelta(seconds=10)
 # Messages sent per sweep; more would only queue up before the same few workers.
 WAKES_PER_SWEEP = 20
 UNFINISHED = (Job.State.QUEUED, Job.State.RUNNING)
@@ -42,6 +42,10 @@ def enqueue(team: Team, kind: str, payload: dict[str, Any], dedupe: str = "") ->
     """
     if kind not in settings.JOB_KINDS:
         raise KeyError(f"no such kind of job: {kind}")
+    # Usually it is there, and to ask costs less than to be refused.
+    same = Job.objects.filter(team=team, dedupe=dedupe, state__in=UNFINISHED)
+    if dedupe and (known := same.first()):
+        return known
     job = Job(team=team, kind=kind, payload=payload, dedupe=dedupe)
     job.wake_after = _next_look()
     try:
@@ -50,7 +54,7 @@ def enqueue(team: Team, kind: str, payload: dict[str, Any], dedupe: str = "") ->
     except IntegrityError:
         if not dedupe:
             raise
-        return Job.objects.get(team=team, dedupe=dedupe, state__in=UNFINISHED)
+        return same.get()
     live.hint(f"job:{job.id}", job.version)
     transaction.on_commit(lambda: wake(job.id), robust=True)
     return job
@@ -70,6 +74,8 @@ def wake(job_id: uuid.UUID) -> None:
         current_app.send_task("sessions.run_job", args=[str(job_id)])
     except (OperationalError, OSError) as error:
         log.warning("job %s waits for the sweeper: %s", job_id, type(error).__name__)
+        waiting = Job.objects.filter(id=job_id, state=Job.State.QUEUED)
+        waiting.update(wake_after=timezone.now())
 
 
 def claim(job_id: uuid.UUID) -> Job | None:

@@ -1,6 +1,7 @@
 """The door: the address that was printed at the start logs the local user in."""
 
 import hmac
+import logging
 from collections.abc import Callable
 from typing import Any
 
@@ -8,12 +9,17 @@ from django.conf import settings
 from django.contrib.auth import login, logout
 from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.middleware import LoginRequiredMiddleware
+from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST
 
 from sessions.actions.teams import local_user
+from sessions.api import problems
+from sessions.api.door import BELOW
+
+log = logging.getLogger(__name__)
 
 
 @login_not_required
@@ -42,7 +48,28 @@ def closed(request: HttpRequest) -> HttpResponse:
 
 
 class SignedIn(LoginRequiredMiddleware):
-    """Every page asks for a user, unless its view is marked login_not_required."""
+    """Every page asks for a user, unless its view is marked login_not_required.
+
+    Without a database nobody knows who asks, so that it is also said here that there is none.
+    """
+
+    def process_view(self, request: HttpRequest, *view: Any) -> HttpResponse | None:
+        """Closed to who is not signed in; 503 where that cannot be looked up."""
+        try:
+            return super().process_view(request, *view)
+        except (OperationalError, InterfaceError) as error:
+            return self.process_exception(request, error)
+
+    def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
+        """503 for a page that found no database."""
+        if not isinstance(error, OperationalError | InterfaceError):
+            return None
+        if request.path_info.startswith(BELOW):
+            return problems.busy(request, error)
+        log.warning("no database for a page: %s", type(error).__name__)
+        text = "The database does not answer at the moment. Try again in a few seconds.\n"
+        headers = {"Retry-After": str(problems.BUSY_SECONDS), "Cache-Control": "no-store"}
+        return HttpResponse(text, status=503, content_type="text/plain", headers=headers)
 
     # Django's would redirect, and says so in its type.
     def handle_no_permission(  # type: ignore[override]

@@ -1,10 +1,15 @@
 """`contextlab worker`: does jobs beside one or more servers, with Redis."""
 
+import os
+import sys
+import time
 from argparse import ArgumentParser
 from typing import Any
 
 from django.conf import settings
 from django.core.management import BaseCommand, CommandError
+
+SECONDS_BEFORE_ANOTHER = 2
 
 
 class Command(BaseCommand):
@@ -35,3 +40,8 @@ class Command(BaseCommand):
             )
         finally:
             sweeper.stop()
+            if not tasks.leaving.is_set():
+                # Celery gave up: at times it does where Redis goes away at a bad moment.
+                self.stderr.write("The worker ended by itself and starts again.")
+                time.sleep(SECONDS_BEFORE_ANOTHER)
+                os.execv(sys.executable, sys.orig_argv)  # noqa: S606 (the same command again)

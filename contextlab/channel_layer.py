@@ -1,0 +1,40 @@
+"""The channel layer over Redis, whose loss costs hints and no open page its socket."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from channels_redis.core import RedisChannelLayer
+from redis.exceptions import RedisError
+
+SECONDS_BETWEEN_LOOKS = 1.0
+
+
+class PatientLayer(RedisChannelLayer):
+    """Waits for Redis where one listens, and raises OSError where one is asked to join a group.
+
+    Pages do not need it to be right: they hear of changes from the database, some seconds later.
+    """
+
+    async def receive(self, channel: str) -> Any:
+        """The next message, however long Redis is away."""
+        while True:
+            try:
+                return await super().receive(channel)
+            except (RedisError, OSError):
+                await asyncio.sleep(SECONDS_BETWEEN_LOOKS)
+
+    async def group_add(self, group: str, channel: str) -> None:
+        """Join a group. Raises OSError without Redis."""
+        try:
+            await super().group_add(group, channel)
+        except RedisError as error:
+            raise ConnectionError("Redis does not answer") from error
+
+    async def group_discard(self, group: str, channel: str) -> None:
+        """Leave a group. Raises OSError without Redis."""
+        try:
+            await super().group_discard(group, channel)
+        except RedisError as error:
+            raise ConnectionError("Redis does not answer") from error
