@@ -36,7 +36,8 @@ def ask(session: Session) -> Job:
     that failed stays the only one of its session: after a rest it is tried again.
     """
     with transaction.atomic():
-        locked = Session.objects.select_for_update().select_related("team").get(pk=session.pk)
+        rows = Session.objects.select_for_update(of=("self",)).select_related("team")
+        locked = rows.only("id", "team__id").get(pk=session.pk)
         failed = Job.objects.for_team(locked.team).filter(
             dedupe=_key(session), state=Job.State.FAILED
         )
