@@ -287,3 +287,19 @@ async def test_a_wish_to_follow_that_makes_no_sense_is_passed_over(follow):
     await opened.send_json_to({"watch": [f"job:{job.id}"], "follow": follow})
     assert await told(opened) == (f"job:{job.id}", 1)
     await opened.disconnect()
+
+
+async def test_what_is_too_long_for_a_message_is_left_to_be_asked_for(monkeypatch):
+    monkeypatch.setattr(consumers, "LONGEST_DELTA", 10)
+    session = await grown(1)
+    whole = await sync_to_async(manifest_of)(session)
+    topic = f"session:{session.pk}"
+    follow = {"session": str(session.pk), "run": "recorded", "since": whole["next"]}
+    assert await sync_to_async(consumers.collect)([consumers.Follow(**follow)]) == {}
+    opened = page(await signed_in())
+    await opened.connect(PATIENCE)
+    await opened.send_json_to({"watch": [topic], "follow": follow})
+    assert await told(opened) == (topic, session.version)
+    session = await grown(2)
+    assert await told(opened) == (topic, session.version)
+    await opened.disconnect()
