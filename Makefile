@@ -1,6 +1,6 @@
 # `make run` and `make test` are all a visitor needs; both may be repeated as often as one likes.
 .DEFAULT_GOAL := help
-.PHONY: help setup run dev test check bench screenshots lock clean
+.PHONY: help setup run dev test faults check bench screenshots lock clean
 SHELL := /bin/sh
 
 VENV := .venv
@@ -29,6 +29,9 @@ test: setup ## every test, on SQLite, and the store's again on PostgreSQL if one
 	npm --prefix frontend run test --if-present
 	$(BIN)/python -m pytest -n $(JOBS)
 	$(BIN)/python tests/on_postgres.py
+
+faults: setup ## an agent at work while each part is killed or lost, at length; needs Redis, PostgreSQL, Chromium
+	CONTEXTLAB_FAULT_STEPS=300 CONTEXTLAB_FAULT_PACE=5 $(BIN)/python -m pytest -s tests/faults
 
 check: setup ## what must be clean before a commit: lint, types, floors, migrations, pages
 	$(BIN)/ruff check .

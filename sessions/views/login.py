@@ -11,6 +11,7 @@ from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.middleware import LoginRequiredMiddleware
 from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST
@@ -53,7 +54,7 @@ class SignedIn(LoginRequiredMiddleware):
     Without a database nobody knows who asks, so that it is also said here that there is none.
     """
 
-    def process_view(self, request: HttpRequest, *view: Any) -> HttpResponse | None:
+    def process_view(self, request: HttpRequest, *view: Any) -> HttpResponseBase | None:
         """Closed to who is not signed in; 503 where that cannot be looked up."""
         try:
             return super().process_view(request, *view)

@@ -69,7 +69,7 @@ class Work(threading.Thread):
                 self.agent.step()
                 if PACE:
                     time.sleep(max(0.0, began + number / PACE - time.monotonic()))
-        except BaseException as error:
+        except Exception as error:  # noqa: BLE001
             self.error = error
 
     def reached(self, share: float) -> None:
@@ -175,7 +175,11 @@ class Watched:
         finally:
             fresh.close()
 
-    def longest_wait(self) -> float:
+    def tell(self, fault: str) -> None:
+        """Prints how long the page was behind, for `make faults`: a figure, not a limit."""
+        print(f"\n{fault}: {STEPS} steps, page behind for {self._longest():.1f} s at most")  # noqa: T201
+
+    def _longest(self) -> float:
         """Seconds from a step's acknowledgement until the page showed it, at worst."""
         shown = self.page.evaluate("window.shown")
         worst = 0.0
@@ -187,7 +191,8 @@ class Watched:
 
 WHAT_IT_SAYS = """() => {
   const main = document.querySelector('main').cloneNode(true);
-  for (const part of main.querySelectorAll('script, noscript, [role=grid], .news, [aria-live], time')) part.remove();
+  const apart = 'script, noscript, [role=grid], .news, [aria-live], time';
+  for (const part of main.querySelectorAll(apart)) part.remove();
   const rows = document.querySelectorAll('[role=grid] .line');
   return [main.textContent.replace(/\\s+/g, ' '), rows[rows.length - 1]?.textContent];
 }"""

@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from tests.faults.store import in_data_dir
+
 ROOT = Path(__file__).resolve().parents[2]
 SAMPLES = ROOT / "tests" / "sessions" / "importers" / "samples"
 
@@ -67,20 +69,8 @@ def contents(data_dir: Path) -> list[Any]:
 
 
 def audit(data_dir: Path) -> None:
-    """Promises that hold after any crash: whole sessions, gapless, every byte there."""
-    assert rows(data_dir, "PRAGMA integrity_check") == [("ok",)]
-    assert rows(data_dir, "PRAGMA foreign_key_check") == []
-    gaps = (
-        "SELECT s.id FROM agent_sessions_session s LEFT JOIN agent_sessions_message m"
-        " ON m.session_id = s.id GROUP BY s.id"
-        " HAVING COUNT(m.id) != s.message_count OR COALESCE(MAX(m.seq), 0) != s.message_count"
-    )
-    assert rows(data_dir, gaps) == []
-    homeless = (
-        "SELECT b.id FROM agent_sessions_block b WHERE NOT EXISTS"
-        " (SELECT 1 FROM agent_sessions_blob x WHERE x.sha = b.sha)"
-    )
-    assert rows(data_dir, homeless) == []
+    """Promises that hold after any crash."""
+    in_data_dir(data_dir).audit()
 
 
 @pytest.fixture(scope="module")

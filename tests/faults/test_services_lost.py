@@ -79,6 +79,6 @@ def test_the_agent_goes_on_and_the_page_is_right_again(
         fault(deployment, work)
         work.ended()
         watched.catches_up()
-        print(f"{fault.__name__}: the page waited {watched.longest_wait():.1f} s at most")
+        watched.tell(fault.__name__)
         work.audit(Store(deployment.postgres.url))
         assert work.handed_out == expected

@@ -1,0 +1,47 @@
+"""Content that kills or stops whatever tends it costs its own session that, and no other's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from contextlab.client import ContextLab
+from tests.agent import Agent, Ledger
+from tests.conftest import Server, wait_until
+from tests.faults.live_agent import new_token
+from tests.faults.store import in_data_dir
+
+STEPS = 5
+
+
+def test_ingest_contexts_and_other_sessions_go_on(
+    server_with: Callable[..., Server], tmp_path: Path
+) -> None:
+    server = server_with(DJANGO_SETTINGS_MODULE="tests.faults.poison_settings")
+    lab = ContextLab(server.address, new_token(tmp_path))
+    ledgers = {name: Ledger(tmp_path / name) for name in ("dies", "hangs", "healthy")}
+    agents = [
+        Agent(lab.session(name, policy="offload-first"), ledger) for name, ledger in ledgers.items()
+    ]
+    for agent in agents:
+        agent.begin()
+    for _ in range(STEPS):
+        for agent in agents:
+            assert agent.step().request["messages"]
+    store = in_data_dir(tmp_path)
+    unfinished = "SELECT 1 FROM agent_sessions_job WHERE state IN ('queued', 'running')"
+    wait_until(lambda: not store.rows(unfinished))
+    ended = store.rows("SELECT DISTINCT kind, state, attempts FROM agent_sessions_job")
+    assert ended == [("tend", "failed", 3)]
+    said = " ".join(row[0] for row in store.rows("SELECT problem FROM agent_sessions_job"))
+    assert "ended with code 7" in said
+    assert "longer than 1 seconds" in said
+    measured = store.rows("SELECT external_id FROM agent_sessions_session WHERE measured")
+    assert measured == [("healthy",)]
+    for name, ledger in ledgers.items():
+        assert len(ledger.entries()) == 2 * STEPS + 1
+        assert len(lab.request("GET", f"sessions/{name}/messages")["messages"]) == 2 * STEPS + 3
+        ledger.close()
+    store.audit()
+    lab.close()
+    assert server.stop() == 0
