@@ -220,8 +220,9 @@ class Pages:
             except Error:
                 found = {}  # a version without a delta makes the page ask
             for page in list(self.open):
-                if page.follow in found:
-                    await page.carry(page.follow, found[page.follow])
+                follow = page.follow
+                if follow is not None and follow in found:
+                    await page.carry(follow, found[follow])
             await asyncio.sleep(SECONDS_BETWEEN_LOOKS)
 
     async def _read_on(self) -> None:

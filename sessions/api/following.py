@@ -126,7 +126,7 @@ def _whole(session: Session, run: Run) -> bytes:
     figures = tail.figures_json(row)
     extent = manifest.extent_of(session, run)
     steps = tail.count_of(figures)
-    known = Known(_mark(run), *extent, entries.count, steps, row.generation, _ratio(session))
+    known = Known(_mark(run), *extent, entries.total, steps, row.generation, _ratio(session))
     body = {
         "v": 1,
         "next": str(known),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -93,7 +93,7 @@ def _delta(
     return Delta(entries, {"at": list(changed_at), "to": closed["to"], "closed": closed["closed"]})
 
 
-def merged(columns: Columns, change: Delta) -> dict[str, list[int]]:
+def merged(columns: Mapping[str, Sequence[int]], change: Delta) -> dict[str, list[int]]:
     """Columns with a delta in them: what the browser does, too."""
     places = change.entries["at"]
     found: dict[str, list[int]] = {}
@@ -123,7 +123,7 @@ class Entries(NamedTuple):
     """A run's columns as JSON, and how many entries they hold."""
 
     json: bytes
-    count: int
+    total: int
 
 
 def entries(session: Session, run: Run) -> Entries:
@@ -154,7 +154,7 @@ def keep_entries(session: Session, run: Run) -> None:
     kept = entries(session, run)
     extent = manifest.extent_of(session, run)
     run.entries_packed = manifest.pack(kept.json)
-    run.entries_key = f"{extent.blocks}-{extent.head}-{kept.count}"
+    run.entries_key = f"{extent.blocks}-{extent.head}-{kept.total}"
 
 
 def _kept(key: str) -> tuple[Extent, int] | None:

@@ -11,10 +11,10 @@ class Run(models.Model):
     """One truth about a session's contexts, never mixed with another.
 
     `recorded` is what the model really saw as far as the log shows, `served` what we handed out,
-    `simulated` what a policy would have made of it. `columns` holds figures per step (JSON, zlib),
-    `figures` the sums for headers and lists. `entries_packed` is the manifest's part that is read
-    from the rows of entries, kept so that opening a page does not read them; it is true as long as
-    `entries_key` fits (see `manifest.entries_json`).
+    `simulated` what a policy would have made of it. `columns` holds figures per step (JSON, zlib;
+    see `models/tail.py`), `figures` the sums for headers and lists. `entries_packed` is the
+    manifest's part that is read from the rows of entries, kept so that opening a page does not
+    read them; `entries_key` says for which rows it holds (see `delta.entries`).
     """
 
     class Origin(models.TextChoices):

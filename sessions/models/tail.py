@@ -52,8 +52,8 @@ class Tail(msgspec.Struct):
 class Stored(NamedTuple):
     """What a run's row holds of its figures, read at once so that its parts fit."""
 
-    columns: bytes
-    tail: bytes | None
+    columns: bytes | memoryview
+    tail: bytes | memoryview | None
     settled: int
     generation: int
 
