@@ -73,7 +73,8 @@ def str_replace_editor(given: Mapping[str, Any]) -> FileRef | None:
     actions: dict[Any, FileAction] = {"view": "read", "create": "write"}
     if path is None:
         return None
-    action = actions.get(given.get("command"), "edit")
+    command = given.get("command")
+    action = actions.get(command, "edit") if isinstance(command, str) else "edit"
     lines = given.get("view_range")
     if action == "read" and isinstance(lines, list) and len(lines) == 2:
         return FileRef(path, "read", _number(lines[0]), _number(lines[1]))

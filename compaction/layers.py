@@ -14,15 +14,25 @@ from compaction.strategies.offload import Offload
 from compaction.stubs import entered_short
 
 
-def ending(
-    policy: Policy, newest_first: Iterable[Block], told: tuple[Recital, Iterable[Block]],
-    count: Count,
-) -> Ending:  # fmt: skip
-    """The end of a context, of its standing blocks from the last one back.
+def ending_at(
+    policy: Policy, originals: Iterable[Block], context: Sequence[Block], count: Count
+) -> Ending:
+    """The end of a context under a policy: a function of the context and of all originals so far,
+    both in order, without those that the agent took back.
 
-    `told` is what a recitation is made of: what was learned from all originals so far, and the
-    standing replacements of results, newest first. A function of these alone.
+    Work is linear in the originals; a state at its newest step has it at hand (`State.ending`).
     """
+    shortened = [one for one in context if one.replaces is not None and one.type == "tool_result"]
+    recital = Recital() if policy.recite is None else Recital.of(originals)
+    return _ending(policy, reversed(context), (recital, reversed(shortened)), count)
+
+
+def _ending(
+    policy: Policy,
+    newest_first: Iterable[Block],
+    told: tuple[Recital, Iterable[Block]],
+    count: Count,
+) -> Ending:
     once: tuple[int, ...] = ()
     steps = [one.parameters for one in policy.steps if isinstance(one.parameters, Offload)]
     reading = [one for one in steps if is_for_one_step(one)]
@@ -35,10 +45,10 @@ def ending(
 
 
 def ending_of(state: State) -> Ending:
-    """The end of the context as it stands."""
+    """The end of the context as it stands; work is that of writing it."""
     shortened = (state.standing[place] for place in reversed(state.shortened))
     newest_first = reversed(state.standing.values())
-    return ending(state.policy, newest_first, (state.recital, shortened), state.means.count)
+    return _ending(state.policy, newest_first, (state.recital, shortened), state.means.count)
 
 
 def is_for_one_step(parameters: Offload) -> bool:

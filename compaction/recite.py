@@ -80,7 +80,7 @@ class Recital:
             if not block.error:
                 self.todo.take_in(use, block, number)
                 self._note(block, use)
-        elif block.kind == "file":
+        elif block.kind == "file" and not block.error:
             self._note(block, block)
 
     def _note(self, block: Block, use: Block) -> None:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from hypothesis import strategies as st
 
-from compaction.context import FileRef
+from compaction.context import FileAction, FileRef
 from compaction.policy import Policy, Step
+from compaction.reading import READING
+from compaction.recite import Recite
 from compaction.session import Session
 from compaction.strategies.compact import Compact
 from compaction.strategies.dedupe import Dedupe
@@ -54,10 +58,15 @@ def _calls(dice: Dice, talk: Talk) -> None:
     pinned = dice(13) == 12
     uses = []
     for _ in range(dice(4)):
-        path = f"src/{'abc'[dice(3)]}.py"
-        tool = ("Read", "Bash", "TodoWrite")[dice(3)]
-        file = FileRef(path, "read") if tool == "Read" else None
-        given = {"path": path, "content": TEXTS[dice(len(TEXTS))]}
+        path = ("src/a.py", "src/b.py", "src/c.py", "todo.md")[dice(4)]
+        tool = ("Read", "Bash", "TodoWrite", "Write")[dice(4)]
+        actions: dict[str, FileAction] = {"Read": "read", "Write": "write"}
+        file = FileRef(path, actions[tool]) if tool in actions else None
+        given: dict[str, Any] = {"path": path, "content": TEXTS[dice(len(TEXTS))]}
+        if tool == "Bash":
+            given = {"command": ("grep -n alpha src/a.py", "pytest -q")[dice(2)], **given}
+        elif tool == "TodoWrite":
+            given["todos"] = [{"content": f"part {n}", "status": "pending"} for n in range(dice(4))]
         uses.append(talk.call(tool, given, file=file, pinned=pinned and dice(2) == 1))
     for use in uses:
         if dice(16) != 15:
@@ -73,6 +82,7 @@ def _offloads() -> st.SearchStrategy[Step]:
         unit=st.sampled_from(["steps", "turns"]),
         minimum=st.integers(1, 60),
         exclude=st.sampled_from([(), ("Read",)]),
+        only=st.sampled_from([(), READING]),
         inputs=st.booleans(),
         keep_failures=st.booleans(),
     ).map(lambda parameters: Step("offload", parameters))
@@ -86,6 +96,7 @@ def _compacts() -> st.SearchStrategy[Step]:
         user_tokens=st.integers(0, 400),
         progress=st.floats(0, 0.3),
         rearm=st.floats(0, 0.3),
+        keep_failures=st.booleans(),
     ).map(lambda parameters: Step("compact", parameters))
 
 
@@ -123,6 +134,16 @@ def _entries() -> st.SearchStrategy[Step]:
 def policies() -> st.SearchStrategy[Policy]:
     """Policies of one to three steps: each strategy alone, and composed in any order."""
     step = st.one_of(_offloads(), _compacts(), _windows(), _entries())
-    return st.lists(step, min_size=1, max_size=3).map(
-        lambda steps: Policy("drawn", steps=tuple(steps))
+    recite = st.builds(
+        Recite,
+        tokens=st.integers(100, 400),
+        observations=st.integers(0, 5),
+        files=st.integers(0, 5),
+        stale=st.integers(1, 12),
+        remind=st.booleans(),
+    )
+    return st.builds(
+        lambda steps, recite: Policy("drawn", steps=tuple(steps), recite=recite),
+        st.lists(step, min_size=1, max_size=3),
+        st.one_of(st.none(), recite),
     )

@@ -90,6 +90,7 @@ def _said(state: State) -> dict[str, Any]:
         "total": (state.total, state.frontier, state.stubs),
         "covers": state.covers,
         "calls": (state.groups.pinned_calls, state.groups.pins),
+        "end": (state.shortened, state.recital, state.ending),
     }
 
 

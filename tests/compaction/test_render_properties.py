@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 from compaction import render
 from compaction.context import Block
 from compaction.edits import context_at
+from compaction.layers import ending_at
 from compaction.policy import PRESETS, Policy
+from compaction.render.content import text_part
 from compaction.session import Session
 from compaction.simulate import simulate
 from compaction.wire import WireBlock, block_of
@@ -72,11 +74,22 @@ def test_contexts_that_policies_make_are_valid_at_every_step(
     run = simulate(session, policy, rough)
     step = data.draw(st.sampled_from([call.step for call in session.calls]))
     blocks = list(context_at(run.entries, step).values())
-    made = render.anthropic(blocks, _wire)
+    originals = [block for block in session.blocks if block.born <= step]
+    end = ending_at(policy, originals, blocks, rough)
+    made = render.anthropic(blocks, _wire, end)
     assert anthropic_problems(sent(made)) == []
-    assert openai_problems(sent(render.openai(blocks, _wire))) == []
-    marked = sum(json.dumps(part).count("cache_control") for part in made["messages"])
-    assert marked == (2 if any(block.replaces for block in blocks) else 1)
+    assert openai_problems(sent(render.openai(blocks, _wire, end))) == []
+    parts = [part for message in made["messages"] for part in message["content"]]
+    marked = [place for place, part in enumerate(parts) if "cache_control" in part]
+    assert 1 <= len(marked) <= 2
+    if policy.recite is None and not end.once:
+        assert parts[marked[-1] + 1 :] == [p for p in parts[marked[-1] + 1 :] if "thinking" in p]
+    figures = next(one for one in run.steps if one.step == step)
+    assert (figures.recited, figures.once_from) == (end.tokens, end.once[0] if end.once else None)
+    if end.text:
+        newest = [message for message in made["messages"] if message["role"] == "user"][-1]
+        assert newest["content"][-1]["text"] == text_part(end.text)["text"]
+        assert "cache_control" not in newest["content"][-1]
 
 
 def _wire(block: Block) -> WireBlock:
