@@ -32,6 +32,7 @@ from benchmarks.served import Agent, Lab, lab, postgres  # noqa: E402
 BATCH = 100
 BATCHES = 40
 SINGLES = 400
+"""A whole number of batches: what goes to peers is cut from the same."""
 LENGTH = 1_000
 STORED = 10_000
 """Messages that a session has before the second measurement."""

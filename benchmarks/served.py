@@ -90,62 +90,59 @@ class Lab:
 
 
 @contextmanager
-def lab(**environment: str) -> Iterator[Lab]:
+def lab(**given: str) -> Iterator[Lab]:
     """A server on an empty data directory."""
-    with tempfile.TemporaryDirectory() as folder, served(Path(folder), **environment) as started:
+    with tempfile.TemporaryDirectory() as folder, served(Path(folder), **given) as started:
         yield started
 
 
 @contextmanager
-def served(folder: Path, **environment: str) -> Iterator[Lab]:
+def served(folder: Path, **given: str) -> Iterator[Lab]:
     """A server on a data directory."""
-    server = start_server(folder, **environment)
+    server = start_server(folder, **given)
     try:
-        yield Lab(server, token(folder, **environment))
+        yield Lab(server, token(folder, **given))
     finally:
         server.stop()
 
 
-def token(folder: Path, **environment: str) -> str:
+def token(folder: Path, **given: str) -> str:
     """A key of the team that the login address leads to."""
     asked = ["token", "create", "--team", "local", "--json"]
-    return str(json.loads(command(folder, *asked, **environment))["token"])
+    return str(json.loads(command(folder, *asked, **given))["token"])
 
 
-def command(folder: Path, *arguments: str, **environment: str) -> str:
+def command(folder: Path, *arguments: str, **given: str) -> str:
     """What a `contextlab` command prints."""
+    return _printed(["-m", "contextlab.cli", *arguments], environment(folder, **given))
+
+
+def in_store(folder: Path, code: str, **given: str) -> str:
+    """What a few lines of Python print that have the store of a data directory at hand."""
+    return _printed(["-c", "import django; django.setup()\n" + code], environment(folder, **given))
+
+
+def environment(folder: Path, **given: str) -> dict[str, str]:
+    """That of a process which works on a data directory, with SQLite and without Redis."""
+    return {
+        **{name: value for name, value in os.environ.items() if name != "REDIS_URL"},
+        "PYTHONPATH": str(ROOT),
+        "CONTEXTLAB_DATA_DIR": str(folder),
+        "DATABASE_URL": "",
+        "DJANGO_SETTINGS_MODULE": "contextlab.settings",
+        **given,
+    }
+
+
+def _printed(arguments: list[str], variables: dict[str, str]) -> str:
     return subprocess.run(
-        [sys.executable, "-m", "contextlab.cli", *arguments],
-        env={
-            **{name: value for name, value in os.environ.items() if name != "REDIS_URL"},
-            "PYTHONPATH": str(ROOT),
-            "CONTEXTLAB_DATA_DIR": str(folder),
-            "DATABASE_URL": "",
-            **environment,
-        },
+        [sys.executable, *arguments],
+        cwd=ROOT,
+        env=variables,
         stdout=subprocess.PIPE,
         text=True,
         check=True,
     ).stdout
-
-
-def in_store(folder: Path, code: str, **environment: str) -> str:
-    """What a few lines of Python print that have the store of a data directory at hand."""
-    done = subprocess.run(
-        [sys.executable, "-c", "import django; django.setup()\n" + code],
-        cwd=ROOT,
-        env={
-            **{name: value for name, value in os.environ.items() if name != "REDIS_URL"},
-            "CONTEXTLAB_DATA_DIR": str(folder),
-            "DATABASE_URL": "",
-            "DJANGO_SETTINGS_MODULE": "contextlab.settings",
-            **environment,
-        },
-        stdout=subprocess.PIPE,
-        text=True,
-        check=True,
-    )
-    return done.stdout
 
 
 @contextmanager

@@ -1,0 +1,103 @@
+"""Start to the first 200, and the memory of all processes that idle.
+
+    python benchmarks/start.py
+
+Of `contextlab serve` on an empty folder (the database is made) and on one that is there; then
+once it has waited ten seconds with nothing to do, and again some seconds after a live session's
+first messages, when a job process and the tokenizer are loaded.
+"""
+
+from __future__ import annotations
+
+import http.client
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from benchmarks.ingest import bodies  # noqa: E402
+from benchmarks.processes import cpu_seconds, percentile, say, tree  # noqa: E402
+from benchmarks.served import environment, served  # noqa: E402
+from tests.conftest import free_port  # noqa: E402
+
+ROUNDS = 5
+IDLE_SECONDS = 10
+
+
+def main() -> None:
+    """Start it several times; then look at one that idles."""
+    say(f"{'start (to reach: 2 s)':<28}{'s, median':>10}{'s, worst':>10}{'CPU s':>8}")
+    for name, fresh in (("empty folder", True), ("existing database", False)):
+        with tempfile.TemporaryDirectory() as folder:
+            if not fresh:
+                _start(Path(folder))
+            taken = []
+            for number in range(ROUNDS):
+                place = Path(folder) / str(number) if fresh else Path(folder)
+                place.mkdir(exist_ok=True)
+                taken.append(_start(place))
+        walls = [wall for wall, _ in taken]
+        cpu = percentile([each for _, each in taken], 0.5)
+        say(f"{name:<28}{percentile(walls, 0.5):>10.2f}{max(walls):>10.2f}{cpu:>8.2f}")
+    say()
+    say(f"{'memory (to reach: 150 MB)':<28}{'RSS MB':>10}{'PSS MB':>10}{'processes':>11}")
+    with tempfile.TemporaryDirectory() as folder, served(Path(folder)) as lab:
+        _memory("idle", lab)
+        agent = lab.agent()
+        answer = agent.ask("POST", "sessions/run/messages", {"messages": _two()})
+        lab.settle(answer["job"])
+        agent.ask("GET", "sessions/run/context")
+        _memory("after a first append", lab)
+        for body in bodies(2, 100):
+            job = agent.send("POST", "sessions/run/messages", body)
+        del job
+        _memory("after 10,000 messages", lab)
+
+
+def _two() -> list[dict[str, str]]:
+    return [{"role": "user", "content": "Look."}, {"role": "assistant", "content": "I see."}]
+
+
+def _memory(name: str, lab: object) -> None:
+    time.sleep(IDLE_SECONDS)
+    resident, proportional = lab.memory()  # type: ignore[attr-defined]
+    count = len(tree(lab.pid))  # type: ignore[attr-defined]
+    say(f"{name:<28}{resident:>10.0f}{proportional:>10.0f}{count:>11}")
+
+
+def _start(folder: Path) -> tuple[float, float]:
+    """Seconds to the first 200, and CPU seconds until then."""
+    port = free_port()
+    begun = time.perf_counter()
+    server = subprocess.Popen(
+        [sys.executable, "-m", "contextlab.cli", "serve"],
+        env=environment(folder, PORT=str(port)),
+        stdout=subprocess.DEVNULL,
+        cwd=folder,
+    )
+    try:
+        while not _answers(port):
+            time.sleep(0.01)
+        return time.perf_counter() - begun, cpu_seconds(server.pid)
+    finally:
+        server.terminate()
+        server.wait()
+
+
+def _answers(port: int) -> bool:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    try:
+        connection.request("GET", "/api/v1/openapi.json")
+        return connection.getresponse().status == 200
+    except OSError:
+        return False
+    finally:
+        connection.close()
+
+
+if __name__ == "__main__":
+    main()
