@@ -1,0 +1,36 @@
+"""The answer may be lost after the work was done: the client's next try is the same one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx2
+import pytest
+
+from contextlab.client import ContextLab, Unreachable, connection
+from tests.conftest import Server
+from tests.faults.live_agent import new_token
+
+GO_ON = {"role": "user", "content": "Go on."}
+
+
+def test_a_batch_without_an_answer_is_stored_once(
+    served: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab = ContextLab(served.address, new_token(served.data_dir))
+    session = lab.session("unanswered")
+    ask = lab._http.request
+
+    def unheard(*given: Any, **more: Any) -> Any:
+        ask(*given, **more)
+        raise httpx2.ReadError("the connection is gone")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(connection, "ATTEMPTS", 1)
+        patched.setattr(lab._http, "request", unheard)
+        for _ in range(3):
+            with pytest.raises(Unreachable):
+                session.append(GO_ON)
+    assert session.append(GO_ON).raw["last_seq"] == 1
+    assert session.append(GO_ON).raw["last_seq"] == 2  # said a second time, after an answer
+    lab.close()
