@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from compaction.context import Block, Ending
+from compaction.edits import Entry
 from compaction.plan import Count
 from compaction.policy import Policy
 from compaction.reading import reads
@@ -49,6 +50,32 @@ def ending_of(state: State) -> Ending:
     shortened = (state.standing[place] for place in reversed(state.shortened))
     newest_first = reversed(state.standing.values())
     return _ending(state.policy, newest_first, (state.recital, shortened), state.means.count)
+
+
+def ending_then(
+    state: State, context: Sequence[Block], head: int, arrived: Callable[[Entry], bool]
+) -> Ending:
+    """The end of an earlier context of a state: after revision `head`, of originals that had
+    arrived then. What the agent took back later is still recited."""
+    later = {
+        made.number
+        for made in state.made
+        if made.number > head and made.trigger in ("rewind", "setup")
+    }
+    back = {
+        place
+        for entry in state.entries
+        if entry.closed_by in later
+        for place in state.told_by(entry.block)
+    }
+    originals = (
+        entry.block
+        for entry in state.entries
+        if entry.opened_by is None
+        and arrived(entry)
+        and (entry.block.position in back or entry.block.position not in state.gone)
+    )
+    return ending_at(state.policy, originals, context, state.means.count)
 
 
 def is_for_one_step(parameters: Offload) -> bool:

@@ -212,4 +212,7 @@ class _Calls:
         if call is None or (state.revisions and call.context not in self.ours):
             return None
         usage = usage_of(call)
-        return usage.prompt if usage is not None else None
+        if usage is None:
+            return None
+        # Nothing was recited in a prompt that the agent put together itself.
+        return usage.prompt + (0 if call.context in self.ours else state.ending.tokens)

@@ -28,7 +28,7 @@ def is_break(broken: Break | None) -> bool:
 class Told:
     """What a run's figures are made of: calls, and by step their uses; its revisions; turns by
     the step that began them; errors as (step of birth, preview); `served` are steps whose prompt
-    we had handed out."""
+    we had handed out, `recited` tokens by step that stood in its prompt and in no block."""
 
     run: Run
     calls: Sequence[Call]
@@ -37,6 +37,7 @@ class Told:
     starts: Mapping[int, list[int]]
     errors: Sequence[tuple[int, str]]
     served: Container[int] = field(default=())
+    recited: Mapping[int, int] = field(default_factory=dict)
 
 
 class Before(msgspec.Struct):
@@ -53,12 +54,17 @@ class Before(msgspec.Struct):
 
 
 def figures(
-    session: Session, run: Run, calls: Sequence[Call], uses: Mapping[int, CacheUse]
+    session: Session,
+    run: Run,
+    calls: Sequence[Call],
+    uses: Mapping[int, CacheUse],
+    recited: Mapping[int, int],
 ) -> Figures:
     """Figures of a run as a whole."""
     revisions = list(run.revisions.order_by("number").prefetch_related("edits"))
     errors = error_rows(session)
-    told = Told(run, calls, uses, revisions, turn_starts(session), errors)
+    starts = turn_starts(session)
+    told = Told(run, calls, uses, revisions, starts, errors, recited=recited)
     found = figures_after(Before(), told)
     found.events = in_order([*found.events, *events.sub_agents(session)])
     return found
@@ -77,7 +83,8 @@ def figures_after(before: Before, told: Told) -> Figures:
             causes.append(cause_card(call.step, use.broken))
         if call.model not in before.models:
             before.models.append(call.model)
-        others = before.turn, cause, before.models.index(call.model), int(call.step in told.served)
+        model, served = before.models.index(call.model), int(call.step in told.served)
+        others = before.turn, cause, model, served, told.recited.get(call.step, 0)
         rows.append((call.at, *_reported(use), *others))
     marked = events.Marked(
         told.run, told.calls, told.uses, told.revisions, told.errors, causes, told.served,

@@ -181,7 +181,7 @@ class Fold:
         run.fold = marks_of(state) | {
             "writes": new.writes,
             "recorded": self.recorded,
-            "used": state.total + state.fixed,
+            "used": state.total + state.fixed + state.ending.tokens,
             "wanted": [label(wish) for wish in state.wanted],
         }
         news = News(revisions, state.known, self.late, self.left_out, at=int(time.time() * 1000))

@@ -10,7 +10,7 @@ from typing import Any
 from compaction.context import KINDS
 from compaction.session import Call, Usage
 from sessions.actions.figures import error_rows, turn_starts
-from sessions.models import Revision, Run, Session, delta
+from sessions.models import Revision, Run, ServedContext, Session, delta
 from sessions.models.manifest import Extent, Row
 
 _KIND = {kind: index for index, kind in enumerate(KINDS)}
@@ -24,14 +24,14 @@ class News:
     """Rows beyond a tally's, by run where they are of one.
 
     `entries` are new ones and those closed since; `calls` model calls by step, each with the id
-    of its row and the cost that is stored there;
-    `served` steps whose prompt we had handed out; `starts` turns by the step that began them.
+    of its row and the cost that is stored there; `served` steps whose prompt we had handed out,
+    each with the tokens recited in it; `starts` turns by the step that began them.
     """
 
     runs: Mapping[str, Run]
     entries: Mapping[str, tuple[list[Row], list[Row]]]
     calls: Sequence[tuple[Call, int, int | None]]
-    served: frozenset[int]
+    served: Mapping[int, int]
     revisions: Mapping[str, list[Revision]]
     starts: Mapping[int, list[int]]
     errors: Sequence[tuple[int, str]]
@@ -111,7 +111,7 @@ def read_news(
         .order_by("step")
         .values_list(*_CALL, "id", "cost_microusd", "context")
     )
-    ours = SERVED in runs
+    recited = _recited(runs[SERVED], step) if SERVED in runs else None
     revisions = {
         origin: list(
             run.revisions.filter(number__gt=extent[origin].head, number__lte=run.head)
@@ -124,11 +124,17 @@ def read_news(
         runs,
         entries,
         [(_call(row), row[-3], row[-2]) for row in rows],
-        frozenset(row[0] for row in rows if ours and row[-1]),
+        {} if recited is None else {row[0]: recited.get(row[-1], 0) for row in rows if row[-1]},
         revisions,
         turn_starts(session, seq),
         error_rows(session, extent[RECORDED].blocks),
     )
+
+
+def _recited(run: Run, after: int) -> dict[str, int]:
+    """What was recited in contexts that were handed out for the steps after one, by their id."""
+    found = ServedContext.objects.filter(run=run, step__gt=after, recited__gt=0)
+    return dict(found.values_list("pk", "recited"))
 
 
 _CALL = ("step", "model", "at", "fresh", "cache_read", "cache_write_5m", "cache_write_1h", "output")

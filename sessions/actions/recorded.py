@@ -74,7 +74,7 @@ class RecordedRun:
     def __init__(self, session: Session) -> None:
         self.session = session
         # What pages read can be large, and is none of our business here.
-        runs = Run.objects.defer("columns", "entries_packed", "figures")
+        runs = Run.objects.defer(*Run.LARGE, "figures")
         self.run, _ = runs.get_or_create(session=session, origin=Run.Origin.RECORDED)
         self._known: set[str] = set()
         self._new: list[Stand] = []

@@ -7,9 +7,10 @@ import time
 from dataclasses import dataclass
 
 from compaction.budget import Standing, budget_of, standing
-from compaction.context import Block, context_of
+from compaction.context import Block, Ending, context_of
 from compaction.edits import context_at
 from compaction.fold import State
+from compaction.layers import ending_then
 from compaction.policy import PRESETS
 from sessions.actions import tend
 from sessions.actions.advance import Facts, advance_to, serving, window_of
@@ -34,7 +35,8 @@ class Plan:
     """What the model is to see: `blocks` in order at `step`, after `revision`, up to message `seq`.
 
     `run` is the served run, or the recorded one of a session without a policy. `missing` says
-    which artefacts would have been used but are not ready.
+    which artefacts would have been used but are not ready. `ending` is what lies after the last
+    cache breakpoint; what it recites is part of what `standing` counts.
     """
 
     session: Session
@@ -45,6 +47,7 @@ class Plan:
     blocks: tuple[Block, ...]
     standing: Standing
     missing: tuple[str, ...] = ()
+    ending: Ending = Ending()
 
 
 def catch_up(session: Session, *, wait: float = 0) -> Plan:
@@ -80,8 +83,9 @@ def _next_plan(session: Session) -> Plan:
             state.revisions,
             state.originals[state.arrivals[-1]].message if state.arrivals else 0,
             tuple(state.standing.values()),
-            _standing(state, state.total + state.fixed),
+            _standing(state, state.total + state.fixed + state.ending.tokens),
             tuple(_run(fold).fold.get("wanted", ())),
+            state.ending,
         )
 
     return with_fold(session, run, work)
@@ -112,11 +116,13 @@ def plan_at(session: Session, step: int) -> Plan:
     def work(fold: Fold) -> Plan:
         advance_to(fold, session, facts, step)
         state = fold.state
-        blocks = context_at(state.entries, step).values()
+        blocks = tuple(context_at(state.entries, step).values())
         last = max((e.block.message for e in state.entries if e.from_step <= step), default=0)
         made = sum(revision.step <= step for revision in state.made)
-        used = _standing(state, sum(block.tokens for block in blocks) + state.hidden)
-        return Plan(session, _run(fold), step, made, last, tuple(blocks), used)
+        end = ending_then(state, blocks, made, lambda entry: entry.from_step <= step)
+        used = sum(block.tokens for block in blocks) + state.hidden + end.tokens
+        standing = _standing(state, used)
+        return Plan(session, _run(fold), step, made, last, blocks, standing, ending=end)
 
     return with_fold(session, run, work)
 
@@ -128,21 +134,26 @@ def plan_of(served: ServedContext) -> Plan:
         return _lived_plan(session, served.run, served.step, served.revision, served.seq)
 
     def work(fold: Fold) -> Plan:
-        blocks = context_of(
+        state = fold.state
+        found = context_of(
             entry.block
-            for entry in fold.state.entries
+            for entry in state.entries
             if entry.block.message <= served.seq
             and (entry.opened_by or 0) <= served.revision
             and (entry.closed_by is None or entry.closed_by > served.revision)
         )
+        blocks = tuple(found.values())
         return Plan(
             session,
             _run(fold),
             served.step,
             served.revision,
             served.seq,
-            tuple(blocks.values()),
-            _standing(fold.state, served.tokens),
+            blocks,
+            _standing(state, served.tokens),
+            ending=ending_then(
+                state, blocks, served.revision, lambda entry: entry.block.message <= served.seq
+            ),
         )
 
     return with_fold(session, served.run, work)
@@ -174,4 +185,5 @@ def hand_out(plan: Plan, format: str) -> ServedContext:
         step=plan.step,
         format=format,
         tokens=plan.standing.used,
+        recited=plan.ending.tokens,
     )

@@ -51,7 +51,9 @@ def simulate_session(session: Session, preset: str) -> Run:
     run.figures = _sums(session, value, policy, simulated, cache, facts) | {
         "cost_recorded_microusd": _whole_cost(lived)
     }
-    run.columns = manifest.pack(msgspec.json.encode(figures(session, run, value.calls, uses)))
+    recited = {step.step: step.recited for step in simulated.steps}
+    told = figures(session, run, value.calls, uses, recited)
+    run.columns = manifest.pack(msgspec.json.encode(told))
     delta.keep_entries(session, run)
     run.save(update_fields=["figures", "columns", "entries_packed", "entries_key"])
     _note_paybacks(run, cache)

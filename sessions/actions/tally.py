@@ -127,7 +127,8 @@ def go_on(tally: Tally, session: Session, news: News, last: int) -> Part:
             part.uses[call.step] = use
             tally.sums.add(use)
             if tally.hidden is None:
-                tally.hidden = max(use.prompt - part.seen_at(call.step), 0)
+                seen = part.seen_at(call.step) + news.served.get(call.step, 0)
+                tally.hidden = max(use.prompt - seen, 0)
     # What a call wrote is born with the next step.
     tally.sums.written += sum(
         session.scaled(tokens)
@@ -154,6 +155,7 @@ def conclude(tally: Tally, news: News, part: Part, last: int) -> None:
             news.starts,
             [error for error in news.errors if tally.step < max(error[0], 1) <= last],
             news.served,
+            news.served if origin == SERVED else {},
         )
         part.figures[origin] = figures_after(tally.before[origin], told)
         tally.heads[origin] = max([tally.heads[origin], *(row.number for row in revisions)])

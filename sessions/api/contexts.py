@@ -62,6 +62,7 @@ def context(
             "tokens": plan.standing.used,
             "budget": asdict(plan.standing),
             "missing": list(plan.missing),
+            "recited": plan.ending.tokens,
             **_rendered(plan, format, breakpoints=breakpoints),
         }
     )
@@ -92,9 +93,10 @@ def _rendered(plan: Plan, form: Format, *, breakpoints: bool) -> dict[str, objec
         return wires[block.id]
 
     if form == "openai":
-        return render.openai(plan.blocks, wire_of)
+        return render.openai(plan.blocks, wire_of, plan.ending)
     if form == "blocks":
-        return render.as_blocks(plan.blocks, wire_of)
+        return render.as_blocks(plan.blocks, wire_of, plan.ending)
     # Always there: it may be sent as it is, empty or not.
     parts: dict[str, object] = {"system": [], "tools": []}
-    return parts | render.anthropic(plan.blocks, wire_of, breakpoints=breakpoints)
+    made = render.anthropic(plan.blocks, wire_of, plan.ending, breakpoints=breakpoints)
+    return parts | made

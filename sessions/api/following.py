@@ -195,6 +195,7 @@ def _heads(session: Session, run: Run) -> dict[str, Any]:
             "label": run_label(run),
             "policy": str(run.policy_version) if run.policy_version else None,
             "summary": run.figures,
+            "recites": _recites(run),
         },
         "runs": _runs(session),
         "lines": {"trigger": run.figures.get("trigger_tokens")},
@@ -204,6 +205,11 @@ def _heads(session: Session, run: Run) -> dict[str, Any]:
             .values_list("message__seq", flat=True)
         ),
     }
+
+
+def _recites(run: Run) -> bool:
+    version = run.policy_version
+    return version is not None and version.document.get("recite") is not None
 
 
 def _name(run: Run) -> str:

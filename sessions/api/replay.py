@@ -12,9 +12,13 @@ from ninja import Query, Router
 
 from compaction import diff as diffs
 from compaction.context import KINDS
+from sessions.actions.recited import recited_at
+from sessions.actions.served import NoSuchStep
+from sessions.api import shapes
 from sessions.api.access import run_of, session_of
 from sessions.api.entries import describe
 from sessions.api.following import manifest_json, run_label, version_of
+from sessions.api.problems import Refusal
 from sessions.models import Revision
 from sessions.models import manifest as manifests
 
@@ -98,6 +102,24 @@ def entry(
     if standing is None:
         raise Http404("no such entry")
     return answer(request, {"i": i, **describe(session, shown, standing)})
+
+
+@router.get(
+    "sessions/{path:session_id}/recitation", response=shapes.Recitation, url_name="recitation"
+)
+def recitation(
+    request: HttpRequest,
+    session_id: str,
+    run: str = Query("recorded", description=RUN),
+    step: int = Query(1, ge=1, le=LAST),
+) -> HttpResponse:
+    """Gives what a run's policy recites at the end of the context of a step; empty for nothing."""
+    session = session_of(request, session_id)
+    try:
+        end = recited_at(session, run_of(request, session), step)
+    except NoSuchStep as error:
+        raise Refusal(422, "No such step", str(error), field="?step") from None
+    return answer(request, {"step": step, "tokens": end.tokens, "text": end.text})
 
 
 @router.get("sessions/{path:session_id}/diff", response=dict, url_name="diff")

@@ -124,7 +124,10 @@ class MessageList(Schema):
 
 
 class Context(Schema):
-    """The context to send: `system`, `tools` and `messages` go to the provider as they are."""
+    """The context to send: `system`, `tools` and `messages` go to the provider as they are.
+
+    `recited` of its `tokens` are of what the policy has the agent told again at the end.
+    """
 
     context_id: str | None
     format: str
@@ -134,11 +137,20 @@ class Context(Schema):
     tokens: int
     budget: Budget
     missing: list[str]
+    recited: int
     notes: list[str]
     system: list[dict[str, Json]] | None = None
     tools: list[dict[str, Json]] | None = None
     messages: list[dict[str, Json]] | None = None
     blocks: list[dict[str, Json]] | None = None
+
+
+class Recitation(Schema):
+    """What is recited at the end of a context; no text and no tokens where nothing is."""
+
+    step: int
+    tokens: int
+    text: str
 
 
 class ReadBack(Schema):

@@ -23,15 +23,18 @@ def revisions_of(
     held: Mapping[str, Block],
     *,
     after: int = 0,
+    until: int | None = None,
 ) -> list[edits.Revision]:
     """Revisions of a run with numbers in (after, run.head] as the fold made them.
 
-    `originals` are those taken in so far by position, `held` the replacements, by id, that
-    revisions up to `after` made.
+    Where `until` is given, only those up to that step. `originals` are those taken in so far by
+    position, `held` the replacements, by id, that revisions up to `after` made.
     """
     rows = Edit.objects.filter(
         revision__run=run, revision__number__gt=after, revision__number__lte=run.head
     )
+    if until is not None:
+        rows = rows.filter(revision__step__lte=until)
     listed = list(
         rows.select_related("revision", "replacement").order_by("revision__number", "index")
     )

@@ -21,6 +21,9 @@ class ServedContext(models.Model):
     step = models.PositiveIntegerField()
     format = models.CharField(max_length=12)
     tokens = models.PositiveIntegerField(help_text="in the session's counting, hidden included")
+    recited = models.PositiveIntegerField(
+        default=0, help_text="of these, what was recited at the end and stood in no block"
+    )
     created = models.DateTimeField(auto_now_add=True)
 
     class Meta:

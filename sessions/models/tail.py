@@ -13,11 +13,11 @@ Card = dict[str, Any]
 
 COLUMNS = (
     *("at", "prompt", "fresh", "read", "write", "output", "cost"),
-    *("basis", "turn", "cause", "model", "served"),
+    *("basis", "turn", "cause", "model", "served", "recited"),
 )
 """Of each step: ms since the epoch; reported tokens; micro-dollars; where the figures come from
 (`figures.BASIS`); the turn; cause card and model by index, -1 for no card; whether the prompt that
-was reported is of a context that we handed out."""
+was reported is of a context that we handed out; tokens recited in it, which no entry holds."""
 
 
 def _no_steps() -> dict[str, list[int | None]]:
@@ -99,7 +99,9 @@ def count_of(encoded: bytes) -> int:
 
 def joined(settled: Figures, tail: Figures) -> Figures:
     """Settled figures and those that follow."""
-    steps = {name: settled.steps.get(name, []) + rows for name, rows in tail.steps.items()}
+    # A column that is newer than what is settled was not told there.
+    none: list[int | None] = [None] * settled.count
+    steps = {name: settled.steps.get(name, none) + rows for name, rows in tail.steps.items()}
     events = in_order([*settled.events, *tail.events])
     return Figures(steps, settled.causes + tail.causes, tail.models, events)
 

@@ -22,7 +22,7 @@ def _addresses(session: Session) -> dict[str, str]:
     """Where the islands find everything; `{a}`, `{b}` and `{id}` are theirs to fill in."""
     own = {
         f"{name}_url": reverse(f"api:{name}", args=[session.pk])
-        for name in ("manifest", "previews", "entry", "diff", "simulate", "context")
+        for name in ("manifest", "previews", "entry", "diff", "simulate", "context", "recitation")
     }
     diff_page = reverse("diff", args=[session.pk, 0, 0])
     return own | {
