@@ -273,8 +273,8 @@ def test_presets_are_simulated_over_it():
     load_demo(team, count, NOW)
     one = Session.objects.get(external_id="demo:codex")
     seen = []
-    assert simulate_demo([one], lambda done, total: seen.append((done, total))) == 2
-    assert seen == [(1, 2), (2, 2)]
+    assert simulate_demo([one], lambda done, total: seen.append((done, total))) == 3
+    assert seen == [(1, 3), (2, 3), (3, 3)]
 
 
 @pytest.mark.django_db
