@@ -177,7 +177,10 @@ class Watched:
 
     def tell(self, fault: str) -> None:
         """Prints how long the page was behind, for `make faults`: a figure, not a limit."""
-        print(f"\n{fault}: {STEPS} steps, page behind for {self._longest():.1f} s at most")  # noqa: T201
+        stored = self.work.agent.stored
+        took = stored[STEPS] - stored[1]
+        behind = f"page behind for {self._longest():.1f} s at most"
+        print(f"\n{fault}: {STEPS} steps in {took:.0f} s, {behind}")  # noqa: T201
 
     def _longest(self) -> float:
         """Seconds from a step's acknowledgement until the page showed it, at worst."""

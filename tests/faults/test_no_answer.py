@@ -19,6 +19,7 @@ def test_a_batch_without_an_answer_is_stored_once(
 ) -> None:
     lab = ContextLab(served.address, new_token(served.data_dir))
     session = lab.session("unanswered")
+    session.append({"role": "user", "content": "Begin."})
     ask = lab._http.request
 
     def unheard(*given: Any, **more: Any) -> Any:
@@ -31,6 +32,6 @@ def test_a_batch_without_an_answer_is_stored_once(
         for _ in range(3):
             with pytest.raises(Unreachable):
                 session.append(GO_ON)
-    assert session.append(GO_ON).raw["last_seq"] == 1
-    assert session.append(GO_ON).raw["last_seq"] == 2  # said a second time, after an answer
+    assert session.append(GO_ON).raw["last_seq"] == 2
+    assert session.append(GO_ON).raw["last_seq"] == 3  # said a second time, after an answer
     lab.close()
