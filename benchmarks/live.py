@@ -80,7 +80,7 @@ class Pages:
         page = _Page(self.session, whole["next"], whole["session"]["version"], seen)
         reader, writer = await _socket(self.started.server.port, cookie)
         await _send(writer, page.watch())
-        texts = _texts(reader)
+        texts = _texts(reader, writer)
         asking = asyncio.create_task(self._ask(cookie, page, writer))
         async for said in texts:
             opened.set()
@@ -230,7 +230,9 @@ async def _send(writer: asyncio.StreamWriter, said: Any) -> None:
     await writer.drain()
 
 
-async def _texts(reader: asyncio.StreamReader) -> AsyncIterator[bytes]:
+async def _texts(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+) -> AsyncIterator[bytes]:
     while head := await reader.read(1):  # nothing once the server has ended
         kind, length = head[0], (await reader.readexactly(1))[0]
         if length == 126:
@@ -240,6 +242,8 @@ async def _texts(reader: asyncio.StreamReader) -> AsyncIterator[bytes]:
         data = await reader.readexactly(length)
         if kind & 15 == 1:
             yield data
+        elif kind & 15 == 9:  # a ping, which the server wants back
+            writer.write(b"\x8a" + bytes([0x80 | length]) + bytes(4) + data)
 
 
 if __name__ == "__main__":
