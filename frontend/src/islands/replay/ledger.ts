@@ -8,10 +8,11 @@ export type Ledger = {
   next: boolean; // no call yet: only what we count ourselves
   visible: number; // our count of the rows
   hidden: number; // prompt tokens that the log does not show
+  recited: number; // of what is told again at the end: no row holds it
   prompt: number | null; // what the provider reported
   size: number; // the headline: reported if there is a report
   basis: number; // of the headline
-  unexplained: number; // prompt - visible - hidden
+  unexplained: number; // prompt - visible - hidden - recited
   change: number | null; // of the headline against the step before
   read: number | null; write: number | null; fresh: number | null; output: number | null; cost: number | null;
   gap: number; // prompt - (read + write + fresh): what does not reconcile
@@ -21,7 +22,7 @@ export type Ledger = {
 
 /** The headline of a step: reported if there is a report, else counted. */
 export const sizeAt = (manifest: Manifest, composition: Composition, step: number): number =>
-  manifest.steps.prompt[step - 1] ?? composition.total[step] + manifest.session.hidden;
+  manifest.steps.prompt[step - 1] ?? composition.total[step] + manifest.session.hidden + (manifest.steps.recited?.[step - 1] ?? 0);
 
 export function ledgerAt(manifest: Manifest, composition: Composition, step: number): Ledger {
   const { steps, session } = manifest;
@@ -30,13 +31,14 @@ export function ledgerAt(manifest: Manifest, composition: Composition, step: num
   const prompt = value(steps.prompt);
   const [read, write, fresh] = [value(steps.read), value(steps.write), value(steps.fresh)];
   const visible = composition.total[step];
+  const recited = value(steps.recited ?? []) ?? 0;
   const next = step > session.steps;
   // A step without a report, and the next one, are estimates whatever the rest is.
   const basis = prompt === null ? (manifest.run.origin === 'simulated' ? Basis.simulated : session.basis === 'exact' && !session.hidden ? Basis.measured : Basis.estimated) : (value(steps.basis) ?? Basis.measured);
   return {
-    step, next, visible, hidden: session.hidden, prompt, basis,
-    size: prompt ?? visible + session.hidden,
-    unexplained: prompt === null ? 0 : prompt - visible - session.hidden,
+    step, next, visible, hidden: session.hidden, recited, prompt, basis,
+    size: prompt ?? visible + session.hidden + recited,
+    unexplained: prompt === null ? 0 : prompt - visible - session.hidden - recited,
     change: step > 1 ? sizeAt(manifest, composition, step) - sizeAt(manifest, composition, step - 1) : null,
     read, write, fresh, output: value(steps.output), cost: value(steps.cost),
     gap: prompt === null || read === null ? 0 : prompt - read - (write ?? 0) - (fresh ?? 0),

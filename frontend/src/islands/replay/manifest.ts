@@ -24,7 +24,7 @@ export type SessionHead = {
   cost_at_least?: boolean; // reported outputs are smaller than what the log shows of them
 };
 export type Child = { id: string; title: string; step: number; steps: number; tokens_peak: number };
-export type Run = { id: string; origin: Origin; label: string; policy: string | null; summary: Summary | Record<string, never> | null; head?: number };
+export type Run = { id: string; origin: Origin; label: string; policy: string | null; summary: Summary | Record<string, never> | null; head?: number; recites?: boolean };
 /** What a simulation comes to; a recorded run has none. Shares of needs sum to 1. */
 export type Summary = {
   tokens_sent: number; tokens_sent_recorded: number; tokens_sent_measured?: boolean; peak_tokens: number;
@@ -37,7 +37,7 @@ export type Cause = { step: number; kind: string; title: string; detail: string;
 export type SessionEvent = { step: number; kind: EventKind; revision: number | null; label: string; before: number | null; after: number | null; url: string | null; basis?: 'measured' | 'estimated' | 'simulated' | null };
 export type Column = (number | null)[];
 export type EntryColumns = Record<'from' | 'to' | 'kind' | 'tokens' | 'message' | 'index' | 'flags' | 'edit' | 'closed', number[]>;
-export type StepColumns = Record<'at' | 'prompt' | 'fresh' | 'read' | 'write' | 'output' | 'cost' | 'basis' | 'turn' | 'cause' | 'model', Column> & { served?: Column };
+export type StepColumns = Record<'at' | 'prompt' | 'fresh' | 'read' | 'write' | 'output' | 'cost' | 'basis' | 'turn' | 'cause' | 'model', Column> & { served?: Column; recited?: Column };
 
 export type ManifestJson = {
   v: number; session: SessionHead; run: Run; runs: RunChoice[]; presets: string[]; lines: { trigger: number | null };

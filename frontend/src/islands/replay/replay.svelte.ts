@@ -20,7 +20,7 @@ export type Props = {
   session_url: string; // with {id}: the replay of another session
   revision_url?: string; // with {run} and {number}
   list_url: string; job_url?: string; context_url?: string; previous_url?: string; next_url?: string; step?: number | null;
-  default_run?: string; pins_url?: string; compactions_url?: string; limits?: Limits | null;
+  recitation_url?: string; default_run?: string; pins_url?: string; compactions_url?: string; limits?: Limits | null;
 };
 export type Baseline = { sizes: Float64Array; totals: Totals };
 export type View = 'table' | 'raw';
