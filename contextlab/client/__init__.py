@@ -11,8 +11,8 @@
 Imports neither Django nor the rest of this package.
 """
 
-from contextlab.client.connection import ContextLab, Refused, Unreachable
-from contextlab.client.sessions import Appended, Context, Session
+from contextlab.client.connection import Refused, Unreachable
+from contextlab.client.sessions import Appended, Context, ContextLab, Session
 from contextlab.client.wrapped import wrap
 
 __all__ = ["Appended", "Context", "ContextLab", "Refused", "Session", "Unreachable", "wrap"]

@@ -8,13 +8,10 @@ import os
 import time
 import uuid
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any, Self
 from urllib.parse import quote
 
 import httpx2
-
-if TYPE_CHECKING:
-    from contextlab.client.sessions import Session
 
 ATTEMPTS = 5
 LONGEST_PAUSE = 10.0  # seconds, whatever Retry-After asks for
@@ -34,11 +31,11 @@ class Refused(Exception):
 
 
 class Unreachable(Exception):
-    """No answer after every attempt. The same call of the same ContextLab may be made again: it
+    """No answer after every attempt. The same call of the same connection may be made again: it
     carries the key of the first one, so nothing is doubled, whether that one was stored or not."""
 
 
-class ContextLab:
+class Connection:
     """A server and a key; `url` and `token` default to CONTEXTLAB_URL and CONTEXTLAB_TOKEN.
 
     `timeout` is for one attempt, in seconds. Raises ValueError without a token.
@@ -60,15 +57,6 @@ class ContextLab:
             timeout=timeout,
         )
         self._unanswered: dict[str, str] = {}
-
-    def session(self, external_id: str, **fields: Any) -> Session:
-        """Make or update a session under your own id, and work with it.
-
-        `fields`: agent, model, task, title, parent, policy, window, metadata, outcome.
-        """
-        from contextlab.client.sessions import Session
-
-        return Session(self, self.request("PUT", f"sessions/{path(external_id)}", fields))
 
     def request(
         self, method: str, address: str, body: Any = None, query: Mapping[str, Any] | None = None
@@ -106,7 +94,7 @@ class ContextLab:
         """Gives the connections back."""
         self._http.close()
 
-    def __enter__(self) -> ContextLab:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

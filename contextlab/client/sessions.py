@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from contextlab.client.connection import ContextLab, path
+from contextlab.client.connection import Connection, path
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Context:
 class Session:
     """One agent's conversation; made by `ContextLab.session`."""
 
-    def __init__(self, server: ContextLab, known: Mapping[str, Any]) -> None:
+    def __init__(self, server: Connection, known: Mapping[str, Any]) -> None:
         self._server = server
         self.id = str(known["id"])
         self.external_id = str(known["external_id"])
@@ -118,6 +118,17 @@ class Session:
     def finish(self, outcome: str) -> None:
         """Say how it ended: succeeded, failed or abandoned."""
         self._server.request("PUT", f"sessions/{path(self.external_id)}", {"outcome": outcome})
+
+
+class ContextLab(Connection):
+    """A server and a key: where sessions are made."""
+
+    def session(self, external_id: str, **fields: Any) -> Session:
+        """Make or update a session under your own id, and work with it.
+
+        `fields`: agent, model, task, title, parent, policy, window, metadata, outcome.
+        """
+        return Session(self, self.request("PUT", f"sessions/{path(external_id)}", fields))
 
 
 def _message_of(reply: Mapping[str, Any]) -> tuple[dict[str, Any], Any]:

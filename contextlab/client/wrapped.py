@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-from contextlab.client.connection import ContextLab, Refused, Unreachable
-from contextlab.client.sessions import Context, Session
+from contextlab.client.connection import Refused, Unreachable
+from contextlab.client.sessions import Context, ContextLab, Session
 
 log = logging.getLogger(__name__)
 
