@@ -17,6 +17,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from plain import everything, offload, window
@@ -40,6 +41,22 @@ Count = Callable[[str], int]
 FIRST = PRESETS["offload-first"].steps
 
 
+def managed(policy: Policy) -> Callable[[Session, Count], Run]:
+    """A policy as it is."""
+    return lambda session, count: simulate(session, policy, count)
+
+
+RECITATION = PRESETS["recitation"]
+RECITING = {
+    "recitation alone, no layer 3": replace(RECITATION, steps=()),
+    "recitation, nothing recited": replace(RECITATION, recite=None),
+    "recitation, readings cut too": replace(
+        RECITATION, steps=(Step("externalise", Externalise()), *RECITATION.steps[1:])
+    ),
+    "recitation": RECITATION,
+}
+
+
 def engine(*steps: Step) -> Callable[[Session, Count], Run]:
     """A policy of ours, with the reserve of `offload-first`."""
     policy = Policy("measured", steps=steps, reserve=PRESETS["offload-first"].reserve)
@@ -56,6 +73,7 @@ POLICIES: dict[str, Callable[[Session, Count], Run]] = {
     "offload-first, no dedupe": engine(*FIRST[1:]),
     "offload-first, dedupe at any age": engine(Step("dedupe", Dedupe()), *FIRST[1:]),
     "offload-first": engine(*FIRST),
+    **{name: managed(policy) for name, policy in RECITING.items()},
 }
 
 

@@ -16,8 +16,9 @@ import anthropic
 import pytest
 
 from compaction import render
-from compaction.context import Block
+from compaction.context import Block, Ending
 from compaction.edits import context_at
+from compaction.layers import ending_at
 from compaction.policy import PRESETS
 from compaction.simulate import simulate
 from compaction.wire import WireBlock
@@ -101,21 +102,30 @@ def test_every_context_is_taken(it: Provider) -> None:
                     blocks = list(context_at(run.entries, step).values())
                     wires = wire_blocks(stored, blocks)
                     seen[name] += 1
+                    born = [block for block in value.blocks if block.born <= step]
+                    policy = PRESETS.get(name, PRESETS["unmanaged"])
+                    end = ending_at(policy, born, blocks, len)
+                    seen["recited"] += bool(end.text)
                     try:
-                        _one(it, client, blocks, wires)
+                        _one(it, client, blocks, wires, end)
                     except (AssertionError, anthropic.APIError) as error:
                         failed.append(f"{log.external_id} {name} S{step}: {str(error)[:300]}")
     assert not failed and not it.refused, (len(failed), failed[:20])
     assert seen["sessions"], f"no log is below {CORPUS}"
+    assert seen["recited"], "nothing was recited"
 
 
 def _one(
-    it: Provider, client: anthropic.Anthropic, blocks: list[Block], wires: dict[str, WireBlock]
+    it: Provider,
+    client: anthropic.Anthropic,
+    blocks: list[Block],
+    wires: dict[str, WireBlock],
+    end: Ending,
 ) -> None:
     def wire_of(block: Block) -> WireBlock:
         return wires[block.id]
 
-    made = render.anthropic(blocks, wire_of)
+    made = render.anthropic(blocks, wire_of, end)
     part = {name: made[name] for name in ("system", "tools", "messages") if name in made}
     if not part["messages"]:
         return
@@ -125,6 +135,6 @@ def _one(
         client.messages.create(**body)
         it.bodies.clear()  # thousands of long ones
     kept_whole(blocks, wires, made)
-    chat = render.openai(blocks, wire_of)
+    chat = render.openai(blocks, wire_of, end)
     body = {name: chat[name] for name in ("tools", "messages") if name in chat}
     assert openai_problems(body) == []
