@@ -1,6 +1,5 @@
 """Jobs: ask for one, claim it, report progress, end it, find the ones nobody tends."""
 
-import logging
 import uuid
 from datetime import datetime, timedelta
 from typing import Any, TypedDict
@@ -11,9 +10,8 @@ from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 
 from sessions import live
+from sessions.actions.wakes import heard, wake
 from sessions.models import Job, Team
-
-log = logging.getLogger(__name__)
 
 # Between asking and the sweeper's first look: the ordinary wake-up should have come by then.
 WAKE_AGAIN = timedelta(seconds=10)
@@ -58,24 +56,6 @@ def enqueue(team: Team, kind: str, payload: dict[str, Any], dedupe: str = "") ->
     live.hint(f"job:{job.id}", job.version)
     transaction.on_commit(lambda: wake(job.id), robust=True)
     return job
-
-
-def wake(job_id: uuid.UUID) -> None:
-    """Tells a worker at once; when that fails the sweeper does it some seconds later."""
-    if not _heard():
-        return
-    if live.parent is not None:
-        live.parent(f"wake {job_id}")
-        return
-    from celery import current_app  # slow to import, and most processes never wake anybody
-    from kombu.exceptions import OperationalError
-
-    try:
-        current_app.send_task("sessions.run_job", args=[str(job_id)])
-    except (OperationalError, OSError) as error:
-        log.warning("job %s waits for the sweeper: %s", job_id, type(error).__name__)
-        waiting = Job.objects.filter(id=job_id, state=Job.State.QUEUED)
-        waiting.update(wake_after=timezone.now())
 
 
 def claim(job_id: uuid.UUID) -> Job | None:
@@ -234,13 +214,8 @@ def requeue_all() -> None:
     Job.objects.filter(state=Job.State.QUEUED).update(wake_after=now)
 
 
-def _heard() -> bool:
-    """Whether a worker hears this process; else the server's sweeper finds the row."""
-    return bool(live.server_loop or live.parent or settings.REDIS_URL)
-
-
 def _next_look() -> datetime:
-    return timezone.now() + (WAKE_AGAIN if _heard() else timedelta(0))
+    return timezone.now() + (WAKE_AGAIN if heard() else timedelta(0))
 
 
 def _held(job_id: uuid.UUID, token: uuid.UUID) -> QuerySet[Job]:
