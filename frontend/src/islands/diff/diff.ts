@@ -64,7 +64,8 @@ export const isSummary = (row: DiffRow): boolean => row.kind === 'summary' && ro
 export function takenFor(rows: DiffRow[], summary: DiffRow): number[] {
   const removed = rows.filter((row) => row.op === 'removed');
   const own = removed.filter((row) => row.revision === summary.revision);
-  return [...summary.a, ...(own.length || summary.a.length ? own : removed).flatMap((row) => row.a)].sort((x, y) => x - y);
+  const taken = [...summary.a, ...(own.length || summary.a.length ? own : removed).flatMap((row) => row.a)];
+  return [...new Set(taken)].sort((x, y) => x - y);
 }
 
 const pairsAtOnce = 3;
