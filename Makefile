@@ -17,7 +17,7 @@ setup: $(VENV)/.installed $(PAGES) ## environment in .venv, dependencies as lock
 
 run: setup ## the dashboard with sessions to look at; prints the address to open last
 	@$(BIN)/contextlab migrate --verbosity 0
-	@if $(BIN)/contextlab --help | grep -q '^  demo '; then $(BIN)/contextlab demo --if-empty; fi
+	@$(BIN)/contextlab demo --if-empty
 	@exec $(BIN)/contextlab serve
 
 dev: setup ## like run, with pages rebuilt as their sources change

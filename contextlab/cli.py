@@ -33,7 +33,8 @@ READ_TABLES = {"import", "demo", "worker", "show", "tail", "export", "token"}
 """Commands that find tables: `serve` sees to its own, the others make or need none."""
 
 EXIT_CODES = """Exit codes: 0 it worked; 1 it did not, and the last line says why; 2 the command
-line was not understood; 130 stopped with Ctrl+C."""
+line was not understood, or names what is not there; 130 stopped with Ctrl+C; 141 nobody reads the
+output on."""
 
 
 def available() -> dict[str, str]:
@@ -62,7 +63,7 @@ def main(arguments: list[str] | None = None) -> None:
     """Runs one command and ends the process with its exit code."""
     given = sys.argv[1:] if arguments is None else arguments
     if not given or given[0] in ("-h", "--help", "help"):
-        print(usage())
+        print(usage(), flush=True)
         sys.exit(0 if given else 2)
     if given[0] == "--version":
         print(__version__)
@@ -74,6 +75,9 @@ def main(arguments: list[str] | None = None) -> None:
         sys.exit(run(name, given[1:]))
     except KeyboardInterrupt:
         sys.exit(130)
+    except BrokenPipeError:  # as in `contextlab show … | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(141)
 
 
 def run(name: str, arguments: list[str]) -> int:

@@ -1,5 +1,6 @@
 """What works here and what does not: one small function per thing, each says it in a sentence."""
 
+import json
 import os
 import shutil
 import socket
@@ -8,6 +9,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.request import urlopen
 
 from django.conf import settings
 from django.db import DatabaseError, connection
@@ -131,8 +133,18 @@ def _port(port: int) -> tuple[str, str]:
         try:
             probe.bind(("127.0.0.1", port))
         except OSError:
-            return WARNING, f"{port} is in use, perhaps by contextlab itself; PORT chooses another"
+            if _is_ours(port):
+                return OK, f"contextlab answers on {port}"
+            return WARNING, f"{port} is in use by another program; PORT chooses another"
     return OK, f"{port} is free"
+
+
+def _is_ours(port: int) -> bool:
+    try:
+        with urlopen(f"http://127.0.0.1:{port}/healthz", timeout=2) as answer:
+            return bool(json.load(answer) == {"status": "ok"})
+    except (OSError, ValueError):
+        return False
 
 
 LOOKS: dict[str, Callable[[], tuple[str, str]]] = {

@@ -13,6 +13,9 @@ from sessions.models.values import contents, usage_of
 AT_ONCE = 200
 """Messages whose contents are in memory together."""
 
+STATED_KINDS = frozenset({"summary", "memory", "system", "tools"})
+"""Kinds that roles and blocks do not tell."""
+
 Line = dict[str, Any]
 
 
@@ -27,11 +30,11 @@ def export(session: Session, masker: Masker | None) -> Iterator[Line]:
     yield told(_session(session))
     calls = iter(session.calls.order_by("step"))
     call = next(calls, None)
-    for message, blocks in _messages(session):
+    for message, rows, blocks in _messages(session):
         while call is not None and call.step < message.born:
             yield told(_call(call))
             call = next(calls, None)
-        yield told(_message(message, blocks))
+        yield told(_message(message, rows, blocks))
     while call is not None:
         yield told(_call(call))
         call = next(calls, None)
@@ -68,7 +71,7 @@ def _session(session: Session) -> Line:
     }
 
 
-def _messages(session: Session) -> Iterator[tuple[Message, list[Line]]]:
+def _messages(session: Session) -> Iterator[tuple[Message, list[Block], list[Line]]]:
     last = 0
     while batch := list(session.messages.filter(seq__gt=last).order_by("seq")[:AT_ONCE]):
         last = batch[-1].seq
@@ -79,10 +82,11 @@ def _messages(session: Session) -> Iterator[tuple[Message, list[Line]]]:
         data = contents(session, [row.sha for row in rows])
         for message in batch:
             found = by_message.get(message.pk, [])
-            yield message, [wire.decode(data[row.sha]) for row in found]
+            yield message, found, [wire.decode(data[row.sha]) for row in found]
 
 
-def _message(message: Message, blocks: list[Line]) -> Line:
+def _message(message: Message, rows: list[Block], blocks: list[Line]) -> Line:
+    kinds = {row.kind for row in rows}
     return {
         "type": "message",
         "seq": message.seq,
@@ -90,6 +94,7 @@ def _message(message: Message, blocks: list[Line]) -> Line:
         "role": message.role,
         "content": blocks,
         "call": message.call or None,
+        "kind": kinds.pop() if len(kinds) == 1 and kinds <= STATED_KINDS else None,
         "human": message.human,
         "at": message.at,
     }

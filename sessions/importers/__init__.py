@@ -14,6 +14,7 @@ from sessions.importers import (
     anthropic_messages,
     claude_code,
     codex,
+    exported,
     mini_swe_agent,
     openai_messages,
     swe_agent,
@@ -37,6 +38,7 @@ class Importer(NamedTuple):
 
 
 IMPORTERS: dict[str, Importer] = {
+    exported.FORMAT: Importer(exported.read, knows_lines=exported.recognises),
     claude_code.FORMAT: Importer(claude_code.read, knows_lines=claude_code.recognises),
     codex.FORMAT: Importer(codex.read, knows_lines=codex.recognises),
     swe_agent.FORMAT: Importer(swe_agent.read, knows_document=swe_agent.recognises),

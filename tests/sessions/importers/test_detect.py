@@ -21,6 +21,7 @@ FORMATS = {
     "claude-code-inline.jsonl": "claude-code",
     "claude-code.jsonl": "claude-code",
     "codex.jsonl": "codex-rollout",
+    "contextlab-export.jsonl": "contextlab-export",
     "mini-swe-agent-list.traj.json": "mini-swe-agent",
     "mini-swe-agent.traj.json": "mini-swe-agent",
     "openai-call.json": "openai-messages",
