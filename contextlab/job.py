@@ -89,10 +89,12 @@ def main() -> None:
     django.setup()
     from django.db import close_old_connections
 
+    from contextlab.garbage import collect_less
     from sessions import live
     from sessions.actions.attempts import attempt
 
     live.parent = say
+    collect_less()
     for number in range(1, MOST_JOBS + 1):
         job_id, token = lines.get().split()
         say("took")

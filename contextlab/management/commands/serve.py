@@ -10,6 +10,7 @@ from django.core.management import BaseCommand, CommandError
 from django.db import connection, connections
 
 from contextlab import supervisor
+from contextlab.garbage import collect_less
 from contextlab.schema import bring_up_to_date
 from sessions import live
 from sessions.actions import jobs
@@ -64,6 +65,7 @@ class Command(BaseCommand):
         from contextlab.limits import LimitedServer
 
         def ready() -> None:
+            collect_less()
             live.server_loop = reactor._asyncioEventloop
             for part in self.beside:
                 part.start()
