@@ -226,6 +226,8 @@ class Ledger:
         if known is not None:
             return known
         self.session.step_count += 1
+        if self.live:
+            model = model or self.session.model
         made = ModelCall(
             session=self.session, call=call, step=self.session.step_count, at=at, model=model[:120]
         )

@@ -13,7 +13,9 @@ from django.db import transaction
 from compaction import prices, tokens
 from compaction.budget import Budget, Standing, budget_of, standing
 from compaction.policy import PRESETS, Policy, from_dict
+from sessions.actions import tend
 from sessions.actions.append import LIVE, link_parents, touch
+from sessions.actions.measure import reopen
 from sessions.actions.policies import preset_version
 from sessions.actions.simulate import UNKNOWN_WINDOW
 from sessions.importers.decoded import clean
@@ -133,7 +135,15 @@ def _describe(session: Session, fields: SessionFields) -> None:
 
 
 def learn_model(session: Session, model: str) -> None:
-    """Take in the model that a session runs on, and its window where nobody gave one."""
+    """Take in the model that a session runs on, and its window where nobody gave one.
+
+    Calls that named none were made with the first that is known.
+    """
+    if not session.model and session.step_count:
+        session.calls.filter(model="").update(model=model[:120])
+        session.measured = False
+        reopen(session, 1)
+        tend.ask(session)
     session.model = model[:120]
     session.window = session.window or prices.window(session.model)
 

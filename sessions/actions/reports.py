@@ -84,9 +84,10 @@ def _is_bare(call: ModelCall) -> bool:
 
 def _begin(session: Session, record: records.Call) -> ModelCall:
     session.step_count += 1
-    return ModelCall(session=session, call=record.call, step=session.step_count)
+    step, model = session.step_count, session.model
+    return ModelCall(session=session, call=record.call, step=step, model=model)
 
 
 def _cost(call: ModelCall) -> int | None:
-    usage, price = usage_of(call), prices.price(call.model or call.session.model, call.at)
+    usage, price = usage_of(call), prices.price(call.model, call.at)
     return prices.cost(usage, price) if usage and price else None

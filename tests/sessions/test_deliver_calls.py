@@ -121,3 +121,25 @@ def test_changed_tools_are_named_as_what_broke_the_cache():
     run = Run.objects.get(session=session, origin=Run.Origin.RECORDED)
     causes = figures(stored(run)).causes
     assert [(card["step"], card["kind"]) for card in causes] == [(3, "tools")]
+
+
+def test_a_call_that_names_no_model_is_one_of_the_sessions():
+    usage = {"input_tokens": 100_000, "output_tokens": 1_000}
+    costs = []
+    for name, more in (("named", {"model": "claude-sonnet-4-5"}), ("unnamed", {}), ("late", {})):
+        session = live(name, model="" if name == "late" else "claude-sonnet-4-5")
+        send(session, user("hi"))
+        send(session, says("yo"), usage=usage, **more)
+        send(session, says("again"), **more)
+        report_call(session, {"usage": usage})
+        report_call(session, {"call": "to-come", "usage": usage})
+        if name == "late":
+            measure(session)
+            assert session.cost_microusd is None
+            live(name, model="claude-sonnet-4-5")
+            session.refresh_from_db()
+            assert not session.measured
+        measure(session)
+        assert {call.model for call in session.calls.all()} == {"claude-sonnet-4-5"}
+        costs.append(session.cost_microusd)
+    assert costs == [3 * 315_000] * 3
