@@ -25,15 +25,17 @@ PriceOf = Callable[[str, int | None], Price | None]
 class Seen:
     """What the calls so far have shown; all that the next one is judged by.
 
-    `call` is the last that reported usage, `lifetime` (ms) what it left to live, `writes` whether
-    any call wrote to the cache, `passed` number and trigger of the revision since then that tells
-    most; of a changed setup what it changed, "tools" or "system", instead of the trigger.
+    `call` is the last that reported usage, `lifetime` (ms) what it left to live, `reads` and
+    `writes` whether any call read from the cache or wrote to it, `passed` number and trigger of
+    the revision since then that tells most; of a changed setup what it changed, "tools" or
+    "system", instead of the trigger.
     """
 
     call: Call | None = None
     lifetime: int = UNSTATED_MS
     writes: bool = False
     passed: tuple[int, str] | None = None
+    reads: bool = False
 
     def note(self, revision: Revision) -> None:
         """A revision was recorded that the next call is the first to see.
@@ -47,17 +49,19 @@ class Seen:
 
     def _follow(self, call: Call, usage: Usage) -> None:
         self.call, self.passed = call, None
+        self.reads = self.reads or usage.cache_read > 0
         if usage.cache_write:
             self.writes = True
             # The tail is what dies first, and a mixed call writes its tail for five minutes.
             self.lifetime = LIFETIME_MS["5m" if usage.cache_write_5m else "1h"]
 
-    def _left(self, usage: Usage) -> int:
-        """Tokens of the last prompt that can be read now, lifetime aside."""
+    def _left(self, before: Usage, now: Usage) -> int | None:
+        """Tokens of the last prompt that can be read now, lifetime aside; None where no usage has
+        shown a cache yet."""
         if self.writes:
-            return usage.cache_read + usage.cache_write
+            return before.cache_read + before.cache_write
         # Automatic caches report no writes and keep the whole prompt.
-        return usage.prompt
+        return before.prompt if self.reads or now.cache_read else None
 
 
 _CAUSES: dict[str, Cause] = {"tools": "tools", "system": "system", "rewind": "rewind"}
@@ -108,8 +112,10 @@ def follow(
     the usage itself shows; a recorded compaction, clearing or rewind that this step was the first
     to see (`revision`, or noted before: other tools and another system prompt first); else
     unexplained, as most logs show neither tools nor system prompts. `rewritten` are tokens that
-    were cached and were paid again. The first call is a cold start, even where it reads what
-    another session left. `seen` is brought up to this call.
+    were cached and were paid again. Until some usage shows a read or a write there is no cache to
+    break, and nothing is expected: an automatic cache shows itself by its first read. The first
+    call is a cold start, even where it reads what another session left. `seen` is
+    brought up to this call.
     """
     if revision is not None:
         seen.note(revision)
@@ -139,13 +145,18 @@ def _idle(seen: Seen, call: Call) -> int:
     return max(call.at - seen.call.at, 0)
 
 
-def _expected(seen: Seen, call: Call, usage: Usage, before: Usage) -> int:
+def _expected(seen: Seen, call: Call, usage: Usage, before: Usage) -> int | None:
     """The plain expectation: all that was left is read, unless its time ran out."""
-    return 0 if _idle(seen, call) > seen.lifetime else min(seen._left(before), usage.prompt)
+    left = seen._left(before, usage)
+    if left is None:
+        return None
+    return 0 if _idle(seen, call) > seen.lifetime else min(left, usage.prompt)
 
 
 def _break(seen: Seen, call: Call, usage: Usage, before: Usage) -> Break | None:
-    left = seen._left(before)
+    left = seen._left(before, usage)
+    if left is None:
+        return None
     missing = left - usage.cache_read
     if missing <= max(NOISE_TOKENS, left * NOISE_SHARE):
         return None

@@ -71,6 +71,21 @@ def test_an_automatic_cache_keeps_the_whole_prompt() -> None:
     assert [use.cost for use in uses] == [None, None, None]
 
 
+def test_without_a_read_or_a_write_there_is_no_cache_to_break() -> None:
+    fresh = [Usage(20_000), Usage(30_000), Usage(40_000)]
+    plain = measured(call(step, step, usage) for step, usage in enumerate(fresh, 1))
+    assert [(use.expected, cause(use)) for use in plain] == [
+        (None, "cold_start"),
+        (None, None),
+        (None, None),
+    ]
+    for begun in (Usage(100, 39_900), Usage(100, 0, 40_000)):  # read at last; turned on at last
+        calls = [*fresh, begun, Usage(41_000)]
+        uses = measured(call(step, step, usage) for step, usage in enumerate(calls, 1))
+        assert [cause(use) for use in uses[1:]] == [None, None, None, "unexplained"]
+        assert uses[3].expected == (40_000 if begun.cache_read else None)
+
+
 USAGES = st.builds(Usage, *[st.integers(0, 10**6)] * 5)
 
 
