@@ -182,6 +182,7 @@ class Fold:
             "writes": new.writes,
             "recorded": self.recorded,
             "used": state.total + state.fixed + state.ending.tokens,
+            "recited": state.ending.tokens,
             "wanted": [label(wish) for wish in state.wanted],
         }
         news = News(revisions, state.known, self.late, self.left_out, at=int(time.time() * 1000))

@@ -196,6 +196,7 @@ def _heads(session: Session, run: Run) -> dict[str, Any]:
             "policy": str(run.policy_version) if run.policy_version else None,
             "summary": run.figures,
             "recites": _recites(run),
+            "recited_next": run.fold.get("recited", 0),
         },
         "runs": _runs(session),
         "lines": {"trigger": run.figures.get("trigger_tokens")},
