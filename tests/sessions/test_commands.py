@@ -11,7 +11,7 @@ from sessions.actions.measure import measure
 from sessions.actions.simulate import simulate_session
 from sessions.actions.teams import local_team
 from sessions.importers import records
-from sessions.management.commands.tail import Follow
+from sessions.management.commands.tail import Follow, Line
 from tests.sessions import made
 
 pytestmark = pytest.mark.django_db
@@ -76,6 +76,16 @@ def test_tail_begins_with_the_last_calls():
     lines = [json.loads(line) for line in output("tail", once=True, last=3, json=True).splitlines()]
     assert [line["step"] for line in lines] == [10, 11, 12]
     assert "unknown in" in output("tail", once=True, last=1)
+
+
+@pytest.mark.parametrize(
+    ("prompt", "full"), [(39_609, "39,609 in"), (None, "unknown in")], ids=["reported", "not"]
+)
+def test_the_share_of_the_window_is_that_of_the_prompt_beside_it(prompt, full):
+    line = Line("s", 7, None, "m", prompt, 0, 5, 60_000, 1_000_000, None)
+    assert full in str(line)
+    share = "  4% of window" if prompt else "  next call 6% of window"
+    assert str(line).endswith(share)
 
 
 def test_following_tells_each_new_call_once():

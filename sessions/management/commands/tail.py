@@ -19,7 +19,10 @@ from sessions.models import ModelCall, Revision, Run, Session, Team
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One model call of one session; tokens as reported, None where nothing was."""
+    """One model call of one session; tokens as reported, None where nothing was.
+
+    `used` is what the call after the newest one would send, as far as is known.
+    """
 
     session: str
     step: int
@@ -36,7 +39,11 @@ class Line:
         when = datetime.fromtimestamp(self.at / 1000, UTC) if self.at is not None else None
         clock = f"{when:%H:%M:%S}" if when else "--:--:--"
         prompt = "unknown" if self.prompt is None else f"{self.prompt:,}"
-        full = f" {self.used / self.window:.0%} of window" if self.used and self.window else ""
+        full = ""
+        if self.window and self.prompt is not None:
+            full = f"  {self.prompt / self.window:.0%} of window"
+        elif self.window and self.used:
+            full = f"  next call {self.used / self.window:.0%} of window"
         return (
             f"{clock}  {self.session:24.24} S{self.step:<5} {self.model:24.24} "
             f"{prompt:>9} in  {_number(self.cache_read):>9} read  {_number(self.output):>7} out"
