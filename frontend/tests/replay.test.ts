@@ -34,6 +34,9 @@ describe('timeline', () => {
     expect(top('used')).toBeCloseTo(105);
     small.session.window = 50; // it went beyond
     expect(top('window')).toBeCloseTo(105);
+    // Beside a simulated run the recorded one is in the picture; beside a served one it is what was never sent.
+    const beside = (origin: 'simulated' | 'served') => ceiling({ ...small, run: { ...small.run, origin } }, compose(small.entries, 3), Float64Array.of(4000), 'used');
+    expect([beside('simulated'), beside('served')].map(Math.round)).toEqual([4200, 105]);
   });
 
   it('clusters marks 24 pixels apart, led by what changed the context', () => {

@@ -24,11 +24,13 @@ export function columns(last: number, pixels: number, size: (step: number) => nu
 }
 
 /** The tokens that the picture's top stands for: the window, or more where something went beyond it;
-    or else little more than the largest size, for a session that would be a line on the floor. */
+    or else little more than the largest size, for a session that would be a line on the floor. Beside a served
+    run the line of what was never sent leaves the picture where it grows beyond it. */
 export function ceiling(manifest: Manifest, composition: Composition, baseline: Float64Array | null, scale: Scale): number {
   let top = 0;
+  const compared = manifest.run.origin === 'served' ? null : baseline;
   for (let step = 1; step <= manifest.last; step++) {
-    top = Math.max(top, composition.total[step] + manifest.session.hidden, manifest.steps.prompt[step - 1] ?? 0, baseline?.[step - 1] ?? 0);
+    top = Math.max(top, composition.total[step] + manifest.session.hidden, manifest.steps.prompt[step - 1] ?? 0, compared?.[step - 1] ?? 0);
   }
   const { window } = manifest.session;
   return (scale === 'window' ? Math.max(top, window, manifest.lines.trigger ?? 0) : top || window) * 1.05;

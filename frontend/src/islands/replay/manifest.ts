@@ -24,7 +24,7 @@ export type SessionHead = {
   cost_at_least?: boolean; // reported outputs are smaller than what the log shows of them
 };
 export type Child = { id: string; title: string; step: number; steps: number; tokens_peak: number };
-export type Run = { id: string; origin: Origin; label: string; policy: string | null; summary: Summary | Record<string, never> | null; head?: number; recites?: boolean };
+export type Run = { id: string; origin: Origin; label: string; policy: string | null; summary: Summary | Record<string, never> | null; head?: number; recites?: boolean; recited_next?: number };
 /** What a simulation comes to; a recorded run has none. Shares of needs sum to 1. */
 export type Summary = {
   tokens_sent: number; tokens_sent_recorded: number; tokens_sent_measured?: boolean; peak_tokens: number;
@@ -57,6 +57,10 @@ export type Manifest = Omit<ManifestJson, 'entries'> & { entries: Entries; last:
 
 /** What a policy did to the session, if a policy did. */
 export const summaryOf = (run: Run): Summary | null => (run.origin === 'simulated' && run.summary && 'needs' in run.summary ? (run.summary as Summary) : null);
+
+/** Whether the session has a run that we hand out: then what the agent reported is what the model would have
+    seen without us, and no call need have been sent it. */
+export const isManaged = ({ runs }: Pick<ManifestJson, 'runs'>): boolean => runs.some((run) => run.origin === 'served');
 
 /** Tokens as the pages show them: the stored count times the session's ratio, rounded half up. */
 export const shownTokens = (tokens: number, ratio: number): number => Math.floor((tokens * ratio + 500) / 1000);
