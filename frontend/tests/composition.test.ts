@@ -51,11 +51,31 @@ describe('ledger', () => {
   });
 
   it('falls back on our own count where nothing was reported', () => {
-    expect(ledgerAt(manifest, composition, 2)).toMatchObject({ prompt: null, size: 240, basis: 1, change: 90 });
+    expect(ledgerAt(manifest, composition, 2)).toMatchObject({ prompt: null, size: 240, basis: 1, change: 100 });
   });
 
-  it('headlines the peak, not the sum', () => {
-    expect(totals(manifest, composition)).toMatchObject({ peak: 240, peakStep: 2, cost: 700, billed: 145 });
+  it('headlines the peak, not the sum, and what was reported where anything was', () => {
+    expect(totals(manifest, composition)).toMatchObject({ peak: 150, peakStep: 1, peakCounted: 240, cost: 700, billed: 145 });
+    const silent = decode(manifestOf([[1, 0], [2, 0]], 2));
+    expect(totals(silent, composition)).toMatchObject({ peak: 200, peakStep: 2 });
+  });
+
+  it('has a peak that never falls while usage comes after the messages', () => {
+    const peaks: number[] = [];
+    for (const prompt of [[150, null, null], [150, 90, null], [150, 90, 160]]) {
+      const later = manifestOf([[1, 0], [2, 0], [3, 0]], 3);
+      later.steps.prompt = prompt;
+      const { peak } = totals(decode(later), compose(decode(later).entries, 4));
+      peaks.push(peak);
+    }
+    expect(peaks).toEqual([150, 150, 160]);
+  });
+
+  it('compares reported with reported and counted with counted', () => {
+    const mixed = manifestOf([[1, 0], [2, 0], [3, 0]], 3);
+    mixed.steps.prompt = [150, 190, null];
+    const changes = [1, 2, 3, 4].map((step) => ledgerAt(decode(mixed), compose(decode(mixed).entries, 4), step).change);
+    expect(changes).toEqual([null, 40, 100, 0]);
   });
 });
 

@@ -112,8 +112,8 @@ it('says in one sentence what came', () => {
   const { session } = manifestOf([], 12);
   const event = (revision: number) => ({ step: 12, kind: 'offload' as const, revision, label: '', before: 57_510, after: 45_210, url: null });
   const manifest = { session } as Manifest;
-  expect(sentence(manifest, 45_210, [event(3)])).toBe('S12 · 45,210 tokens · r3 offload −12,300');
-  expect(sentence(manifest, 45_210, [1, 2, 3, 4, 5].map(event))).toBe('S12 · 45,210 tokens · 2 revisions · r3 offload −12,300 · r4 offload −12,300 · r5 offload −12,300');
+  expect(sentence(manifest, 45_210, [event(3)])).toBe('Next call, S13 · 45,210 tokens · r3 offload −12,300');
+  expect(sentence(manifest, 45_210, [1, 2, 3, 4, 5].map(event))).toBe('Next call, S13 · 45,210 tokens · 2 revisions · r3 offload −12,300 · r4 offload −12,300 · r5 offload −12,300');
 });
 
 it('says how full a context is, and what the agent is advised', () => {

@@ -11,12 +11,12 @@ const revised = (event: SessionEvent): string => {
   return `r${event.revision} ${shapeOf(event.kind)[1].toLowerCase()}${saved}`;
 };
 
-/** "S12 · 45,210 tokens · r3 offload −12,300"; empty where nothing is worth a word. */
+/** "Next call, S13 · 45,210 tokens · r3 offload −12,300": which context has that size, and what came of late. */
 export function sentence(manifest: Manifest, size: number, revisions: readonly SessionEvent[]): string {
-  const parts = [manifest.session.steps ? `S${manifest.session.steps}` : '', `${format.exact(Math.round(size))} tokens`];
+  const parts = [`Next call, S${manifest.session.steps + 1}`, `${format.exact(Math.round(size))} tokens`];
   if (revisions.length > named) parts.push(`${revisions.length - named} revisions`);
   parts.push(...revisions.slice(-named).map(revised));
-  return parts.filter(Boolean).join(' · ');
+  return parts.join(' · ');
 }
 
 const newest = (events: readonly SessionEvent[]) => events.reduce((most, event) => Math.max(most, event.revision ?? 0), 0);

@@ -20,9 +20,19 @@ export type Ledger = {
   model: string;
 };
 
+const countedAt = (manifest: Manifest, composition: Composition, step: number): number =>
+  composition.total[step] + manifest.session.hidden + (manifest.steps.recited?.[step - 1] ?? 0);
+
 /** The headline of a step: reported if there is a report, else counted. */
 export const sizeAt = (manifest: Manifest, composition: Composition, step: number): number =>
-  manifest.steps.prompt[step - 1] ?? composition.total[step] + manifest.session.hidden + (manifest.steps.recited?.[step - 1] ?? 0);
+  manifest.steps.prompt[step - 1] ?? countedAt(manifest, composition, step);
+
+/** Against the step before: reported with reported, or else counted with counted. */
+export function changeAt(manifest: Manifest, composition: Composition, step: number): number {
+  const [then, now] = [manifest.steps.prompt[step - 2] ?? null, manifest.steps.prompt[step - 1] ?? null];
+  if (then !== null && now !== null) return now - then;
+  return countedAt(manifest, composition, step) - countedAt(manifest, composition, step - 1);
+}
 
 export function ledgerAt(manifest: Manifest, composition: Composition, step: number): Ledger {
   const { steps, session } = manifest;
@@ -39,7 +49,7 @@ export function ledgerAt(manifest: Manifest, composition: Composition, step: num
     step, next, visible, hidden: session.hidden, recited, prompt, basis,
     size: prompt ?? visible + session.hidden + recited,
     unexplained: prompt === null ? 0 : prompt - visible - session.hidden - recited,
-    change: step > 1 ? sizeAt(manifest, composition, step) - sizeAt(manifest, composition, step - 1) : null,
+    change: step > 1 ? changeAt(manifest, composition, step) : null,
     read, write, fresh, output: value(steps.output), cost: value(steps.cost),
     gap: prompt === null || read === null ? 0 : prompt - read - (write ?? 0) - (fresh ?? 0),
     at: value(steps.at),
@@ -48,22 +58,27 @@ export function ledgerAt(manifest: Manifest, composition: Composition, step: num
   };
 }
 
-export type Totals = { peak: number; peakStep: number; cost: number | null; readShare: number | null; rewrite: number | null; billed: number | null; compactions: number };
+/** `peak` has one source, or it would fall when a report takes the place of a count: what the provider reported,
+    where it reported anything of this run, as the list of sessions has it; else our count. */
+export type Totals = { peak: number; peakStep: number; peakCounted: number; cost: number | null; readShare: number | null; rewrite: number | null; billed: number | null; compactions: number };
 
 /** The whole run: the context at its largest (never the sum of steps), cost, cache. */
 export function totals(manifest: Manifest, composition: Composition): Totals {
   const { steps, session } = manifest;
   const sum = (column: (number | null)[]) => column.reduce<number>((all, one) => all + (one ?? 0), 0);
   const known = steps.read.some((read) => read !== null);
-  let peak = 0;
-  let peakStep = 0;
+  // What was sent instead of the recorded contexts is set aside there: the few that are left say nothing of its peak.
+  const isReported = steps.prompt.some((prompt) => prompt !== null) && !(manifest.run.origin === 'recorded' && steps.served?.some(Boolean));
+  let [peak, peakStep, peakCounted] = [0, 0, 0];
   for (let step = 1; step <= session.steps; step++) {
-    const here = sizeAt(manifest, composition, step);
+    const counted = countedAt(manifest, composition, step);
+    const here = isReported ? (steps.prompt[step - 1] ?? 0) : counted;
     if (here > peak) [peak, peakStep] = [here, step];
+    peakCounted = Math.max(peakCounted, counted);
   }
   const [read, write, fresh] = [sum(steps.read), sum(steps.write), sum(steps.fresh)];
   return {
-    peak, peakStep,
+    peak, peakStep, peakCounted,
     cost: steps.cost.some((cost) => cost !== null) ? sum(steps.cost) : null,
     billed: known ? read + write + fresh : null,
     readShare: known && read + write + fresh > 0 ? read / (read + write + fresh) : null,

@@ -189,7 +189,7 @@ export class Replay {
     if (this.following) this.keepVersion();
     if (!sameRun) this.announcer.begin(manifest);
     else if (manifest.session.version !== before.session.version) {
-      this.announcer.note(manifest, this.budget?.used ?? sizeAt(manifest, composition, manifest.last));
+      this.announcer.note(manifest, sizeAt(manifest, composition, manifest.last));
     }
     if (before) this.#write();
     else this.#name();
