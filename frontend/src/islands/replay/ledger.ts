@@ -20,8 +20,12 @@ export type Ledger = {
   model: string;
 };
 
+/** Tokens of what is recited at a step; of the next one as far as it is known. */
+const recitedAt = ({ session, run, steps }: Manifest, step: number): number =>
+  (step > session.steps ? run.recited_next : steps.recited?.[step - 1]) ?? 0;
+
 const countedAt = (manifest: Manifest, composition: Composition, step: number): number =>
-  composition.total[step] + manifest.session.hidden + (manifest.steps.recited?.[step - 1] ?? 0);
+  composition.total[step] + manifest.session.hidden + recitedAt(manifest, step);
 
 /** The headline of a step: reported if there is a report, else counted. */
 export const sizeAt = (manifest: Manifest, composition: Composition, step: number): number =>
@@ -41,7 +45,7 @@ export function ledgerAt(manifest: Manifest, composition: Composition, step: num
   const prompt = value(steps.prompt);
   const [read, write, fresh] = [value(steps.read), value(steps.write), value(steps.fresh)];
   const visible = composition.total[step];
-  const recited = value(steps.recited ?? []) ?? 0;
+  const recited = recitedAt(manifest, step);
   const next = step > session.steps;
   // A step without a report, and the next one, are estimates whatever the rest is.
   const basis = prompt === null ? (manifest.run.origin === 'simulated' ? Basis.simulated : session.basis === 'exact' && !session.hidden ? Basis.measured : Basis.estimated) : (value(steps.basis) ?? Basis.measured);
