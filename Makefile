@@ -41,9 +41,8 @@ check: setup ## what must be clean before a commit: lint, types, floors, migrati
 	$(BIN)/python manage.py makemigrations --check --dry-run
 	npm --prefix frontend run check --if-present
 
-bench: setup ## every benchmark, one after the other
-	@set -e; for file in benchmarks/*.py; do \
-		[ -e "$$file" ] || continue; echo "== $$file"; $(BIN)/python "$$file"; done
+bench: setup ## what docs/speed.md tells, measured here; takes about twenty minutes
+	@$(BIN)/python -m benchmarks
 
 screenshots: setup ## every page, light and dark, from demo data into docs/screenshots; needs Chromium
 	$(BIN)/python tools/screenshots.py

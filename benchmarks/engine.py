@@ -1,7 +1,7 @@
 """What a step of the fold costs, and a whole session, beside langchain where it is installed.
 
-    PYTHONPATH=. python benchmarks/engine.py
-    PYTHONPATH=. python benchmarks/engine.py --repeat 5 --json figures.json
+    python benchmarks/engine.py
+    python benchmarks/engine.py --repeat 5 --json figures.json
 
 CPU milliseconds of one process, the best of several runs; made-up coding sessions of about 250
 tokens a message, stubs and summaries made and counted with o200k. A step is one model call; its
@@ -12,21 +12,25 @@ from __future__ import annotations
 
 import argparse
 import json
+import subprocess
 import sys
 import time
 from collections.abc import Callable
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from compaction import tokens
-from compaction.extract import extractive
-from compaction.fold import Arrival, advance, start
-from compaction.plan import Means
-from compaction.policy import PRESETS, Policy
-from compaction.session import Session
-from compaction.simulate import simulate
-from tests.build import coding
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from benchmarks.peers import python_of  # noqa: E402
+from compaction import tokens  # noqa: E402
+from compaction.extract import extractive  # noqa: E402
+from compaction.fold import Arrival, advance, start  # noqa: E402
+from compaction.plan import Means  # noqa: E402
+from compaction.policy import PRESETS, Policy  # noqa: E402
+from compaction.session import Session  # noqa: E402
+from compaction.simulate import simulate  # noqa: E402
+from tests.build import coding  # noqa: E402
 
 Figures = dict[str, float]
 
@@ -83,27 +87,49 @@ def _whole(session: Session, policy: Policy) -> float:
     return cpu(lambda: simulate(session, policy, tokens.count))
 
 
+_LANGCHAIN = """
+import json, sys, time
+from langchain.agents.middleware import ClearToolUsesEdit
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage, trim_messages
+from langchain_core.messages.utils import count_tokens_approximately as count
+
+def history(length):
+    made = [HumanMessage("Mend it.")]
+    for n in range(length // 2):
+        call = {"name": "Read", "args": {"path": f"f{n}.py"}, "id": f"c{n}"}
+        made.append(AIMessage(f"message {n}", tool_calls=[call]))
+        made.append(ToolMessage("word " * 380, tool_call_id=f"c{n}"))
+    return made
+
+def trim(messages):
+    trim_messages(messages, max_tokens=12_000, strategy="last", token_counter="approximate")
+
+def clear(messages):
+    ClearToolUsesEdit(trigger=12_000, keep=3).apply(messages, count_tokens=count)
+
+figures = {}
+for name, work in (("trim_messages", trim), ("ClearToolUsesEdit", clear)):
+    for length in (1_000, 10_000):
+        taken = []
+        for _ in range(int(sys.argv[1])):
+            messages = history(length)
+            begun = time.process_time()
+            work(messages)
+            taken.append((time.process_time() - begun) * 1000)
+        figures[f"langchain {name}: a step at {length:,} messages, ms"] = min(taken)
+print(json.dumps(figures))
+"""
+
+
 def langchain(repeat: int) -> Figures:
-    """trim_messages, the newest 12,000 tokens, at a step; empty where it is not installed."""
-    if find_spec("langchain_core") is None:
+    """trim_messages and clearing tool results, at a step; empty where it is not installed."""
+    python = python_of("langchain")
+    if not python:
         return {}
-    from langchain_core.messages import AIMessage, HumanMessage, trim_messages
-
-    figures: Figures = {}
-    for messages in (1_000, 10_000):
-        history = [
-            (HumanMessage if n % 2 == 0 else AIMessage)(content=f"message {n} " + "word " * 200)
-            for n in range(messages)
-        ]
-
-        def trim(history: list[Any] = history) -> object:
-            return trim_messages(
-                history, max_tokens=12_000, strategy="last", token_counter="approximate"
-            )
-
-        best = min(cpu(trim) for _ in range(repeat))
-        figures[f"langchain trim_messages: a step at {messages:,} messages, ms"] = best
-    return figures
+    said = subprocess.run(
+        [python, "-c", _LANGCHAIN, str(repeat)], stdout=subprocess.PIPE, text=True, check=True
+    ).stdout
+    return dict(json.loads(said))
 
 
 def main() -> None:
@@ -121,10 +147,10 @@ def main() -> None:
     if not peers:
         out.write("langchain is not installed here: nothing to compare with\n")
     for messages in (1_000, 10_000):
-        other = peers.get(f"langchain trim_messages: a step at {messages:,} messages, ms")
         mine = figures[f"offload-first: a step at {messages:,} messages, ms"]
-        if other is not None:
-            out.write(f"{other / mine:10.1f}  times faster than langchain at {messages:,}\n")
+        for name, value in peers.items():
+            if name.endswith(f"at {messages:,} messages, ms"):
+                out.write(f"{value / mine:10.1f}  times offload-first: {name}\n")
     if asked.json is not None:
         asked.json.write_text(json.dumps(figures | peers, indent=1), encoding="utf-8")
 

@@ -98,7 +98,9 @@ def lab(**given: str) -> Iterator[Lab]:
 
 @contextmanager
 def served(folder: Path, **given: str) -> Iterator[Lab]:
-    """A server on a data directory."""
+    """A server on a data directory, its database brought up to date."""
+    if given.get("DATABASE_URL"):
+        command(folder, "migrate", "--verbosity", "0", **given)
     server = start_server(folder, **given)
     try:
         yield Lab(server, token(folder, **given))

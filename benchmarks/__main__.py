@@ -1,0 +1,39 @@
+"""Every benchmark one after the other, each in a process of its own: `python -m benchmarks`."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from benchmarks.processes import machine, say  # noqa: E402
+
+ALL = (
+    "engine", "outline", "redact", "manifest", "start", "ingest", "peers",
+    "agent", "live", "page", "stream", "scrub", "recall",
+)  # fmt: skip
+
+
+def main() -> int:
+    """Those that are named, or all; the number of those that failed."""
+    failed = []
+    for name in sys.argv[1:] or ALL:
+        if name == "recall" and not os.environ.get("CONTEXTLAB_CORPUS"):
+            say("== recall: left out, CONTEXTLAB_CORPUS names no folder of logs")
+            continue
+        say(f"== {name} ({machine()})")
+        done = subprocess.run([sys.executable, f"benchmarks/{name}.py"], cwd=ROOT, check=False)
+        if done.returncode:
+            failed.append(name)
+        say()
+    if failed:
+        say(f"failed: {', '.join(failed)}")
+    return len(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
