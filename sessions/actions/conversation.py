@@ -199,7 +199,7 @@ class Conversation:
 
     def _remember(self, known: Known, begun: int) -> None:
         memory, ledger = self.memory, self.ledger
-        if known.diverges_at is not None:
+        if known.gone:
             memory.head = memory.head[: known.shared]
         new = [one.message.digest for one in ledger.fresh[begun : begun + HEAD]]
         memory.head = [*memory.head, *new][:HEAD]
@@ -221,7 +221,29 @@ def known_of(session: Session, memory: Memory, incoming: Incoming) -> Known:
     rest = {index: one for index, one in incoming.messages.items() if index >= incoming.lead}
     known = by_prefix(Known(taken=keyed.taken, is_history=True), rest, stored)
     known.shared = len(known.stored)
+    if known.diverges_at is None and _goes_back(memory, incoming):
+        known.gone = {one.seq for one in stored[known.shared :]}
     return known
+
+
+def _goes_back(memory: Memory, incoming: Incoming) -> bool:
+    """Whether a history of nothing but stored messages takes back what was stored after them.
+
+    A batch that does not say so may as well be an old one that was sent again: it must have two
+    messages, all as they stand from the beginning, and one at least that no id tells from others.
+    """
+    digests = [one.digest for one in incoming.messages.values()]
+    if len(digests) == incoming.lead:
+        return False
+    if incoming.batch.history:
+        return True
+    lead = digests[: incoming.lead]
+    keys = [one.record.key for one in incoming.messages.values()]
+    return (
+        len(digests) >= HEAD
+        and lead in ([], [digest for _, digest in memory.standing("lead")])
+        and None in keys
+    )
 
 
 def _is_whole_history(memory: Memory, incoming: Incoming) -> bool:

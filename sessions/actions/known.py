@@ -31,8 +31,9 @@ class Known:
 
     `stored` gives, by the index of its record, the message that is stored already. A history that
     no longer goes on as it did diverges at the record `diverges_at`; the messages `gone` (seq) were
-    there instead. `taken` are keys that no new message may have. `is_history` says that the batch
-    is the whole history again, of which the first `shared` messages are the stored ones.
+    there instead, or came after a history that ends before them. `taken` are keys that no new
+    message may have. `is_history` says that the batch is the whole history again, of which the
+    first `shared` messages are the stored ones.
     """
 
     stored: dict[int, Stored] = field(default_factory=dict)

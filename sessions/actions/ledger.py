@@ -95,6 +95,8 @@ class Ledger:
         """
         known = known or as_imported(self.session, prepared)
         self._recall(incoming, known)
+        if known.gone and known.diverges_at is None:
+            self._go_back(known.gone)
         for index, record in enumerate(incoming):
             match record:
                 case records.Message():
@@ -144,12 +146,18 @@ class Ledger:
 
     def _diverge(self, message: PreparedMessage, gone: set[int]) -> None:
         # A live sender may go back twice in the same way; a log is read again and again.
-        key = f"rewind:{message.digest}"
-        if self.live:
-            key = f"rewind@{self.session.message_count + 1}"
+        key = self._next_rewind if self.live else f"rewind:{message.digest}"
         self.recorded.recall([key])
         reason = "the sender's history diverged from what was stored"
         self.left("rewind", "rewind", reason, gone, key)
+
+    def _go_back(self, gone: set[int]) -> None:
+        reason = "the sender's history ends before what was stored"
+        self.left("rewind", "rewind", reason, gone, self._next_rewind)
+
+    @property
+    def _next_rewind(self) -> str:
+        return f"rewind@revision-{self.recorded.run.head + 1}"
 
     def left(self, trigger: str, strategy: str, reason: str, seqs: set[int], key: str) -> None:
         """Messages leave the recorded context by themselves (see `RecordedRun.leave`)."""

@@ -21,6 +21,7 @@ from sessions.actions.deliver import (
     delivery,
 )
 from sessions.actions.live_sessions import SessionFields, put_session, standing_of
+from sessions.actions.served import catch_up
 from sessions.actions.teams import local_team
 from sessions.models import (
     Answer,
@@ -255,6 +256,63 @@ def test_a_history_that_diverges_is_a_rewind_as_often_as_it_does():
             "tokens", flat=True
         )
     )
+
+
+def test_a_history_that_ends_early_takes_back_what_came_after_it():
+    session, said = live(), [user("a"), says("b"), user("c"), says("d")]
+    usage = {"input_tokens": 7, "output_tokens": 5}
+    send(session, *said, usage=usage)
+    answer = send(session, *said[:3], history=True)
+    assert (answer["appended"], answer["known"], answer["job"] is None) == (0, 3, False)
+    assert standing(session) == ["a", "b", "c"]
+    # Twice more with nothing new between, of which each would have the same number of messages.
+    for end in (1, 1):
+        assert send(session, *said[:end], history=True)["known"] == end
+    assert standing(session) == ["a"]
+    assert [one.trigger for one in Revision.objects.all()] == ["rewind", "rewind"]
+    assert send(session, user("a"), says("new"), history=True)["appended"] == 1
+    assert standing(session) == ["a", "new"]
+    left = ModelCall.objects.get(step=2)
+    assert (left.fresh, left.output) == (7, 5)
+    visible = Block.objects.filter(preview__in=["a", "new"]).values_list("tokens", flat=True)
+    assert answer["budget"]["used"] > live().used_tokens == sum(visible)
+
+
+def test_what_is_served_goes_back_as_well():
+    session, said = live(), [user("a"), says("b"), user("c")]
+    for end in (1, 2, 3):
+        send(session, *said[:end])
+        catch_up(live())
+    assert [block.text for block in catch_up(live()).blocks] == ["a", "b", "c"]
+    send(session, user("a"), history=True)
+    plan = catch_up(live())
+    assert (plan.step, [block.text for block in plan.blocks]) == (2, ["a"])
+
+
+def test_an_unsaid_history_goes_back_only_when_it_can_be_nothing_else():
+    prompt, said = {"role": "system", "content": "s"}, [user("a"), says("b"), user("c"), says("d")]
+
+    def stands(name: str, *sent: Json, stored: list[Json] = said) -> list[str]:
+        session = live(name)
+        send(session, *stored)
+        send(session, *sent)
+        return [text for text in standing(session) if text != "s"]
+
+    assert stands("first message again", user("a"), stored=[user("a")]) == ["a"]
+    assert stands("one message", user("a"))[-1] == "a"
+    assert stands("the whole", *said) == ["a", "b", "c", "d"]
+    assert stands("two messages", *said[:2]) == ["a", "b"]
+    assert stands("three messages", *said[:3]) == ["a", "b", "c"]
+    assert stands("not from the beginning", *said[1:3])[:4] == ["a", "b", "c", "d"]
+    assert stands("with its prompt", prompt, user("a"), stored=[prompt, *said]) == ["a"]
+    other = {"role": "system", "content": "t"}
+    assert "d" in stands("with another prompt", other, user("a"), stored=[prompt, *said])
+    keyed = [one | {"id": f"k{number}"} for number, one in enumerate(said)]
+    assert stands("ids of its own", *keyed[:2], stored=keyed) == ["a", "b", "c", "d"]
+    nothing = live("nothing but its prompt")
+    send(nothing, prompt, *said)
+    send(nothing, prompt, history=True)
+    assert standing(nothing) == ["s", "a", "b", "c", "d"]
 
 
 def test_what_was_sent_says_whether_it_is_the_whole_history():
