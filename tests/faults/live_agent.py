@@ -217,7 +217,7 @@ def watching(browser: Any, server: Server, work: Work) -> Iterator[Watched]:
     console, so there is no watch over the console here."""
     context = browser.new_context(base_url=server.address)
     page = context.new_page()
-    page.set_default_timeout(180_000)
+    page.set_default_timeout(90_000)
     page.goto(server.login)
     yield Watched(page, work)
     context.close()
