@@ -25,7 +25,7 @@ from django.db.models.expressions import Combinable
 from django.db.models.functions import Cast, Coalesce
 from django.http import HttpRequest, QueryDict
 
-from sessions.models import Block, Session, Team
+from sessions.models import Block, Revision, Run, Session, Team
 
 MILLION = 1_000_000
 NEAR_LIMIT = 0.8
@@ -50,11 +50,23 @@ SORTS: dict[str, tuple[str, Coalesce]] = {
     "steps": ("Steps", _big("step_count", 0)),
 }
 
+
+def _compactions_served() -> QuerySet[Revision]:
+    """Revisions of a row's session that compacted what we hand out; logs tell of the others."""
+    return Revision.objects.filter(
+        run__session=OuterRef("pk"), run__origin=Run.Origin.SERVED, edits__strategy="compact"
+    )
+
+
 HAS_WARM_UP = Q(meta__has_key="warmup")
 """Sessions that importers flag: calls by which clients warm a cache."""
 
 FLAGS: dict[str, tuple[str, str, Callable[[], Q | Exists]]] = {
-    "compacted": ("◆", "Compacted", lambda: Q(compaction_count__gt=0)),
+    "compacted": (
+        "◆",
+        "Compacted",
+        lambda: Q(compaction_count__gt=0) | Q(Exists(_compactions_served())),
+    ),
     "breaks": ("✕", "Cache breaks", lambda: Q(break_count__gt=0)),
     "near-limit": (
         "▮",
@@ -143,8 +155,8 @@ class Filters:
         return found
 
     def with_details(self, rows: QuerySet[Session]) -> QuerySet[Session]:
-        """Adds what a row shows beside its own columns: `child_count`, and the block in
-        which the searched text stands as `match`."""
+        """Adds what a row shows beside its own columns: `child_count`, `compactions` of the log and
+        of what we served, and the block in which the searched text stands as `match`."""
         children = (
             Session.objects.filter(parent=OuterRef("pk"))
             .order_by()
@@ -152,8 +164,17 @@ class Filters:
             .annotate(n=Count("pk"))
             .values("n")
         )
+        served = (
+            _compactions_served()
+            .order_by()
+            .values("run")
+            .annotate(n=Count("pk", distinct=True))
+            .values("n")
+        )
         rows = rows.select_related("parent").annotate(
             child_count=Coalesce(Subquery(children, output_field=IntegerField()), 0),
+            compactions=F("compaction_count")
+            + Coalesce(Subquery(served, output_field=IntegerField()), 0),
         )
         if not self.q:
             return rows

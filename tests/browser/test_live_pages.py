@@ -157,6 +157,12 @@ def test_the_policy_is_watched_overruled_and_taken_back(
     page.locator(".happened .event.compaction").nth(1).wait_for()
     page.locator(".happened .event.undo").wait_for()
     page.locator("[role=row].k-summary").wait_for()
+    page.get_by_role("button", name="unmanaged").wait_for()
+    page.locator("[data-figure=peak]", has_text="vs unmanaged").wait_for()
+    page.get_by_role("link", name=re.compile("^Compare with")).click()
+    page.locator(".page-head .badge.served").wait_for()
+    page.goto("/sessions/?flag=compacted")
+    page.locator("tr", has_text="Read all parts").locator(".events", has_text="◆2").wait_for()
 
 
 def test_a_message_that_is_read_stays_while_others_arrive(

@@ -6,14 +6,17 @@ import pytest
 from django.test import Client
 
 from sessions.actions.append import append, link_parents
+from sessions.actions.compactions import request_compaction
 from sessions.actions.measure import measure
 from sessions.actions.teams import local_team
 from sessions.consumers import LIST, look
 from sessions.importers import records
-from sessions.models import Job, Membership, Session
+from sessions.models import Job, Membership, Run, Session
 from sessions.views.sparklines import HEIGHT, bar, sparkline
 from tests.sessions.made import count, reading, result, says, session, user
 from tests.sessions.pages import other_team, page_of, signed_in
+from tests.sessions.test_served import grown
+from tests.sessions.test_served_changes import do
 
 pytestmark = [pytest.mark.django_db, pytest.mark.store]
 
@@ -124,6 +127,18 @@ def test_the_address_narrows_the_list(client: Client, query: str, found: set[str
     page = page_of(client, f"/sessions/?{query}")
     shown = {name for name in ("old", "new", "plain") if f"say {name}" in page.links}
     assert shown == found
+
+
+def test_what_we_compacted_ourselves_counts_as_compacted(client: Client):
+    running = grown(5)
+    assert do(request_compaction(running)) is not None
+    named("plain")
+    page = page_of(client, "/sessions/?flag=compacted")
+    revisions = running.runs.get(origin=Run.Origin.SERVED).revisions.all()
+    made = [one for one in revisions if one.edits.filter(strategy="compact").exists()]
+    assert f"◆{len(made)} compactions" in page.text
+    assert "say plain" not in page.links
+    assert f"/sessions/{running.pk}/" in page.links.values()
 
 
 def test_found_text_leads_to_the_step_where_it_stands(client: Client):
