@@ -69,7 +69,9 @@ def offload(view: View, parameters: Offload) -> Proposal:
             edits.append(_edit(view, block, parameters, ripe))
     made = {edit.targets: edit for edit in edits if edit is not None}
     mark = {"seen": seen, "ripe": ripe, "mended": len(mended)}
-    return Proposal(tuple(made.values()), mark, "batch", f"{len(made)} blocks older than {ripe}")
+    unit = "turn" if by_turn else "step"
+    blocks = f"{len(made)} block{'' if len(made) == 1 else 's'}"
+    return Proposal(tuple(made.values()), mark, "batch", f"{blocks} from {unit} {ripe} or earlier")
 
 
 def _with_held(view: View, block: Block) -> list[Block]:
@@ -118,4 +120,6 @@ def _edit(view: View, block: Block, parameters: Offload, ripe: int) -> Edit | No
     if now.tokens - tokens < parameters.minimum:
         return None
     replacement = replace(stand_in(block, text, tokens, "offload"), replaces=now.id)
-    return Edit("offload", (now.id,), replacement, f"{block.tokens} tokens, born {block.born}")
+    return Edit(
+        "offload", (now.id,), replacement, f"{block.tokens} tokens, here since step {block.born}"
+    )

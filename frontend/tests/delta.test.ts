@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { sentence } from '../src/islands/replay/announcer.svelte';
-import { standing } from '../src/islands/replay/budget';
+import { linesOf, standing } from '../src/islands/replay/budget';
 import { compose, type Composition } from '../src/islands/replay/composition';
 import { merge, shifted, type DeltaJson } from '../src/islands/replay/delta';
 import { decode, everOpen, type EntryColumns, type Manifest, type ManifestJson } from '../src/islands/replay/manifest';
@@ -118,6 +118,8 @@ it('says in one sentence what came', () => {
 
 it('says how full a context is, and what the agent is advised', () => {
   const limits = { window: 200_000, room: 180_000, warn: 144_000, trigger: 162_000, target: 90_000, ladder: [[0.95, 1500], [0.9, 750], [0.85, 300], [0.8, 50]] as [number, number][] };
+  expect(linesOf({ ...limits, warn: 170_000 }).map(({ name }) => name)).toEqual(['target', 'trigger', 'warn', 'room', 'window']);
+  expect(linesOf({ ...limits, room: 200_000, trigger: null, target: null }).map(({ name }) => name)).toEqual(['warn', 'window']);
   const at = (used: number) => [standing(limits, used).state, standing(limits, used).delay_ms];
   expect([1000, 144_000, 155_000, 162_000, 172_000, 180_001].map(at)).toEqual([['ok', 0], ['warn', 50], ['warn', 300], ['trigger', 750], ['trigger', 1500], ['over', 1500]]);
 });

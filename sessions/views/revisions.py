@@ -288,6 +288,7 @@ def _places(session: Session, run: Run, revision: Revision) -> dict[str, Any]:
         "before_url": step_url(session, revision.step - 1, run),
         "after_url": step_url(session, revision.step, run),
         "diff_url": diff_url(session, revision.step - 1, revision.step, run),
+        "beside": numbers.filter(step=revision.step).exclude(number=revision.number),
         "earlier": numbers.filter(number__lt=revision.number).last(),
         "later": numbers.filter(number__gt=revision.number).first(),
     }

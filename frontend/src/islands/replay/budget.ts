@@ -6,6 +6,21 @@ export type Level = 'ok' | 'warn' | 'trigger' | 'over';
 /** `share` is of the room: of the window less what is kept free for the output. */
 export type Budget = Limits & { used: number; share: number; state: Level; delay_ms: number };
 
+export type Line = { name: string; tokens: number; title: string };
+
+/** Where the policy aims, warns and acts, and what there is: in the order in which a growing context gets there. */
+export function linesOf({ target, warn, trigger, room, window }: Limits): Line[] {
+  const lines: [string, number | null, string][] = [
+    ['target', target, 'What the policy aims at when it acts'],
+    ['warn', warn, 'From here on the agent is warned'],
+    ['trigger', trigger, 'From here on the policy acts'],
+    ['room', room < window ? room : null, 'The window less what is kept free for the output'],
+    ['window', window, ''],
+  ];
+  const known = lines.flatMap(([name, tokens, title]) => (tokens ? [{ name, tokens, title }] : []));
+  return known.sort((a, b) => a.tokens - b.tokens);
+}
+
 export function standing(limits: Limits, used: number): Budget {
   const share = used / limits.room;
   const due = limits.trigger !== null && used >= limits.trigger;
