@@ -19,7 +19,7 @@ from tests.agent import MODEL, Agent, Ledger, digest
 from tests.conftest import ROOT, Server, wait_until
 from tests.faults.store import Store
 
-STEPS = int(os.environ.get("CONTEXTLAB_FAULT_STEPS", "40"))
+STEPS = int(os.environ.get("CONTEXTLAB_FAULT_STEPS", "30"))
 PACE = float(os.environ.get("CONTEXTLAB_FAULT_PACE", "0"))
 """Steps a second at most; 0 is as fast as the server answers."""
 
