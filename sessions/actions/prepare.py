@@ -59,6 +59,12 @@ class ToolCall(NamedTuple):
 NO_CALL = ToolCall("", "", None)
 
 
+def _bare(block: records.Json, data: bytes) -> bytes:
+    """A block, encoded as `data`, without what may differ each time that it is sent."""
+    said = sorted(k for k, v in block.items() if v is not None and k != "cache_control")
+    return data if said == list(block) else wire.encode({name: block[name] for name in said})
+
+
 class PreparedMessage:
     """A message as the store sees it; `digest` tells it from others of the session.
 
@@ -79,14 +85,10 @@ class PreparedMessage:
 
     def _digest_as_sent(self) -> str:
         """A live sender names a call, and asks to cache up to a block, at one time and not at
-        another: its messages are the same for all that."""
-        blocks = self.record.blocks
-        bare = [
-            wire.encode({k: v for k, v in block.items() if k != "cache_control"})
-            if "cache_control" in block
-            else data
-            for block, data in zip(blocks, self._encoded, strict=True)
-        ]
+        another; a provider's library writes nulls that were left out, and fields in an order of
+        its own. Its messages are the same for all that."""
+        blocks = zip(self.record.blocks, self._encoded, strict=True)
+        bare = [_bare(block, data) for block, data in blocks]
         return self._digest(None, bare)
 
     def _digest(self, call: str | None, encoded: list[bytes]) -> str:

@@ -341,6 +341,14 @@ def test_asking_to_cache_changes_no_message():
     assert (answer["known"], answer["appended"]) == (2, 1)
 
 
+def test_nulls_and_the_order_of_fields_change_no_message():
+    session, block = live(), {"citations": None, "text": "b", "type": "text"}
+    send(session, user("a"), {"role": "assistant", "content": [block]})
+    answer = send(session, user("a"), says("b"), user("c"), history=True)
+    assert (answer["known"], answer["appended"]) == (2, 1)
+    assert standing(session) == ["a", "b", "c"]
+
+
 def test_a_system_prompt_before_the_history_may_change():
     session = live()
     for day in ("Monday", "Tuesday", "Tuesday"):
@@ -385,7 +393,7 @@ def test_what_the_policy_hides_is_not_counted_as_used():
     send(session, user("a" * 100), says("b" * 100))
     taken = Block.objects.count()
     Run.objects.create(
-        session=session, origin=Run.Origin.SERVED, taken=taken, fold={"used": 5}, head=0
+        session=session, origin=Run.Origin.SERVED, taken=taken, fold={"counted": 5}, head=0
     )
     new = send(session, user("c"))
     assert new["budget"]["used"] == 5 + new["tokens"]
