@@ -2,84 +2,131 @@
 
 from __future__ import annotations
 
-import logging
-from typing import Any
+import inspect
+from asyncio import to_thread
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any, Self
 
-from contextlab.client.connection import Refused, Unreachable
-from contextlab.client.sessions import Context, ContextLab, Session
-
-log = logging.getLogger(__name__)
+from contextlab.client.managed import Managed
+from contextlab.client.sessions import ContextLab
+from contextlab.client.streamed import AsyncStreamed, Streamed
 
 
 def wrap(client: Any, session: str, *, server: ContextLab | None = None, **fields: Any) -> Any:
-    """Wrap an `anthropic.Anthropic()`: each `messages.create` stores its messages, sends the
-    managed context, and stores the answer with its usage.
+    """Wrap an `anthropic.Anthropic()` or `AsyncAnthropic()`: each `messages.create` and
+    `messages.stream` stores its messages, sends the managed context, and stores the answer with
+    its usage.
 
     The agent goes on building its whole history as before; what is known already is recognised.
-    Where our server does not answer, the call goes out as it was given, with a warning: an agent
-    must not stop because it is watched. Everything else of the client is as it was. `fields` as in
-    `ContextLab.session`.
+    One client is one conversation. Where our server does not answer, the call goes out as it was
+    given, with a warning: an agent must not stop because it is watched. Everything else of the
+    client is as it was; other ways to call a model go out unmanaged, with a warning. `fields` as
+    in `ContextLab.session`.
     """
-    return _Client(client, _Messages(client.messages, session, server or ContextLab(), fields))
+    managed = Managed(server or ContextLab(), session, fields)
+    awaited = inspect.iscoroutinefunction(inspect.unwrap(client.messages.create))
+    return _AsyncClient(client, managed) if awaited else _Client(client, managed)
 
 
-class _Client:
-    def __init__(self, client: Any, messages: _Messages) -> None:
-        self._client = client
-        self.messages = messages
+class _Wrapped:
+    """What is as it was, with a warning where it leads past us."""
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._client, name)
+    _past_us = frozenset({"with_raw_response", "with_streaming_response"})
 
-
-class _Messages:
-    def __init__(
-        self, messages: Any, external_id: str, server: ContextLab, fields: dict[str, Any]
-    ) -> None:
-        self._messages, self._server = messages, server
-        self._external_id, self._fields = external_id, fields
-        self._session: Session | None = None
+    def __init__(self, inner: Any, managed: Managed) -> None:
+        self._inner, self._managed = inner, managed
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._messages, name)
+        found = getattr(self._inner, name)
+        if name in self._past_us:
+            self._managed.passed_by(name)
+        return found
 
+
+class _AnyClient(_Wrapped):
+    _past_us = _Wrapped._past_us | {"beta", "completions"}
+
+    def with_options(self, **options: Any) -> Self:
+        """As the client's own, and still managed."""
+        return type(self)(self._inner.with_options(**options), self._managed)
+
+    copy = with_options
+
+
+class _Client(_AnyClient):
+    @property
+    def messages(self) -> _Messages:
+        return _Messages(self._inner.messages, self._managed)
+
+    def __enter__(self) -> Self:
+        self._inner.__enter__()
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._inner.__exit__(*error)
+
+
+class _AsyncClient(_AnyClient):
+    @property
+    def messages(self) -> _AsyncMessages:
+        return _AsyncMessages(self._inner.messages, self._managed)
+
+    async def __aenter__(self) -> Self:
+        await self._inner.__aenter__()
+        return self
+
+    async def __aexit__(self, *error: Any) -> None:
+        await self._inner.__aexit__(*error)
+
+
+class _AnyMessages(_Wrapped):
+    _past_us = _Wrapped._past_us | {"parse", "batches"}
+
+
+class _Messages(_AnyMessages):
     def create(self, **request: Any) -> Any:
-        """As `anthropic.Anthropic().messages.create`; with `stream=True` as it was given."""
-        if request.get("stream"):
-            return self._messages.create(**request)
-        context = self._managed(request)
+        """As `anthropic.Anthropic().messages.create`."""
+        sent, context = self._managed.ask(request)
+        reply = self._inner.create(**sent)
         if context is None:
-            return self._messages.create(**request)
-        parts = {
-            k: context.request[k] for k in ("system", "tools", "messages") if k in context.request
-        }
-        rest = {k: v for k, v in request.items() if k not in ("system", "tools", "messages")}
-        reply = self._messages.create(**rest, **parts)
-        try:
-            assert self._session is not None
-            self._session.answer(reply, context)
-        except (Refused, Unreachable) as problem:
-            log.warning("the answer was not stored: %s", problem)
+            return reply
+        if request.get("stream"):
+            return Streamed(reply, lambda events: self._managed.keep_events(events, context))
+        self._managed.keep(reply, context)
         return reply
 
-    def _managed(self, request: dict[str, Any]) -> Context | None:
-        more = {name: request[name] for name in ("tools", "system") if request.get(name)}
-        try:
-            if self._session is None:
-                fields = {"model": request.get("model"), **self._fields}
-                self._session = self._server.session(self._external_id, **fields)
-            messages = [_plain(message) for message in request["messages"]]
-            self._session.append(messages, history=True, **more)
-            return self._session.context()
-        except (Refused, Unreachable) as problem:
-            log.warning("the context goes out as it is: %s", problem)
-            return None
+    @contextmanager
+    def stream(self, **request: Any) -> Iterator[Any]:
+        """As `anthropic.Anthropic().messages.stream`."""
+        sent, context = self._managed.ask(request)
+        with self._inner.stream(**sent) as stream:
+            try:
+                yield stream
+            finally:
+                if context is not None:
+                    self._managed.keep_streamed(stream, context)
 
 
-def _plain(message: dict[str, Any]) -> dict[str, Any]:
-    """A message whose content may hold the SDK's own objects, as JSON."""
-    content = message.get("content")
-    if not isinstance(content, list):
-        return message
-    blocks = [b if isinstance(b, dict) else b.model_dump(mode="json") for b in content]
-    return {**message, "content": blocks}
+class _AsyncMessages(_AnyMessages):
+    async def create(self, **request: Any) -> Any:
+        """As `anthropic.AsyncAnthropic().messages.create`."""
+        sent, context = await to_thread(self._managed.ask, request)
+        reply = await self._inner.create(**sent)
+        if context is None:
+            return reply
+        if request.get("stream"):
+            return AsyncStreamed(reply, lambda events: self._managed.keep_events(events, context))
+        await to_thread(self._managed.keep, reply, context)
+        return reply
+
+    @asynccontextmanager
+    async def stream(self, **request: Any) -> AsyncIterator[Any]:
+        """As `anthropic.AsyncAnthropic().messages.stream`."""
+        sent, context = await to_thread(self._managed.ask, request)
+        async with self._inner.stream(**sent) as stream:
+            try:
+                yield stream
+            finally:
+                if context is not None:
+                    await to_thread(self._managed.keep_streamed, stream, context)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import subprocess
@@ -14,7 +15,7 @@ import pytest
 
 from contextlab.client import ContextLab, Refused, Unreachable, wrap
 from tests.conftest import ROOT, Server, free_port
-from tests.provider import Answer, Provider, Text, provider
+from tests.provider import Answer, ErrorInStream, Provider, Text, provider
 
 TOOL = {"name": "Read", "input_schema": {"type": "object"}, "description": "Read a file."}
 
@@ -93,16 +94,133 @@ def test_a_wrapped_client_sends_the_managed_context_and_stores_what_came(
     assert lab.request("GET", "sessions/wrapped")["steps"] == 2
 
 
-def test_an_agent_goes_on_where_no_server_answers(claude: anthropic.Anthropic, monkeypatch, caplog):
+def said(*texts: str) -> list[dict[str, Any]]:
+    """Turns of a user and of the model, in turn."""
+    roles = ("user", "assistant")
+    return [{"role": roles[n % 2], "content": text} for n, text in enumerate(texts)]
+
+
+ASK: dict[str, Any] = {"model": "claude-sonnet-5", "max_tokens": 100}
+
+
+def words(body: dict[str, Any]) -> list[str]:
+    """What the messages of a request say."""
+    contents = [message["content"] for message in body["messages"]]
+    return [one if isinstance(one, str) else one[0]["text"] for one in contents]
+
+
+def test_a_retry_sends_what_was_asked_for(
+    lab: ContextLab, model: Provider, claude: anthropic.Anthropic
+):
+    model.then(Text("one"), Text("two"), Text("three"))
+    client = wrap(claude, session="retried", server=lab)
+    client.messages.create(messages=said("Hi."), tools=[TOOL], system="Be brief.", **ASK)
+    client.messages.create(messages=said("Hi."), **ASK)
+    client.messages.create(messages=said("Hi.", "two", "Go on."), **ASK)
+    assert [words(body) for body in model.bodies] == [["Hi."], ["Hi."], ["Hi.", "two", "Go on."]]
+    assert [sorted({"tools", "system"} & set(body)) for body in model.bodies] == [
+        ["system", "tools"], [], [],
+    ]  # fmt: skip
+    assert lab.request("GET", "sessions/retried")["steps"] == 3
+    assert lab.request("GET", "sessions/retried/revisions")["revisions"]
+
+
+def stored(lab: ContextLab, session: str) -> list[tuple[str, str, bool]]:
+    """What the model answered, as it is stored: text, and whether its call is named."""
+    found = lab.request("GET", f"sessions/{session}/messages")["messages"]
+    return [
+        (one["role"], one["content"][0]["text"], bool(one["call"]))
+        for one in found
+        if one["role"] == "assistant"
+    ]
+
+
+def test_streams_are_managed_as_well(
+    lab: ContextLab, model: Provider, claude: anthropic.Anthropic, caplog
+):
+    model.then(Text("one"), Text("two"), Text("three"), ErrorInStream(Text("four")))
+    client = wrap(claude, session="streamed", server=lab)
+    with client.messages.stream(messages=said("Hi."), **ASK) as stream:
+        assert "".join(stream.text_stream) == "one"
+    with client.messages.create(messages=said("Hi.", "one", "On."), stream=True, **ASK) as events:
+        assert [event.type for event in events][-1] == "message_stop"
+    with client.messages.stream(messages=said("Hi.", "one", "On.", "two", "And?"), **ASK) as stream:
+        stream.get_final_message()
+    with pytest.raises(anthropic.APIStatusError):
+        list(client.messages.create(messages=said("Hi."), stream=True, **ASK))
+    assert len(model.bodies) == 4
+    assert stored(lab, "streamed") == [("assistant", t, True) for t in ("one", "two", "three")]
+    assert lab.request("GET", "sessions/streamed")["steps"] == 3
+    assert not caplog.messages
+
+
+def test_an_asynchronous_client_is_managed_alike(lab: ContextLab, model: Provider):
+    async def talk() -> None:
+        bare = anthropic.AsyncAnthropic(api_key="none", base_url=model.url, max_retries=0)
+        async with wrap(bare, session="awaited", server=lab) as client:
+            reply = await client.messages.create(messages=said("Hi."), **ASK)
+            assert reply.content[0].text == "one"
+            more = said("Hi.", "one", "On.")
+            quick = client.with_options(timeout=20)
+            async for _ in await quick.messages.create(messages=more, stream=True, **ASK):
+                pass
+            more = said("Hi.", "one", "On.", "two", "And?")
+            async with client.messages.stream(messages=more, **ASK) as stream:
+                await stream.get_final_message()
+
+    model.then(Text("one"), Text("two"), Text("three"))
+    asyncio.run(talk())
+    assert [len(body["messages"]) for body in model.bodies] == [1, 3, 5]
+    assert stored(lab, "awaited") == [("assistant", t, True) for t in ("one", "two", "three")]
+
+
+def test_other_ways_to_a_model_warn_once(
+    lab: ContextLab, claude: anthropic.Anthropic, caplog: pytest.LogCaptureFixture
+):
+    client = wrap(claude, session="past us", server=lab)
+    for _ in range(2):
+        client.messages.with_raw_response.create(messages=said("Hi."), **ASK)
+        assert client.beta and client.messages.count_tokens
+    assert [message.split()[0] for message in caplog.messages] == ["with_raw_response", "beta"]
+
+
+def test_an_agent_goes_on_where_no_server_answers(
+    lab: ContextLab, model: Provider, claude: anthropic.Anthropic, monkeypatch, caplog
+):
     monkeypatch.setattr("contextlab.client.connection.ATTEMPTS", 1)
+    clock, asked = [0.0], []
+    monkeypatch.setattr("contextlab.client.managed.monotonic", lambda: clock[0])
     with ContextLab(f"http://127.0.0.1:{free_port()}", "clk_none") as nobody:
-        said = [{"role": "user", "content": "Hi."}]
+        real = nobody.request
+        monkeypatch.setattr(nobody, "request", lambda *call: asked.append(call) or real(*call))
         client = wrap(claude, session="x", server=nobody)
-        reply = client.messages.create(model="m", max_tokens=5, messages=said)
-        assert reply.content[0].text == "ok"
-        assert "goes out as it is" in caplog.text
+        for now, times in ((0.0, 1), (29.0, 1), (31.0, 2)):
+            clock[0] = now
+            reply = client.messages.create(messages=iter(said("Hi.")), **ASK)
+            assert (reply.content[0].text, len(asked)) == ("ok", times)
+        assert caplog.text.count("goes out as it is") == 2
         with pytest.raises(Unreachable):
             nobody.session("x")
+    assert [words(body) for body in model.bodies] == [["Hi."]] * 3
+
+
+def test_no_error_of_ours_reaches_the_agent(
+    lab: ContextLab, model: Provider, claude: anthropic.Anthropic, monkeypatch, caplog
+):
+    def broken(*_: Any, **__: Any) -> Any:
+        raise ZeroDivisionError("said in private")
+
+    client = wrap(claude, session="broken", server=lab)
+    monkeypatch.setattr("contextlab.client.sessions.Session.answer", broken)
+    assert client.messages.create(messages=said("Hi."), **ASK).content[0].text == "ok"
+    refused = wrap(claude, session="refused", server=lab, policy="bogus")
+    assert refused.messages.create(messages=said("Hi."), **ASK).content[0].text == "ok"
+    monkeypatch.setattr("contextlab.client.sessions.Session.append", broken)
+    client = wrap(claude, session="broken", server=lab)
+    assert client.messages.create(messages=said("Hi."), **ASK).content[0].text == "ok"
+    assert len(caplog.messages) == 3
+    assert "ZeroDivisionError" in caplog.text
+    assert "private" not in caplog.text
 
 
 def test_a_refusal_names_the_field(lab: ContextLab):
