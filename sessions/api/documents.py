@@ -132,7 +132,7 @@ def page(made: Document) -> dict[str, Any]:
         "shapes": [
             {
                 "name": name,
-                "description": schema.get("description", ""),
+                "more": _paragraphs(schema.get("description", "")),
                 "fields": _fields(schema),
             }
             for name, schema in sorted(schemas.items())
@@ -146,15 +146,19 @@ def _operation(address: str, method: str, operation: Document) -> Document:
         "id": operation["operationId"],
         "method": method.upper(),
         "address": address,
-        "summary": _marked(operation["description"].split("\n\n")[0]),
-        "more": [_marked(text) for text in operation["description"].split("\n\n")[1:]],
+        "summary": _paragraphs(operation["description"])[0],
+        "more": _paragraphs(operation["description"])[1:],
         "parameters": [
-            {**parameter, "type": _type(parameter["schema"])}
+            parameter
+            | {
+                "type": _type(parameter["schema"]),
+                "description": _marked(parameter.get("description", "")),
+            }
             for parameter in operation["parameters"]
         ],
         "body": [(kind, _type(form["schema"])) for kind, form in body.items()],
         "answers": [
-            (status, told["description"], _told(told))
+            (status, _marked(told["description"]), _told(told))
             for status, told in sorted(operation["responses"].items())
             if status < "400"
         ],
@@ -164,6 +168,10 @@ def _operation(address: str, method: str, operation: Document) -> Document:
 def _marked(text: str) -> list[tuple[bool, str]]:
     """A text in pieces, and whether each of them is code: it stood between backticks."""
     return [(bool(place % 2), piece) for place, piece in enumerate(text.split("`"))]
+
+
+def _paragraphs(text: str) -> list[list[tuple[bool, str]]]:
+    return [_marked(paragraph) for paragraph in text.split("\n\n")]
 
 
 def _told(answer: Document) -> str:
@@ -178,7 +186,7 @@ def _fields(schema: Document) -> list[Document]:
             "name": name,
             "type": _type(field),
             "required": name in required,
-            "description": field.get("description", ""),
+            "description": _marked(field.get("description", "")),
         }
         for name, field in schema.get("properties", {}).items()
     ]

@@ -18,7 +18,13 @@ from sessions.api.access import team_of
 from sessions.models import Import, ImportFile, Job, Session
 from sessions.views.paging import page
 
-NAMES = {KIND: "Import", "simulate": "Simulation", "demo": "Demo sessions"}
+NAMES = {
+    KIND: "Import",
+    "simulate": "Simulation",
+    "demo": "Demo sessions",
+    "compact": "Compaction",
+    "tend": "Tending",
+}
 """How kinds of jobs are called on pages."""
 
 SECONDS_BEFORE_FORECAST = 5

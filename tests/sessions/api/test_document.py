@@ -123,5 +123,6 @@ def test_the_page_shows_every_operation(client: Client):
     for operations in DOCUMENT["paths"].values():
         for operation in operations.values():
             assert f'id="{operation["operationId"]}"' in page
+    assert "`" not in page, "what stands between backticks is code"
     assert "<script>" not in page
     assert "style=" not in page
