@@ -162,7 +162,12 @@ def test_the_policy_is_watched_overruled_and_taken_back(
     page.get_by_role("link", name=re.compile("^Compare with")).click()
     page.locator(".page-head .badge.served").wait_for()
     page.goto("/sessions/?flag=compacted")
-    page.locator("tr", has_text="Read all parts").locator(".events", has_text="◆2").wait_for()
+    row = page.locator("tr", has_text="Read all parts")
+    row.locator(".events", has_text="◆2").wait_for()
+    page.set_viewport_size({"width": 390, "height": 844})
+    for name in ("peak", "steps", "cost"):
+        box = row.locator(f"td[data-name={name}]").bounding_box()
+        assert box is not None and box["x"] + box["width"] <= 390, name
 
 
 def test_a_message_that_is_read_stays_while_others_arrive(
