@@ -38,9 +38,13 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """How a context stands to its budget: `share` is of the room, `delay_ms` is advice."""
+    """How a context stands to its budget: `share` is of the room, `delay_ms` is advice.
+
+    `used` is `counted`, what we count, corrected by what the provider reported of earlier calls.
+    """
 
     used: int
+    counted: int
     window: int
     room: int
     share: float
@@ -54,7 +58,7 @@ def budget_of(policy: Policy, window: int, hidden: int = 0) -> Budget:
     """The budget that a policy sets in a model's window.
 
     Trigger and target are those of its first step that has a trigger. `hidden` are prompt tokens
-    that no message shows: a step's own budget counts the conversation alone.
+    beside our count of the conversation: a step's own budget counts that alone.
     """
     reserve = policy.kept_free(window)
     room = max(window - reserve, 1)
@@ -74,11 +78,15 @@ def budget_of(policy: Policy, window: int, hidden: int = 0) -> Budget:
     return Budget(window, reserve)
 
 
-def standing(budget: Budget, used: int) -> Standing:
-    """Where a prompt of so many tokens stands, and how long its agent is advised to wait."""
+def standing(budget: Budget, used: int, counted: int | None = None) -> Standing:
+    """Where a prompt of so many tokens stands, and how long its agent is advised to wait.
+
+    `counted` is our own count of it, where that is another.
+    """
     share = used / budget.room
     return Standing(
         used=used,
+        counted=used if counted is None else counted,
         window=budget.window,
         room=budget.room,
         share=share,

@@ -15,7 +15,7 @@ from compaction.protect import Guard
 from compaction.restore import left, pinned_again, taken_back
 from compaction.resume import follow, marks_of, resume
 from compaction.spans import kept_messages, span_of, summary_edit
-from compaction.state import State, make, set_pinned, start, take_in
+from compaction.state import EVEN, State, make, set_pinned, start, take_in
 from compaction.strategies import STRATEGIES
 from compaction.strategies.compact import Compact
 
@@ -38,6 +38,9 @@ __all__ = [
 BREAKER = 3
 """Refusals of one strategy after which it is left out (Claude Code gives up after as many)."""
 
+LEAST_SCALE, MOST_SCALE = 500, 3_000
+"""Permille of our count that a provider's is believed to be (as `tokens.calibrate`)."""
+
 LEAST_SUMMARY = 100
 """Tokens below which a summary says nothing (ours)."""
 
@@ -51,8 +54,9 @@ class Arrival:
     """What is new just before the model call of a step: originals born since the last arrival.
 
     `at` is when the call begins (ms since the epoch). `prompt` are the prompt tokens that the
-    provider reported for the previous call *of this very context*, what was recited included; None
-    where it reported none, or for a context that a simulation made. `gone` are positions of
+    provider reported for the previous call, of a context of this very fold; None where it reported
+    none, or for a context that a simulation made. `sent` are the tokens of that context without
+    the hidden part as we count them; None where it is what stands now. `gone` are positions of
     originals that the agent took back (a rewind, a newer setup), `pinned` and `unpinned` those that
     people pinned and let loose.
     """
@@ -61,6 +65,7 @@ class Arrival:
     blocks: tuple[Block, ...] = ()
     at: int | None = None
     prompt: int | None = None
+    sent: int | None = None
     gone: tuple[int, ...] = ()
     pinned: tuple[int, ...] = ()
     unpinned: tuple[int, ...] = ()
@@ -78,19 +83,32 @@ def advance(state: State, arrival: Arrival) -> tuple[State, Revision | None]:
     """
     _check_order(state, arrival)
     before = state.total
-    if arrival.step > state.step:
-        state.fixed = max(state.hidden, (arrival.prompt or 0) - before - state.ending.tokens)
+    if arrival.step > state.step and arrival.prompt:
+        _learn(state, arrival.prompt, arrival.sent)
     state.step = arrival.step
     state.unchanged_prefix, state.touched = before, None
     state.wanted, state.skipped = [], []
     for block in arrival.blocks:
         take_in(state, block, state.step)
-    state.used = state.total + state.fixed + state.ending.tokens
+    state.used = state.billed
     revision = _settle(state, arrival) or _revise(state)
     if state.touched is not None:
         state.unchanged_prefix = min(before, state.prefix_tokens(state.touched))
     state.ending = ending_of(state)
     return state, revision
+
+
+def _learn(state: State, prompt: int, sent: int | None) -> None:
+    """Take in how far our count is from the provider's.
+
+    It is a ratio, as a difference would outlive the compaction of what it came from. What the first
+    prompt has beyond its blocks is hidden from us, where nobody has measured that.
+    """
+    sent = state.counted - state.hidden if sent is None else sent
+    if state.scale is None and not state.hidden:
+        state.hidden = max(prompt - sent, 0)
+    counted = max(state.hidden + sent, 1)
+    state.scale = min(max(round(EVEN * prompt / counted), LEAST_SCALE), MOST_SCALE)
 
 
 def _check_order(state: State, arrival: Arrival) -> None:
@@ -164,7 +182,7 @@ def _view(state: State, index: int | None, limit: int | None = None) -> View:
         originals=state.originals,
         total=state.total,
         used=state.used,
-        fixed=state.used - state.total,
+        scale=state.scale or EVEN,
         room=state.window - state.policy.kept_free(state.window),
         guard=Guard(state.groups, limit if index is None else state.waiting[index]),
         means=state.means,
@@ -283,7 +301,7 @@ def _rearm(state: State, strategies: set[str]) -> None:
     for index, step in enumerate(state.policy.steps):
         if step.strategy in strategies and "rearm" in state.marks[index]:
             own = getattr(step.parameters, "budget", 0)
-            used = state.total if own else state.total + state.fixed + state.ending.tokens
+            used = state.total if own else state.billed
             rearm = used + int(step.parameters.rearm * (own or room))
             state.marks[index] = {**state.marks[index], "rearm": rearm}
             state.waiting[index] = None

@@ -10,6 +10,7 @@ from compaction.context import Block
 from compaction.edits import Edit, Trigger
 from compaction.protect import Guard
 from compaction.sights import Sights
+from compaction.tokens import scaled
 
 SummaryForm = Literal["nine", "window"]
 """`nine`: the nine sections in XML; `window`: the short note of the sliding window."""
@@ -74,10 +75,10 @@ class View:
     """The context just before a model call, to be read only.
 
     `arrivals` are the positions of all originals that ever arrived, ascending; `standing` is what
-    the model would see. `used` are the tokens of the whole prompt as far as known (hidden prompt
-    included), `fixed` those of it that are not in `standing`. `room` is the window less what is
-    reserved for output. `resolved` are positions of failed results whose failure was mended, in
-    the order in which that happened.
+    the model would see. `used` are the tokens of the whole prompt in the provider's count as far as
+    known (hidden prompt included), `scale` permille of our count that this is. `room` is the
+    window less what is reserved for output. `resolved` are positions of failed results whose
+    failure was mended, in the order in which that happened.
     """
 
     step: int
@@ -87,13 +88,17 @@ class View:
     originals: Mapping[int, Block]
     total: int
     used: int
-    fixed: int
+    scale: int
     room: int
     guard: Guard
     means: Means
     mark: Mark
     sights: Sights = field(default_factory=Sights)
     """Which readings, writes and edits of which file arrived."""
+
+    def billed(self, tokens: int) -> int:
+        """Tokens of our count in the provider's."""
+        return scaled(tokens, self.scale)
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ def marks_of(state: State) -> dict[str, Any]:
         "step": state.step,
         "window": state.window,
         "hidden": state.hidden,
-        "fixed": state.fixed,
+        "scale": state.scale,
         "marks": [dict(mark) for mark in state.marks],
         "failures": list(state.failures),
         "waiting": list(state.waiting),
@@ -62,7 +62,7 @@ def resume(
     for revision in revisions:
         follow(state, revision)
     state.step, state.window = marks["step"], marks["window"]
-    state.hidden, state.fixed = marks["hidden"], marks["fixed"]
+    state.hidden, state.scale = marks["hidden"], marks.get("scale")
     state.marks = [dict(mark) for mark in marks["marks"]]
     state.failures, state.waiting = list(marks["failures"]), list(marks["waiting"])
     for place in set(pinned(state)) ^ set(marks["pins"]):

@@ -103,6 +103,8 @@ def simulate(
         usage = call.usage
         told = usage is not None and not revisions
         prompt = usage.prompt + state.ending.tokens if usage is not None and told else None
+        if prompt is None:
+            state.hidden, state.scale = session.hidden, None
     return Run(
         policy,
         tuple(steps),

@@ -16,6 +16,10 @@ from compaction.recite import Recital
 from compaction.sights import Sights
 from compaction.strategies import STRATEGIES
 from compaction.stubs import entered_short
+from compaction.tokens import scaled
+
+EVEN = 1000
+"""Permille: our count is taken for the provider's."""
 
 
 @dataclass(slots=True)
@@ -23,15 +27,17 @@ class State:
     """A session's context under a policy, after `step`; made by `start`, changed by the fold.
 
     `standing` is the context, `entries` the record of when each block stood, `sums` its tokens by
-    place in `arrivals`. `fixed` are tokens of the prompt that stand in no block, `used` those of
-    the whole prompt before the last step's edits. `unchanged_prefix` and `touched` speak of the
-    last step: tokens shared with the context before, and the lowest position that its revision
-    touched. `wanted` are artefacts that were not ready at the last step, `waiting` the positions
-    up to which strategies had wanted a summary, `skipped` why strategies that were due did
-    nothing. `stubs` are the positions of standing replacements, ascending, those made at entry
-    left out; `shortened` those of all that stand for results. `covers` says of which originals a
-    replacement tells; `gone` are originals that left by themselves for good. `recital` is what a
-    recitation is made of, `ending` what follows on the standing blocks that can be cached.
+    place in `arrivals`. `scale` is permille of our count that the provider's is, as the last
+    reported prompt showed it; None before there was one. `used` are the tokens of the whole
+    prompt before the last step's edits, in the provider's count as far as known.
+    `unchanged_prefix` and `touched` speak of the last step: tokens shared with the context before,
+    and the lowest position that its revision touched. `wanted` are artefacts that were not ready
+    at the last step, `waiting` the positions up to which strategies had wanted a summary,
+    `skipped` why strategies that were due did nothing. `stubs` are the positions of standing
+    replacements, ascending, those made at entry left out; `shortened` those of all that stand for
+    results. `covers` says of which originals a replacement tells; `gone` are originals that left by
+    themselves for good. `recital` is what a recitation is made of, `ending` what follows on the
+    standing blocks that can be cached.
     """
 
     policy: Policy
@@ -47,7 +53,7 @@ class State:
     by_kind: dict[Kind, int] = field(default_factory=lambda: dict.fromkeys(KINDS, 0))
     total: int = 0
     used: int = 0
-    fixed: int = 0
+    scale: int | None = None
     groups: Groups = field(default_factory=Groups)
     sights: Sights = field(default_factory=Sights)
     marks: list[Mark] = field(default_factory=list)
@@ -72,6 +78,16 @@ class State:
     def revisions(self) -> int:
         """Number of the newest revision; 0 before the first."""
         return len(self.made)
+
+    @property
+    def counted(self) -> int:
+        """Tokens of the whole prompt as we count them: hidden, standing and recited."""
+        return self.hidden + self.total + self.ending.tokens
+
+    @property
+    def billed(self) -> int:
+        """The same in the provider's count, as far as known."""
+        return scaled(self.counted, self.scale or EVEN)
 
     def prefix_tokens(self, position: int) -> int:
         """Tokens of the standing blocks before a position, in O(log n)."""

@@ -53,7 +53,7 @@ def compact(view: View, parameters: Compact) -> Proposal:
     if parameters.keep_failures:
         stay |= view.guard.groups.unmended(view.originals)
     targets = [block for block in span if block.position not in stay]
-    gone = sum(block.tokens for block in targets)
+    gone = view.billed(sum(block.tokens for block in targets))
     floor = view.used - gone + parameters.summary_tokens
     if floor >= limit:
         skipped = f"what must stay takes {floor} tokens, the trigger is at {limit}"
@@ -66,7 +66,7 @@ def compact(view: View, parameters: Compact) -> Proposal:
     if edit is None:
         return Proposal((), view.mark, wanted=(wish,))
     assert edit.replacement is not None
-    after = view.used - gone + edit.replacement.tokens
+    after = view.used - gone + view.billed(edit.replacement.tokens)
     mark: Mark = {"rearm": after + int(parameters.rearm * view.room)}
     reason = f"{view.used} of {view.room} tokens used, trigger at {limit}"
     return Proposal((edit,), mark, "window", reason)

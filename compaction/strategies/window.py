@@ -55,6 +55,7 @@ def window(view: View, parameters: Window) -> Proposal:
         if start <= position < end and view.guard.may_remove(block)
     ]
     gone = sum(block.tokens for block in targets)
+    gone = gone if parameters.budget else view.billed(gone)
     floor = used - gone + parameters.summary_tokens
     if floor >= limit:
         skipped = f"what must stay takes {floor} tokens, the trigger is at {limit}"

@@ -69,7 +69,9 @@ def advance_to(fold: Fold, session: Session, facts: Facts, target: int) -> None:
     begin = news.begin(fold, target)
     if begin > target:
         return
-    fold.state.hidden, fold.state.window = session.hidden_tokens, window_of(session)
+    # Measuring may come later than the first usage, of which the fold learned the same.
+    fold.state.hidden = session.hidden_tokens or fold.state.hidden
+    fold.state.window = window_of(session)
     calls = _Calls(fold, session, begin, target)
     revisions: list[edits.Revision] = []
     for step in range(begin, target + 1):
@@ -158,7 +160,7 @@ class _News:
             step,
             tuple(fresh),
             calls.at(step),
-            calls.prompt_before(step, state),
+            *calls.prompt_before(step, state),
             tuple(due),
             tuple(sorted(pins - now)),
             tuple(sorted(now - pins)),
@@ -198,7 +200,7 @@ class _Calls:
         self.by_step: dict[int, ModelCall] = {call.step: call for call in rows}
         named = [call.context for call in self.by_step.values() if call.context]
         served = ServedContext.objects.filter(run_id=fold.run_id, pk__in=named) if named else ()
-        self.ours = {context.pk for context in served}
+        self.ours = {context.pk: context for context in served}
         self.now = int(time.time() * 1000)
 
     def at(self, step: int) -> int | None:
@@ -206,13 +208,30 @@ class _Calls:
         call = self.by_step.get(step)
         return call.at if call is not None else self.now
 
-    def prompt_before(self, step: int, state: State) -> int | None:
-        """Reported prompt of the call before, if it was made with the context that stood here."""
+    def prompt_before(self, step: int, state: State) -> tuple[int | None, int | None]:
+        """Reported prompt of the call before and our count of it (see `Arrival`), where its context
+        was one that we handed out: of any other nobody knows what stood in it."""
         call = self.by_step.get(step - 1)
-        if call is None or (state.revisions and call.context not in self.ours):
-            return None
-        usage = usage_of(call)
-        if usage is None:
-            return None
-        # Nothing was recited in a prompt that the agent put together itself.
-        return usage.prompt + (0 if call.context in self.ours else state.ending.tokens)
+        context = self.ours.get(call.context) if call is not None else None
+        usage = usage_of(call) if call is not None else None
+        if context is None or usage is None:
+            return None, None
+        return usage.prompt, _sent(context, state)
+
+
+def _sent(context: ServedContext, state: State) -> int | None:
+    """Our count of a context without the hidden part; None where it is what stands now."""
+    newest = state.originals[state.arrivals[-1]].message if state.arrivals else 0
+    if (context.revision, context.seq) == (state.revisions, newest):
+        return None
+    stood = (entry.block.tokens for entry in state.entries if stood_in(context, entry))
+    return sum(stood) + context.recited
+
+
+def stood_in(context: ServedContext, entry: edits.Entry) -> bool:
+    """Whether an entry of its run stood in a context that was handed out."""
+    return (
+        entry.block.message <= context.seq
+        and (entry.opened_by or 0) <= context.revision
+        and (entry.closed_by is None or entry.closed_by > context.revision)
+    )

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from django.db import IntegrityError, transaction
 
 from compaction import tokens
+from compaction.state import EVEN
 from sessions.actions import tend
 from sessions.actions.append import first_words
 from sessions.actions.conversation import Conversation, Incoming, known_of, memory_of
@@ -59,20 +61,25 @@ class Delivered:
 
 
 def deliver(
-    session: Session, batch: Delivery, *, once: Once | None = None, now: int | None = None
+    session: Session,
+    batch: Delivery,
+    *,
+    once: Once | None = None,
+    now: int | None = None,
+    notes: Sequence[str] = (),
 ) -> Delivered:
     """Append a batch in one transaction: rows, the answer to a retry, and the job that tends.
 
     All of it or nothing is stored; when this returns, it is committed. `now` (ms since the epoch;
-    default: the clock) is the time of messages that state none. Raises Unacceptable, and
-    AnotherRequest for a key that was used before.
+    default: the clock) is the time of messages that state none; `notes` are answered before our
+    own. Raises Unacceptable, and AnotherRequest for a key that was used before.
     """
     if known := _answered(session, once):
         return known
     _date(batch, now if now is not None else time.time_ns() // 1_000_000)
     incoming = _incoming(session, batch)
     try:
-        return _in_one_go(session, batch, incoming, once)
+        return _in_one_go(session, batch, incoming, once, notes)
     except IntegrityError:
         # Another request of the same key was faster, or it has nothing to do with keys.
         if known := _answered(session, once):
@@ -104,7 +111,11 @@ def _incoming(session: Session, batch: Delivery) -> Incoming:
 
 
 def _in_one_go(
-    session: Session, batch: Delivery, incoming: Incoming, once: Once | None
+    session: Session,
+    batch: Delivery,
+    incoming: Incoming,
+    once: Once | None,
+    notes: Sequence[str],
 ) -> Delivered:
     with transaction.atomic():
         locked = (
@@ -127,6 +138,7 @@ def _in_one_go(
         _note_use(locked, served, memory.visible)
         job = _announce(locked, ledger)
         answer = _answer(locked, ledger, served, job)
+        answer["notes"] = [*notes, *_notes(ledger.fresh)]
         if once is not None:
             once.keep(locked.team, CREATED, answer)
     return Delivered(answer)
@@ -153,10 +165,12 @@ def _served(session: Session) -> Run | None:
 
 def _note_use(session: Session, served: Run | None, visible: int) -> None:
     """Keep `used_tokens`: the prompt that the next call would send, as far as is known now."""
-    session.used_tokens = session.hidden_tokens + visible
-    if served is not None and "used" in served.fold:
+    session.used_tokens = session.counted_tokens = session.hidden_tokens + visible
+    if served is not None and "counted" in served.fold:
         since = session.blocks.filter(position__gte=served.taken).values_list("tokens", flat=True)
-        session.used_tokens = int(served.fold["used"]) + sum(map(session.scaled, since))
+        session.counted_tokens = int(served.fold["counted"]) + sum(map(session.scaled, since))
+        scale = served.fold.get("scale") or EVEN
+        session.used_tokens = tokens.scaled(session.counted_tokens, scale)
     session.peak_tokens = max(session.peak_tokens, session.used_tokens)
 
 
@@ -180,6 +194,7 @@ _KEPT = (
     *("model", "window", "title", "policy_version", "token_ratio", "token_basis"),
     *("message_count", "block_count", "step_count", "turn_count", "tool_call_count"),
     *("error_count", "compaction_count", "used_tokens", "peak_tokens", "measured"),
+    "counted_tokens",
     *("started_at", "ended_at", "changed", "version"),
 )
 """Columns of a session that an append may change."""
@@ -210,7 +225,6 @@ def _answer(
         },
         "policy": _policy(session, served, due=budget.state in ("trigger", "over")),
         "job": str(job.pk) if job else None,
-        "notes": _notes(fresh),
     }
 
 
@@ -243,9 +257,15 @@ def _policy(session: Session, served: Run | None, *, due: bool) -> dict[str, Any
 
 def _notes(fresh: list[Taken]) -> list[str]:
     """What was taken as it is, and is odd."""
+    notes = [
+        f"Message {one.seq}, a user's, holds nothing."
+        for one in fresh
+        if one.message.record.role == "user"
+        and all(block.type == "text" and not block.chars for block in one.blocks)
+    ]
     orphans = [id for taken in fresh for id in taken.message.orphans]
     if not orphans:
-        return []
+        return notes
     named = ", ".join(id or "(without an id)" for id in orphans[:NAMED_ORPHANS])
     more = f" and {len(orphans) - NAMED_ORPHANS} more" if len(orphans) > NAMED_ORPHANS else ""
-    return [f"No tool call is known that these results answer: {named}{more}."]
+    return [*notes, f"No tool call is known that these results answer: {named}{more}."]

@@ -181,14 +181,15 @@ class Fold:
         run.fold = marks_of(state) | {
             "writes": new.writes,
             "recorded": self.recorded,
-            "used": state.total + state.fixed + state.ending.tokens,
+            "counted": state.counted,
             "recited": state.ending.tokens,
             "wanted": [label(wish) for wish in state.wanted],
         }
         news = News(revisions, state.known, self.late, self.left_out, at=int(time.time() * 1000))
         with transaction.atomic():
-            if revisions:
-                tell(session)  # first: all who write both lock the session's row before the run's
+            # First: all who write both lock the session's row before the run's.
+            if self._note_use(session) or revisions:
+                tell(session)
             written = Run.objects.filter(
                 pk=run.pk,
                 head=old.head,
@@ -209,6 +210,13 @@ class Fold:
         self.weigh(_made(revisions))
         self.stamp = new
         self.late, self.left_out, self.unscaled = {}, [], {}
+
+    def _note_use(self, session: Session) -> bool:
+        """Keep with the session what its next call sends, unless more came than was taken in;
+        whether that was news."""
+        use = {"used_tokens": self.state.billed, "counted_tokens": self.state.counted}
+        caught_up = Session.objects.filter(pk=session.pk, block_count=self.taken)
+        return bool(caught_up.exclude(**use).update(**use))
 
 
 def _made(revisions: Iterable[edits.Revision]) -> list[Block]:
@@ -235,7 +243,7 @@ def label(wish: Span | FileText) -> str:
 def tell(session: Session) -> None:
     """Raise the session's version and tell open pages; inside the transaction of what changed."""
     Session.objects.filter(pk=session.pk).update(version=F("version") + 1)
-    session.refresh_from_db(fields=["version"])
+    session.refresh_from_db(fields=["version", "used_tokens", "counted_tokens"])
     hint(f"session:{session.pk}", session.version)
 
 

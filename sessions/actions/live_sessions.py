@@ -12,7 +12,7 @@ from django.db import transaction
 
 from compaction import prices, tokens
 from compaction.budget import Budget, Standing, budget_of, standing
-from compaction.policy import PRESETS, Policy, from_dict
+from compaction.policy import PRESETS, InvalidPolicy, Policy, from_dict
 from sessions.actions import tend
 from sessions.actions.append import LIVE, link_parents, touch
 from sessions.actions.measure import reopen
@@ -45,7 +45,7 @@ class SessionFields:
 
     `parent` is the external id of the session that started this one, `parent_call` the tool call
     in it that did; `window` is in tokens; `policy` is a preset or a policy of the team, by name or
-    as name@version. `metadata` also takes fields that are none of ours.
+    as name@version. `metadata` also takes fields that are none of ours; `unknown` names them.
     """
 
     agent: str | None = None
@@ -58,13 +58,14 @@ class SessionFields:
     window: int | None = None
     outcome: str | None = None
     metadata: dict[str, Any] = field(default_factory=dict)
+    unknown: tuple[str, ...] = ()
 
 
 def session_fields(body: Any) -> SessionFields:
     """Read the body of a PUT (a JSON value). Raises Unacceptable."""
     if not isinstance(body, dict):
         raise Unacceptable("", "must be an object")
-    named = {one.name for one in fields(SessionFields)} - {"metadata", "window"}
+    named = {one.name for one in fields(SessionFields)} - {"metadata", "window", "unknown"}
     texts = {name: _text(body, name) for name in named}
     if texts["outcome"] and texts["outcome"] not in OUTCOMES:
         raise Unacceptable("/outcome", f"must be one of {', '.join(OUTCOMES)}")
@@ -73,7 +74,10 @@ def session_fields(body: Any) -> SessionFields:
         raise Unacceptable("/metadata", "must be an object")
     others = {k: v for k, v in body.items() if k not in (*named, "metadata", "window")}
     return SessionFields(
-        **texts, window=_window(body.get("window")), metadata=clean({**(metadata or {}), **others})
+        **texts,
+        window=_window(body.get("window")),
+        metadata=clean({**(metadata or {}), **others}),
+        unknown=tuple(others),
     )
 
 
@@ -196,13 +200,22 @@ def fix_counting(session: Session) -> None:
 
 def standing_of(session: Session) -> Standing:
     """How the next prompt of a session stands to the budget that its policy sets."""
+    return standing(budget_for(session), session.used_tokens or 0, session.counted_tokens)
+
+
+def budget_for(session: Session) -> Budget:
+    """What the context of a session may take; without a policy only the window limits it."""
     window = session.window or UNKNOWN_WINDOW
     version = session.policy_version
     if version is None:
-        return standing(Budget(window), session.used_tokens or 0)
-    policy = _policy(json.dumps(version.document))
-    budget = budget_of(policy, window, session.hidden_tokens)
-    return standing(budget, session.used_tokens or 0)
+        return Budget(window)
+    used = session.used_tokens or 0
+    counted = session.counted_tokens if session.counted_tokens is not None else used
+    beside = used - counted + session.hidden_tokens
+    try:
+        return budget_of(_policy(json.dumps(version.document)), window, beside)
+    except InvalidPolicy:  # of another release; a page of many sessions must not fall for one
+        return Budget(window)
 
 
 @lru_cache(maxsize=64)

@@ -12,8 +12,10 @@ from compaction.edits import context_at
 from compaction.fold import State
 from compaction.layers import ending_then
 from compaction.policy import PRESETS
+from compaction.state import EVEN
+from compaction.tokens import scaled
 from sessions.actions import tend
-from sessions.actions.advance import Facts, advance_to, serving, window_of
+from sessions.actions.advance import Facts, advance_to, serving, stood_in, window_of
 from sessions.actions.folds import Fold, with_fold
 from sessions.models import Run, ServedContext, Session
 from sessions.models.lived import lived_context
@@ -83,7 +85,7 @@ def _next_plan(session: Session) -> Plan:
             state.revisions,
             state.originals[state.arrivals[-1]].message if state.arrivals else 0,
             tuple(state.standing.values()),
-            _standing(state, state.total + state.fixed + state.ending.tokens),
+            _standing(state, state.billed, state.counted),
             tuple(_run(fold).fold.get("wanted", ())),
             state.ending,
         )
@@ -96,8 +98,9 @@ def _run(fold: Fold) -> Run:
     return fold.run
 
 
-def _standing(state: State, used: int) -> Standing:
-    return standing(budget_of(state.policy, state.window, state.hidden), used)
+def _standing(state: State, used: int, counted: int) -> Standing:
+    beside = used - counted + state.hidden
+    return standing(budget_of(state.policy, state.window, beside), used, counted)
 
 
 def plan_at(session: Session, step: int) -> Plan:
@@ -120,8 +123,8 @@ def plan_at(session: Session, step: int) -> Plan:
         last = max((e.block.message for e in state.entries if e.from_step <= step), default=0)
         made = sum(revision.step <= step for revision in state.made)
         end = ending_then(state, blocks, made, lambda entry: entry.from_step <= step)
-        used = sum(block.tokens for block in blocks) + state.hidden + end.tokens
-        standing = _standing(state, used)
+        counted = sum(block.tokens for block in blocks) + state.hidden + end.tokens
+        standing = _standing(state, scaled(counted, state.scale or EVEN), counted)
         return Plan(session, _run(fold), step, made, last, blocks, standing, ending=end)
 
     return with_fold(session, run, work)
@@ -135,14 +138,9 @@ def plan_of(served: ServedContext) -> Plan:
 
     def work(fold: Fold) -> Plan:
         state = fold.state
-        found = context_of(
-            entry.block
-            for entry in state.entries
-            if entry.block.message <= served.seq
-            and (entry.opened_by or 0) <= served.revision
-            and (entry.closed_by is None or entry.closed_by > served.revision)
-        )
+        found = context_of(entry.block for entry in state.entries if stood_in(served, entry))
         blocks = tuple(found.values())
+        counted = sum(block.tokens for block in blocks) + state.hidden + served.recited
         return Plan(
             session,
             _run(fold),
@@ -150,7 +148,7 @@ def plan_of(served: ServedContext) -> Plan:
             served.revision,
             served.seq,
             blocks,
-            _standing(state, served.tokens),
+            _standing(state, served.tokens, counted),
             ending=ending_then(
                 state, blocks, served.revision, lambda entry: entry.block.message <= served.seq
             ),

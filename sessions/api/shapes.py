@@ -31,9 +31,13 @@ class Problem(Schema):
 
 
 class Budget(Schema):
-    """How full the window is, in tokens; `delay_ms` is how long to wait before the next call."""
+    """How full the window is, in tokens; `delay_ms` is how long to wait before the next call.
+
+    `used` is `counted`, what we count, corrected by what was reported of earlier calls.
+    """
 
     used: int
+    counted: int
     window: int
     room: int
     share: float
@@ -73,6 +77,12 @@ class SessionTold(Schema):
     url: str
     created: str
     version: int
+
+
+class SessionPut(SessionTold):
+    """The same, and what to know of the request, such as fields that are none of ours."""
+
+    notes: list[str]
 
 
 class SessionList(Schema):

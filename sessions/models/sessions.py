@@ -96,6 +96,9 @@ class Session(models.Model):
     used_tokens = models.PositiveIntegerField(
         null=True, help_text="prompt that the next call would send, hidden part included"
     )
+    counted_tokens = models.PositiveIntegerField(
+        null=True, help_text="the same as we count it, before what reported usage corrects"
+    )
     peak_measured = models.BooleanField(default=False)
     usage_calls = models.PositiveIntegerField(default=0)
     fresh_tokens = models.BigIntegerField(default=0)

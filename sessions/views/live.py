@@ -11,9 +11,8 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_GET
 
-from compaction.budget import LADDER, Budget, Standing, budget_of, standing
-from compaction.policy import InvalidPolicy, from_dict
-from sessions.actions.simulate import UNKNOWN_WINDOW
+from compaction.budget import LADDER, Standing
+from sessions.actions.live_sessions import budget_for, standing_of
 from sessions.api.access import team_of
 from sessions.models import Revision, Run, Session
 from sessions.views.filters import list_version
@@ -25,21 +24,9 @@ GAUGE = 1000
 """Units of a gauge's width."""
 
 
-def budget(session: Session) -> Budget:
-    """What the context of a session may take; without a policy only the window limits it."""
-    window = session.window or UNKNOWN_WINDOW
-    version = session.policy_version
-    if version is None:
-        return Budget(window)
-    try:
-        return budget_of(from_dict(version.document), window, session.hidden_tokens)
-    except InvalidPolicy:  # of another release; a page of many sessions must not fall for one
-        return Budget(window)
-
-
 def limits(session: Session) -> dict[str, Any]:
     """The same for the replay, which knows by itself how much is used."""
-    its = budget(session)
+    its = budget_for(session)
     return {
         "window": its.window,
         "room": its.room,
@@ -67,13 +54,9 @@ class Gauge:
     target: int | None
 
 
-def gauge(session: Session, served: Run | None = None) -> Gauge:
+def gauge(session: Session) -> Gauge:
     """The gauge of the next call's context against the model's window."""
-    its = budget(session)
-    used = session.used_tokens or 0
-    if served is not None and served.taken == session.block_count:
-        used = int(served.fold.get("used", used))  # newer than what the last message was told
-    now = standing(its, used)
+    its, now = budget_for(session), standing_of(session)
 
     def at(tokens: int | None) -> int | None:
         place = None if tokens is None else round(GAUGE * tokens / its.window)
@@ -123,11 +106,8 @@ def live(request: HttpRequest) -> HttpResponse:
     team = team_of(request)
     running = Session.objects.for_team(team).live()
     found = list(running.select_related("policy_version__policy").order_by("-changed")[:ROWS])
-    newest, served = _newest_revisions(found), _served_runs(found)
-    rows = [
-        Row(session, gauge(session, served.get(session.pk)), newest.get(session.pk))
-        for session in found
-    ]
+    newest = _newest_revisions(found)
+    rows = [Row(session, gauge(session), newest.get(session.pk)) for session in found]
     rows.sort(key=lambda row: (-row.gauge.share, row.session.created))
     context = {
         "section": "live",
@@ -147,9 +127,3 @@ def _newest_revisions(sessions: list[Session]) -> dict[Any, Revision]:
         number=F("run__head"),
     )
     return {row.run.session_id: row for row in revisions.select_related("run")}
-
-
-def _served_runs(sessions: list[Session]) -> dict[Any, Run]:
-    ids = [session.pk for session in sessions]
-    runs = Run.objects.filter(session__in=ids, origin=Run.Origin.SERVED)
-    return {run.session_id: run for run in runs.only("session_id", "taken", "fold")}

@@ -66,6 +66,27 @@ def test_a_reported_prompt_counts_for_the_whole_step() -> None:
     assert state.used == first.tokens + second.tokens + 100
 
 
+def test_what_reported_prompts_teach_is_a_ratio_that_a_compaction_does_not_outlive() -> None:
+    state = _agent(30, Policy("none"))
+    step = state.step
+    advance(state, Arrival(step + 1, prompt=state.counted + 700))
+    assert (state.hidden, state.scale, state.billed) == (700, 1000, state.counted)
+    advance(state, Arrival(step + 2, prompt=state.counted * 2))
+    assert (state.hidden, state.scale, state.used) == (700, 2000, state.counted * 2)
+    before = state.counted
+    assert compact_now(state) is not None
+    assert state.counted < before
+    assert state.billed == state.counted * 2
+    # A prompt of the context before says what it says of that one.
+    advance(state, Arrival(step + 3, prompt=int(before * 1.5), sent=before - 700))
+    assert (state.scale, state.used) == (1500, (state.counted * 1500 + 500) // 1000)
+    advance(state, Arrival(step + 4))
+    assert state.scale == 1500
+    for prompt, scale in ((1, 500), (1 << 30, 3000), (state.counted, 1000)):
+        advance(state, Arrival(state.step + 1, prompt=prompt))
+        assert state.scale == scale
+
+
 def test_pinning_what_was_offloaded_restores_it_and_keeps_it() -> None:
     state = _agent(12, OFFLOAD)
     stub = next(b for b in state.standing.values() if b.replaces and b.type == "tool_result")

@@ -3,8 +3,8 @@
 /** In tokens of the whole prompt. `ladder`: from which share of the room how many milliseconds of waiting are advised. */
 export type Limits = { window: number; room: number; warn: number; trigger: number | null; target: number | null; ladder: [share: number, ms: number][] };
 export type Level = 'ok' | 'warn' | 'trigger' | 'over';
-/** `share` is of the room: of the window less what is kept free for the output. */
-export type Budget = Limits & { used: number; share: number; state: Level; delay_ms: number };
+/** `share` is of the room: of the window less what is kept free for the output. `used` is `counted`, what we count, corrected by reported usage. */
+export type Budget = Limits & { used: number; counted: number; share: number; state: Level; delay_ms: number };
 
 export type Line = { name: string; tokens: number; title: string };
 
@@ -21,9 +21,9 @@ export function linesOf({ target, warn, trigger, room, window }: Limits): Line[]
   return known.sort((a, b) => a.tokens - b.tokens);
 }
 
-export function standing(limits: Limits, used: number): Budget {
+export function standing(limits: Limits, used: number, counted = used): Budget {
   const share = used / limits.room;
   const due = limits.trigger !== null && used >= limits.trigger;
   const state: Level = used > limits.room ? 'over' : due ? 'trigger' : used >= limits.warn ? 'warn' : 'ok';
-  return { ...limits, used, share, state, delay_ms: limits.ladder.find(([least]) => share >= least)?.[1] ?? 0 };
+  return { ...limits, used, counted, share, state, delay_ms: limits.ladder.find(([least]) => share >= least)?.[1] ?? 0 };
 }

@@ -20,7 +20,7 @@ export type SessionHead = {
   window: number; window_assumed: boolean; // assumed where nobody knows the model's window
   basis: 'exact' | 'calibrated' | 'estimated'; steps: number; hidden: number;
   parent: { id: string; title: string; step: number } | null;
-  children: Child[]; version: number; live: boolean; used?: number | null; outcome?: string;
+  children: Child[]; version: number; live: boolean; used?: number | null; budget?: { counted: number }; outcome?: string;
   cost_at_least?: boolean; // reported outputs are smaller than what the log shows of them
 };
 export type Child = { id: string; title: string; step: number; steps: number; tokens_peak: number };

@@ -84,9 +84,9 @@ export class Replay {
     const { manifest, composition } = this;
     const { limits } = this.props;
     if (!manifest?.session.live || !composition || !limits) return null;
-    // What the shown run comes to is newer than what was known when the last message came.
-    const counted = sizeAt(manifest, composition, manifest.last);
-    return standing(limits, manifest.run.origin === 'served' ? counted : (manifest.session.used ?? counted));
+    // The same that the agent is told, whichever run is shown.
+    const { used, budget } = manifest.session;
+    return standing(limits, used ?? sizeAt(manifest, composition, manifest.last), budget?.counted);
   });
   totals = $derived(this.manifest && this.composition ? totals(this.manifest, this.composition) : null);
 
