@@ -138,7 +138,8 @@ class _Attempt:
     def __init__(self, job: Job) -> None:
         self.job = job
         self.version = job.version
-        self.deadline = time.monotonic() + settings.JOB_SECONDS
+        self.seconds = settings.JOB_SECONDS_OF.get(job.kind, settings.JOB_SECONDS)
+        self.deadline = time.monotonic() + self.seconds
         self.renewed = time.monotonic()
         self.took = False
         self.last = ""
@@ -179,7 +180,7 @@ class _Attempt:
             if leaving.is_set():
                 return LEAVING
             if time.monotonic() > self.deadline:
-                return f"It took longer than {settings.JOB_SECONDS:g} seconds and was stopped."
+                return f"It took longer than {self.seconds:g} seconds and was stopped."
         return None
 
     def _over(self, process: _Process) -> bool:
