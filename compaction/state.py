@@ -190,7 +190,8 @@ def leave_for_good(state: State, places: set[int]) -> None:
     """Take note that the agent took originals back: as if they had never been, for a recitation."""
     if places - state.gone and state.policy.recite is not None:
         stay = (p for p in state.arrivals if p not in state.gone and p not in places)
-        state.recital = Recital.of(state.originals[place] for place in stay)
+        # As they arrived: pins come at other times where a state is rebuilt.
+        state.recital = Recital.of(replace(state.originals[one], pinned=False) for one in stay)
     state.gone |= places
 
 
