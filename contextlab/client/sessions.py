@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from contextlab.client.connection import Connection, path
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,9 +129,13 @@ class ContextLab(Connection):
     def session(self, external_id: str, **fields: Any) -> Session:
         """Make or update a session under your own id, and work with it.
 
-        `fields`: agent, model, task, title, parent, policy, window, metadata, outcome.
+        `fields`: agent, model, task, title, parent, policy, window, metadata, outcome. Warns of
+        others, which are kept in the metadata.
         """
-        return Session(self, self.request("PUT", f"sessions/{path(external_id)}", fields))
+        known = self.request("PUT", f"sessions/{path(external_id)}", fields)
+        for note in known.get("notes", ()):
+            log.warning("%s", note)
+        return Session(self, known)
 
 
 def _message_of(reply: Mapping[str, Any]) -> tuple[dict[str, Any], Any]:

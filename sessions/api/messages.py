@@ -23,6 +23,8 @@ ROWS_AT_ONCE = 500
 BYTES_AT_ONCE = 8 * 1024 * 1024
 """Of content in one page of messages; a page has one message at least."""
 
+MADE = "There was no session of this id: it was made."
+
 router = Router(tags=["Messages"])
 
 
@@ -41,16 +43,19 @@ def append(
     """
     batch = delivery(value_of(request))
     once = once_of(request)
-    found = find_session(request, session_id) or _begun(request, session_id)
+    found, notes = find_session(request, session_id), []
+    if found is None:
+        found, created = _begun(request, session_id)
+        notes = [MADE] if created else []
     try:
-        done = deliver(found, batch, once=once)
+        done = deliver(found, batch, once=once, notes=notes)
     except AnotherRequest as error:
         raise another_request(error) from None
     return told(done.answer, 201, AGAIN if done.again else None)
 
 
-def _begun(request: HttpRequest, name: str) -> Session:
-    return put_session(team_of(request), own_id(request, name), SessionFields())[0]
+def _begun(request: HttpRequest, name: str) -> tuple[Session, bool]:
+    return put_session(team_of(request), own_id(request, name), SessionFields())
 
 
 @router.get("sessions/{path:session_id}/messages", response=shapes.MessageList, url_name="messages")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import datetime
 from typing import Any
@@ -26,6 +27,8 @@ from sessions.models import Session
 
 ROWS_AT_ONCE = 200
 LONGEST_ID = 300
+NAMED_UNKNOWN = 10
+LONGEST_NAMED = 80
 
 router = Router(tags=["Sessions"])
 
@@ -128,7 +131,7 @@ def session(request: HttpRequest, session_id: str) -> HttpResponse:
 
 @last.put(
     "sessions/{path:session_id}",
-    response={200: shapes.SessionTold, 201: shapes.SessionTold},
+    response={200: shapes.SessionPut, 201: shapes.SessionPut},
     url_name="session",
 )
 def put(
@@ -139,11 +142,20 @@ def put(
     """Makes a session under an id of your own (201), or brings it up to date (200).
 
     Every field may be left out. A policy cannot change once there are messages. The same request
-    may be sent any number of times.
+    may be sent any number of times. `notes` name the fields that are none of ours.
     """
     fields = session_fields(value_of(request))
     made, created = put_session(team_of(request), own_id(request, session_id), fields)
-    return told(session_told(request, made), 201 if created else 200)
+    answer = {**session_told(request, made), "notes": _notes(fields.unknown)}
+    return told(answer, 201 if created else 200)
+
+
+def _notes(unknown: Sequence[str]) -> list[str]:
+    names = [json.dumps(name[:LONGEST_NAMED]) for name in unknown[:NAMED_UNKNOWN]]
+    notes = [f"{name} is no field of a session: kept in metadata" for name in names]
+    if len(unknown) > NAMED_UNKNOWN:
+        notes.append(f"{len(unknown) - NAMED_UNKNOWN} more are no fields: kept in metadata")
+    return notes
 
 
 def own_id(request: HttpRequest, name: str) -> str:

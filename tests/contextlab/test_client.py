@@ -223,6 +223,11 @@ def test_no_error_of_ours_reaches_the_agent(
     assert "private" not in caplog.text
 
 
+def test_a_field_that_is_none_is_named(lab: ContextLab, caplog: pytest.LogCaptureFixture):
+    lab.session("typo", agnt="fixer", title="t", metadata={"mine": 1})
+    assert caplog.messages == ['"agnt" is no field of a session: kept in metadata']
+
+
 def test_a_refusal_names_the_field(lab: ContextLab):
     with pytest.raises(Refused) as refused:
         lab.session("wrong").append([{"role": "wizard", "content": "Hi."}])

@@ -51,12 +51,16 @@ def test_a_put_makes_and_then_changes(program: Program):
     again = program.ask("PUT", "/sessions/run", {"title": "Mine", "outcome": "succeeded"})
     assert again.status_code == 200
     told = again.json()
+    assert told["notes"] == []
     assert (told["agent"], told["title"], told["outcome"]) == ("a", "Mine", "succeeded")
     assert told["url"] == f"http://127.0.0.1/sessions/{told['id']}/"
     assert Session.objects.get().meta["color"] == "red"
     by_uuid = program.ask("PUT", f"/sessions/{told['id']}", {"task": "t"}).json()
     assert (by_uuid["external_id"], by_uuid["task"]) == ("run", "t")
     assert program.ask("PUT", "/sessions/bare").status_code == 201, "a body is not needed"
+    notes = program.ask("PUT", "/sessions/run", {str(n): n for n in range(12)}).json()["notes"]
+    assert notes[0] == '"0" is no field of a session: kept in metadata'
+    assert notes[10:] == ["2 more are no fields: kept in metadata"]
 
 
 A_UUID = "5f2b6f0e-9c39-4c6d-8a51-2f7d1f3c9a10"
@@ -82,6 +86,11 @@ def test_ids_that_no_column_takes(program: Program, name: str):
 def test_a_session_that_nobody_announced(program: Program):
     told = program.post("/sessions/new/messages", {"messages": TALK[:1]})
     assert (told["appended"], told["first_seq"]) == (1, 1)
+    assert told["notes"] == ["There was no session of this id: it was made."]
+    empty = {"messages": [{"role": "user", "content": []}]}
+    assert program.post("/sessions/new/messages", empty)["notes"] == [
+        "Message 2, a user's, holds nothing."
+    ]
     assert Session.objects.get().external_id == "new"
     assert Job.objects.get().kind == "tend"
 
