@@ -23,10 +23,9 @@ class Refused(Exception):
 
     def __init__(self, status: int, problem: Mapping[str, Any]) -> None:
         self.status, self.problem = status, dict(problem)
-        fields = ", ".join(
-            str(error.get("pointer")) for error in problem.get("errors", ()) if error.get("pointer")
-        )
-        said = problem.get("detail") or problem.get("title") or "no reason given"
+        said = str(problem.get("detail") or problem.get("title") or "no reason given")
+        pointers = [str(error.get("pointer") or "") for error in problem.get("errors", ())]
+        fields = ", ".join(pointer for pointer in pointers if pointer not in said)
         super().__init__(f"{status}: {said}" + (f" ({fields})" if fields else ""))
 
 

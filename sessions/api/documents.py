@@ -43,7 +43,7 @@ _EXAMPLE = """\
 export API={address}
 export KEY="Authorization: Bearer $(contextlab token create --team my-team | head -1)"
 curl -H "$KEY" -X PUT $API/sessions/my-run \\
-  --json '{{"agent": "mine", "model": "claude-sonnet-4-5"}}'
+  --json '{{"agent": "mine", "model": "claude-sonnet-5"}}'
 curl -H "$KEY" $API/sessions/my-run/messages \\
   --json '{{"messages": [{{"role": "user", "content": "Hi"}}]}}'
 curl -H "$KEY" "$API/sessions/my-run/context?format=anthropic\""""

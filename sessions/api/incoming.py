@@ -28,9 +28,13 @@ class SessionWanted(Wanted):
     agent: Text | None = Field(
         None, description="the program that runs, such as a name and version"
     )
-    model: Text | None = Field(None, examples=["claude-sonnet-4-5"])
-    task: Text | None = None
-    title: Text | None = None
+    model: Text | None = Field(
+        None,
+        description="tells prices, how to count, and the window",
+        examples=["claude-sonnet-5"],
+    )
+    task: Text | None = Field(None, description="what it is to do; sessions of one task compare")
+    title: Text | None = Field(None, description="for lists; else the first words that are said")
     parent: Text | None = Field(
         None, description="external id of the session that started this one"
     )
@@ -39,8 +43,12 @@ class SessionWanted(Wanted):
     window: Annotated[StrictInt, Field(ge=1, le=BIGGEST)] | None = Field(
         None, description="tokens; else that of the model"
     )
-    outcome: Literal["succeeded", "failed", "abandoned"] | None = None
-    metadata: dict[str, Json] | None = None
+    outcome: Literal["succeeded", "failed", "abandoned"] | None = Field(
+        None, description="how it ended"
+    )
+    metadata: dict[str, Json] | None = Field(
+        None, description="whatever you like; fields that are none of these join it"
+    )
 
 
 class MessagesWanted(Wanted):
@@ -54,28 +62,34 @@ class MessagesWanted(Wanted):
     )
     tools: list[dict[str, Json]] | None = Field(None, description="where they changed")
     system: Text | list[dict[str, Json]] | None = Field(None, description="where it changed")
-    model: Text | None = None
+    model: Text | None = Field(
+        None, description="that gave these messages; left out, the session's"
+    )
     usage: dict[str, Json] | None = Field(
         None, description="as the provider reported it for the call that gave these messages"
     )
     call: Text | None = Field(None, description="the provider's id of that call")
     context_id: Text | None = Field(None, description="of the context that was sent with that call")
     history: StrictBool | None = Field(
-        None, description="the whole conversation again; left out, it is recognised"
+        None,
+        description="true: the whole conversation again, and what came after it is taken back; "
+        "false: new messages; left out, it is recognised",
     )
-    stop_reason: Text | None = None
+    stop_reason: Text | None = Field(None, description="of that call")
 
 
 class CallWanted(Wanted):
     """What a provider reported of one model call."""
 
-    usage: dict[str, Json]
-    call: Text | None = None
-    step: Annotated[StrictInt, Field(ge=1, le=BIGGEST)] | None = None
-    model: Text | None = None
-    context_id: Text | None = None
+    usage: dict[str, Json] = Field(description="as the provider reported it")
+    call: Text | None = Field(None, description="the provider's id of the call")
+    step: Annotated[StrictInt, Field(ge=1, le=BIGGEST)] | None = Field(
+        None, description="number of the call in its session, from 1"
+    )
+    model: Text | None = Field(None, description="left out, the session's")
+    context_id: Text | None = Field(None, description="of the context that was sent with it")
     started_at: StrictInt | Text | None = Field(None, description="ISO 8601, or ms since the epoch")
-    stop_reason: Text | None = None
+    stop_reason: Text | None = Field(None, description="why the model stopped")
 
 
 class PinWanted(Wanted):

@@ -232,7 +232,7 @@ def test_a_refusal_names_the_field(lab: ContextLab):
     with pytest.raises(Refused) as refused:
         lab.session("wrong").append([{"role": "wizard", "content": "Hi."}])
     assert refused.value.status == 422
-    assert "/messages/0/role" in str(refused.value)
+    assert str(refused.value).count("/messages/0/role") == 1
     with ContextLab(lab.url, "clk_nobody") as stranger, pytest.raises(Refused) as refused:
         stranger.session("x")
     assert refused.value.status == 401
