@@ -135,5 +135,15 @@ class Groups:
         return sorted(places)
 
     def unmended(self, originals: Mapping[int, Block]) -> set[int]:
-        """Positions of failures that nothing has mended yet, and of all that belongs to them."""
-        return {place for one in self.open_failures for place in self.companions(originals[one])}
+        """Positions of failures that nothing has mended yet, and of all that belongs to them.
+
+        A response's other calls belong to a failed one, and their results to them.
+        """
+        kept: set[int] = set()
+        found = list(self.open_failures)
+        while found:
+            place = found.pop()
+            if place not in kept:
+                kept.add(place)
+                found.extend(self.companions(originals[place]))
+        return kept

@@ -63,6 +63,21 @@ def _chatter(steps: int) -> Talk:
     return talk
 
 
+def test_a_failure_that_stays_keeps_the_other_calls_of_its_response() -> None:
+    talk = Talk()
+    talk.user("build the thing")
+    talk.respond()
+    failing, fine = talk.call("Bash", {"command": "make a"}), talk.call("Read", {"path": "b"})
+    kept = [failing, fine, talk.result(failing, "broken", error=True), talk.result(fine, LONG)]
+    for number in range(20):
+        talk.respond()
+        talk.result(talk.call("Bash", {"command": f"test {number}"}), LONG)
+    run = simulate(talk.session(window=20_000), _policy(keep_failures=True), rough)
+    assert run.refusals == ()
+    assert run.revisions
+    assert {block.id for block in kept} <= {block.id for block in _last(run).values()}
+
+
 def test_the_hot_cache_users_pins_and_system_stay() -> None:
     talk = Talk()
     talk.system("system prompt")

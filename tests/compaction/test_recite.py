@@ -39,12 +39,12 @@ def _list(talk: Talk) -> Todo:
 
 
 def _wrote(talk: Talk, text: str, **more: Any) -> None:
-    file = FileRef("/work/notes/TODO.md", "write")
+    file = FileRef("/home/mara/notes/TODO.md", "write")
     _done(talk, "Write", {"file_path": file.path, "content": text}, file=file, **more)
 
 
 def _edited(talk: Talk, old: str, new: str, **more: Any) -> None:
-    file = FileRef("/work/notes/TODO.md", "edit")
+    file = FileRef("/home/mara/notes/TODO.md", "edit")
     given = {"file_path": file.path, "old_string": old, "new_string": new}
     _done(talk, "Edit", given, file=file, **more)
 
@@ -66,7 +66,7 @@ def test_a_todo_file_is_followed_through_writes_edits_and_readings() -> None:
     assert "never" not in _list(talk).text
     _edited(talk, "what nobody wrote", "new")
     assert _list(talk).behind
-    file = FileRef("/work/notes/TODO.md", "read")
+    file = FileRef("/home/mara/notes/TODO.md", "read")
     _done(talk, "Read", {"file_path": file.path}, "     1→- [ ] all\n     2→new", file=file)
     assert (_list(talk).text, _list(talk).behind) == ("- [ ] all\nnew", False)
     assert _list(talk).calls == 5  # to look at it is no update
