@@ -112,7 +112,9 @@ class _Page:
 
     def hear(self, said: Any) -> None:
         """A version, or what came."""
-        if "delta" in said:
+        if said.get("delta", 0) is None:
+            self.behind = time.perf_counter() - 1
+        elif "delta" in said:
             if said["delta"]["since"] == self.since:
                 self.take(said["delta"])
         elif said["version"] > self.version:

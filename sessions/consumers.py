@@ -24,6 +24,7 @@ TOPICS_PER_PAGE = 50
 SECONDS_BETWEEN_LOOKS = 0.2
 # The server's door lets no longer message through (`serve`); a page asks for what is longer.
 LONGEST_DELTA = 60_000
+NOT_BROUGHT = b"null"
 NOT_UNDERSTOOD, SIGNED_OUT, TRY_AGAIN = 4400, 4401, 1012
 
 
@@ -69,12 +70,12 @@ def look(users: Iterable[int], keys: Iterable[str], topics: set[str]) -> Seen:
 
 
 def collect(wanted: Iterable[Follow]) -> dict[Follow, News]:
-    """What came of each thing that pages follow."""
+    """What came of each thing that pages follow; a delta that is too long to bring is null."""
     found = {follow: news_of(follow) for follow in wanted}
     return {
-        follow: news
+        follow: news if len(news.json) < LONGEST_DELTA else news._replace(json=NOT_BROUGHT)
         for follow, news in found.items()
-        if news is not None and len(news.json) < LONGEST_DELTA
+        if news is not None
     }
 
 
@@ -85,7 +86,8 @@ class Live(AsyncWebsocketConsumer):
     Of what does not exist, or belongs to another team, the version is null. With "follow":
     {"session": "<id>", "run": "recorded", "since": "…"} for a session that it watches it also gets
     {topic, version, run, delta}: what came since, as the manifest tells it. The next delta goes on
-    from there; a page that missed one asks the manifest, and says again what it follows.
+    from there; a page that missed one, or gets null since it is too long to bring, asks the
+    manifest, and says again what it follows.
     """
 
     async def connect(self) -> None:
@@ -151,9 +153,10 @@ class Live(AsyncWebsocketConsumer):
         has = self.carried == (follow, news.state) and follow.since == news.next
         if self.follow != follow or has:
             return
+        if news.json != NOT_BROUGHT:
+            self.follow = follow._replace(since=news.next)
+            self.carried = self.follow, news.state
         head = {"topic": _topic(follow), "version": news.version, "run": follow.run}
-        self.follow = follow._replace(since=news.next)
-        self.carried = self.follow, news.state
         await self.send(f'{json.dumps(head)[:-1]}, "delta": {news.json.decode()}}}')
 
     async def _tell(self, topic: str, version: int | None) -> None:

@@ -295,11 +295,13 @@ async def test_what_is_too_long_for_a_message_is_left_to_be_asked_for(monkeypatc
     whole = await sync_to_async(manifest_of)(session)
     topic = f"session:{session.pk}"
     follow = {"session": str(session.pk), "run": "recorded", "since": whole["next"]}
-    assert await sync_to_async(consumers.collect)([consumers.Follow(**follow)]) == {}
     opened = page(await signed_in())
     await opened.connect(PATIENCE)
     await opened.send_json_to({"watch": [topic], "follow": follow})
     assert await told(opened) == (topic, session.version)
+    left = {"topic": topic, "run": "recorded", "delta": None}
+    assert await opened.receive_json_from(PATIENCE) == {**left, "version": session.version}
     session = await grown(2)
     assert await told(opened) == (topic, session.version)
+    assert await opened.receive_json_from(PATIENCE) == {**left, "version": session.version}
     await opened.disconnect()

@@ -81,6 +81,7 @@ export function followSession(replay: Replay, id: string): () => void {
     from: () => (replay.manifest?.next ? { session: id, run: replay.run, since: replay.manifest.next } : null),
     take: (delta, run) => {
       pushes = true;
+      if (delta === null) return void look(); // too long to send along
       if (running || run !== replay.run || !replay.take(delta as DeltaJson)) {
         if (running) wanted = true;
         else later(pauseMs); // it does not go on from here: ask, and follow from there
