@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from django.db import transaction
 from django.db.models import Q
 
+from sessions.actions.intake import Intake, Taken
 from sessions.actions.known import as_imported
-from sessions.actions.ledger import Ledger, Taken
 from sessions.actions.prepare import Count, Preparation, PreparedMessage
 from sessions.importers import records
 from sessions.live import hint
@@ -40,18 +40,18 @@ def append(team: Team, incoming: records.Session, count: Count, *, source: str) 
     prepared = _prepared(team, incoming, count)
     with transaction.atomic():
         session, created = _session(team, incoming, source)
-        ledger = Ledger(session)
-        ledger.take(incoming.records, prepared)
-        if ledger.fresh:
+        intake = Intake(session)
+        intake.take(incoming.records, prepared)
+        if intake.fresh:
             # What a live sender's appends remember of the session is read anew.
-            ledger.recorded.run.fold = {}
-        ledger.write()
-        changed = created or ledger.changed
+            intake.recorded.run.fold = {}
+        intake.write()
+        changed = created or intake.changed
         # What is derived follows in a transaction of its own, and must be asked for if it did not.
         session.measured = session.measured and not changed
-        if _learn(session, incoming, ledger.fresh) or changed:
+        if _learn(session, incoming, intake.fresh) or changed:
             touch(session)
-    return Appended(session, created, len(ledger.fresh), ledger.known, changed)
+    return Appended(session, created, len(intake.fresh), intake.known, changed)
 
 
 def _prepared(team: Team, incoming: records.Session, count: Count) -> dict[int, PreparedMessage]:

@@ -8,8 +8,8 @@ from itertools import takewhile
 from typing import Any
 
 from compaction.context import FileRef
+from sessions.actions.intake import Intake
 from sessions.actions.known import CHUNK, Known, by_key, by_prefix, standing_history
-from sessions.actions.ledger import Ledger
 from sessions.actions.prepare import (
     Count,
     Preparation,
@@ -136,10 +136,10 @@ def memory_of(session: Session, kept: Mapping[str, Any]) -> Memory:
 
 
 class Conversation:
-    """Brings a batch into the ledger of a live session."""
+    """Brings a batch into the intake of a live session."""
 
-    def __init__(self, ledger: Ledger, memory: Memory) -> None:
-        self.ledger, self.session, self.memory = ledger, ledger.session, memory
+    def __init__(self, intake: Intake, memory: Memory) -> None:
+        self.intake, self.session, self.memory = intake, intake.session, memory
 
     def take(self, incoming: Incoming) -> None:
         """Take in setups, then the messages that are not known, and what is said of calls."""
@@ -147,8 +147,8 @@ class Conversation:
         for name, prepared in incoming.setups:
             self._set_up(name, prepared)
         lead = self._take_lead(incoming, known)
-        begun = len(self.ledger.fresh)
-        self.ledger.take(
+        begun = len(self.intake.fresh)
+        self.intake.take(
             incoming.batch.records[lead:],
             {index - lead: one for index, one in incoming.messages.items() if index >= lead},
             _shifted(known, lead),
@@ -163,7 +163,7 @@ class Conversation:
         elif lead and not memory.head:
             # Nothing was said yet: they join those that lead it.
             fresh = [one for index, one in enumerate(lead) if index not in known.stored]
-            self.ledger.known += len(lead) - len(fresh)
+            self.intake.known += len(lead) - len(fresh)
             self._add("lead", fresh)
         else:
             return 0
@@ -174,12 +174,12 @@ class Conversation:
         standing = self.memory.standing(name)
         pairs = zip(standing, prepared, strict=False)
         same = sum(1 for _ in takewhile(lambda pair: pair[0][1] == pair[1].digest, pairs))
-        self.ledger.known += same if name == "lead" else 0
+        self.intake.known += same if name == "lead" else 0
         gone = {seq for seq, _ in standing[same:]}
         # Tools that come where none were change the beginning of the prompt as well.
         if gone or (prepared[same:] and self.session.step_count):
             what = "tools" if name == "tools" else "system"
-            self.ledger.left(
+            self.intake.left(
                 "setup",
                 what,
                 "the sender's list of tools changed"
@@ -194,19 +194,19 @@ class Conversation:
     def _add(self, name: str, prepared: Sequence[PreparedMessage]) -> None:
         taken = by_key(self.session, dict(enumerate(prepared))).taken
         for message in prepared:
-            seq = self.ledger.take_message(message, taken)
+            seq = self.intake.take_message(message, taken)
             self.memory.setup.setdefault(name, []).append((seq, message.digest))
 
     def _remember(self, known: Known, begun: int) -> None:
-        memory, ledger = self.memory, self.ledger
+        memory, intake = self.memory, self.intake
         if known.gone:
             memory.head = memory.head[: known.shared]
-        new = [one.message.digest for one in ledger.fresh[begun : begun + HEAD]]
+        new = [one.message.digest for one in intake.fresh[begun : begun + HEAD]]
         memory.head = [*memory.head, *new][:HEAD]
         scaled = self.session.scaled
-        came = sum(scaled(block.tokens) for one in ledger.fresh for block in one.blocks)
-        memory.visible = max(memory.visible + came - ledger.tokens_left, 0)
-        ledger.recorded.run.fold = asdict(memory)
+        came = sum(scaled(block.tokens) for one in intake.fresh for block in one.blocks)
+        memory.visible = max(memory.visible + came - intake.tokens_left, 0)
+        intake.recorded.run.fold = asdict(memory)
 
 
 def known_of(session: Session, memory: Memory, incoming: Incoming) -> Known:

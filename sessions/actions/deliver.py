@@ -14,7 +14,7 @@ from compaction.state import EVEN
 from sessions.actions import tend
 from sessions.actions.append import first_words
 from sessions.actions.conversation import Conversation, Incoming, known_of, memory_of
-from sessions.actions.ledger import Ledger, Taken
+from sessions.actions.intake import Intake, Taken
 from sessions.actions.live_sessions import (
     default_policy,
     fix_counting,
@@ -130,15 +130,15 @@ def _in_one_go(
             incoming = Incoming(locked, batch, tokens.counted)
         check_context(locked, _contexts(batch))
         _begin(locked, batch)
-        ledger = Ledger(locked, live=True)
-        memory = memory_of(locked, ledger.recorded.run.fold)
-        Conversation(ledger, memory).take(incoming)
-        ledger.write()
+        intake = Intake(locked, live=True)
+        memory = memory_of(locked, intake.recorded.run.fold)
+        Conversation(intake, memory).take(incoming)
+        intake.write()
         served = _served(locked)
         _note_use(locked, served, memory.visible)
-        job = _announce(locked, ledger)
-        answer = _answer(locked, ledger, served, job)
-        answer["notes"] = [*notes, *_notes(ledger.fresh)]
+        job = _announce(locked, intake)
+        answer = _answer(locked, intake, served, job)
+        answer["notes"] = [*notes, *_notes(intake.fresh)]
         if once is not None:
             once.keep(locked.team, CREATED, answer)
     return Delivered(answer)
@@ -174,19 +174,19 @@ def _note_use(session: Session, served: Run | None, visible: int) -> None:
     session.peak_tokens = max(session.peak_tokens, session.used_tokens)
 
 
-def _announce(session: Session, ledger: Ledger) -> Job | None:
+def _announce(session: Session, intake: Intake) -> Job | None:
     """Save the session under its next version, tell open pages, and ask for it to be tended."""
-    if not ledger.changed:
+    if not intake.changed:
         return None
     if not session.title:
-        session.title = first_words(ledger.fresh)
+        session.title = first_words(intake.fresh)
     session.measured = False
     session.version += 1
     session.save(update_fields=_KEPT)
     hint(f"session:{session.pk}", session.version)
     hint(f"sessions:{session.team_id}", session.version)
-    if ledger.reopened is not None:
-        reopen(session, ledger.reopened)
+    if intake.reopened is not None:
+        reopen(session, intake.reopened)
     return tend.ask(session)
 
 
@@ -204,14 +204,14 @@ _KEPT = (
 
 
 def _answer(
-    session: Session, ledger: Ledger, served: Run | None, job: Job | None
+    session: Session, intake: Intake, served: Run | None, job: Job | None
 ) -> dict[str, Any]:
-    fresh = ledger.fresh
+    fresh = intake.fresh
     messages = [_message(session, one) for one in fresh]
     budget = standing_of(session)
     return {
         "appended": len(fresh),
-        "known": ledger.known,
+        "known": intake.known,
         "first_seq": fresh[0].seq if fresh else None,
         "last_seq": fresh[-1].seq if fresh else None,
         "messages": messages,

@@ -5,30 +5,34 @@ from __future__ import annotations
 from dataclasses import dataclass
 from uuid import UUID
 
+from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest
 from ninja.utils import check_csrf
 
+from sessions.actions import audit
 from sessions.actions.keys import check_key
 from sessions.api.problems import Refusal
 from sessions.models import Key, Membership, Run, Session, Team
+from sessions.models.teams import Right, may
 
 CHALLENGE = 'Bearer realm="ContextLab"'
 SAFE = ("GET", "HEAD", "OPTIONS")
 CHOSEN_TEAM = "team"
 """In the browser session, and as `?team=`: the slug of the team whose pages are shown."""
-_MAY_WRITE = (Membership.Role.OWNER, Membership.Role.EDITOR)
+_KEYS_MAY: tuple[Right, ...] = ("read", "write")
+"""What a program may do at most: it judges nothing, lets nothing out, and lets nobody in."""
 
 
 @dataclass(frozen=True, slots=True)
 class Asker:
     """Who sent a request of the API: a program with a key, or a person (`key` is None).
 
-    `teams` are all that may be looked into; what is made is made in the first.
+    `teams` are all that may be looked into; what is made is made in the first. What may be done
+    in which of them, `require` says.
     """
 
     teams: tuple[Team, ...]
-    writes: bool
     key: Key | None = None
 
 
@@ -47,15 +51,19 @@ class KeyOrPerson:
         # Other schemes are those of a proxy in front, which knows nothing of our keys.
         known = scheme.lower() == "bearer"
         asker = _with_key(token.strip()) if known else _in_browser(request)
-        if request.method not in SAFE and not asker.writes:
-            raise Refusal(
-                403,
-                "Read only",
-                "This key may only read. Take one with the scope write."
-                if asker.key
-                else "Your role in this team may only read. Ask an owner for another.",
-            )
+        if request.method not in SAFE and asker.key and "write" not in asker.key.scopes:
+            raise _not_allowed(by_key=True)
         return asker
+
+
+def _not_allowed(*, by_key: bool) -> Refusal:
+    return Refusal(
+        403,
+        "Not allowed",
+        "This key may not do that. Take one with the scope write; some things only people may do."
+        if by_key
+        else "Your role in this team does not allow that. Ask an owner for another.",
+    )
 
 
 def _with_key(token: str) -> Asker:
@@ -67,7 +75,7 @@ def _with_key(token: str) -> Asker:
             "The key is unknown or was revoked. `contextlab token create --team NAME` makes one.",
             headers={"WWW-Authenticate": f'{CHALLENGE}, error="invalid_token"'},
         )
-    return Asker((key.team,), "write" in key.scopes, key)
+    return Asker((key.team,), key)
 
 
 def _in_browser(request: HttpRequest) -> Asker:
@@ -85,10 +93,7 @@ def _in_browser(request: HttpRequest) -> Asker:
             "A request with a browser's cookie needs the page's X-CSRFToken. "
             "Reload the page; programs send a key instead.",
         )
-    teams = teams_of(request)
-    first = next(iter(teams), None)
-    writes = bool(first) and _member(request).filter(team=first, role__in=_MAY_WRITE).exists()
-    return Asker(tuple(teams), writes)
+    return Asker(tuple(teams_of(request)))
 
 
 def _member(request: HttpRequest) -> QuerySet[Membership]:
@@ -122,17 +127,61 @@ def team_of(request: HttpRequest) -> Team:
     return teams[0]
 
 
+def allowed(request: HttpRequest, team: Team, right: Right) -> bool:
+    """Whether the asker may do that in that team: by the scopes of the key, or by the role."""
+    asker = getattr(request, "auth", None)
+    if isinstance(asker, Asker) and asker.key is not None:
+        return asker.key.team_id == team.pk and right in _KEYS_MAY and right in asker.key.scopes
+    return may(request.user.pk, team, right)
+
+
+def require(request: HttpRequest, team: Team, right: Right) -> None:
+    """Raises what becomes a 403 where `allowed` says no: Refusal in the API, else
+    PermissionDenied."""
+    if allowed(request, team, right):
+        return
+    asker = getattr(request, "auth", None)
+    if isinstance(asker, Asker):
+        raise _not_allowed(by_key=asker.key is not None)
+    raise PermissionDenied
+
+
+def team_to(request: HttpRequest, right: Right) -> Team:
+    """The asker's team, for doing that in it. Raises Http404, or what `require` raises."""
+    team = team_of(request)
+    require(request, team, right)
+    return team
+
+
+def actor_of(request: HttpRequest) -> audit.Actor:
+    """The asker as the audit log names him."""
+    ip = request.META.get("REMOTE_ADDR") or ""
+    asker = getattr(request, "auth", None)
+    if isinstance(asker, Asker) and asker.key is not None:
+        return audit.program(asker.key, ip)
+    assert request.user.is_authenticated
+    return audit.person(request.user, ip)
+
+
 def may_write(request: HttpRequest) -> bool:
     """Whether the asker is a program that may write: only such a one is handed a context."""
     asker = getattr(request, "auth", None)
-    return isinstance(asker, Asker) and asker.key is not None and asker.writes
+    return isinstance(asker, Asker) and asker.key is not None and "write" in asker.key.scopes
 
 
-def session_of(request: HttpRequest, session_id: UUID | str) -> Session:
-    """A session of the asker's teams, by its external id or UUID. Raises Http404."""
+def session_of(request: HttpRequest, session_id: UUID | str, right: Right | None = None) -> Session:
+    """A session of the asker's teams, by its external id or UUID. Raises Http404.
+
+    Also asks for the right in the session's own team: `right`, or `write` for requests of the API
+    that change something.
+    """
     found = find_session(request, str(session_id))
     if found is None:
         raise Http404("no such session")
+    if right is None and hasattr(request, "auth") and request.method not in SAFE:
+        right = "write"
+    if right is not None:
+        require(request, found.team, right)
     return found
 
 

@@ -12,7 +12,7 @@ from compaction import wire
 from sessions.actions.deliver import AnotherRequest, deliver, delivery, report_call
 from sessions.actions.live_sessions import SessionFields, put_session
 from sessions.api import incoming, shapes
-from sessions.api.access import find_session, session_of, team_of
+from sessions.api.access import find_session, require, session_of, team_to
 from sessions.api.answers import AGAIN, another_request, done_once, once_of, told
 from sessions.api.bodies import value_of
 from sessions.api.sessions import own_id
@@ -44,7 +44,9 @@ def append(
     batch = delivery(value_of(request))
     once = once_of(request)
     found, notes = find_session(request, session_id), []
-    if found is None:
+    if found is not None:
+        require(request, found.team, "write")
+    else:
         found, created = _begun(request, session_id)
         notes = [MADE] if created else []
     try:
@@ -55,7 +57,7 @@ def append(
 
 
 def _begun(request: HttpRequest, name: str) -> tuple[Session, bool]:
-    return put_session(team_of(request), own_id(request, name), SessionFields())
+    return put_session(team_to(request, "write"), own_id(request, name), SessionFields())
 
 
 @router.get("sessions/{path:session_id}/messages", response=shapes.MessageList, url_name="messages")

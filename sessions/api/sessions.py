@@ -19,7 +19,7 @@ from ninja import Body, Query, Router
 from sessions.actions.live_sessions import put_session, session_fields, standing_of
 from sessions.actions.simulate import UNKNOWN_WINDOW
 from sessions.api import incoming, shapes
-from sessions.api.access import find_session, session_of, team_of, teams_of
+from sessions.api.access import find_session, session_of, team_of, team_to, teams_of
 from sessions.api.answers import told
 from sessions.api.bodies import value_of
 from sessions.api.problems import Refusal
@@ -145,7 +145,7 @@ def put(
     may be sent any number of times. `notes` name the fields that are none of ours.
     """
     fields = session_fields(value_of(request))
-    made, created = put_session(team_of(request), own_id(request, session_id), fields)
+    made, created = put_session(team_to(request, "write"), own_id(request, session_id), fields)
     answer = {**session_told(request, made), "notes": _notes(fields.unknown)}
     return told(answer, 201 if created else 200)
 

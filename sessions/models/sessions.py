@@ -78,6 +78,13 @@ class Session(models.Model):
     policy_version = models.ForeignKey(
         "agent_sessions.PolicyVersion", null=True, on_delete=models.PROTECT, related_name="sessions"
     )
+    policy_from = models.CharField(  # noqa: DJ001
+        max_length=8, null=True, help_text="request, rollout, team or default: who chose it"
+    )
+    rollout = models.ForeignKey(
+        "agent_sessions.Rollout", null=True, on_delete=models.SET_NULL, related_name="sessions",
+        help_text="under way when it began, whichever side of it the session is on",
+    )  # fmt: skip
 
     message_count = models.PositiveIntegerField(default=0)
     block_count = models.PositiveIntegerField(default=0)

@@ -1,4 +1,4 @@
-"""The ledger of one session while records are appended: who is next, what stands."""
+"""Intake: one session while records are appended: who is next, what stands."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Taken(NamedTuple):
         return self.message.blocks
 
 
-class Ledger:
+class Intake:
     """Numbers new records after what is stored, and gathers the rows to write.
 
     Steps count distinct model calls in order of appearance. A block is born at the step after its
