@@ -125,6 +125,10 @@ def price(
     return _listed(model, None if at is None else at // 900_000)
 
 
+UNKNOWN_WINDOW = 200_000
+"""Tokens taken where nobody knows a model's window; what is shown of it must say so."""
+
+
 def window(model: str, overrides: Mapping[str, int] | None = None) -> int | None:
     """Tokens that a model takes in at most, or None where nobody lists it.
 

@@ -24,7 +24,10 @@ PIECE = 100_000
 """Code points counted at once (ours): tiktoken panics on about a million blanks."""
 
 _URL = "https://openaipublic.blob.core.windows.net/encodings/{}.tiktoken"
-_NAMES = ("o200k_base", "cl100k_base")
+STORED = "o200k_base"
+"""The encoding in which blocks are counted for good; scaled where a model has another."""
+
+_NAMES = (STORED, "cl100k_base")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +39,7 @@ class Counting:
 
     basis: Basis
     permille: int = 1000
-    encoding: str = "o200k_base"
+    encoding: str = STORED
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,12 +97,12 @@ def _encoding(name: str) -> Any:
     return tiktoken.get_encoding(name)
 
 
-def count(text: str, encoding: str = "o200k_base") -> int:
+def count(text: str, encoding: str = STORED) -> int:
     """Tokens of a text under an encoding, special-token texts counted as plain text."""
     return counted(text, encoding).tokens
 
 
-def counted(text: str, encoding: str = "o200k_base") -> Counted:
+def counted(text: str, encoding: str = STORED) -> Counted:
     """Tokens of a text, and whether any of it had to be estimated.
 
     Texts over 100,000 code points are counted in pieces of that size, cut at a line's end where

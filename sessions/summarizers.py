@@ -24,9 +24,6 @@ if TYPE_CHECKING:
     from anthropic import Anthropic as Client
     from anthropic.types import Message
 
-UNKNOWN_WINDOW = 200_000
-"""Tokens taken for a model whose window nobody lists (ours): the least that Claude models have."""
-
 INPUT_SHARE = 0.5
 """Share of the window for one prompt (ours): Claude counts up to 1.7 times what o200k does."""
 
@@ -131,7 +128,7 @@ class Anthropic:
 
     def _in_batches(self, span: Span, count: Count, talk: _Talk) -> str:
         """Summarise the first part, then the next on top of that, until all is in."""
-        window = self.window or prices.window(self.model) or UNKNOWN_WINDOW
+        window = self.window or prices.window(self.model) or prices.UNKNOWN_WINDOW
         room = int(window * INPUT_SHARE) - 2 * span.budget - ANALYSIS - count(span.instructions)
         room -= sum(block.tokens for block in span.kept)
         if room < span.budget:

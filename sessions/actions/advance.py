@@ -8,12 +8,11 @@ from dataclasses import dataclass
 
 from django.db import IntegrityError, transaction
 
-from compaction import edits, prices
+from compaction import edits
 from compaction.context import Block
 from compaction.fold import Arrival, State, advance
 from sessions.actions.folds import Fold
 from sessions.actions.runs import left_out
-from sessions.actions.simulate import UNKNOWN_WINDOW
 from sessions.models import Entry, ModelCall, Pin, Revision, Run, ServedContext, Session
 from sessions.models.values import blocks_of, usage_of
 
@@ -37,11 +36,6 @@ def serving(session: Session) -> Run | None:
             )
     except IntegrityError:
         return Run.objects.get(session=session, origin=Run.Origin.SERVED)
-
-
-def window_of(session: Session) -> int:
-    """The session's window in tokens, or what is taken where nobody knows it."""
-    return session.window or prices.window(session.model) or UNKNOWN_WINDOW
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +65,7 @@ def advance_to(fold: Fold, session: Session, facts: Facts, target: int) -> None:
         return
     # Measuring may come later than the first usage, of which the fold learned the same.
     fold.state.hidden = session.hidden_tokens or fold.state.hidden
-    fold.state.window = window_of(session)
+    fold.state.window = session.window_taken
     calls = _Calls(fold, session, begin, target)
     revisions: list[edits.Revision] = []
     for step in range(begin, target + 1):
@@ -153,8 +147,9 @@ class _News:
             self.looked_at += 1
         fresh = [block for block in self.blocks[begin : self.looked_at] if not self.out(block)]
         due = [place for at in sorted(self.gone) if at <= step for place in self.gone.pop(at)]
-        here = {*state.originals, *(block.position for block in fresh)} if self.pins else set()
-        pins = (self.pins & here) - state.gone - set(due)
+        new = {block.position for block in fresh} if self.pins else set()
+        left = {place for place in self.pins if place in state.originals or place in new}
+        pins = left - state.gone - set(due)
         now = set(state.groups.pins)
         return Arrival(
             step,

@@ -17,14 +17,12 @@ from sessions.actions import tend
 from sessions.actions.append import LIVE, link_parents, touch
 from sessions.actions.measure import reopen
 from sessions.actions.policies import preset_version
-from sessions.actions.simulate import UNKNOWN_WINDOW
 from sessions.importers.decoded import clean
 from sessions.importers.delivered import Unacceptable
 from sessions.models import PolicyVersion, Session, Team
 
 __all__ = ["SessionFields", "Unacceptable", "put_session", "session_fields", "standing_of"]
 
-STORED_ENCODING = "o200k_base"
 OUTCOMES = ("succeeded", "failed", "abandoned")
 WIDEST = 2**31 - 1
 """Tokens of a window at most: what its column holds."""
@@ -194,7 +192,7 @@ def fix_counting(session: Session) -> None:
     """Say for good how the tokens of a live session are counted; at its first message."""
     counting = tokens.default_counting(session.model)
     session.token_ratio, session.token_basis = counting.permille, counting.basis
-    if counting.encoding != STORED_ENCODING:
+    if counting.encoding != tokens.STORED:
         session.token_basis = Session.Basis.ESTIMATED
 
 
@@ -205,7 +203,7 @@ def standing_of(session: Session) -> Standing:
 
 def budget_for(session: Session) -> Budget:
     """What the context of a session may take; without a policy only the window limits it."""
-    window = session.window or UNKNOWN_WINDOW
+    window = session.window_taken
     version = session.policy_version
     if version is None:
         return Budget(window)

@@ -27,9 +27,6 @@ SETTLE_ABOVE, LEAVE_OPEN = 128, 32
 """When more steps than the first are open, all but about the second settle: usage that comes late
 rarely comes later, and columns are written anew once in a hundred steps."""
 
-STORED_ENCODING = "o200k_base"
-"""What blocks are counted in; a model of another vocabulary gets an estimate."""
-
 Columns = Mapping[str, Sequence[int]]
 
 
@@ -131,7 +128,7 @@ def _choose_counting(session: Session, calls: Sequence[Call]) -> None:
     rows = session.blocks.values_list("message__seq", "index", "tokens")
     counting = tokens.counting_for(value, {block_id(seq, i): count for seq, i, count in rows})
     session.token_ratio, session.token_basis = counting.permille, counting.basis
-    if counting.encoding != STORED_ENCODING:
+    if counting.encoding != tokens.STORED:
         session.token_basis = Session.Basis.ESTIMATED
 
 

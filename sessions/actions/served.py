@@ -15,7 +15,7 @@ from compaction.policy import PRESETS
 from compaction.state import EVEN
 from compaction.tokens import scaled
 from sessions.actions import tend
-from sessions.actions.advance import Facts, advance_to, serving, stood_in, window_of
+from sessions.actions.advance import Facts, advance_to, serving, stood_in
 from sessions.actions.folds import Fold, with_fold
 from sessions.models import Run, ServedContext, Session
 from sessions.models.lived import lived_context
@@ -23,7 +23,8 @@ from sessions.models.lived import lived_context
 __all__ = ["NoSuchStep", "Plan", "catch_up", "hand_out", "plan_at", "plan_of", "serving"]
 
 LONGEST_WAIT = 30.0
-"""Seconds that a request may wait for an artefact at most."""
+"""Seconds that a request may wait for an artefact at most; below the time after which clients and
+proxies give up."""
 
 LOOK_SECONDS = 0.1
 
@@ -169,7 +170,7 @@ def _recorded_plan(session: Session, step: int) -> Plan:
 def _lived_plan(session: Session, run: Run, step: int, revision: int, seq: int) -> Plan:
     blocks = tuple(lived_context(session, run, revision, seq))
     used = sum(block.tokens for block in blocks) + session.hidden_tokens
-    stands = standing(budget_of(PRESETS["unmanaged"], window_of(session)), used)
+    stands = standing(budget_of(PRESETS["unmanaged"], session.window_taken), used)
     return Plan(session, run, step, revision, seq, blocks, stands)
 
 

@@ -28,9 +28,6 @@ from sessions.models import Revision, Run, Session, delta, manifest
 from sessions.models.lived import recorded_run
 from sessions.models.values import recorded_session
 
-UNKNOWN_WINDOW = 200_000
-"""Tokens taken where neither the log nor our table knows the model's window; pages say so."""
-
 
 def simulate_session(session: Session, preset: str) -> Run:
     """Simulate a preset over a stored session and store the run with its figures.
@@ -39,7 +36,7 @@ def simulate_session(session: Session, preset: str) -> Run:
     """
     version = preset_version(session.team, preset)
     policy = from_dict(version.document)
-    value = recorded_session(session, window=UNKNOWN_WINDOW)
+    value = recorded_session(session, window=session.window_taken)
     unscaled: dict[str, int] = {}
     simulated = simulate(value, policy, _counter(session, unscaled), extractive, outline_of)
     terms = terms_of(value)

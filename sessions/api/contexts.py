@@ -11,16 +11,21 @@ from ninja import Query, Router
 from compaction import render
 from compaction.context import Block
 from compaction.wire import WireBlock
-from sessions.actions.served import NoSuchStep, Plan, catch_up, hand_out, plan_at, plan_of
+from sessions.actions.served import (
+    LONGEST_WAIT,
+    NoSuchStep,
+    Plan,
+    catch_up,
+    hand_out,
+    plan_at,
+    plan_of,
+)
 from sessions.api import incoming, shapes
 from sessions.api.access import may_write, session_of
 from sessions.api.answers import told
 from sessions.api.problems import Refusal
 from sessions.models import ServedContext, Session
 from sessions.models.values import wire_blocks
-
-LONGEST_WAIT = 30.0
-"""Seconds; below the time after which clients and proxies give up."""
 
 router = Router(tags=["Context"])
 

@@ -23,7 +23,6 @@ from django.http import Http404
 from compaction.context import KINDS
 from compaction.policy import PRESETS
 from sessions.actions.live_sessions import standing_of
-from sessions.actions.simulate import UNKNOWN_WINDOW
 from sessions.api.access import run_named
 from sessions.models import Job, Pin, Run, Session, delta, manifest, tail
 
@@ -234,7 +233,7 @@ def _session(session: Session) -> dict[str, Any]:
         "agent": session.agent,
         "source": session.source,
         "model": session.model,
-        "window": session.window or UNKNOWN_WINDOW,
+        "window": session.window_taken,
         "window_assumed": session.window is None,
         "ratio": session.token_ratio,
         "basis": session.token_basis,

@@ -17,7 +17,6 @@ from django.urls import reverse
 from ninja import Body, Query, Router
 
 from sessions.actions.live_sessions import put_session, session_fields, standing_of
-from sessions.actions.simulate import UNKNOWN_WINDOW
 from sessions.api import incoming, shapes
 from sessions.api.access import find_session, session_of, team_of, team_to, teams_of
 from sessions.api.answers import told
@@ -43,7 +42,7 @@ def session_told(request: HttpRequest, session: Session) -> dict[str, Any]:
         "title": session.title,
         "task": session.task,
         "policy": str(session.policy_version) if session.policy_version else None,
-        "window": session.window or UNKNOWN_WINDOW,
+        "window": session.window_taken,
         "window_assumed": session.window is None,
         "steps": session.step_count,
         "messages": session.message_count,

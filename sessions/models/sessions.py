@@ -8,6 +8,8 @@ from datetime import timedelta
 from django.db import models
 from django.utils import timezone
 
+from compaction import prices
+
 SOURCE_LIVE = "api"
 """The `source` of sessions that agents report while they run."""
 
@@ -155,6 +157,11 @@ class Session(models.Model):
     def peak_share(self) -> float | None:
         """Peak context as a share of the window; None where the window is unknown."""
         return self.peak_tokens / self.window if self.window else None
+
+    @property
+    def window_taken(self) -> int:
+        """The window, or what is taken where nobody knows it; `window` null tells that apart."""
+        return self.window or prices.window(self.model) or prices.UNKNOWN_WINDOW
 
     def scaled(self, tokens: int) -> int:
         """Stored o200k tokens in the counting of this session; the browser repeats this rule."""

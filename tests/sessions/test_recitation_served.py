@@ -15,7 +15,7 @@ from sessions.actions.append import append
 from sessions.actions.policies import preset_version, version_of
 from sessions.actions.recited import recited_at
 from sessions.actions.served import Plan, catch_up, hand_out, plan_at, plan_of
-from sessions.actions.simulate import UNKNOWN_WINDOW, simulate_session
+from sessions.actions.simulate import simulate_session
 from sessions.actions.teams import local_team
 from sessions.importers import records
 from sessions.models import Run, ServedContext, Session, manifest, tail
@@ -82,7 +82,7 @@ def test_what_is_served_is_what_a_simulation_has(lost: int) -> None:
         plan = catch_up(stored)
         given[plan.step] = plan.ending.tokens, plan.ending.text
         assert plan.standing.used == sum(b.tokens for b in plan.blocks) + plan.ending.tokens
-    value = recorded_session(stored, window=UNKNOWN_WINDOW)
+    value = recorded_session(stored, window=stored.window_taken)
     run = simulate(value, PRESET, lambda text: stored.scaled(tokens.count(text)))
     assert [given[step.step][0] for step in run.steps] == [step.recited for step in run.steps]
     told = simulate_session(stored, "recitation")

@@ -22,7 +22,6 @@ from sessions.actions.append import append
 from sessions.actions.attempts import attempt
 from sessions.actions.policies import version_of
 from sessions.actions.served import NoSuchStep, catch_up, hand_out, plan_at, plan_of, serving
-from sessions.actions.simulate import UNKNOWN_WINDOW
 from sessions.actions.teams import local_team
 from sessions.importers import records
 from sessions.models import ModelCall, Run, Session, manifest
@@ -89,7 +88,7 @@ def send(*of: records.Record, policy: Policy | None = BOTH) -> Session:
 
 
 def simulated(stored: Session, policy: Policy) -> RunValue:
-    value = recorded_session(stored, window=UNKNOWN_WINDOW)
+    value = recorded_session(stored, window=stored.window_taken)
     return simulate(value, policy, lambda text: stored.scaled(tokens.count(text)), extractive)
 
 

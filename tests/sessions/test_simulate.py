@@ -12,7 +12,7 @@ from compaction.simulate import simulate
 from sessions.actions.append import append
 from sessions.actions.measure import measure
 from sessions.actions.policies import preset_version, version_of
-from sessions.actions.simulate import UNKNOWN_WINDOW, simulate_session
+from sessions.actions.simulate import simulate_session
 from sessions.actions.teams import local_team
 from sessions.importers import records
 from sessions.models import Block, PolicyVersion, Run, Session, manifest
@@ -51,7 +51,7 @@ def columns_at(run: Run, step: int) -> list[tuple[int, int]]:
 def test_the_stored_run_is_the_run_that_was_simulated(preset: str):
     stored = long_session()
     run = simulate_session(stored, preset)
-    value = recorded_session(stored, window=UNKNOWN_WINDOW)
+    value = recorded_session(stored, window=stored.window_taken)
     again = simulate(
         value, PRESETS[preset], lambda text: stored.scaled(tokens.count(text)), extractive
     )
