@@ -3,13 +3,60 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
+from django.conf import settings
+from django.contrib.auth.models import User
 from django.db import transaction
 
-from compaction.policy import PRESETS, to_dict
+from compaction.policy import PRESETS, InvalidPolicy, from_dict, to_dict
+from sessions.actions import audit
 from sessions.models import Policy, PolicyVersion, Team
 from sessions.models.blobs import sha256
+
+NAME = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,78}[a-z0-9])?")
+"""What a team may call a policy: 1 to 80 characters that need no escaping in an address."""
+NOTE_LENGTH = 300
+"""Characters of a version's note at most: what its column holds."""
+
+
+class UnknownPolicy(LookupError):
+    """No preset and no policy of the team goes by that name, or it has no such version."""
+
+
+def active_version(team: Team) -> PolicyVersion:
+    """What new sessions of a team begin with that name no policy.
+
+    The team's choice, else what the setting DEFAULT_POLICY names. Raises UnknownPolicy where that
+    setting names nothing this team has.
+    """
+    if team.active_id is not None and team.active is not None:
+        return team.active
+    return named_version(team, settings.DEFAULT_POLICY)
+
+
+def named_version(team: Team, ref: str) -> PolicyVersion:
+    """The version that "name" (its newest) or "name@3" stands for; a preset is made when needed.
+
+    Raises UnknownPolicy.
+    """
+    name, _, number = ref.partition("@")
+    if name in PRESETS and not number:
+        return preset_version(team, name)
+    versions = PolicyVersion.objects.select_related("policy").filter(
+        policy__team=team, policy__name=name
+    )
+    if number:
+        wanted = int(number) if number.isdecimal() and len(number) < 10 else 0
+        versions = versions.filter(number=wanted)
+    found = None if "\x00" in ref else versions.order_by("-number").first()
+    if found is None:
+        own = ", ".join(sorted(PRESETS))
+        raise UnknownPolicy(f"is no policy of this team; there are always {own}")
+    return found
 
 
 def preset_version(team: Team, name: str) -> PolicyVersion:
@@ -27,7 +74,13 @@ def version_of(team: Team, name: str, document: dict[str, Any], *, preset: bool)
     policy, _ = Policy.objects.select_for_update().get_or_create(
         team=team, name=name, defaults={"preset": preset}
     )
-    digest = sha256(json.dumps(document, sort_keys=True).encode())
+    return _version(policy, document, "", None)
+
+
+def _version(
+    policy: Policy, document: dict[str, Any], note: str, author: User | None
+) -> PolicyVersion:
+    digest = _digest(document)
     known = policy.versions.filter(digest=digest).first()
     if known is not None:
         return known
@@ -37,4 +90,59 @@ def version_of(team: Team, name: str, document: dict[str, Any], *, preset: bool)
         number=newest.number + 1 if newest else 1,
         document=document,
         digest=digest,
+        note=note,
+        author=author,
     )
+
+
+def _digest(document: dict[str, Any]) -> str:
+    return sha256(json.dumps(document, sort_keys=True).encode())
+
+
+@transaction.atomic
+def save_version(
+    team: Team,
+    name: str,
+    document: Mapping[str, Any],
+    based_on: str,
+    note: str,
+    author: User | None,
+    actor: audit.Actor,
+) -> PolicyVersion:
+    """The version of a team's own policy that says exactly this; a new one where none does.
+
+    Values that the document leaves out take those of the strategies; its name becomes the
+    policy's. `based_on` names the preset it rests on, or nothing. What a version said before is
+    not written again, and keeps its note and author. Raises InvalidPolicy.
+    """
+    saved = checked(name, document, based_on, note)
+    policy, made = Policy.objects.select_for_update().get_or_create(
+        team=team, name=name, defaults={"based_on": based_on}
+    )
+    if policy.preset:
+        raise InvalidPolicy("name", "is that of a preset of another release; take another")
+    before = policy.versions.count()
+    version = _version(policy, saved, note.strip(), author)
+    if policy.based_on != based_on:
+        policy.based_on = based_on
+        policy.save(update_fields=["based_on"])
+    if version.number > before:
+        audit.note(team, actor, "policy.saved", str(version), based_on=based_on, made=made)
+    return version
+
+
+def checked(name: str, document: Mapping[str, Any], based_on: str, note: str) -> dict[str, Any]:
+    """What `save_version` would store: every value written out. Raises InvalidPolicy."""
+    if name in PRESETS:
+        raise InvalidPolicy("name", "is that of a preset, which stays as it is; take another")
+    if name == "new" or not NAME.fullmatch(name):
+        raise InvalidPolicy(
+            "name", "must be 1 to 80 of a-z, 0-9, dot, dash and underscore, and not the word new"
+        )
+    if based_on and based_on not in PRESETS:
+        raise InvalidPolicy("based_on", f"must be one of {', '.join(sorted(PRESETS))}, or empty")
+    if len(note) > NOTE_LENGTH or "\x00" in note:
+        raise InvalidPolicy("note", f"must be text of at most {NOTE_LENGTH} characters")
+    if not isinstance(document, Mapping):
+        raise InvalidPolicy("policy", "must be an object")
+    return to_dict(replace(from_dict({**document, "name": name}), version=1))
