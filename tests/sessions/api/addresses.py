@@ -1,4 +1,10 @@
-"""Every address there is, from the URL configuration itself, and what is asked of it."""
+"""Every address there is, from the URL configuration itself, and what is asked of it.
+
+Who adds an address that changes something adds a line to NEEDS: the right it asks for in the team
+of what it names; likewise for a page that one must be allowed to see. One that names nothing, but
+shows or makes what is the asker's own, stands in AT_LARGE. A new parameter of an address gets its
+value in world.py, and the body that an address of the API wants stands in BODIES, by its last part.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +16,7 @@ from typing import Any
 from django.urls import URLPattern, URLResolver, get_resolver
 
 from sessions.api.urls import api
+from sessions.models.teams import Right
 
 PUBLIC = {"healthz", "login/<str:token>/", "api/v1/openapi.json", "api/v1/docs"}
 """These ask nobody who they are: health, the door itself, and what the API is."""
@@ -23,6 +30,33 @@ AT_LARGE = {"", "start/", "start/demo/", "sessions/", "live/", "settings/keys/",
 MAKES = {("PUT", "api/v1/sessions/<path:session_id>"),
          ("POST", "api/v1/sessions/<path:session_id>/messages")}  # fmt: skip
 """These make a session of that name in the asker's own team where he has none."""
+
+SESSION = "api/v1/sessions/<path:session_id>"
+
+OWN = None
+"""Nothing of a team: it concerns the one who asks."""
+
+NEEDS: dict[tuple[str, str], Right | None] = {
+    ("POST", "logout/"): OWN,
+    ("POST", "start/demo/"): "write",
+    ("POST", "imports/"): "write",
+    ("POST", "jobs/<uuid:job_id>/cancel/"): "write",
+    ("POST", "jobs/<uuid:job_id>/retry/"): "write",
+    ("POST", "settings/keys/"): "keys",
+    ("POST", "settings/keys/<str:prefix>/revoke/"): "keys",
+    ("POST", "sessions/<uuid:session_id>/revisions/<str:run>/<int:number>/undo/"): "write",
+    ("PUT", SESSION): "write",
+    ("POST", f"{SESSION}/messages"): "write",
+    ("POST", f"{SESSION}/calls"): "write",
+    ("POST", f"{SESSION}/pins"): "write",
+    ("DELETE", f"{SESSION}/pins/<seq>"): "write",
+    ("POST", f"{SESSION}/revisions/<number>/undo"): "write",
+    ("POST", f"{SESSION}/compactions"): "write",
+    ("POST", f"{SESSION}/simulations"): "write",
+    ("POST", "api/v1/imports"): "write",
+}
+"""What each address asks for that changes something, or shows what not everybody may see. The rest
+of the pages take no POST, and show themselves to all of the team."""
 
 BODIES: dict[str, Any] = {
     "messages": {"messages": [{"role": "user", "content": "more"}]},
@@ -43,6 +77,16 @@ class Address:
     def at(self, ids: dict[str, Any]) -> str:
         """A concrete address; fails for a parameter that no world has."""
         return "/" + re.sub(r"<(?:\w+:)?(\w+)>", lambda found: str(ids[found[1]]), self.route)
+
+    @property
+    def needs(self) -> Right | None:
+        """The right it asks for."""
+        return NEEDS.get((self.method, self.route), "read")
+
+    @property
+    def takes(self) -> bool:
+        """Whether it does anything but say that it takes no such request."""
+        return self.method == "GET" or (self.method, self.route) in NEEDS
 
     @property
     def body(self) -> Any:

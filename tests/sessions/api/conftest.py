@@ -14,6 +14,7 @@ from django.test import Client
 from sessions.actions import jobs
 from sessions.actions.keys import create_key
 from sessions.models import Key, Team
+from tests.sessions.api.world import missing_like, one_of_everything
 
 API = "/api/v1"
 
@@ -84,6 +85,18 @@ def revoked(program: Program) -> Program:
 def reader(program: Program) -> Program:
     """One that may only read."""
     return Program(program.team, ("read",))
+
+
+@pytest.fixture
+def world(program: Program) -> dict[str, Any]:
+    """One of everything in the team of `program`, by the names that addresses give it."""
+    return one_of_everything(program)
+
+
+@pytest.fixture
+def elsewhere(world: dict[str, Any]) -> dict[str, Any]:
+    """The names of what nobody has."""
+    return missing_like(world)
 
 
 Problem = Callable[[HttpResponse], dict[str, Any]]

@@ -1,112 +1,31 @@
 """Who gets in where: every address there is, times everybody who may ask.
 
-The list of addresses is the URL configuration itself: an address that this file does not know
-fails it.
+The list of addresses is the URL configuration itself: an address that addresses.py and world.py do
+not know fails it. What each role may do is in test_roles.py.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 import pytest
 from asgiref.sync import sync_to_async
 from channels.testing import WebsocketCommunicator
-from django.contrib.auth import get_user_model
-from django.db import transaction
 from django.http import HttpResponse
 from django.test import Client
 
 from contextlab.asgi import application
-from sessions.actions import jobs, pins
-from sessions.actions.imports import begin_import
 from sessions.actions.teams import local_user
-from sessions.models import ImportFile, Job, Membership, Session, SkippedRecord
-from tests.sessions.api.addresses import (
-    ADDRESSES,
-    AT_LARGE,
-    BODIES,
-    MAKES,
-    PRIVATE,
-    PUBLIC,
-    Address,
-)
+from sessions.models import Membership, Session
+from tests.sessions.api.addresses import ADDRESSES, AT_LARGE, MAKES, PRIVATE, PUBLIC
 from tests.sessions.api.conftest import Program, problem
+from tests.sessions.api.world import browser_of, by_browser, by_program, each
 
 pytestmark = pytest.mark.django_db
 
 SAME_ORIGIN = [(b"origin", b"http://localhost:8765"), (b"host", b"localhost:8765")]
-
-
-def each(asked: list[Address]) -> Iterator[Address]:
-    """One address after the other, each in the world as it was."""
-    assert asked
-    for address in asked:
-        with transaction.atomic():
-            yield address
-            transaction.set_rollback(True)
-
-
-def reading(call: str) -> list[dict[str, Any]]:
-    """What an agent sends at a step at which it reads a long file."""
-    use = {"type": "tool_use", "id": call, "name": "Read", "input": {"file_path": f"{call}.py"}}
-    text = "\n".join(f"line {number} of {call}" for number in range(300))
-    result = {"type": "tool_result", "tool_use_id": call, "content": text}
-    return [{"role": "assistant", "content": [use]}, {"role": "user", "content": [result]}]
-
-
-@pytest.fixture
-def world(program: Program) -> dict[str, Any]:
-    """One of everything in a team, by the names that addresses give it."""
-    program.ask("PUT", "/sessions/run", {"model": "claude-sonnet-4-5", "window": 40_000})
-    program.post("/sessions/run/messages", BODIES["messages"])
-    for call in ["t1", "t2", "t3", "t4", "t5", "t6", "t7", "t8", "t9"]:
-        program.get("/sessions/run/context")
-        program.post("/sessions/run/messages", {"messages": reading(call)})
-    assert program.get("/sessions/run/context")["revision"], "there is one to take back"
-    session = Session.objects.get(team=program.team)
-    pins.pin(session, 1)
-    job = Job.objects.filter(team=program.team).first() or jobs.enqueue(program.team, "demo", {})
-    made = begin_import(program.team, [("a", "/nowhere/a", 1)], job=job)
-    file = ImportFile.objects.get(import_run=made)
-    skipped = SkippedRecord.objects.create(file=file, type="x", reason="unknown", count=1)
-    message = program.get("/sessions/run/messages")["messages"][0]
-    return {
-        "session_id": session.pk, "job_id": job.pk, "import_id": made.pk, "record_id": skipped.pk,
-        "sha": message["blocks"][0]["sha"], "ref": "1", "seq": 1, "number": 1, "step": 1,
-        "a": 1, "b": 1, "run": "served", "token": "x", "prefix": program.key.prefix, "rest": "x",
-    }  # fmt: skip
-
-
-@pytest.fixture
-def elsewhere(world: dict[str, Any]) -> dict[str, Any]:
-    """The names of what nobody has."""
-    missing = {"sha": "f" * 64, "prefix": "zzzzzzzz", "record_id": 10**6}
-    return {
-        name: uuid4() if isinstance(value, UUID) else missing.get(name, value)
-        for name, value in world.items()
-    }
-
-
-def browser_of(team: Any, role: str = "owner") -> Client:
-    person = get_user_model().objects.create_user(f"{role} of {team}")
-    Membership.objects.create(user=person, team=team, role=role)
-    client = Client(SERVER_NAME="127.0.0.1", raise_request_exception=False)
-    client.force_login(person)
-    return client
-
-
-def by_browser(client: Client, address: Address, ids: dict[str, Any]) -> HttpResponse:
-    return client.generic(address.method, address.at(ids), b"{}", "application/json")
-
-
-def by_program(one: Program, address: Address, ids: dict[str, Any], **headers: str) -> HttpResponse:
-    return one.ask(
-        address.method, address.at(ids).removeprefix("/api/v1"),
-        None if address.method == "GET" else address.body, **headers,
-    )  # fmt: skip
 
 
 def seen(response: HttpResponse, ids: dict[str, Any]) -> tuple[Any, ...]:

@@ -1,0 +1,97 @@
+"""The world in which every address is asked for: one of everything in a team.
+
+An address with a new parameter needs it here: in `one_of_everything`, and in `MISSING` a value that
+nothing has, unless it is a UUID.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+from uuid import UUID, uuid4
+
+from django.contrib.auth import get_user_model
+from django.db import transaction
+from django.http import HttpResponse
+from django.test import Client
+
+from sessions.actions import jobs, pins
+from sessions.actions.imports import begin_import
+from sessions.models import ImportFile, Job, Membership, Session, SkippedRecord
+from tests.sessions.api.addresses import BODIES, Address
+
+if TYPE_CHECKING:
+    from tests.sessions.api.conftest import Program
+
+MISSING = {"sha": "f" * 64, "prefix": "zzzzzzzz", "record_id": 10**6}
+
+
+def each(asked: list[Address]) -> Iterator[Address]:
+    """One address after the other, each in the world as it was."""
+    assert asked
+    for address in asked:
+        with transaction.atomic():
+            yield address
+            transaction.set_rollback(True)
+
+
+def reading(call: str) -> list[dict[str, Any]]:
+    """What an agent sends at a step at which it reads a long file."""
+    use = {"type": "tool_use", "id": call, "name": "Read", "input": {"file_path": f"{call}.py"}}
+    text = "\n".join(f"line {number} of {call}" for number in range(300))
+    result = {"type": "tool_result", "tool_use_id": call, "content": text}
+    return [{"role": "assistant", "content": [use]}, {"role": "user", "content": [result]}]
+
+
+def one_of_everything(program: Program) -> dict[str, Any]:
+    """One of everything in a team, by the names that addresses give it."""
+    program.ask("PUT", "/sessions/run", {"model": "claude-sonnet-4-5", "window": 40_000})
+    program.post("/sessions/run/messages", BODIES["messages"])
+    for call in ["t1", "t2", "t3", "t4", "t5", "t6", "t7", "t8", "t9"]:
+        program.get("/sessions/run/context")
+        program.post("/sessions/run/messages", {"messages": reading(call)})
+    assert program.get("/sessions/run/context")["revision"], "there is one to take back"
+    session = Session.objects.get(team=program.team)
+    pins.pin(session, 1)
+    job = Job.objects.filter(team=program.team).first() or jobs.enqueue(program.team, "demo", {})
+    made = begin_import(program.team, [("a", "/nowhere/a", 1)], job=job)
+    file = ImportFile.objects.get(import_run=made)
+    skipped = SkippedRecord.objects.create(file=file, type="x", reason="unknown", count=1)
+    message = program.get("/sessions/run/messages")["messages"][0]
+    return {
+        "session_id": session.pk, "job_id": job.pk, "import_id": made.pk, "record_id": skipped.pk,
+        "sha": message["blocks"][0]["sha"], "ref": "1", "seq": 1, "number": 1, "step": 1,
+        "a": 1, "b": 1, "run": "served", "token": "x", "prefix": program.key.prefix, "rest": "x",
+    }  # fmt: skip
+
+
+def missing_like(world: dict[str, Any]) -> dict[str, Any]:
+    """The names of what nobody has."""
+    return {
+        name: uuid4() if isinstance(value, UUID) else MISSING.get(name, value)
+        for name, value in world.items()
+    }
+
+
+def browser_of(team: Any, role: str = "owner") -> Client:
+    """The browser of a new person of that role."""
+    person = get_user_model().objects.create_user(f"{role} of {team}")
+    Membership.objects.create(user=person, team=team, role=role)
+    client = Client(SERVER_NAME="127.0.0.1", raise_request_exception=False)
+    client.force_login(person)
+    return client
+
+
+def by_browser(client: Client, address: Address, ids: dict[str, Any]) -> HttpResponse:
+    """As a page would ask."""
+    body = json.dumps(address.body)
+    return client.generic(address.method, address.at(ids), body, "application/json")
+
+
+def by_program(one: Program, address: Address, ids: dict[str, Any], **headers: str) -> HttpResponse:
+    """As a program would ask."""
+    return one.ask(
+        address.method, address.at(ids).removeprefix("/api/v1"),
+        None if address.method == "GET" else address.body, **headers,
+    )  # fmt: skip
