@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlencode
@@ -11,11 +10,9 @@ from uuid import UUID
 from django.db.models import (
     BigIntegerField,
     Count,
-    Exists,
     F,
     IntegerField,
     OuterRef,
-    Q,
     QuerySet,
     Subquery,
     Sum,
@@ -25,12 +22,16 @@ from django.db.models.expressions import Combinable
 from django.db.models.functions import Cast, Coalesce
 from django.http import HttpRequest, QueryDict
 
-from sessions.models import Block, Revision, Run, Session, Team
+from sessions.models import Session, Team
+from sessions.models.matching import (
+    FACETS,
+    FLAGS,
+    blocks_with,
+    compactions_served,
+    matching,
+)
 
 MILLION = 1_000_000
-NEAR_LIMIT = 0.8
-"""Share of the window from which a session counts as near its limit."""
-
 QUERY_CHARS = 200
 
 
@@ -49,40 +50,6 @@ SORTS: dict[str, tuple[str, Coalesce]] = {
     "cost": ("Cost", _big("cost_microusd", -1)),
     "steps": ("Steps", _big("step_count", 0)),
 }
-
-
-def _compactions_served() -> QuerySet[Revision]:
-    """Revisions of a row's session that compacted what we hand out; logs tell of the others."""
-    return Revision.objects.filter(
-        run__session=OuterRef("pk"), run__origin=Run.Origin.SERVED, edits__strategy="compact"
-    )
-
-
-HAS_WARM_UP = Q(meta__has_key="warmup")
-"""Sessions that importers flag: calls by which clients warm a cache."""
-
-FLAGS: dict[str, tuple[str, str, Callable[[], Q | Exists]]] = {
-    "compacted": (
-        "◆",
-        "Compacted",
-        lambda: Q(compaction_count__gt=0) | Q(Exists(_compactions_served())),
-    ),
-    "breaks": ("✕", "Cache breaks", lambda: Q(break_count__gt=0)),
-    "near-limit": (
-        "▮",
-        "Near the limit",
-        lambda: Q(window__isnull=False, peak_tokens__gte=F("window") * NEAR_LIMIT),
-    ),
-    "errors": ("▲", "Errors", lambda: Q(error_count__gt=0)),
-    "sub-agents": (
-        "⑂",
-        "Sub-agents",
-        lambda: Exists(Session.objects.filter(parent=OuterRef("pk"))),
-    ),
-    "warm-ups": ("○", "Warm-ups", lambda: HAS_WARM_UP),
-}
-
-FACETS = ("agent", "model", "source")
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,25 +101,14 @@ class Filters:
         Sub-agents are counted with their parent and warm-ups left out, unless something narrows
         the list: what is looked for may be in one of them.
         """
-        rows = Session.objects.for_team(team)
-        if not self.active:
-            rows = rows.filter(parent=None).filter(~HAS_WARM_UP)
-        if self.parent:
-            rows = rows.filter(parent=self.parent)
-        for facet in FACETS:
-            if value := getattr(self, facet):
-                rows = rows.filter(**{facet: value})
-        for flag in self.flags:
-            rows = rows.filter(FLAGS[flag][2]())
-        if self.q:
-            rows = rows.filter(self._found())
+        rows = matching(
+            team,
+            q=self.q,
+            flags=self.flags,
+            parent=self.parent,
+            facets={name: getattr(self, name) for name in FACETS},
+        )
         return rows.annotate(key=SORTS[self.sort][1])
-
-    def _found(self) -> Q:
-        found = Q(Exists(_blocks_with(self.q)))
-        for field in ("title", "agent", "model", "external_id"):
-            found |= Q(**{f"{field}__icontains": self.q})
-        return found
 
     def with_details(self, rows: QuerySet[Session]) -> QuerySet[Session]:
         """Adds what a row shows beside its own columns: `child_count`, `compactions` of the log and
@@ -165,7 +121,7 @@ class Filters:
             .values("n")
         )
         served = (
-            _compactions_served()
+            compactions_served()
             .order_by()
             .values("run")
             .annotate(n=Count("pk", distinct=True))
@@ -178,12 +134,8 @@ class Filters:
         )
         if not self.q:
             return rows
-        first = _blocks_with(self.q).order_by("position").values("pk")[:1]
+        first = blocks_with(self.q).order_by("position").values("pk")[:1]
         return rows.annotate(match=Subquery(first))
-
-
-def _blocks_with(text: str) -> QuerySet[Block]:
-    return Block.objects.filter(session=OuterRef("pk"), preview__icontains=text)
 
 
 def _uuid(text: str) -> UUID | None:

@@ -17,7 +17,8 @@ from sessions.actions.jobs import enqueue
 from sessions.actions.uploads import FILES_AT_ONCE
 from sessions.api.access import team_of
 from sessions.models import Block, Session, Team
-from sessions.views.filters import FACETS, FLAGS, NEAR_LIMIT, SORTS, Filters, list_version
+from sessions.models.matching import FACETS, FLAGS, NEAR_LIMIT
+from sessions.views.filters import SORTS, Filters, list_version
 from sessions.views.keys import may_write
 from sessions.views.paging import page
 from sessions.views.places import entry_url

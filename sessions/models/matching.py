@@ -1,0 +1,87 @@
+"""Which sessions of a team match: what the list filters by, and simulations choose by."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from uuid import UUID
+
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
+
+from sessions.models.revisions import Revision, Run
+from sessions.models.sessions import Block, Session
+from sessions.models.teams import Team
+
+NEAR_LIMIT = 0.8
+"""Share of the window from which a session counts as near its limit."""
+
+HAS_WARM_UP = Q(meta__has_key="warmup")
+"""Sessions that importers flag: calls by which clients warm a cache."""
+
+
+def compactions_served() -> QuerySet[Revision]:
+    """Revisions of a row's session that compacted what we hand out; logs tell of the others."""
+    return Revision.objects.filter(
+        run__session=OuterRef("pk"), run__origin=Run.Origin.SERVED, edits__strategy="compact"
+    )
+
+
+def blocks_with(text: str) -> QuerySet[Block]:
+    """Blocks of a row's session whose preview holds the text."""
+    return Block.objects.filter(session=OuterRef("pk"), preview__icontains=text)
+
+
+FLAGS: dict[str, tuple[str, str, Callable[[], Q | Exists]]] = {
+    "compacted": (
+        "◆",
+        "Compacted",
+        lambda: Q(compaction_count__gt=0) | Q(Exists(compactions_served())),
+    ),
+    "breaks": ("✕", "Cache breaks", lambda: Q(break_count__gt=0)),
+    "near-limit": (
+        "▮",
+        "Near the limit",
+        lambda: Q(window__isnull=False, peak_tokens__gte=F("window") * NEAR_LIMIT),
+    ),
+    "errors": ("▲", "Errors", lambda: Q(error_count__gt=0)),
+    "sub-agents": (
+        "⑂",
+        "Sub-agents",
+        lambda: Exists(Session.objects.filter(parent=OuterRef("pk"))),
+    ),
+    "warm-ups": ("○", "Warm-ups", lambda: HAS_WARM_UP),
+}
+"""By name: the sign, the words, and the condition."""
+
+FACETS = ("agent", "model", "source")
+"""Columns that a list is narrowed to one value of."""
+
+
+def matching(
+    team: Team,
+    *,
+    q: str = "",
+    flags: Collection[str] = (),
+    parent: UUID | None = None,
+    facets: Mapping[str, str] | None = None,
+) -> QuerySet[Session]:
+    """The team's sessions that match all of that, in no order.
+
+    Sub-agents are counted with their parent and warm-ups left out, unless something narrows the
+    list: what is looked for may be in one of them. `q` is looked for in titles, names, ids and
+    previews of blocks; `flags` are those of FLAGS, `facets` values by the names of FACETS.
+    """
+    rows = Session.objects.for_team(team)
+    narrowed = {name: value for name, value in (facets or {}).items() if value}
+    if not (q or flags or parent or narrowed):
+        rows = rows.filter(parent=None).filter(~HAS_WARM_UP)
+    if parent:
+        rows = rows.filter(parent=parent)
+    rows = rows.filter(**narrowed)
+    for flag in flags:
+        rows = rows.filter(FLAGS[flag][2]())
+    if q:
+        found = Q(Exists(blocks_with(q)))
+        for field in ("title", "agent", "model", "external_id"):
+            found |= Q(**{f"{field}__icontains": q})
+        rows = rows.filter(found)
+    return rows
