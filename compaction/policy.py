@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import MISSING, asdict, dataclass, fields
+from dataclasses import MISSING, asdict, dataclass, field, fields
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from compaction.reading import READING
@@ -15,6 +15,9 @@ from compaction.strategies.externalise import Externalise
 from compaction.strategies.offload import Offload
 from compaction.strategies.outline import Outline
 from compaction.strategies.window import Window
+
+MOST = 10_000_000
+"""What a whole number may be where nothing else is said."""
 
 
 class InvalidPolicy(ValueError):
@@ -45,7 +48,15 @@ class Policy:
     name: str
     version: int = 1
     steps: tuple[Step, ...] = ()
-    reserve: int = 0
+    reserve: int = field(
+        default=0,
+        metadata={
+            "min": 0,
+            "max": MOST,
+            "help": "Tokens of the window that are kept free for the output, a quarter of it at "
+            "most.",
+        },
+    )
     recite: Recite | None = None
 
     def kept_free(self, window: int) -> int:
@@ -90,7 +101,7 @@ def from_dict(data: Mapping[str, Any]) -> Policy:
         name=name,
         version=_whole(data.get("version", 1), "version", 1, 2**31 - 1),
         steps=tuple(_step(step, f"steps[{index}]") for index, step in enumerate(steps)),
-        reserve=_whole(data.get("reserve", 0), "reserve", 0, 10_000_000),
+        reserve=_whole(data.get("reserve", 0), "reserve", 0, MOST),
         recite=_recite(data.get("recite")),
     )
 
@@ -141,7 +152,7 @@ def _values(form: type[Any], given: Any, where: str) -> dict[str, Any]:
 
 def _value(value: Any, kind: Any, limits: Mapping[str, Any], where: str) -> Any:
     if kind is int:
-        return _whole(value, where, limits.get("min", 0), limits.get("max", 10_000_000))
+        return _whole(value, where, limits.get("min", 0), limits.get("max", MOST))
     if kind is float:
         return _share(value, where, limits.get("min", 0.0), limits.get("max", 1.0))
     if get_origin(kind) is Literal:

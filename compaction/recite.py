@@ -25,19 +25,34 @@ _SAID = {"write": "written", "edit": "edited", "delete": "deleted", "read": "rea
 
 @dataclass(frozen=True, slots=True)
 class Recite:
-    """How much is recited.
+    """How much is recited; `help` says what each value does.
 
-    `tokens`: the most that all of it takes (1,000: ours). `observations`, `files`: lines of the
-    newest key observations and of key files at most (8 and 8: ours). `stale`: after so many tool
-    calls without an update the todo list is flagged (10: MaybeAi). `remind`: a flagged list is
-    followed by a line that asks for an update (MaybeAi).
+    10 tool calls and the reminder: MaybeAi; the other numbers are ours.
     """
 
-    tokens: int = field(default=1_000, metadata={"min": 100, "max": 50_000})
-    observations: int = field(default=8, metadata={"min": 0, "max": 200})
-    files: int = field(default=8, metadata={"min": 0, "max": 200})
-    stale: int = field(default=10, metadata={"min": 1, "max": 10_000})
-    remind: bool = True
+    tokens: int = field(
+        default=1_000,
+        metadata={"min": 100, "max": 50_000, "help": "Tokens that all of it may take at most."},
+    )
+    observations: int = field(
+        default=8,
+        metadata={"min": 0, "max": 200, "help": "Newest key observations that are told at most."},
+    )
+    files: int = field(
+        default=8, metadata={"min": 0, "max": 200, "help": "Key files that are told at most."}
+    )
+    stale: int = field(
+        default=10,
+        metadata={
+            "min": 1,
+            "max": 10_000,
+            "help": "Tool calls without an update after which the todo list is flagged.",
+        },
+    )
+    remind: bool = field(
+        default=True,
+        metadata={"help": "Whether a flagged list is followed by a line that asks for an update."},
+    )
 
 
 @dataclass(slots=True)

@@ -10,24 +10,56 @@ from compaction.spans import kept_messages, span_of, summary_edit
 
 @dataclass(frozen=True, slots=True)
 class Compact:
-    """When history is summarised, and what stays out of it.
+    """When history is summarised, and what stays out of it; `help` says what each value does.
 
-    `trigger`: share of the window less the reserve (0.70: CodeGenius). `summary_tokens`: most that
-    the summary may take (3,000: CodeGenius, whose summaries take 2,000 to 3,000). `user_tokens`:
-    user messages up to this sum stay as they are, newest first (20,000: Codex CLI). `progress`:
-    least share of the prompt that must be won (0.10: OpenHands SDK). `rearm`: growth, as a share
-    of the window, before another try (0.10: ours, where Shannon counts messages and minutes).
-    `instructions` are passed on to the summarizer (Claude Code, CodeGenius). `keep_failures`: what
-    failed stays verbatim until the same thing succeeds, with its whole response (MaybeAi).
+    Trigger 0.70 and summaries of 2,000 to 3,000 tokens: CodeGenius; 20,000 tokens of user
+    messages: Codex CLI; least progress: OpenHands SDK; `rearm`: ours, where Shannon counts
+    messages and minutes; instructions: Claude Code, CodeGenius; keeping failures: MaybeAi.
     """
 
-    trigger: float = field(default=0.70, metadata={"min": 0.05, "max": 0.95})
-    summary_tokens: int = field(default=3_000, metadata={"min": 200, "max": 50_000})
-    user_tokens: int = field(default=20_000, metadata={"min": 0, "max": 1_000_000})
-    progress: float = field(default=0.10, metadata={"min": 0.0, "max": 0.9})
-    rearm: float = field(default=0.10, metadata={"min": 0.0, "max": 0.9})
-    instructions: str = ""
-    keep_failures: bool = False
+    trigger: float = field(
+        default=0.70,
+        metadata={
+            "min": 0.05,
+            "max": 0.95,
+            "help": "Share of the window less the reserve at which history is summarised.",
+        },
+    )
+    summary_tokens: int = field(
+        default=3_000,
+        metadata={"min": 200, "max": 50_000, "help": "Tokens that the summary may take at most."},
+    )
+    user_tokens: int = field(
+        default=20_000,
+        metadata={
+            "min": 0,
+            "max": 1_000_000,
+            "help": "Tokens of user messages that stay as they are, the newest first.",
+        },
+    )
+    progress: float = field(
+        default=0.10,
+        metadata={
+            "min": 0.0,
+            "max": 0.9,
+            "help": "Share of the prompt that a summary must win at least, or none is made.",
+        },
+    )
+    rearm: float = field(
+        default=0.10,
+        metadata={
+            "min": 0.0,
+            "max": 0.9,
+            "help": "Share of the window that the prompt must grow by before another try.",
+        },
+    )
+    instructions: str = field(
+        default="", metadata={"help": "Words that are passed on to whoever writes the summary."}
+    )
+    keep_failures: bool = field(
+        default=False,
+        metadata={"help": "Whether what failed stays word for word until the same thing succeeds."},
+    )
 
 
 MARK: Mark = {"rearm": 0}

@@ -24,20 +24,40 @@ RUN = 5
 
 @dataclass(frozen=True, slots=True)
 class Dedupe:
-    """When a reading of a file is cut to what is new in it.
+    """When a reading of a file is cut to what is new in it; `help` says what each value does.
 
-    `within`: text that has stood for more steps than this counts as not seen (0: any age counts).
     Where offload follows, text that is about to leave is nothing to rest on: `offload-first` has
-    4, one less than its age (ours, docs/strategies.md has the figures).
-    `minimum`: tokens that must be saved at least (50, as for offload: ours). `share`: most that a
-    diff, or lines that are new, may take of the full text (0.8: ours). `exclude`: tools that are
-    left alone.
+    `within` 4, one less than its age (ours, docs/strategies.md has the figures). The least that is
+    saved and the share are ours.
     """
 
-    within: int = field(default=0, metadata={"min": 0, "max": 1_000_000})
-    minimum: int = field(default=50, metadata={"min": 1, "max": 1_000_000})
-    share: float = field(default=0.8, metadata={"min": 0.05, "max": 1.0})
-    exclude: tuple[str, ...] = ()
+    within: int = field(
+        default=0,
+        metadata={
+            "min": 0,
+            "max": 1_000_000,
+            "help": "Text that has stood for more steps than this counts as not seen; 0 for none.",
+        },
+    )
+    minimum: int = field(
+        default=50,
+        metadata={
+            "min": 1,
+            "max": 1_000_000,
+            "help": "Tokens that must be saved at least, or the text is shown again.",
+        },
+    )
+    share: float = field(
+        default=0.8,
+        metadata={
+            "min": 0.05,
+            "max": 1.0,
+            "help": "Share of the full text that a diff, or the lines that are new, may take.",
+        },
+    )
+    exclude: tuple[str, ...] = field(
+        default=(), metadata={"help": "Tools whose readings are left alone."}
+    )
 
 
 MARK: Mark = {"seen": 0}

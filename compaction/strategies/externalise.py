@@ -14,23 +14,55 @@ from compaction.stubs import key_arguments, reference, stand_in
 
 @dataclass(frozen=True, slots=True)
 class Externalise:
-    """Which results are cut at their arrival, and what stays of them.
+    """Which results are cut at their arrival, and what stays; `help` says what each value does.
 
-    `over`: tokens from which on a result is cut (2,000: ours, MaybeAi names no number). `rows`: of
-    a table so many stay at most (100: MaybeAi). `head`, `tail`: characters of any other text that
-    stay at its two ends, about (2,000 and 1,000: ours); a table may take their sum. `minimum`:
-    tokens that must be saved (50, as for offload: ours). `exclude`: tools, and programs of shell
-    tools, that are left alone (see `reading`). `keep_failures`: failed results enter whole
-    (MaybeAi).
+    100 rows and failures that enter whole: MaybeAi, who names no size; the other numbers are ours.
     """
 
-    over: int = field(default=2_000, metadata={"min": 50, "max": 1_000_000})
-    rows: int = field(default=100, metadata={"min": 1, "max": 100_000})
-    head: int = field(default=2_000, metadata={"min": 0, "max": 1_000_000})
-    tail: int = field(default=1_000, metadata={"min": 0, "max": 1_000_000})
-    minimum: int = field(default=50, metadata={"min": 1, "max": 1_000_000})
-    exclude: tuple[str, ...] = ()
-    keep_failures: bool = True
+    over: int = field(
+        default=2_000,
+        metadata={
+            "min": 50,
+            "max": 1_000_000,
+            "help": "Tokens above which a result is cut to an excerpt.",
+        },
+    )
+    rows: int = field(
+        default=100,
+        metadata={"min": 1, "max": 100_000, "help": "Rows of a table that stay at most."},
+    )
+    head: int = field(
+        default=2_000,
+        metadata={
+            "min": 0,
+            "max": 1_000_000,
+            "help": "Characters that stay at the beginning of a text; a table may take head and "
+            "tail together.",
+        },
+    )
+    tail: int = field(
+        default=1_000,
+        metadata={
+            "min": 0,
+            "max": 1_000_000,
+            "help": "Characters that stay at the end of a text.",
+        },
+    )
+    minimum: int = field(
+        default=50,
+        metadata={
+            "min": 1,
+            "max": 1_000_000,
+            "help": "Tokens that must be saved at least, or the result enters whole.",
+        },
+    )
+    exclude: tuple[str, ...] = field(
+        default=(),
+        metadata={"help": "Tools, and programs of shell tools, whose results are left alone."},
+    )
+    keep_failures: bool = field(
+        default=True, metadata={"help": "Whether results of calls that failed enter whole."}
+    )
 
 
 MARK: Mark = {"seen": 0}

@@ -15,25 +15,57 @@ from compaction.stubs import entered_short, input_stub, result_stub, stand_in
 
 @dataclass(frozen=True, slots=True)
 class Offload:
-    """When tool input and output leaves the context.
+    """When tool input and output leaves the context; `help` says what each value does.
 
-    `age`: how many of the newest steps (or turns, by `unit`) keep theirs; `batch`: how many more
-    must be ripe before any leaves, so that the cached prefix is rewritten once for all of them.
-    5 and 5 are CodeGenius'. `minimum`: tokens that a stub must save at least; 50 is ours, about
-    what a stub itself takes. `exclude`: tools that are left alone (Anthropic's context editing).
-    `only`: names of tools and programs that nothing but which leaves (none: all; see `reading`;
-    MaybeAi). `inputs`: whether calls leave too and not only results (CodeGenius).
-    `keep_failures`: failed calls and results stay until the same thing succeeds (MaybeAi).
+    Age 5, batch 5 and that calls leave too: CodeGenius; the least that is saved is about what a
+    stub takes (ours); `exclude`: Anthropic's context editing; `only` and failures: MaybeAi.
     """
 
-    age: int = field(default=5, metadata={"min": 0, "max": 10_000})
-    batch: int = field(default=5, metadata={"min": 1, "max": 10_000})
-    unit: Literal["steps", "turns"] = "steps"
-    minimum: int = field(default=50, metadata={"min": 1, "max": 1_000_000})
-    exclude: tuple[str, ...] = ()
-    only: tuple[str, ...] = ()
-    inputs: bool = True
-    keep_failures: bool = True
+    age: int = field(
+        default=5,
+        metadata={
+            "min": 0,
+            "max": 10_000,
+            "help": "How many of the newest steps or turns keep their inputs and outputs.",
+        },
+    )
+    batch: int = field(
+        default=5,
+        metadata={
+            "min": 1,
+            "max": 10_000,
+            "help": "How many older steps or turns gather before they leave together, so that the "
+            "cached prefix is rewritten once for all of them.",
+        },
+    )
+    unit: Literal["steps", "turns"] = field(
+        default="steps",
+        metadata={
+            "help": "What age and batch count: steps are model calls, turns are human messages."
+        },
+    )
+    minimum: int = field(
+        default=50,
+        metadata={
+            "min": 1,
+            "max": 1_000_000,
+            "help": "Tokens that a stub must save at least, or the text stays.",
+        },
+    )
+    exclude: tuple[str, ...] = field(
+        default=(), metadata={"help": "Tools whose inputs and outputs are left alone."}
+    )
+    only: tuple[str, ...] = field(
+        default=(),
+        metadata={"help": "Tools and programs of which alone something leaves; empty for all."},
+    )
+    inputs: bool = field(
+        default=True, metadata={"help": "Whether inputs leave too, and not only outputs."}
+    )
+    keep_failures: bool = field(
+        default=True,
+        metadata={"help": "Whether failed calls stay until the same thing succeeds."},
+    )
 
 
 MARK: Mark = {"seen": 0, "ripe": -1, "mended": 0}

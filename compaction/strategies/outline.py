@@ -14,18 +14,40 @@ from compaction.stubs import reference, stand_in
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """Which readings become an outline.
+    """Which readings become an outline; `help` says what each value does.
 
-    `lines`: those of more lines than this (3,000: CodeGenius). `late`: so many steps after its
-    arrival an outline that was not ready may still take the place of the text (3: ours; only the
-    end of the prompt is written to the cache again). `minimum`: tokens that must be saved (50, as
-    for offload: ours). `exclude`: tools that are left alone.
+    3,000 lines: CodeGenius. 3 steps are ours: only the end of the prompt is written to the cache
+    again; so is the least that is saved.
     """
 
-    lines: int = field(default=3_000, metadata={"min": 10, "max": 1_000_000})
-    late: int = field(default=3, metadata={"min": 0, "max": 1_000})
-    minimum: int = field(default=50, metadata={"min": 1, "max": 1_000_000})
-    exclude: tuple[str, ...] = ()
+    lines: int = field(
+        default=3_000,
+        metadata={
+            "min": 10,
+            "max": 1_000_000,
+            "help": "Readings of more lines than this become an outline.",
+        },
+    )
+    late: int = field(
+        default=3,
+        metadata={
+            "min": 0,
+            "max": 1_000,
+            "help": "Steps after its arrival in which a text may still give way to an outline "
+            "that was not ready.",
+        },
+    )
+    minimum: int = field(
+        default=50,
+        metadata={
+            "min": 1,
+            "max": 1_000_000,
+            "help": "Tokens that must be saved at least, or the text enters whole.",
+        },
+    )
+    exclude: tuple[str, ...] = field(
+        default=(), metadata={"help": "Tools whose readings are left alone."}
+    )
 
 
 MARK: Mark = {"seen": 0}

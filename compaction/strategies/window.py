@@ -13,22 +13,65 @@ from compaction.spans import span_of, summary_edit
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """How the window is cut.
+    """How the window is cut; `help` says what each value does.
 
-    `primers` and `recents` count messages (3 and 20), `trigger` and `target` are shares of the
-    budget (0.75 and 0.375, half of it), `summary_tokens` is 400: all Shannon's. `budget` is in
-    tokens of the conversation; 0 takes the model's window less the reserve.
-    `progress` and `rearm` as for compaction.
+    3 primers, 20 recents, 0.75, half of it and 400 tokens: Shannon. `progress` and `rearm` as for
+    compaction.
     """
 
-    primers: int = field(default=3, metadata={"min": 0, "max": 1_000})
-    recents: int = field(default=20, metadata={"min": 0, "max": 1_000})
-    trigger: float = field(default=0.75, metadata={"min": 0.1, "max": 0.95})
-    target: float = field(default=0.375, metadata={"min": 0.05, "max": 0.9})
-    budget: int = field(default=0, metadata={"min": 0, "max": 10_000_000})
-    summary_tokens: int = field(default=400, metadata={"min": 100, "max": 50_000})
-    progress: float = field(default=0.10, metadata={"min": 0.0, "max": 0.9})
-    rearm: float = field(default=0.10, metadata={"min": 0.0, "max": 0.9})
+    primers: int = field(
+        default=3,
+        metadata={"min": 0, "max": 1_000, "help": "Messages at the beginning that stay."},
+    )
+    recents: int = field(
+        default=20,
+        metadata={"min": 0, "max": 1_000, "help": "Newest messages that stay, as far as they fit."},
+    )
+    trigger: float = field(
+        default=0.75,
+        metadata={
+            "min": 0.1,
+            "max": 0.95,
+            "help": "Share of the budget at which the middle is summarised.",
+        },
+    )
+    target: float = field(
+        default=0.375,
+        metadata={
+            "min": 0.05,
+            "max": 0.9,
+            "help": "Share of the budget that the context is brought down to.",
+        },
+    )
+    budget: int = field(
+        default=0,
+        metadata={
+            "min": 0,
+            "max": 10_000_000,
+            "help": "Tokens of the conversation that count as full; 0 takes the model's window "
+            "less the reserve.",
+        },
+    )
+    summary_tokens: int = field(
+        default=400,
+        metadata={"min": 100, "max": 50_000, "help": "Tokens that the summary may take at most."},
+    )
+    progress: float = field(
+        default=0.10,
+        metadata={
+            "min": 0.0,
+            "max": 0.9,
+            "help": "Share of the context that a summary must win at least, or none is made.",
+        },
+    )
+    rearm: float = field(
+        default=0.10,
+        metadata={
+            "min": 0.0,
+            "max": 0.9,
+            "help": "Share of the budget that the context must grow by before another try.",
+        },
+    )
 
 
 MARK: Mark = {"rearm": 0}
