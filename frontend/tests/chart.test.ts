@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { hasValues, stacked, unitsOf, type ChartProps, type Series } from '../src/chart/chart';
+import { hasValues, placeOf, stacked, unitsOf, type ChartProps, type Series } from '../src/chart/chart';
 import { moved } from '../src/chart/cursor';
 import { columns, range, reach, stepOf } from '../src/chart/drawing';
 import { best, ordered, placed, span, ticks } from '../src/chart/scatter';
@@ -80,6 +80,7 @@ describe('drawing', () => {
 
   it('gives each unit a scale, once', () => {
     expect(unitsOf([line('a', []), line('b', [], { unit: 'share' }), line('c', [])])).toEqual(['tokens', 'share']);
+    expect([0, 1, 2].map((i) => placeOf([line('was', [], { dash: true }), line('a', []), line('b', [])], i))).toEqual([0, 0, 1]);
     expect([hasValues(chart([line('a', [null])])), hasValues(chart([line('a', [0])]))]).toEqual([false, true]);
   });
 });

@@ -28,6 +28,9 @@ export type ChartProps = {
 /** The units in the order in which they get a scale: the first at the left, the second at the right. */
 export const unitsOf = (series: readonly Series[]): Unit[] => [...new Set(series.map((one) => one.unit))];
 
+/** Which of the colours and dashes is a series'; what others are compared with takes none of them. */
+export const placeOf = (series: readonly Series[], index: number): number => series.slice(0, index).filter((one) => !one.dash).length;
+
 export const hasValues = (props: ChartProps): boolean => props.x.values.length > 0 && props.series.some((one) => one.values.some((value) => value !== null));
 
 /** Each series on top of those before it. What is null adds nothing, and is null again where all are. */

@@ -1,6 +1,6 @@
 /* A chart as uPlot takes it. */
 import type uPlot from 'uplot';
-import { stacked, unitsOf, type ChartProps, type Series, type Unit } from './chart';
+import { placeOf, stacked, unitsOf, type ChartProps, type Series, type Unit } from './chart';
 import { fill, lookOf, type Palette } from './palette';
 import { isDays, showX, tick } from './values';
 
@@ -48,7 +48,7 @@ function bars(Plot: Plot, props: ChartProps, series: Series): uPlot.Series.PathB
 
 function seriesOf(Plot: Plot, props: ChartProps, index: number, palette: Palette): uPlot.Series {
   const series = props.series[index];
-  const look = lookOf(palette, index, series.dash);
+  const look = lookOf(palette, placeOf(props.series, index), series.dash);
   const filled = series.kind === 'bar' || series.kind === 'area';
   const ratio = devicePixelRatio || 1;
   const points: uPlot.Series.Points = { size: series.kind === 'points' ? 7 : 5, fill: series.dash ? palette.panel : look.color, stroke: look.color };
@@ -127,7 +127,7 @@ export function optionsOf(Plot: Plot, props: ChartProps, palette: Palette, width
   return {
     width, height, ms: 1, legend: { show: false }, scales,
     ...(days ? { tzDate: (ms: number) => Plot.tzDate(new Date(ms), 'Etc/UTC') } : {}),
-    padding: [8, units.length > 1 ? 0 : 10, 0, 0],
+    padding: [8, units.length > 1 ? 0 : 16, 0, 0],
     cursor: { y: false, drag: { x: false, y: false }, points: { size: 8 } },
     axes: [x, ...units.slice(0, 2).map((unit, i) => axis(unit, i ? 1 : 3, palette))],
     series: [{}, ...columns(props).order.map((i) => seriesOf(Plot, props, i, palette))],
