@@ -17,6 +17,10 @@ STATES: tuple[State, ...] = get_args(State)
 WORST = 50
 """So many of the worst needs are kept for the page that explains a figure."""
 
+READING_STANDS = 5
+"""Steps that a text which was read back stands, as any result does: the age after which offload
+takes results away (CodeGenius). A need within them is served by the same reading."""
+
 
 class Managed(Protocol):
     """What recall reads of a simulated run."""
@@ -39,7 +43,9 @@ class Need:
 class Recall:
     """How many needs there were, the share of each state, and the worst needs, lost ones first.
 
-    The four shares sum to 1; without any need everything counts as in place.
+    The four shares sum to 1; without any need everything counts as in place. `read_back` are the
+    tokens that the agent would have to read again for the retrievable needs: those of the original
+    that a reference leads to, once for all needs of it within `READING_STANDS` steps of a reading.
     """
 
     needs: int
@@ -48,6 +54,7 @@ class Recall:
     retrievable: float
     lost: float
     worst: tuple[Need, ...]
+    read_back: int = 0
 
 
 def needed(session: Session, index: FactIndex) -> list[tuple[int, str, list[Block]]]:
@@ -98,7 +105,25 @@ def recall(session: Session, run: Managed, index: FactIndex | None = None) -> Re
         retrievable=counts["retrievable"] / max(len(judged), 1),
         lost=counts["lost"] / max(len(judged), 1),
         worst=tuple(hidden[:WORST]),
+        read_back=_read_back(context, needs, judged),
     )
+
+
+def _read_back(
+    context: _Standing, needs: Sequence[tuple[int, str, list[Block]]], judged: Sequence[Need]
+) -> int:
+    """Tokens of the readings that retrievable needs ask for, in the order of steps."""
+    tokens = 0
+    read: dict[str, int] = {}
+    for (step, _, seen), need in zip(needs, judged, strict=True):
+        if need.state != "retrievable":
+            continue
+        block = next(one for one in reversed(seen) if context.refers_to(one.id, step))
+        before = read.get(block.id)
+        if before is None or step - before >= READING_STANDS:
+            read[block.id] = step
+            tokens += block.tokens
+    return tokens
 
 
 class _Standing:
@@ -128,7 +153,10 @@ class _Standing:
             return "in_place"
         if any(self.stands(block, step) for block in self.naming.get(fact, ())):
             return "named"
-        referring = (by for block in holders for by in self.referring.get(block, ()))
-        if any(self.stands(by, step) for by in referring):
+        if any(self.refers_to(block, step) for block in holders):
             return "retrievable"
         return "lost"
+
+    def refers_to(self, block: str, step: int) -> bool:
+        """Whether a replacement stands at the step that leads to the block."""
+        return any(self.stands(by, step) for by in self.referring.get(block, ()))

@@ -23,5 +23,68 @@ Each of `sessions`, with one number per step in every list (step 1 first):
 
 So the prompt of step N with nothing ever taken out is hidden + the sum over steps 1 … N of
 `other` and `tools`. Tokens are in the session's counting. Sessions without a call are left out.
+A choice that nothing matches gives no sessions.
 At most 60 sessions and 24,000 steps: about 150 KB compressed.
 """
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from uuid import UUID
+
+import msgspec
+from django.http import HttpRequest, HttpResponse
+
+from sessions.actions.choices import NoChoice, chosen_sessions, read_choice
+from sessions.api import incoming
+from sessions.api.access import team_of
+from sessions.api.problems import Refusal
+from sessions.models import Session
+from sessions.models.sizes import sizes_of
+
+MOST_SESSIONS = 60
+MOST_STEPS = 24_000
+KEPT = 600
+"""Sessions whose sizes a process keeps: about 10 KB each."""
+
+
+def refused(error: NoChoice, where: str) -> Refusal:
+    """422 for a choice; `where` is what comes before the name of its field."""
+    return Refusal(422, "No sessions chosen", _sentence(error), field=where + error.field)
+
+
+def _sentence(error: NoChoice) -> str:
+    text = str(error)
+    return text if text.endswith(".") else f"{error.field} {text}."
+
+
+def curves(request: HttpRequest, choice: incoming.Choice) -> HttpResponse:
+    """The operation `GET /simulations/curves`."""
+    try:
+        read = read_choice(choice.dict(exclude_none=True))
+        chosen = chosen_sessions(team_of(request), read, empty=True)
+    except NoChoice as error:
+        raise refused(error, "?") from None
+    shown = _within_limits(chosen)
+    body = b",".join(_sizes(one.pk, one.version) for one in shown)
+    left_out = len(chosen) - len(shown)
+    told = b'{"basis":"estimated","left_out":%d,"sessions":[%s]}' % (left_out, body)
+    headers = {"Cache-Control": "no-store"}
+    return HttpResponse(told, content_type="application/json", headers=headers)
+
+
+def _within_limits(chosen: Sequence[Session]) -> list[Session]:
+    shown: list[Session] = []
+    steps = 0
+    for session in chosen:
+        if len(shown) < MOST_SESSIONS and steps + session.step_count <= MOST_STEPS:
+            shown.append(session)
+            steps += session.step_count
+    return shown
+
+
+@lru_cache(maxsize=KEPT)
+def _sizes(session: UUID, version: int) -> bytes:
+    """The JSON of a session's sizes, kept until it has another version."""
+    return msgspec.json.encode(sizes_of(Session.objects.get(pk=session)))

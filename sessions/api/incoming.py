@@ -8,6 +8,9 @@ from ninja import Schema
 from pydantic import ConfigDict, Field, StrictBool, StrictInt, StrictStr
 
 from compaction.policy import PRESETS
+from sessions.actions.choices import MOST, USUAL
+from sessions.actions.simulations import MOST_OTHERS
+from sessions.models.matching import FLAGS
 
 MESSAGES_AT_ONCE = 1000
 BIGGEST = 2_147_483_647
@@ -108,6 +111,53 @@ class SimulationWanted(Wanted):
     """Which policy to try."""
 
     policy: Text = Field(json_schema_extra={"enum": list(PRESETS)})
+
+
+class Choice(Schema):
+    """Which sessions a simulation is over; what is left out takes what stands behind it."""
+
+    by: Literal["query", "sample", "hand"] = Field(
+        "query",
+        description="query: what matches, the newest first; sample: a draw from what matches; "
+        "hand: the named ones"
+    )
+    q: str | None = Field(None, description="text in titles, names, ids and what was said")
+    agent: str | None = Field(None, description="exactly this agent")
+    model: str | None = Field(None, description="exactly this model")
+    source: str | None = Field(None, description="exactly this log format, or api")
+    flags: list[str] | None = Field(None, description=f"all of these: {', '.join(FLAGS)}")
+    limit: int | None = Field(None, ge=1, le=MOST, description=f"of a query: {USUAL}")
+    n: int | None = Field(None, ge=1, le=MOST, description=f"of a sample: {USUAL}")
+    seed: int | None = Field(
+        None, ge=0, le=BIGGEST, description="of a sample: 0; the same seed draws the same"
+    )
+    min_steps: int | None = Field(
+        None, ge=1, le=1_000_000, description="of a sample: model calls that a session has; 1"
+    )
+    ids: list[str] | None = Field(None, description="by hand: ids of sessions, yours or ours")
+
+
+class LabSimulationWanted(Wanted):
+    """Which policies to try on which sessions; the active one and the recording come along."""
+
+    sessions: Choice
+    draft: Text | dict[str, Json] = Field(
+        description="what it is about: name, name@version, or {document, name, based_on} to be "
+        "saved as a version",
+        examples=["offload-first"],
+    )
+    others: Annotated[list[Text], Field(max_length=MOST_OTHERS)] = Field(
+        default_factory=list, description="further versions to compare: name or name@version"
+    )
+    note: Annotated[StrictStr, Field(max_length=300)] = Field("", description="why, for people")
+
+
+class ReviewWanted(Wanted):
+    """Which compaction people are to judge."""
+
+    session: Text = Field(description="external id or UUID")
+    run: Text = Field("served", description="served, recorded, the id of a run, or a policy's name")
+    revision: Annotated[StrictInt, Field(ge=1, le=BIGGEST)] = Field(description="its number")
 
 
 class SelectionWanted(Schema):

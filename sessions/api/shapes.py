@@ -244,3 +244,54 @@ class RevisionList(Schema):
     """The changes of the served context, in order."""
 
     revisions: list[RevisionTold]
+
+
+class Curves(Schema):
+    """Sizes of sessions by step; sessions/api/curves.py says what each list holds.
+
+    `left_out` were chosen too, but are beyond 60 sessions or 24,000 steps.
+    """
+
+    basis: Literal["estimated"]
+    left_out: int
+    sessions: list[dict[str, Json]]
+
+
+class ReviewTold(Schema):
+    """What one person says of a compaction: goal, constraints, state and next from 1 to 5, and
+    whether the summary invents nothing; `marks` say of facts what became of them."""
+
+    reviewer: str
+    scores: dict[str, int | bool]
+    verdict: Literal["pass", "fix", "fail"]
+    note: str
+    marks: dict[str, Literal["kept", "retrievable", "lost", "unsupported"]]
+    submitted: str
+
+
+class ReviewItemTold(Schema):
+    """A compaction that people judge: why it is one, how many are to judge it, what they said.
+
+    Until the last of them has, everybody sees his own review alone, and a program none.
+    """
+
+    id: str
+    session: str
+    run: Literal["recorded", "served", "simulated"]
+    revision: int
+    step: int
+    policy: str | None
+    reason: Literal["share", "low_score", "after_effects", "hand"]
+    wanted: int
+    created: str
+    finished: str | None
+    reviews: list[ReviewTold]
+    url: str
+
+
+class ReviewList(Schema):
+    """Compactions that people judge, newest first; `next` is the `after` of what follows, or
+    null."""
+
+    reviews: list[ReviewItemTold]
+    next: str | None

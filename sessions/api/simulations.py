@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 from django.http import HttpRequest, HttpResponse
-from ninja import Router
+from ninja import Query, Router
 
 from compaction.policy import PRESETS
 from sessions.actions.jobs import enqueue
 from sessions.api import incoming, shapes
 from sessions.api.access import session_of
 from sessions.api.answers import done_once
+from sessions.api.curves import curves
 from sessions.api.jobs import job_asked
 from sessions.api.problems import Refusal
 
 router = Router(tags=["Replay"])
+lab = Router(tags=["Lab"])
+
+
+@lab.get("simulations/curves", response=shapes.Curves, url_name="curves")
+def simulation_curves(request: HttpRequest, choice: Query[incoming.Choice]) -> HttpResponse:
+    """Gives sizes of chosen sessions by step, without content: what sliders are drawn from.
+
+    Chosen as for a simulation; lists repeat their name.
+    """
+    return curves(request, choice)
 
 
 @router.post(

@@ -49,6 +49,7 @@ for router in (
     simulations.router,
     blobs.router,
     imports.router,
+    simulations.lab,
     jobs.router,
     sessions.last,
 ):
