@@ -48,7 +48,10 @@ curl -H "$KEY" $API/sessions/my-run/messages \\
   --json '{{"messages": [{{"role": "user", "content": "Hi"}}]}}'
 curl -H "$KEY" "$API/sessions/my-run/context?format=anthropic\""""
 
-_ORDER = ("Sessions", "Messages", "Context", "Pins", "Revisions", "Imports", "Jobs", "Replay")
+_ORDER = (
+    *("Sessions", "Messages", "Context", "Pins", "Revisions"),
+    *("Imports", "Jobs", "Replay", "Lab"),
+)
 """Groups as people need them: first what an agent does at every step."""
 
 _OF_PATHS = {
