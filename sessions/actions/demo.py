@@ -11,6 +11,7 @@ from django.db import transaction
 from compaction.policy import PRESETS
 from compaction.tokens import counted
 from sessions import demo
+from sessions.actions import audit
 from sessions.actions.append import append, link_parents
 from sessions.actions.attempts import Outcome, Running
 from sessions.actions.measure import measure
@@ -91,6 +92,8 @@ def remove_demo(team: Team) -> int:
     shas |= set(Replacement.objects.filter(run__session__in=sessions).values_list("sha", flat=True))
     sessions.delete()
     _erase_unused(team, sorted(shas))
+    if many:
+        audit.note(team, audit.COMMAND, "demo.removed", sessions=many)
     return many
 
 

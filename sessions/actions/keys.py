@@ -14,9 +14,11 @@ import zlib
 from collections.abc import Sequence
 from datetime import timedelta
 
+from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
 
+from sessions.actions import audit
 from sessions.models import Key, Team
 from sessions.models.blobs import sha256
 
@@ -30,7 +32,13 @@ _NO_DIGEST = "0" * 64
 _USE_NOTED_EVERY = timedelta(minutes=1)
 
 
-def create_key(team: Team, name: str = "", scopes: Sequence[str] = SCOPES) -> tuple[Key, str]:
+@transaction.atomic
+def create_key(
+    team: Team,
+    name: str = "",
+    scopes: Sequence[str] = SCOPES,
+    actor: audit.Actor = audit.COMMAND,
+) -> tuple[Key, str]:
     """A new key of a team, and its token, which cannot be had again. Raises ValueError."""
     if not scopes or not set(scopes) <= set(SCOPES):
         raise ValueError(f"A key's scopes are of: {', '.join(SCOPES)}.")
@@ -43,6 +51,7 @@ def create_key(team: Team, name: str = "", scopes: Sequence[str] = SCOPES) -> tu
     key = Key.objects.create(
         team=team, prefix=body[:_PREFIX], digest=sha256(token.encode()), name=name, scopes=granted
     )
+    audit.note(team, actor, "key.made", name or key.prefix, prefix=key.prefix, scopes=granted)
     return key, token
 
 
@@ -61,9 +70,12 @@ def check_key(token: str) -> Key | None:
     return key
 
 
-def revoke_key(key: Key) -> bool:
+@transaction.atomic
+def revoke_key(key: Key, actor: audit.Actor = audit.COMMAND) -> bool:
     """End a key at once; False where it had ended. Its row stays."""
     ended = Key.objects.filter(pk=key.pk, revoked=None).update(revoked=timezone.now())
+    if ended:
+        audit.note(key.team, actor, "key.revoked", key.name or key.prefix, prefix=key.prefix)
     return bool(ended)
 
 

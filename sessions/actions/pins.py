@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.db import transaction
 
 from compaction.fold import Arrival, advance
-from sessions.actions import tend
+from sessions.actions import audit, tend
 from sessions.actions.advance import serving
 from sessions.actions.folds import Fold, tell, with_fold
 from sessions.models import Message, Pin, Session
@@ -15,28 +15,28 @@ class CannotPin(ValueError):
     """Why a message cannot be pinned, as a sentence."""
 
 
-def pin(session: Session, seq: int) -> Pin:
+def pin(session: Session, seq: int, actor: audit.Actor = audit.COMMAND) -> Pin:
     """Pin a message; what had left the served context stands again. Raises CannotPin."""
     message = session.messages.filter(seq=seq).first()
     if message is None:
         raise CannotPin(f"There is no message {seq}.")
     known = Pin.objects.filter(message=message).first()
-    return known or _change(session, message, pinned=True)
+    return known or _change(session, message, actor, pinned=True)
 
 
-def unpin(session: Session, seq: int) -> bool:
+def unpin(session: Session, seq: int, actor: audit.Actor = audit.COMMAND) -> bool:
     """Let a policy have a message again; False when it was not pinned."""
     message = session.messages.filter(seq=seq, pin__isnull=False).first()
     if message is not None:
-        _change(session, message, pinned=False)
+        _change(session, message, actor, pinned=False)
     return message is not None
 
 
-def _change(session: Session, message: Message, *, pinned: bool) -> Pin:
+def _change(session: Session, message: Message, actor: audit.Actor, *, pinned: bool) -> Pin:
     run = serving(session)
     if run is None:
         with transaction.atomic():
-            row = _write(session, message, pinned)
+            row = _write(session, message, pinned, actor)
         return row
 
     def work(fold: Fold) -> Pin:
@@ -54,7 +54,7 @@ def _change(session: Session, message: Message, *, pinned: bool) -> Pin:
                 raise CannotPin(f"The context would break: {state.refusals[-1].reason}.")
             revisions = [revision] if revision is not None else []
         with transaction.atomic():
-            row = _write(session, message, pinned)
+            row = _write(session, message, pinned, actor)
             fold.store(session, revisions)
         return row
 
@@ -67,9 +67,11 @@ def _places(message: Message) -> list[int]:
     return list(message.blocks.order_by("position").values_list("position", flat=True))
 
 
-def _write(session: Session, message: Message, pinned: bool) -> Pin:
+def _write(session: Session, message: Message, pinned: bool, actor: audit.Actor) -> Pin:
     row, _ = Pin.objects.get_or_create(message=message, defaults={"session": session})
     if not pinned:
         row.delete()
+    act = "pin.set" if pinned else "pin.removed"
+    audit.note(session.team, actor, act, session.external_id, message=message.seq)
     tell(session)
     return row

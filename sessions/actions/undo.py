@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from django.db import transaction
+
 from compaction.fold import CannotUndo, undo
-from sessions.actions import tend
+from sessions.actions import audit, tend
 from sessions.actions.advance import serving
 from sessions.actions.folds import Fold, with_fold
 from sessions.models import Revision, Session
@@ -11,7 +13,7 @@ from sessions.models import Revision, Session
 __all__ = ["CannotUndo", "undo_revision"]
 
 
-def undo_revision(session: Session, number: int) -> Revision:
+def undo_revision(session: Session, number: int, actor: audit.Actor = audit.COMMAND) -> Revision:
     """Let stand again what revision `number` of the served run replaced. Raises CannotUndo."""
     run = serving(session)
     if run is None:
@@ -19,7 +21,9 @@ def undo_revision(session: Session, number: int) -> Revision:
 
     def work(fold: Fold) -> int:
         made = undo(fold.state, number)
-        fold.store(session, [made])
+        with transaction.atomic():
+            fold.store(session, [made])
+            audit.note(session.team, actor, "revision.undone", session.external_id, number=number)
         return made.number
 
     made = with_fold(session, run, work)

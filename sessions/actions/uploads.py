@@ -12,6 +12,7 @@ from typing import Protocol
 from django.conf import settings
 from django.db import transaction
 
+from sessions.actions import audit
 from sessions.actions.attempts import Outcome, Refused, Running
 from sessions.actions.imports import begin_import, report, run_import
 from sessions.actions.jobs import enqueue
@@ -31,7 +32,9 @@ class Uploaded(Protocol):
         """The bytes in pieces."""
 
 
-def begin_upload(team: Team, files: Sequence[Uploaded]) -> Import:
+def begin_upload(
+    team: Team, files: Sequence[Uploaded], actor: audit.Actor = audit.COMMAND
+) -> Import:
     """Keep the files and ask for their import; once this returns they survive a crash.
 
     Names are data only: on disk the files are numbers below a folder of this upload.
@@ -44,6 +47,7 @@ def begin_upload(team: Team, files: Sequence[Uploaded]) -> Import:
             import_run = begin_import(team, kept, job=None)
             import_run.job = enqueue(team, KIND, {"import": str(import_run.pk)})
             import_run.save(update_fields=["job"])
+            audit.note(team, actor, "import.asked", str(import_run.pk), files=len(kept))
         return import_run
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from uuid import UUID
 
+from django.conf import settings
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest
@@ -116,12 +117,14 @@ def team_of(request: HttpRequest) -> Team:
     """The asker's team: that of the key, or the one whose pages the person looks at.
 
     `?team=SLUG` chooses another of the person's teams, and stays chosen. Raises Http404 for
-    someone without one.
+    someone without one, and where something would be done in a team that is none of his.
     """
     teams = teams_of(request)
     if not teams:
         raise Http404("no team")
     named = request.GET.get(CHOSEN_TEAM)
+    if named and named != teams[0].slug and request.method not in SAFE:
+        raise Http404("no such team")
     if named == teams[0].slug and not hasattr(request, "auth"):
         request.session[CHOSEN_TEAM] = named
     return teams[0]
@@ -153,9 +156,15 @@ def team_to(request: HttpRequest, right: Right) -> Team:
     return team
 
 
+def ip_of(request: HttpRequest) -> str:
+    """Where a request comes from: behind a proxy what that says last, as only it can."""
+    said = request.headers.get("X-Forwarded-For", "") if settings.SECURE_PROXY_SSL_HEADER else ""
+    return (said.rpartition(",")[2].strip() or request.META.get("REMOTE_ADDR") or "")[:45]
+
+
 def actor_of(request: HttpRequest) -> audit.Actor:
     """The asker as the audit log names him."""
-    ip = request.META.get("REMOTE_ADDR") or ""
+    ip = ip_of(request)
     asker = getattr(request, "auth", None)
     if isinstance(asker, Asker) and asker.key is not None:
         return audit.program(asker.key, ip)

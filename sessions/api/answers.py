@@ -13,7 +13,7 @@ from django.db import IntegrityError, transaction
 from django.http import HttpRequest, HttpResponse, RawPostDataException
 
 from sessions.actions.once import AnotherRequest, Once
-from sessions.api.access import team_of
+from sessions.api.access import session_of, team_to
 from sessions.api.problems import Refusal
 from sessions.models import Team
 
@@ -52,7 +52,9 @@ def once_of(request: HttpRequest) -> Once | None:
             f"It must have 1 to {LONGEST_KEY} printable ASCII characters, such as a UUID.",
             field="header Idempotency-Key",
         )
-    said = hashlib.sha256(f"{request.method} {request.get_full_path()}\n".encode())
+    # Two people who chose the same key ask for two things: neither gets the other's answer.
+    who = "" if request.user.is_anonymous else f" {request.user.pk}"
+    said = hashlib.sha256(f"{request.method} {request.get_full_path()}{who}\n".encode())
     try:
         said.update(request.body)
     except RawPostDataException:  # a form that was read already, to find the page's token
@@ -68,7 +70,8 @@ def once_of(request: HttpRequest) -> Once | None:
 def done_once(operation: Operation) -> Operation:
     """Makes an operation that writes do so once per Idempotency-Key, and answer the same again.
 
-    Its answer is kept in the transaction of what it does; what is refused is not kept.
+    Its answer is kept in the transaction of what it does; what is refused is not kept. An answer
+    that was kept is given only to who may still do it, in the team of the session it names.
     """
 
     @wraps(operation)
@@ -76,7 +79,7 @@ def done_once(operation: Operation) -> Operation:
         once = once_of(request)
         if once is None:
             return operation(request, **given)
-        team = team_of(request)
+        team = _concerned(request, given)
         try:
             with transaction.atomic():
                 return _again(once, team) or _kept(once, team, operation(request, **given))
@@ -90,6 +93,13 @@ def done_once(operation: Operation) -> Operation:
     # Names in annotations are those of the operation's module, which ninja would not look in.
     wrapped.__signature__ = inspect.signature(operation, eval_str=True)  # type: ignore[attr-defined]
     return wrapped
+
+
+def _concerned(request: HttpRequest, given: dict[str, Any]) -> Team:
+    named = given.get("session_id")
+    if named is None:
+        return team_to(request, "write")
+    return session_of(request, named, "write").team
 
 
 def _again(once: Once, team: Team) -> HttpResponse | None:

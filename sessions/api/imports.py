@@ -10,7 +10,7 @@ from ninja import Query, Router
 
 from sessions.actions.uploads import FILES_AT_ONCE, Uploaded, begin_upload
 from sessions.api import shapes
-from sessions.api.access import team_to
+from sessions.api.access import actor_of, team_to
 from sessions.api.answers import done_once
 from sessions.api.bodies import expect_plain
 from sessions.api.jobs import job_asked
@@ -78,7 +78,7 @@ def imports(
             "Send a log as the body, or a form with files: curl -F files=@session.jsonl.",
             field="",
         )
-    made = begin_upload(team_to(request, "write"), files)
+    made = begin_upload(team_to(request, "write"), files, actor_of(request))
     assert made.job is not None
     page = request.build_absolute_uri(reverse("import", args=[made.pk]))
     return job_asked(made.job, **{"import": str(made.pk), "files": len(files), "url": page})

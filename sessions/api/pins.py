@@ -7,7 +7,7 @@ from ninja import Path, Router
 
 from sessions.actions import pins as actions
 from sessions.api import incoming, shapes
-from sessions.api.access import session_of
+from sessions.api.access import actor_of, session_of
 from sessions.api.answers import done_once, told
 from sessions.api.problems import Refusal
 from sessions.models import Session
@@ -32,7 +32,7 @@ def pin(request: HttpRequest, session_id: str, wanted: incoming.PinWanted) -> Ht
     """Pins a message. What a policy had taken out of it stands again."""
     session = session_of(request, session_id)
     try:
-        actions.pin(session, wanted.seq)
+        actions.pin(session, wanted.seq, actor_of(request))
     except actions.CannotPin as error:
         raise Refusal(422, "Cannot be pinned", str(error), field="/seq") from None
     return _told(session, 201)
@@ -45,6 +45,6 @@ def unpin(
 ) -> HttpResponse:
     """Lets the policy have a message again."""
     session = session_of(request, session_id)
-    if not actions.unpin(session, seq):
+    if not actions.unpin(session, seq, actor_of(request)):
         raise Http404("not pinned")
     return _told(session)

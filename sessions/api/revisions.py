@@ -12,7 +12,7 @@ from compaction.edits import CannotCompact, CannotUndo
 from sessions.actions.compactions import request_compaction
 from sessions.actions.undo import undo_revision
 from sessions.api import incoming, shapes
-from sessions.api.access import session_of
+from sessions.api.access import actor_of, session_of
 from sessions.api.answers import done_once, told
 from sessions.api.jobs import job_asked
 from sessions.api.problems import Refusal
@@ -65,7 +65,7 @@ def undo(
     if not _served(session).filter(number=number).exists():
         raise Http404("no such revision")
     try:
-        made = undo_revision(session, number)
+        made = undo_revision(session, number, actor_of(request))
     except CannotUndo as error:
         raise Refusal(409, "Cannot be undone", str(error)) from None
     return told(revision_told(made, made.edits.count()), 201)

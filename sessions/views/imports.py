@@ -13,7 +13,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET, require_http_methods
 
 from sessions.actions.uploads import FILES_AT_ONCE, begin_upload
-from sessions.api.access import team_of
+from sessions.api.access import actor_of, allowed, require, team_of, teams_of
 from sessions.models import Blob, Import, ImportFile, Session, SkippedRecord, Team
 from sessions.views.jobs import Progress
 from sessions.views.paging import page
@@ -32,9 +32,10 @@ def imports(request: HttpRequest) -> HttpResponse:
     team = team_of(request)
     problem = ""
     if request.method == "POST":
+        require(request, team, "write")
         files = request.FILES.getlist("files")
         if files:
-            return redirect("import", begin_upload(team, files).pk)
+            return redirect("import", begin_upload(team, files, actor_of(request)).pk)
         problem = "No file arrived. Choose at least one."
     rows = (
         Import.objects.filter(team=team)
@@ -52,6 +53,7 @@ def imports(request: HttpRequest) -> HttpResponse:
         "section": "imports",
         "team": team,
         "problem": problem,
+        "may_write": allowed(request, team, "write"),
         "upload_limit": settings.UPLOAD_LIMIT,
         "upload_files": FILES_AT_ONCE,
         "rows": [
@@ -81,11 +83,11 @@ class File:
 
 
 def _import_of(request: HttpRequest, import_id: UUID) -> tuple[Team, Import]:
-    team = team_of(request)
-    found = Import.objects.filter(team=team, pk=import_id).select_related("job").first()
-    if found is None:
+    teams = teams_of(request)
+    found = Import.objects.filter(team__in=teams, pk=import_id).select_related("job", "team")
+    if not found:
         raise Http404("no such import")
-    return team, found
+    return found[0].team, found[0]
 
 
 @require_GET
@@ -105,6 +107,7 @@ def report(request: HttpRequest, import_id: UUID) -> HttpResponse:
         "section": "imports",
         "team": team,
         "import_run": import_run,
+        "may_write": allowed(request, team, "write"),
         "job": import_run.job,
         "progress": Progress.of(import_run.job) if import_run.job else None,
         "state": state,

@@ -14,8 +14,9 @@ from django.views.decorators.http import require_GET, require_POST
 from sessions.actions.jobs import cancel as cancel_job
 from sessions.actions.jobs import retry as retry_job
 from sessions.actions.uploads import KIND
-from sessions.api.access import team_of
+from sessions.api.access import allowed, require, team_of, teams_of
 from sessions.models import Import, ImportFile, Job, Session
+from sessions.models.teams import Right
 from sessions.views.paging import page
 
 NAMES = {
@@ -74,11 +75,12 @@ class Progress:
         return ImportFile.objects.filter(import_run__job=self.job, state=waiting).exists()
 
 
-def _job_of(request: HttpRequest, job_id: UUID) -> Job:
-    job = Job.objects.for_team(team_of(request)).filter(pk=job_id).first()
-    if job is None:
+def _job_of(request: HttpRequest, job_id: UUID, right: Right = "read") -> Job:
+    found = Job.objects.filter(team__in=teams_of(request), pk=job_id).select_related("team").first()
+    if found is None:
         raise Http404("no such job")
-    return job
+    require(request, found.team, right)
+    return found
 
 
 @require_GET
@@ -104,6 +106,7 @@ def job(request: HttpRequest, job_id: UUID) -> HttpResponse:
         "section": "jobs",
         "team": found.team,
         "job": found,
+        "may_write": allowed(request, found.team, "write"),
         "progress": Progress.of(found),
         "links": _links(found),
         "facts": _facts(found),
@@ -149,7 +152,7 @@ def _facts(job: Job) -> list[tuple[str, int]]:
 @require_POST
 def cancel(request: HttpRequest, job_id: UUID) -> HttpResponse:
     """Ends a job that has not ended yet; its page says how it stands now."""
-    found = _job_of(request, job_id)
+    found = _job_of(request, job_id, "write")
     cancel_job(found)
     return redirect("job", found.pk)
 
@@ -157,6 +160,6 @@ def cancel(request: HttpRequest, job_id: UUID) -> HttpResponse:
 @require_POST
 def retry(request: HttpRequest, job_id: UUID) -> HttpResponse:
     """Queues a failed or cancelled job again."""
-    found = _job_of(request, job_id)
+    found = _job_of(request, job_id, "write")
     retry_job(found)
     return redirect("job", found.pk)

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
 from sessions.actions.keys import create_key, revoke_key
-from sessions.api.access import team_of
-from sessions.models import Key, Membership, Team
+from sessions.api.access import actor_of, allowed, require, team_of, teams_of
+from sessions.models import Key
 
 NAME_CHARS = 100
 SCOPES = {"write": ("write",), "read": ("read",)}
 """What the form offers; a key that writes also reads."""
-
-
-def may_write(request: HttpRequest, team: Team) -> bool:
-    """Whether the person may change things of a team, and so make keys that do."""
-    roles = (Membership.Role.OWNER, Membership.Role.EDITOR)
-    return Membership.objects.filter(user=request.user.pk, team=team, role__in=roles).exists()
 
 
 @never_cache
@@ -28,25 +22,24 @@ def may_write(request: HttpRequest, team: Team) -> bool:
 def keys(request: HttpRequest) -> HttpResponse:
     """The team's keys. POST makes one and shows its token, this once: as JSON if asked for."""
     team = team_of(request)
-    writes = may_write(request, team)
     token, made = "", None
     if request.method == "POST":
-        if not writes:
-            raise PermissionDenied
+        require(request, team, "keys")
         name = request.POST.get("name", "").replace("\x00", "").strip()[:NAME_CHARS]
         scopes = SCOPES.get(request.POST.get("scope", "write"), SCOPES["read"])
-        made, token = create_key(team, name, scopes)
+        made, token = create_key(team, name, scopes, actor_of(request))
         if request.headers.get("Accept") == "application/json":
             return JsonResponse({"token": token, "prefix": made.prefix, "name": name}, status=201)
     rows = Key.objects.filter(team=team).order_by("-created")
     context = {
-        "section": "keys",
+        "section": "settings",
+        "page": "keys",
         "team": team,
         "rows": [row for row in rows if row.revoked is None],
         "revoked": [row for row in rows if row.revoked is not None],
         "token": token,
         "made": made,
-        "may_write": writes,
+        "may_make": allowed(request, team, "keys"),
         "base_url": request.build_absolute_uri("/").rstrip("/"),
         "name_chars": NAME_CHARS,
     }
@@ -55,12 +48,10 @@ def keys(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 def revoke(request: HttpRequest, prefix: str) -> HttpResponse:
-    """Ends a key of the team at once."""
-    team = team_of(request)
-    if not may_write(request, team):
-        raise PermissionDenied
-    key = Key.objects.filter(team=team, prefix=prefix).first()
-    if key is None:
+    """Ends a key at once."""
+    found = Key.objects.filter(team__in=teams_of(request), prefix=prefix).select_related("team")
+    if not found:
         raise Http404("no such key")
-    revoke_key(key)
-    return redirect("keys")
+    require(request, found[0].team, "keys")
+    revoke_key(found[0], actor_of(request))
+    return redirect(f"{reverse('keys')}?team={found[0].team.slug}")

@@ -10,7 +10,7 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_GET
 
-from sessions.api.access import session_of
+from sessions.api.access import allowed, session_of
 from sessions.models import Run, Session
 from sessions.models.sessions import SOURCE_LIVE
 from sessions.views.live import limits
@@ -45,11 +45,14 @@ def _with_id(address: str) -> str:
 def replay(request: HttpRequest, session_id: UUID, step: int | None = None) -> HttpResponse:
     """What the model could see at every step of a session; without a step, at the last one."""
     session = session_of(request, session_id)
+    writes = allowed(request, session.team, "write")
     props: dict[str, Any] = _addresses(session) | {"step": step}
+    if not writes:
+        del props["simulate_url"]
     preloaded = props["manifest_url"]
     if session.source == SOURCE_LIVE:
         props["limits"] = limits(session)
-        if session.policy_version_id is not None:
+        if session.policy_version_id is not None and writes:
             props["pins_url"] = reverse("api:pins", args=[session.pk])
             props["compactions_url"] = reverse("api:compactions", args=[session.pk])
         if session.runs.filter(origin=Run.Origin.SERVED).exists():

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET, require_POST
@@ -15,11 +14,10 @@ from django.views.decorators.http import require_GET, require_POST
 from compaction.context import KINDS
 from compaction.edits import CannotUndo
 from sessions.actions.undo import undo_revision
-from sessions.api.access import session_of
+from sessions.api.access import actor_of, allowed, session_of
 from sessions.models import ModelCall, Revision, Run, Session, manifest
 from sessions.views import removal
 from sessions.views.aftermath import SHOWN, Sign, aftermath
-from sessions.views.keys import may_write
 from sessions.views.names import run_name
 from sessions.views.places import diff_url, entry_url, step_url
 from sessions.views.sparklines import Segment, bar
@@ -82,14 +80,12 @@ def revision(request: HttpRequest, session_id: UUID, run: str, number: int) -> H
 @require_POST
 def undo(request: HttpRequest, session_id: UUID, run: str, number: int) -> HttpResponse:
     """Takes a revision of the served run back and shows the revision that does; or says why not."""
-    session = session_of(request, session_id)
+    session = session_of(request, session_id, "write")
     its_run = _run_of(session, run)
-    if not may_write(request, session.team):
-        raise PermissionDenied
     if its_run.origin != Run.Origin.SERVED:
         raise Http404("only what we did to a live session can be taken back")
     try:
-        made = undo_revision(session, number)
+        made = undo_revision(session, number, actor_of(request))
     except CannotUndo as error:
         return _shown(request, session, run, number, refusal=str(error))
     return redirect("revision", session.pk, run_name(its_run), made.number)
@@ -115,7 +111,7 @@ def _shown(
         "revision": found,
         "reached": found.step <= session.step_count,
         "refusal": refusal,
-        "may_undo": its_run.origin == Run.Origin.SERVED and may_write(request, session.team),
+        "may_undo": its_run.origin == Run.Origin.SERVED and allowed(request, session.team, "write"),
         "parameters": _parameters(found),
         **_following(session, found),
         **({} if found.trigger == "rewind" else _aftermath(session, found)),

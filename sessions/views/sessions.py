@@ -7,19 +7,22 @@ from importlib.util import find_spec
 from typing import Any
 
 from django.conf import settings
+from django.db import transaction
 from django.db.models import Count
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_GET, require_POST
 
+from sessions.actions import audit
 from sessions.actions.jobs import enqueue
 from sessions.actions.uploads import FILES_AT_ONCE
-from sessions.api.access import team_of
+from sessions.api.access import actor_of, allowed, team_of, team_to
 from sessions.models import Block, Session, Team
 from sessions.models.matching import FACETS, FLAGS, NEAR_LIMIT
+from sessions.models.periods import written
+from sessions.models.tiles import COUNTED
 from sessions.views.filters import SORTS, Filters, list_version
-from sessions.views.keys import may_write
 from sessions.views.paging import page
 from sessions.views.places import entry_url
 from sessions.views.sparklines import HEIGHT, Sparkline, sparkline
@@ -126,6 +129,14 @@ def _chips(team: Team, filters: Filters) -> list[tuple[str, str, str]]:
         parent = Session.objects.for_team(team).filter(pk=filters.parent).first()
         name = str(parent) if parent else "a session that is not here"
         chips.append(("sub-agents of", name, filters.address(parent=None)))
+    for side, at in (("since", filters.since), ("until", filters.until)):
+        if at is not None:
+            chips.append(
+                (side, f"{written(at):.16}".replace("T", " "), filters.address(**{side: None}))
+            )
+    if filters.counted:
+        title = COUNTED[filters.counted].title
+        chips.append(("counted in", title, filters.address(counted="")))
     return chips
 
 
@@ -161,7 +172,8 @@ def start(request: HttpRequest) -> HttpResponse:
     newest = Session.objects.for_team(team).order_by("-created").first()
     context = {
         "base_url": request.build_absolute_uri("/").rstrip("/"),
-        "may_write": may_write(request, team),
+        "may_make_keys": allowed(request, team, "keys"),
+        "may_write": allowed(request, team, "write"),
         "section": "sessions",
         "team": team,
         "newest": newest,
@@ -182,5 +194,8 @@ def demo(request: HttpRequest) -> HttpResponse:
     """Begins to load the demo sessions; the job's page shows how far it is."""
     if DEMO not in settings.JOB_KINDS:
         raise Http404("this version has no demo")
-    job = enqueue(team_of(request), DEMO, {}, dedupe=DEMO)
+    team = team_to(request, "write")
+    with transaction.atomic():
+        job = enqueue(team, DEMO, {}, dedupe=DEMO)
+        audit.note(team, actor_of(request), "demo.loaded", str(job.pk))
     return redirect("job", job.pk)

@@ -10,6 +10,7 @@ from typing import Any
 from django.core.management.base import BaseCommand
 
 from compaction.tokens import counted
+from sessions.actions import audit
 from sessions.actions.demo import load_demo, remove_demo, simulate_demo
 from sessions.actions.teams import local_team
 from sessions.models import Session, Team
@@ -41,6 +42,8 @@ class Command(BaseCommand):
         if not options["remove"]:
             added = load_demo(team, counted, int(time.time() * 1000))
             runs = simulate_demo(added)
+            if added:
+                audit.note(team, audit.COMMAND, "demo.loaded", sessions=len(added))
         if options["json"]:
             ids = [str(session.pk) for session in added]
             self.stdout.write(json.dumps({"removed": removed, "added": ids, "runs": runs}))

@@ -12,6 +12,7 @@ from typing import IO, Any
 from django.core.management.base import BaseCommand, CommandError
 
 from compaction.redact import Masker
+from sessions.actions import audit
 from sessions.actions.export import export
 from sessions.management.named import find_session
 
@@ -35,6 +36,9 @@ class Command(BaseCommand):
     def handle(self, *args: Any, session: str, output: Path | None, **options: Any) -> None:
         found = find_session(session, options["team"])
         masker = None if options["unmasked"] else Masker()
+        # Before the first line: what was written in part has left, too.
+        masked = masker is not None
+        audit.note(found.team, audit.COMMAND, "export.made", found.external_id, masked=masked)
         lines = 0
         with self._opened(output) as file:
             for line in export(found, masker):

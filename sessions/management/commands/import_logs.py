@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
+from django.db import transaction
 
 from compaction.tokens import counted
+from sessions.actions import audit
 from sessions.actions.imports import begin_import, files_under, report, run_import
 from sessions.management.named import find_team
 from sessions.models import ImportFile
@@ -35,7 +37,10 @@ class Command(BaseCommand):
         found = [(str(path), str(path), path.stat().st_size) for path in files_under(paths)]
         if not found:
             raise CommandError("There is no file below the given paths.", returncode=2)
-        import_run = begin_import(team, found, job=None)
+        with transaction.atomic():
+            import_run = begin_import(team, found, job=None)
+            named = str(import_run.pk)
+            audit.note(team, audit.COMMAND, "import.asked", named, files=len(found))
         run_import(import_run, counted, self._progress if not options["json"] else _silent)
         result = report(import_run)
         if options["json"]:

@@ -15,7 +15,7 @@ import { ofWindow, rememberedScale, rememberScale, type Scale } from './scale';
 import * as format from '../../format';
 
 export type Props = {
-  manifest_url: string; previews_url: string; entry_url: string; simulate_url: string; replay_url: string;
+  manifest_url: string; previews_url: string; entry_url: string; simulate_url?: string; replay_url: string;
   diff_page_url: string; // with {a} and {b}
   session_url: string; // with {id}: the replay of another session
   revision_url?: string; // with {run} and {number}

@@ -1,0 +1,94 @@
+"""What each role may do: every address there is, times every role, as ROLE_MAY says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+
+from sessions.models import Membership
+from sessions.models.teams import RIGHTS, ROLE_MAY
+from tests.sessions.api.addresses import ADDRESSES, NEEDS, OWN, PRIVATE
+from tests.sessions.api.conftest import Program
+from tests.sessions.api.world import browser_of, by_browser, each
+
+pytestmark = pytest.mark.django_db
+
+DONE = {200, 201, 202, 302, 303}
+POLITE = {400, 404, 405, 409, 410, 415, 422}
+"""A refusal for another reason than who asks: as the body is an empty one, or ids do not fit."""
+
+ASKED = [address for address in PRIVATE if address.needs is not OWN]
+
+
+def test_the_roles_are_as_the_specification_has_them():
+    assert {role: set(rights) for role, rights in ROLE_MAY.items()} == {
+        "owner": set(RIGHTS),
+        "editor": set(RIGHTS) - {"members"},
+        "reviewer": {"read", "review"},
+        "viewer": {"read"},
+    }
+
+
+def test_every_line_of_the_table_is_an_address():
+    assert set(NEEDS) <= {(address.method, address.route) for address in ADDRESSES}
+
+
+@pytest.mark.parametrize("role", ROLE_MAY)
+def test_each_role_may_what_the_table_says_and_no_more(
+    role: str, world: dict[str, Any], program: Program
+):
+    for address in each(ASKED):
+        answer = by_browser(browser_of(program.team, role), address, world)
+        told = (address.method, address.route, answer.status_code)
+        if not address.takes:
+            assert answer.status_code == 405, (told, "an address that does things is in NEEDS")
+        elif address.needs in ROLE_MAY[role]:
+            assert answer.status_code in DONE | POLITE, told
+        else:
+            assert answer.status_code == 403, told
+
+
+def test_an_owner_of_one_team_is_what_he_is_in_another(
+    world: dict[str, Any], program: Program, stranger: Program
+):
+    """Whichever team he looks at: what he names is the other's."""
+    guarded = [address for address in ASKED if address.takes and address.needs != "read"]
+    # A PUT makes a session of that name in the first team instead.
+    named = [address for address in guarded if address.names and address.method != "PUT"]
+    for address in each(named):
+        client = browser_of(stranger.team, "owner")
+        Membership.objects.create(
+            user=User.objects.get(username__startswith="owner"), team=program.team, role="viewer"
+        )
+        mixed = f"{address.method} {address.route}"
+        assert by_browser(client, address, world).status_code in (403, 404), mixed
+        assert client.get(f"/sessions/?team={program.team.slug}").status_code in DONE
+        assert by_browser(client, address, world).status_code == 403, mixed
+
+
+def test_what_names_nothing_is_done_in_the_team_that_is_looked_at(
+    world: dict[str, Any], program: Program, stranger: Program
+):
+    guarded = [address for address in ASKED if address.takes and address.needs != "read"]
+    for address in each([a for a in guarded if not a.names and not a.is_api]):
+        client = browser_of(stranger.team, "owner")
+        person = User.objects.get(username__startswith="owner")
+        Membership.objects.create(user=person, team=program.team, role="viewer")
+        for slug, refused in ((program.team.slug, True), (stranger.team.slug, False)):
+            at = f"{address.at(world)}?team={slug}"
+            answer = client.generic(address.method, at, b"{}", "application/json")
+            assert (answer.status_code == 403) == refused, (address, slug)
+
+
+def test_nothing_is_done_in_another_team_than_the_address_names(
+    world: dict[str, Any], program: Program
+):
+    """A page that was left open since before one was removed must not act in the next team."""
+    guarded = [address for address in ASKED if address.takes and address.needs != "read"]
+    for address in each([a for a in guarded if not a.names and not a.is_api]):
+        client = browser_of(program.team, "owner")
+        at = f"{address.at(world)}?team=another"
+        if address.method != "GET":
+            assert client.generic(address.method, at, b"{}", "application/json").status_code == 404
