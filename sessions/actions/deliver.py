@@ -16,7 +16,7 @@ from sessions.actions.append import first_words
 from sessions.actions.conversation import Conversation, Incoming, known_of, memory_of
 from sessions.actions.intake import Intake, Taken
 from sessions.actions.live_sessions import (
-    default_policy,
+    choose_for_new,
     fix_counting,
     learn_model,
     standing_of,
@@ -155,7 +155,7 @@ def _begin(session: Session, batch: Delivery) -> None:
     if not session.message_count:
         fix_counting(session)
     if session.policy_version is None:
-        session.policy_version = default_policy(session.team)
+        choose_for_new(session)
 
 
 def _served(session: Session) -> Run | None:
@@ -191,7 +191,8 @@ def _announce(session: Session, intake: Intake) -> Job | None:
 
 
 _KEPT = (
-    *("model", "window", "title", "policy_version", "token_ratio", "token_basis"),
+    *("model", "window", "title", "token_ratio", "token_basis"),
+    *("policy_version", "policy_from", "rollout"),
     *("message_count", "block_count", "step_count", "turn_count", "tool_call_count"),
     *("error_count", "compaction_count", "used_tokens", "peak_tokens", "measured"),
     "counted_tokens",

@@ -7,19 +7,19 @@ from dataclasses import dataclass, field, fields
 from functools import lru_cache
 from typing import Any
 
-from django.conf import settings
 from django.db import transaction
 
 from compaction import prices, tokens
 from compaction.budget import Budget, Standing, budget_of, standing
-from compaction.policy import PRESETS, InvalidPolicy, Policy, from_dict
-from sessions.actions import tend
+from compaction.policy import InvalidPolicy, Policy, from_dict
+from sessions.actions import guardrails, tend
 from sessions.actions.append import LIVE, link_parents, touch
 from sessions.actions.measure import reopen
-from sessions.actions.policies import preset_version
+from sessions.actions.policies import UnknownPolicy, named_version
+from sessions.actions.rollouts import policy_for_new
 from sessions.importers.decoded import clean
 from sessions.importers.delivered import Unacceptable
-from sessions.models import PolicyVersion, Session, Team
+from sessions.models import Session, Team
 
 __all__ = ["SessionFields", "Unacceptable", "put_session", "session_fields", "standing_of"]
 
@@ -109,18 +109,21 @@ def put_session(team: Team, external_id: str, fields: SessionFields) -> tuple[Se
         session, created = Session.objects.select_for_update().get_or_create(
             team=team, external_id=external_id, defaults={"source": LIVE}
         )
-        before = _described(session)
+        before, ended = _described(session), session.outcome
         _describe(session, fields)
         _choose_policy(session, fields.policy)
         if created or _described(session) != before:
             touch(session)
             link_parents(team, session)
+    if session.outcome != ended and session.rollout is not None:
+        guardrails.check(session.rollout)
     return session, created
 
 
 def _described(session: Session) -> tuple[object, ...]:
     columns = ("agent", "model", "task", "title", "window", "outcome", "meta", "policy_version_id")
-    return tuple(getattr(session, name) for name in (*columns, "parent_external_id", "parent_call"))
+    more = ("policy_from", "parent_external_id", "parent_call")
+    return tuple(getattr(session, name) for name in (*columns, *more))
 
 
 def _describe(session: Session, fields: SessionFields) -> None:
@@ -151,41 +154,33 @@ def learn_model(session: Session, model: str) -> None:
 
 
 def _choose_policy(session: Session, name: str | None) -> None:
-    """The policy that a session is managed by; the default one where it has none yet."""
-    if name is None:
-        if session.policy_version_id is None and session.source == LIVE:
-            session.policy_version = default_policy(session.team)
-        return
-    version = _named_policy(session.team, name)
+    """The policy that a session is managed by; where it has none yet and names none, the team's."""
     pinned = session.policy_version_id
-    if session.message_count and pinned not in (None, version.pk):
+    if name is None:
+        if pinned is None and session.source == LIVE:
+            choose_for_new(session)
+        return
+    try:
+        version = named_version(session.team, name)
+    except UnknownPolicy as error:
+        raise Unacceptable("/policy", str(error)) from None
+    if session.message_count and pinned == version.pk:
+        return
+    if session.message_count and pinned is not None:
         raise Unacceptable(
             "/policy",
             f"cannot change once there are messages; this session has {session.policy_version}",
         )
-    session.policy_version = version
+    session.policy_version, session.policy_from, session.rollout = version, "request", None
 
 
-def default_policy(team: Team) -> PolicyVersion:
-    """What manages a live session that names no policy: the setting DEFAULT_POLICY."""
-    return _named_policy(team, settings.DEFAULT_POLICY)
-
-
-def _named_policy(team: Team, name: str) -> PolicyVersion:
-    bare, _, number = name.partition("@")
-    if bare in PRESETS and not number:
-        return preset_version(team, bare)
-    versions = PolicyVersion.objects.select_related("policy").filter(
-        policy__team=team, policy__name=bare
-    )
-    if number:
-        wanted = int(number) if number.isdecimal() and len(number) < 10 else 0
-        versions = versions.filter(number=wanted)
-    found = versions.order_by("-number").first()
-    if found is None:
-        own = ", ".join(sorted(PRESETS))
-        raise Unacceptable("/policy", f"is no policy of this team; there are always {own}")
-    return found
+def choose_for_new(session: Session) -> None:
+    """Let a session that names no policy begin with what its team begins with now."""
+    try:
+        chosen = policy_for_new(session.team, session.external_id)
+    except UnknownPolicy as error:  # the setting DEFAULT_POLICY
+        raise Unacceptable("/policy", str(error)) from None
+    session.policy_version, session.policy_from, session.rollout = chosen
 
 
 def fix_counting(session: Session) -> None:
