@@ -7,6 +7,7 @@ from uuid import UUID
 
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
+from sessions.models.periods import happened
 from sessions.models.revisions import Revision, Run
 from sessions.models.sessions import Block, Session
 from sessions.models.teams import Team
@@ -63,25 +64,43 @@ def matching(
     flags: Collection[str] = (),
     parent: UUID | None = None,
     facets: Mapping[str, str] | None = None,
+    within: tuple[int | None, int | None] = (None, None),
+    counted: Q | Exists | None = None,
 ) -> QuerySet[Session]:
     """The team's sessions that match all of that, in no order.
 
     Sub-agents are counted with their parent and warm-ups left out, unless something narrows the
     list: what is looked for may be in one of them. `q` is looked for in titles, names, ids and
     previews of blocks; `flags` are those of FLAGS, `facets` values by the names of FACETS.
+    They happened in [since, until) of `within`, in ms; `counted` is a condition of TILES.
     """
-    rows = Session.objects.for_team(team)
+    rows: QuerySet[Session] = Session.objects.for_team(team)
     narrowed = {name: value for name, value in (facets or {}).items() if value}
-    if not (q or flags or parent or narrowed):
+    since, until = within
+    timed = since is not None or until is not None
+    if not (q or flags or parent or narrowed or timed or counted is not None):
         rows = rows.filter(parent=None).filter(~HAS_WARM_UP)
     if parent:
         rows = rows.filter(parent=parent)
     rows = rows.filter(**narrowed)
     for flag in flags:
         rows = rows.filter(FLAGS[flag][2]())
+    if counted is not None:
+        rows = rows.filter(counted)
+    if timed:
+        rows = _happened_in(rows, since, until)
     if q:
         found = Q(Exists(blocks_with(q)))
         for field in ("title", "agent", "model", "external_id"):
             found |= Q(**{f"{field}__icontains": q})
         rows = rows.filter(found)
     return rows
+
+
+def _happened_in(
+    rows: QuerySet[Session], since: int | None, until: int | None
+) -> QuerySet[Session]:
+    rows = rows.annotate(happened=happened())
+    if since is not None:
+        rows = rows.filter(happened__gte=since)
+    return rows if until is None else rows.filter(happened__lt=until)

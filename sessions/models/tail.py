@@ -64,6 +64,11 @@ def stored(run: Run) -> Stored:
     return Stored(*found)
 
 
+def stored_with(run: Run) -> Stored:
+    """The same of a row that was read with these columns."""
+    return Stored(run.columns, run.tail, run.settled, run.generation)
+
+
 def tail_of(row: Stored) -> Tail:
     """The tail; an empty one where everything is settled."""
     return msgspec.json.decode(row.tail, type=Tail) if row.tail else Tail(Figures())
@@ -95,6 +100,16 @@ def figures_json(row: Stored) -> bytes:
 def count_of(encoded: bytes) -> int:
     """Steps that figures in JSON hold."""
     return len(msgspec.json.decode(encoded, type=_Counted).steps.turn)
+
+
+class _Causes(msgspec.Struct):
+    causes: list[Card] = []
+
+
+def causes(row: Stored) -> list[Card]:
+    """The cards of cache breaks alone, which is quicker."""
+    found = msgspec.json.decode(unpack(row.columns), type=_Causes).causes if row.columns else []
+    return found + tail_of(row).figures.causes
 
 
 def joined(settled: Figures, tail: Figures) -> Figures:

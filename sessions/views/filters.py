@@ -30,6 +30,8 @@ from sessions.models.matching import (
     compactions_served,
     matching,
 )
+from sessions.models.periods import read_time, written
+from sessions.models.tiles import COUNTED
 
 MILLION = 1_000_000
 QUERY_CHARS = 200
@@ -63,6 +65,9 @@ class Filters:
     flags: tuple[str, ...] = ()
     sort: str = "newest"
     parent: UUID | None = None
+    since: int | None = None
+    until: int | None = None
+    counted: str = ""
 
     @classmethod
     def of(cls, query: QueryDict) -> Filters:
@@ -74,13 +79,17 @@ class Filters:
             flags=tuple(flag for flag in FLAGS if flag in query.getlist("flag")),
             sort=query.get("sort", "") if query.get("sort") in SORTS else "newest",
             parent=_uuid(query.get("parent", "")),
+            since=read_time(query.get("since", "")),
+            until=read_time(query.get("until", "")),
+            counted=query.get("counted", "") if query.get("counted") in COUNTED else "",
             **text,
         )
 
     @property
     def active(self) -> bool:
         """Whether anything narrows the list."""
-        return bool(self.q or self.agent or self.model or self.source or self.flags or self.parent)
+        given = (self.q, self.agent, self.model, self.source, self.flags, self.parent, self.counted)
+        return any(given) or self.since is not None or self.until is not None
 
     def address(self, cursor: str = "", **changes: Any) -> str:
         """The list's query string with some of it changed; "?" for the plain list."""
@@ -88,8 +97,16 @@ class Filters:
         pairs = [(name, getattr(wanted, name)) for name in ("q", *FACETS)]
         pairs += [("flag", flag) for flag in wanted.flags]
         pairs += [("parent", str(wanted.parent) if wanted.parent else "")]
+        pairs += wanted.kept
         pairs += [("sort", wanted.sort if wanted.sort != "newest" else ""), ("cursor", cursor)]
         return "?" + urlencode([(name, value) for name, value in pairs if value])
+
+    @property
+    def kept(self) -> list[tuple[str, str]]:
+        """What of the address no field of the list's form holds."""
+        times = ("since", self.since), ("until", self.until)
+        pairs = [(name, written(at)) for name, at in times if at is not None]
+        return pairs + ([("counted", self.counted)] if self.counted else [])
 
     def toggled(self, flag: str) -> tuple[str, ...]:
         """The flags with this one switched."""
@@ -107,6 +124,8 @@ class Filters:
             flags=self.flags,
             parent=self.parent,
             facets={name: getattr(self, name) for name in FACETS},
+            within=(self.since, self.until),
+            counted=COUNTED[self.counted].found() if self.counted else None,
         )
         return rows.annotate(key=SORTS[self.sort][1])
 

@@ -129,15 +129,18 @@ def _chips(team: Team, filters: Filters) -> list[tuple[str, str, str]]:
         parent = Session.objects.for_team(team).filter(pk=filters.parent).first()
         name = str(parent) if parent else "a session that is not here"
         chips.append(("sub-agents of", name, filters.address(parent=None)))
-    for side, at in (("since", filters.since), ("until", filters.until)):
-        if at is not None:
-            chips.append(
-                (side, f"{written(at):.16}".replace("T", " "), filters.address(**{side: None}))
-            )
+    if filters.since is not None:
+        chips.append(("since", _told(filters.since), filters.address(since=None)))
+    if filters.until is not None:
+        chips.append(("until", _told(filters.until), filters.address(until=None)))
     if filters.counted:
         title = COUNTED[filters.counted].title
         chips.append(("counted in", title, filters.address(counted="")))
     return chips
+
+
+def _told(ms: int) -> str:
+    return written(ms).replace("T", " ").replace("Z", " UTC")
 
 
 def _flags(filters: Filters) -> list[tuple[str, str, str, bool]]:

@@ -1,0 +1,280 @@
+"""A team's sessions of a stretch of time, added up: what its dashboard and the API tell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from django.db.models import Count, F, Max, Min, Q, QuerySet, Sum
+
+from sessions.models.assessments import FactLedger
+from sessions.models.audit import AuditEntry
+from sessions.models.periods import DAY, Period, happened
+from sessions.models.reviews import Review
+from sessions.models.revisions import Revision, Run
+from sessions.models.sessions import Session
+from sessions.models.teams import Team
+from sessions.models.tiles import REAL_RUNS, Column, Sums, Tile, Value
+
+_PRICED = Q(cost_microusd__isnull=False)
+_ASSESSED = Q(assessment__session__isnull=False)
+_WINDOWED = Q(window__gt=0, peak_tokens__gt=0)
+
+CONDITIONS: dict[str, Q] = {
+    "sub_agents": ~Q(parent_external_id=""),
+    "priced": _PRICED,
+    "no_usage": Q(usage_calls=0),
+    "no_price": Q(usage_calls__gt=0) & ~_PRICED,
+    "partial": _PRICED & Q(usage_calls__gt=0, usage_calls__lt=F("step_count")),
+    "usage": Q(usage_calls__gt=0),
+    "split": Q(assessment__fresh_microusd__isnull=False),
+    "assessed": _ASSESSED,
+    "windowed": _WINDOWED,
+    "peak_counted": _WINDOWED & Q(peak_measured=False),
+    "recalled": Q(assessment__needs__gt=0),
+    "failed_calls": Q(assessment__failures__gt=0),
+    "told": ~Q(outcome=""),
+    "succeeded": Q(outcome="succeeded"),
+    "failed": Q(outcome="failed"),
+    "abandoned": Q(outcome="abandoned"),
+    "stepped": Q(step_count__gt=0),
+}
+"""Which sessions are counted, by the name of the sum."""
+
+SUMMED: dict[str, str] = {
+    "cost": "cost_microusd",
+    "fresh": "fresh_tokens",
+    "read": "cache_read_tokens",
+    "write": "cache_write_tokens",
+    "recorded": "compaction_count",
+    "fresh_cost": "assessment__fresh_microusd",
+    "write_cost": "assessment__write_microusd",
+    "read_cost": "assessment__read_microusd",
+    "output_cost": "assessment__output_microusd",
+    "avoidable": "assessment__avoidable_microusd",
+    "failures": "assessment__failures",
+    "recovered": "assessment__recovered",
+    "needs": "assessment__needs",
+    "in_place": "assessment__in_place",
+    "named": "assessment__named",
+    "retrievable": "assessment__retrievable",
+    "lost": "assessment__lost",
+}
+"""Columns that are added up, by the name of the sum."""
+
+LEFT: dict[str, tuple[str, str]] = {
+    "not_assessed": ("sessions", "assessed"),
+    "untold": ("sessions", "told"),
+    "stepless": ("sessions", "stepped"),
+    "no_window": ("sessions", "windowed"),
+    "not_recalled": ("sessions", "recalled"),
+    "no_failures": ("assessed", "failed_calls"),
+}
+"""Sums that are what one has more than another."""
+
+MARKED = ("rollout.accepted", "rollout.widened", "rollout.completed", "rollout.rolled_back")
+"""Acts that change what new sessions begin with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """Everything that a team has: sessions, the first and the last of them in ms, and micro-dollars
+    spent since a time (None where no session since then has a cost)."""
+
+    sessions: int
+    first: int | None
+    last: int | None
+    spent: int | None
+
+
+def extent(team: Team, since: int) -> Extent:
+    """How much there is, and what was spent since that time."""
+    rows = Session.objects.for_team(team).annotate(happened=happened())
+    found = rows.aggregate(
+        sessions=Count("pk"),
+        first=Min("happened"),
+        last=Max("happened"),
+        spent=Sum("cost_microusd", filter=Q(happened__gte=since)),
+    )
+    return Extent(**found)
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A change of policy on the axis of time: `at` in ms."""
+
+    at: int
+    action: str
+    named: str
+    detail: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A column of a tile with its values: of the period, of the one before, and of each part."""
+
+    column: Column
+    value: Value
+    before: Value
+    values: tuple[Value, ...]
+
+
+@dataclass(frozen=True)
+class Dashboard:
+    """What sessions of a period add up to, part by part, and those of the period before."""
+
+    period: Period
+    parts: tuple[Sums, ...]
+    before: Sums | None
+    marks: tuple[Mark, ...]
+
+    @cached_property
+    def whole(self) -> Sums:
+        """The period as a whole."""
+        return _together(self.parts)
+
+    def numbers(self, tile: Tile) -> tuple[Number, ...]:
+        """The columns of a tile; a value is None where nothing tells."""
+        return tuple(
+            Number(
+                column,
+                column.of(self.whole),
+                column.of(self.before) if self.before else None,
+                tuple(column.of(part) for part in self.parts),
+            )
+            for column in tile.columns
+        )
+
+    def basis(self, tile: Tile) -> str:
+        """Whether a tile's headline was measured or estimated."""
+        if tile.basis:
+            return tile.basis
+        return "estimated" if self.whole.of["peak_counted"] else "measured"
+
+    def missing(self, tile: Tile) -> list[tuple[int, str]]:
+        """How many sessions a tile leaves out, or counts in part, and why."""
+        return [(many, why) for name, why in tile.missing if (many := self.whole.of[name])]
+
+    def forecast(self, spent: int | None, now: int, left_days: float) -> int | None:
+        """Micro-dollars that this month comes to: what it has `spent`, and for the days that are
+        left what a day of this period costs on the mean. None where nothing tells, or where the
+        period does not end now or is shorter than a day."""
+        length = min(self.period.until, now) - self.period.since
+        if not self.whole.of["priced"] or length < DAY or self.period.until < now:
+            return None
+        return (spent or 0) + round(self.whole.of["cost"] / (length / DAY) * left_days)
+
+
+def _together(parts: tuple[Sums, ...]) -> Sums:
+    whole = Sums()
+    for part in parts:
+        whole.add(part)
+    return whole
+
+
+def dashboard(team: Team, period: Period) -> Dashboard:
+    """The sums of a period in six queries, however many sessions there are."""
+    parts = [Sums() for _ in range(period.earlier + len(period.parts))]
+    for read in _sums, _compactions, _ledgers, _reviews:
+        for row in read(team, period):
+            parts[row.pop("part")].of.update(row)
+    for index, peak, window, steps in _sizes(team, period):
+        if peak and window:
+            parts[index].peaks.append(peak / window)
+        if steps:
+            parts[index].steps.append(steps)
+    for part in parts:
+        _work_out(part)
+    return Dashboard(
+        period,
+        tuple(parts[period.earlier :]),
+        _together(tuple(parts[: period.earlier])) if period.before else None,
+        _marks(team, period),
+    )
+
+
+def within(rows: QuerySet[Any], period: Period, path: str = "") -> QuerySet[Any]:
+    """The rows whose session lies in the period or in what it is compared with, each with the
+    number of its `part`; `path` leads to the session, as in `happened`."""
+    rows = rows.annotate(happened=happened(path))
+    inside = Q(happened__gte=period.since, happened__lt=period.until)
+    if period.before:
+        inside |= Q(happened__gte=period.before[0], happened__lt=period.before[1])
+    return rows.filter(inside).annotate(part=(F("happened") - period.origin) / period.size)
+
+
+Rows = Iterator[dict[str, int]]
+
+
+def _sums(team: Team, period: Period) -> Rows:
+    rows = within(Session.objects.for_team(team), period).order_by().values("part")
+    counts = {f"n_{name}": Count("pk", filter=where) for name, where in CONDITIONS.items()}
+    sums = {f"s_{name}": Sum(column) for name, column in SUMMED.items()}
+    for row in rows.annotate(n_sessions=Count("pk"), **counts, **sums):
+        yield {name.removeprefix("n_").removeprefix("s_"): int(row[name] or 0) for name in row}
+
+
+def _sizes(team: Team, period: Period) -> Iterator[tuple[int, int, int | None, int]]:
+    rows = within(Session.objects.for_team(team), period)
+    yield from rows.values_list("part", "peak_tokens", "window", "step_count")
+
+
+def _compactions(team: Team, period: Period) -> Rows:
+    made = Revision.objects.filter(
+        run__session__team=team, run__origin=Run.Origin.SERVED, edits__strategy="compact"
+    )
+    rows = within(made, period, "run__session__").order_by().values("part")
+    for row in rows.annotate(served=Count("pk", distinct=True)):
+        yield {name: int(row[name]) for name in row}
+
+
+def _ledgers(team: Team, period: Period) -> Rows:
+    made = FactLedger.objects.filter(
+        revision__run__session__team=team, revision__run__origin__in=REAL_RUNS, score__isnull=False
+    )
+    rows = within(made, period, "revision__run__session__").order_by().values("part")
+    found = rows.annotate(
+        ledgers=Count("pk"),
+        ledgered=Count("revision__run__session", distinct=True),
+        s_score=Sum("score"),
+        s_kept=Sum("kept"),
+        s_retrievable=Sum("retrievable"),
+        s_lost=Sum("lost"),
+        s_unsupported=Sum("unsupported"),
+    )
+    for row in found:
+        yield {name.replace("s_", "ledger_"): int(row[name]) for name in row}
+
+
+def _reviews(team: Team, period: Period) -> Rows:
+    made = Review.objects.filter(
+        item__team=team, item__finished__isnull=False, submitted__isnull=False
+    )
+    rows = within(made, period, "item__revision__run__session__").order_by().values("part")
+    verdicts = {
+        f"review_{verdict}": Count("pk", filter=Q(verdict=verdict))
+        for verdict in Review.Verdict.values
+    }
+    found = rows.annotate(reviewed=Count("item__revision__run__session", distinct=True), **verdicts)
+    for row in found:
+        yield {name: int(row[name]) for name in row}
+
+
+def _work_out(part: Sums) -> None:
+    """Sums that follow from others."""
+    of = part.of
+    for name, (whole, less) in LEFT.items():
+        of[name] = of[whole] - of[less]
+    of["compactions"] = of["recorded"] + of["served"]
+    of["ledger_permille"] = 1000 * of["ledgers"]
+    of["reviews"] = sum(of[f"review_{verdict}"] for verdict in Review.Verdict.values)
+
+
+def _marks(team: Team, period: Period) -> tuple[Mark, ...]:
+    rows = AuditEntry.objects.filter(team=team, action__in=MARKED).order_by("at", "pk")
+    marks = (
+        Mark(int(row.at.timestamp() * 1000), row.action, row.named, row.detail) for row in rows
+    )
+    return tuple(mark for mark in marks if period.since <= mark.at < period.until)

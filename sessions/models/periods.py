@@ -1,0 +1,152 @@
+"""Stretches of time over which sessions are added up, and those before to compare with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from typing import Any
+
+from django.db.models import BigIntegerField, F, Func
+from django.db.models.functions import Coalesce
+
+HOUR = 3_600_000
+DAY = 24 * HOUR
+"""Milliseconds, as all times here."""
+
+RANGES: dict[str, tuple[str, int, int]] = {
+    "24h": ("24 hours", 24 * HOUR, HOUR),
+    "7d": ("7 days", 7 * DAY, DAY),
+    "30d": ("30 days", 30 * DAY, DAY),
+}
+"""Names of ranges that end now: what they are called, their length, and that of a part."""
+
+ALL = "all"
+USUAL = "7d"
+PARTS = 62
+"""A range is cut into so many parts at most: hours, days, weeks, or fours of weeks and more."""
+
+
+class BadPeriod(Exception):
+    """An address asks for a range that is none; `field` is the name of its parameter."""
+
+    def __init__(self, field: str, text: str) -> None:
+        super().__init__(text)
+        self.field = field
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """[since, until) in ms, cut into parts of `size` ms; `before` is what it is compared with.
+
+    A range that ends now ends with this hour or day, which is under way, and `before` ends as long
+    before now: of its own last day it holds as much. None where there is nothing before.
+    """
+
+    name: str
+    since: int
+    until: int
+    size: int
+    before: tuple[int, int] | None
+
+    @property
+    def earlier(self) -> int:
+        """Parts that belong to what it is compared with; they are counted from there on."""
+        return -(-(self.since - self.before[0]) // self.size) if self.before else 0
+
+    @property
+    def origin(self) -> int:
+        """Where the first of all parts begins."""
+        return self.since - self.earlier * self.size
+
+    @property
+    def parts(self) -> tuple[int, ...]:
+        """Where each part of the period begins."""
+        return tuple(range(self.since, self.until, self.size))
+
+
+class _Milliseconds(Func):
+    """A time as whole seconds since the epoch, in ms."""
+
+    output_field = BigIntegerField()
+
+    def as_sqlite(self, compiler: Any, connection: Any, **extra: Any) -> Any:
+        template = "CAST(strftime('%%%%s', %(expressions)s) AS INTEGER) * 1000"
+        return self.as_sql(compiler, connection, template=template, **extra)
+
+    def as_postgresql(self, compiler: Any, connection: Any, **extra: Any) -> Any:
+        template = "CAST(FLOOR(EXTRACT(EPOCH FROM %(expressions)s)) AS BIGINT) * 1000"
+        return self.as_sql(compiler, connection, template=template, **extra)
+
+
+def happened(path: str = "") -> Coalesce:
+    """When a session happened, in ms: its last step, or when it came where its log has no times.
+
+    `path` leads from the row that is asked to its session, as "run__session__".
+    """
+    return Coalesce(F(f"{path}ended_at"), _Milliseconds(F(f"{path}created")))
+
+
+def ending_now(name: str, now: int) -> Period:
+    """A range of RANGES; its parts are whole hours or days in UTC, the last one under way."""
+    _, length, size = RANGES[name]
+    end = -(-now // size) * size
+    since = end - length
+    return Period(name, since, end, size, (since - length, now - length))
+
+
+def of_all(first: int, last: int) -> Period:
+    """From the first session to the last."""
+    return _cut(ALL, first // DAY * DAY, (last // DAY + 1) * DAY, None)
+
+
+def between(since: date, until: date) -> Period:
+    """From one day to another, both included."""
+    start = _midnight(since)
+    length = _midnight(until) + DAY - start
+    return _cut("", start, start + length, (start - length, start))
+
+
+def _cut(name: str, since: int, until: int, before: tuple[int, int] | None) -> Period:
+    length = until - since
+    size = HOUR if length <= 2 * DAY else DAY
+    for days in (7, 28, 364):
+        if length > PARTS * size:
+            size = days * DAY
+    return Period(name, since, until, size, before)
+
+
+def _midnight(day: date) -> int:
+    return int(datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp()) * 1000
+
+
+def read_days(since: str, until: str) -> tuple[date, date]:
+    """Two days as YYYY-MM-DD; one that is missing is the other. Raises BadPeriod."""
+    begin = _day("from", since or until)
+    end = _day("to", until or since)
+    if end < begin:
+        raise BadPeriod("to", f"{end} is before {begin}.")
+    return begin, end
+
+
+def written(ms: int) -> str:
+    """A time as addresses hold it: 2026-11-30T13:00Z."""
+    return f"{datetime.fromtimestamp(ms / 1000, UTC):%Y-%m-%dT%H:%MZ}"
+
+
+def read_time(text: str) -> int | None:
+    """The same in ms again; None for what is no such time."""
+    try:
+        at = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return int((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()) * 1000
+
+
+def _day(field: str, text: str) -> date:
+    try:
+        found = date.fromisoformat(text)
+    except ValueError:
+        found = None
+    if found is None or not 1971 <= found.year <= 9000:
+        raise BadPeriod(field, f"“{text[:40]}” is no day; write it as 2026-11-30.")
+    return found

@@ -1,0 +1,319 @@
+"""The figures of a team's dashboard: which sessions each counts, how, and what it leaves out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal
+
+from django.db.models import Exists, OuterRef, Q
+
+from sessions.models.assessments import FactLedger
+from sessions.models.matching import NEAR_LIMIT
+from sessions.models.reviews import Review
+from sessions.models.revisions import Run
+
+Unit = Literal["microusd", "tokens", "share", "count", "mean"]
+"""Micro-dollars, tokens, a share of one, a whole number, a number per something."""
+
+Basis = Literal["measured", "estimated"]
+Value = float | int | None
+
+REAL_RUNS = (Run.Origin.RECORDED, Run.Origin.SERVED)
+"""Runs that are no simulation."""
+
+
+@dataclass(slots=True)
+class Sums:
+    """What some sessions add up to: sums by name, shares of the window at the peak, and steps."""
+
+    of: Counter[str] = field(default_factory=Counter)
+    peaks: list[float] = field(default_factory=list)
+    steps: list[int] = field(default_factory=list)
+
+    def add(self, other: Sums) -> None:
+        """Take in other sessions."""
+        self.of.update(other.of)
+        self.peaks += other.peaks
+        self.steps += other.steps
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One number of a tile; `of` gives None where nothing tells."""
+
+    name: str
+    label: str
+    unit: Unit
+    of: Callable[[Sums], Value]
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """One figure with those beside it; the first column is the headline.
+
+    `counted` is the sum that says how many sessions it counts, `found` the condition by which a
+    list shows exactly these. `missing` names sums of sessions that are left out, or count in part,
+    and says why. `basis` None: measured where every counted session is.
+    """
+
+    name: str
+    title: str
+    how: str
+    basis: Basis | None
+    counted: str
+    found: Callable[[], Q | Exists]
+    columns: tuple[Column, ...]
+    missing: tuple[tuple[str, str], ...] = ()
+    none: str = "No session of this range tells."
+
+
+def total(name: str, known: str = "sessions") -> Callable[[Sums], Value]:
+    """The sum of that name; None where no session is known that it could come from."""
+    return lambda sums: sums.of[name] if sums.of[known] else None
+
+
+def ratio(above: str, *below: str) -> Callable[[Sums], Value]:
+    """One sum over the sum of others; None where these are nothing."""
+
+    def of(sums: Sums) -> Value:
+        whole = sum(sums.of[name] for name in below)
+        return sums.of[above] / whole if whole else None
+
+    return of
+
+
+def quantile(values: list[float] | list[int], share: float) -> Value:
+    """The least value that so large a share of them does not exceed; None of none."""
+    if not values:
+        return None
+    ranked = sorted(values)
+    return ranked[max(0, -int(-share * len(ranked) // 1) - 1)]
+
+
+def _assessed(name: str) -> Callable[[Sums], Value]:
+    return total(name, "split")
+
+
+SPEND = Tile(
+    "spend",
+    "Spend",
+    "Reported usage at list prices, summed over sessions.",
+    "measured",
+    "priced",
+    lambda: Q(cost_microusd__isnull=False),
+    (
+        Column("spend", "Spend", "microusd", total("cost", "priced")),
+        Column("per_session", "per session", "microusd", ratio("cost", "priced")),
+    ),
+    (
+        ("no_usage", "report no usage"),
+        ("no_price", "use a model whose price is not known"),
+        ("partial", "report the usage of some calls only, so that it is at least this"),
+    ),
+    "No session of this range reports usage of a model whose price is known.",
+)
+
+AVOIDABLE = Tile(
+    "avoidable",
+    "Avoidable rewrites",
+    "What was paid again for tokens that had been cached, by reported usage. It is a part of cache "
+    "write and fresh, which are shown beside it.",
+    "measured",
+    "split",
+    lambda: Q(assessment__fresh_microusd__isnull=False),
+    (
+        Column("avoidable", "Avoidable", "microusd", _assessed("avoidable")),
+        Column("fresh", "fresh", "microusd", _assessed("fresh_cost")),
+        Column("write", "cache write", "microusd", _assessed("write_cost")),
+        Column("read", "cache read", "microusd", _assessed("read_cost")),
+        Column("output", "output", "microusd", _assessed("output_cost")),
+    ),
+    (
+        ("no_usage", "report no usage"),
+        ("no_price", "use a model whose price is not known"),
+        ("not_assessed", "are not assessed yet"),
+    ),
+    "No session of this range reports usage of a model whose price is known.",
+)
+
+CACHE = Tile(
+    "cache",
+    "Cache read share",
+    "Prompt tokens read from the cache ÷ all prompt tokens, as providers report them.",
+    "measured",
+    "usage",
+    lambda: Q(usage_calls__gt=0),
+    (
+        Column("share", "Cache read", "share", ratio("read", "fresh", "read", "write")),
+        Column("read", "tokens read", "tokens", total("read", "usage")),
+        Column("write", "written", "tokens", total("write", "usage")),
+        Column("fresh", "fresh", "tokens", total("fresh", "usage")),
+    ),
+    (("no_usage", "report no usage"),),
+    "No session of this range reports usage.",
+)
+
+WINDOW = Tile(
+    "window",
+    "Peak window use",
+    "The fullest context of each session ÷ the window of its model.",
+    None,
+    "windowed",
+    lambda: Q(window__gt=0, peak_tokens__gt=0),
+    (
+        Column("median", "Median", "share", lambda sums: quantile(sums.peaks, 0.5)),
+        Column("p90", "9 of 10 below", "share", lambda sums: quantile(sums.peaks, 0.9)),
+        Column(
+            "near",
+            "near the limit",
+            "count",
+            lambda sums: sum(peak >= NEAR_LIMIT for peak in sums.peaks) if sums.peaks else None,
+        ),
+    ),
+    (
+        ("no_window", "use a model whose window is not known, or have no step"),
+        ("peak_counted", "report no usage: their peak is counted by us"),
+    ),
+    "The window of no model of this range is known.",
+)
+
+COMPACTIONS = Tile(
+    "compactions",
+    "Compactions per session",
+    "Compactions that logs record, and those of contexts that we handed out, ÷ sessions.",
+    "measured",
+    "sessions",
+    Q,
+    (
+        Column("per_session", "Per session", "mean", ratio("compactions", "sessions")),
+        Column("recorded", "recorded", "count", total("recorded")),
+        Column("served", "served", "count", total("served")),
+    ),
+)
+
+RECALL = Tile(
+    "recall",
+    "Needed-later recall",
+    "Of what later calls used and the model had read: the share that still stood in the contexts "
+    "that we handed out. Named, to be fetched again, and lost are the rest. Found by rules.",
+    "estimated",
+    "recalled",
+    lambda: Q(assessment__needs__gt=0),
+    (
+        Column("in_place", "In place", "share", ratio("in_place", "needs")),
+        Column("named", "named", "share", ratio("named", "needs")),
+        Column("retrievable", "retrievable", "share", ratio("retrievable", "needs")),
+        Column("lost", "lost", "share", ratio("lost", "needs")),
+        Column("needs", "needs", "count", total("needs", "recalled")),
+    ),
+    (("not_recalled", "were not managed by us, or needed nothing again"),),
+    "Counted only for sessions whose contexts we handed out; none of this range needed anything "
+    "again. What a policy would have kept is told by a simulation.",
+)
+
+LEDGER = Tile(
+    "ledger",
+    "Facts kept",
+    "The mean score of the fact ledgers of compactions: kept facts count whole, retrievable ones "
+    "half, less what is unsupported. Found by rules, without a model.",
+    "estimated",
+    "ledgered",
+    lambda: Exists(
+        FactLedger.objects.filter(
+            revision__run__session=OuterRef("pk"),
+            revision__run__origin__in=REAL_RUNS,
+            score__isnull=False,
+        )
+    ),
+    (
+        Column("score", "Score", "share", ratio("ledger_score", "ledger_permille")),
+        Column("ledgers", "compactions", "count", total("ledgers", "ledgers")),
+        Column("kept", "facts kept", "count", total("ledger_kept", "ledgers")),
+        Column("retrievable", "retrievable", "count", total("ledger_retrievable", "ledgers")),
+        Column("lost", "lost", "count", total("ledger_lost", "ledgers")),
+        Column("unsupported", "unsupported", "count", total("ledger_unsupported", "ledgers")),
+    ),
+    none="No compaction of this range has a ledger with facts.",
+)
+
+REVIEWS = Tile(
+    "reviews",
+    "Reviews passed",
+    "Reviews of compactions in these sessions that all wanted reviewers have finished: passed ÷ "
+    "all.",
+    "measured",
+    "reviewed",
+    lambda: Exists(
+        Review.objects.filter(
+            item__revision__run__session=OuterRef("pk"),
+            item__finished__isnull=False,
+            submitted__isnull=False,
+        )
+    ),
+    (
+        Column("passed", "Passed", "share", ratio("review_pass", "reviews")),
+        Column("pass", "pass", "count", total("review_pass", "reviews")),
+        Column("fix", "fix", "count", total("review_fix", "reviews")),
+        Column("fail", "fail", "count", total("review_fail", "reviews")),
+    ),
+    none="Nobody has reviewed a compaction of this range.",
+)
+
+FAILURES = Tile(
+    "failures",
+    "Failures recovered",
+    "Failed tool calls after which the same was done without a failure ÷ failed tool calls.",
+    "estimated",
+    "failed_calls",
+    lambda: Q(assessment__failures__gt=0),
+    (
+        Column("rate", "Recovered", "share", ratio("recovered", "failures")),
+        Column("failures", "failures", "count", total("failures", "assessed")),
+        Column("recovered", "recovered", "count", total("recovered", "assessed")),
+    ),
+    (("no_failures", "had no failed call"), ("not_assessed", "are not assessed yet")),
+    "No tool call of this range failed.",
+)
+
+OUTCOMES = Tile(
+    "outcomes",
+    "Succeeded",
+    "How sessions ended, as their agents say: succeeded ÷ those that say.",
+    "measured",
+    "told",
+    lambda: ~Q(outcome=""),
+    (
+        Column("rate", "Succeeded", "share", ratio("succeeded", "told")),
+        Column("succeeded", "succeeded", "count", total("succeeded")),
+        Column("failed", "failed", "count", total("failed")),
+        Column("abandoned", "abandoned", "count", total("abandoned")),
+        Column("unknown", "unknown", "count", total("untold")),
+    ),
+    (("untold", "do not say how they ended"),),
+    "No session of this range says how it ended: logs hold no outcome, agents may send one.",
+)
+
+STEPS = Tile(
+    "steps",
+    "Steps reached",
+    "Model calls of each session.",
+    "measured",
+    "stepped",
+    lambda: Q(step_count__gt=0),
+    (
+        Column("median", "Median", "count", lambda sums: quantile(sums.steps, 0.5)),
+        Column("p90", "9 of 10 below", "count", lambda sums: quantile(sums.steps, 0.9)),
+        Column("all", "in all", "count", lambda sums: sum(sums.steps) if sums.steps else None),
+    ),
+    (("stepless", "have no model call"),),
+)
+
+TILES = (
+    *(SPEND, AVOIDABLE, CACHE, WINDOW, COMPACTIONS, LEDGER),
+    *(RECALL, REVIEWS, FAILURES, OUTCOMES, STEPS),
+)  # fmt: skip
+
+COUNTED: dict[str, Tile] = {tile.name: tile for tile in TILES}
+"""By the name that an address says: a list of exactly the sessions that a tile counts."""
