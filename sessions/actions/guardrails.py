@@ -55,11 +55,11 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """The sessions of one side: how many, and their sums."""
+    """The sessions of one side: how many, and their sums; `paid` in micro-dollars."""
 
     sessions: int = 0
     steps: int = 0
-    cost_microusd: int | None = None
+    paid: int | None = None
     errors: int = 0
     ended: int = 0
     failed: int = 0
@@ -91,7 +91,7 @@ class Findings:
 
 
 def findings_of(rollout: Rollout) -> Findings:
-    """What both sides have come to by now; writes nothing. Five queries."""
+    """What both sides have come to by now; writes nothing. Four queries."""
     rows = _sums(rollout)
     sides = {row["new"]: row for row in rows}
     figures = {
@@ -131,7 +131,7 @@ def _sums(rollout: Rollout) -> list[dict[str, Any]]:
             sessions=Count("pk"),
             steps=Sum("step_count"),
             errors=Sum("error_count"),
-            cost_microusd=Sum("cost_microusd", filter=priced),
+            paid=Sum("cost_microusd", filter=priced),
             priced_calls=Sum("usage_calls", filter=priced),
             priced=Count("pk", filter=priced),
             ended=Count("pk", filter=~Q(outcome="")),
@@ -150,7 +150,7 @@ def _side(row: Mapping[str, Any] | None) -> Side:
 
 def _costs(rows: list[dict[str, Any]]) -> Sides:
     return {
-        row["new"]: _share(row["cost_microusd"], row["priced_calls"], row["priced"]) for row in rows
+        row["new"]: _share(row["paid"], row["priced_calls"], row["priced"]) for row in rows
     }
 
 
