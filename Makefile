@@ -52,7 +52,8 @@ lock: setup ## requirements.lock and package-lock.json anew; needs uv
 		--generate-hashes --no-annotate --custom-compile-command "make lock" $(LOCK) \
 		--output-file requirements.lock --quiet
 	@# The markers of [tool.uv] hold for every line; only what differs from them says something.
-	@sed -i.old "s/ ; (platform_python_implementation == 'CPython' and sys_platform == 'darwin') or (platform_python_implementation == 'CPython' and sys_platform == 'linux')//" requirements.lock
+	@sed -i.old -e "s/ ; (platform_python_implementation == 'CPython' and sys_platform == 'darwin') or (platform_python_implementation == 'CPython' and sys_platform == 'linux')//" \
+		-e "s/ ; platform_python_implementation == 'CPython' and (sys_platform == 'darwin' or sys_platform == 'linux')//" requirements.lock
 	@rm requirements.lock.old
 	npm --prefix frontend install --package-lock-only
 

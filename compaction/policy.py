@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import MISSING, asdict, dataclass, field, fields
 from typing import Any, Literal, get_args, get_origin, get_type_hints
@@ -18,6 +19,9 @@ from compaction.strategies.window import Window
 
 MOST = 10_000_000
 """What a whole number may be where nothing else is said."""
+STEPS = 40
+"""Steps of a policy at most: each of them looks at the context before every model call."""
+_NO_TEXT = re.compile("[\x00\ud800-\udfff]")
 
 
 class InvalidPolicy(ValueError):
@@ -92,11 +96,11 @@ def from_dict(data: Mapping[str, Any]) -> Policy:
         raise InvalidPolicy("policy", "must be an object")
     _known(data, {"name", "version", "reserve", "steps", "recite"}, "")
     name = data.get("name")
-    if not isinstance(name, str) or not name.strip():
+    if not isinstance(name, str) or not _is_text(name) or not name.strip():
         raise InvalidPolicy("name", "must be text that is not empty")
     steps = data.get("steps", [])
-    if not isinstance(steps, (list, tuple)):
-        raise InvalidPolicy("steps", "must be a list")
+    if not isinstance(steps, (list, tuple)) or len(steps) > STEPS:
+        raise InvalidPolicy("steps", f"must be a list of at most {STEPS}")
     return Policy(
         name=name,
         version=_whole(data.get("version", 1), "version", 1, 2**31 - 1),
@@ -161,12 +165,19 @@ def _value(value: Any, kind: Any, limits: Mapping[str, Any], where: str) -> Any:
             raise InvalidPolicy(where, f"must be one of {', '.join(map(str, allowed))}")
         return value
     if get_origin(kind) is tuple:
-        if not isinstance(value, (list, tuple)) or not all(isinstance(v, str) for v in value):
+        if not isinstance(value, (list, tuple)) or not all(_is_text(one) for one in value):
             raise InvalidPolicy(where, "must be a list of texts")
         return tuple(value)
-    if not isinstance(value, kind):
-        raise InvalidPolicy(where, "must be true or false" if kind is bool else "must be text")
+    if kind is bool and not isinstance(value, bool):
+        raise InvalidPolicy(where, "must be true or false")
+    if kind is str and not _is_text(value):
+        raise InvalidPolicy(where, "must be text")
     return value
+
+
+def _is_text(value: Any) -> bool:
+    """Whether it is text that every database takes: without NUL and halves of characters."""
+    return isinstance(value, str) and not _NO_TEXT.search(value)
 
 
 def _share(value: Any, where: str, low: float, high: float) -> float:
