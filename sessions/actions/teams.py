@@ -1,9 +1,12 @@
 """Teams and the people in them."""
 
+import secrets
+
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils.text import slugify
 
+from sessions.actions import audit
 from sessions.models import Membership, Team
 
 LOCAL_USER = "local"
@@ -39,7 +42,29 @@ def team_called(name: str) -> tuple[Team, bool]:
     team, made = Team.objects.get_or_create(slug=slug, defaults={"name": name[:100]})
     if made:
         Membership.objects.create(user=local_user(), team=team, role=Membership.Role.OWNER)
+        audit.note(team, audit.COMMAND, "team.made", team.name)
     return team, made
+
+
+@transaction.atomic
+def make_team(name: str, user: User, actor: audit.Actor) -> Team:
+    """A new team that the person owns."""
+    slug = wanted = slugify(name)[:43] or "team"
+    while Team.objects.filter(slug=slug).exists():
+        slug = f"{wanted}-{secrets.token_hex(3)}"
+    team = Team.objects.create(slug=slug, name=name)
+    Membership.objects.create(user=user, team=team, role=Membership.Role.OWNER)
+    audit.note(team, actor, "team.made", name)
+    return team
+
+
+@transaction.atomic
+def rename_team(team: Team, name: str, actor: audit.Actor) -> None:
+    """Call a team something else; its slug, which addresses and commands use, stays."""
+    before, team.name = team.name, name
+    if before != name:
+        team.save(update_fields=["name"])
+        audit.note(team, actor, "team.renamed", name, before=before)
 
 
 def local_user() -> User:

@@ -1,5 +1,6 @@
 """Rows, one file per concept."""
 
+from sessions.models.accounts import LoginFailure
 from sessions.models.assessments import Assessment, FactLedger
 from sessions.models.audit import AuditEntry
 from sessions.models.blobs import Blob
@@ -29,6 +30,7 @@ __all__ = [
     "Invitation",
     "Job",
     "Key",
+    "LoginFailure",
     "Membership",
     "Message",
     "ModelCall",
