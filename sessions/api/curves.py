@@ -10,13 +10,18 @@ Each of `sessions`, with one number per step in every list (step 1 first):
     steps                      int, of all of these lists
     window, window_assumed     tokens; true where nobody knows the model's window
     hidden                     tokens of every prompt that the log does not show (inferred)
-    price                      {fresh, read, write, output} nano-dollars a token, or null: unknown
+    price                      {fresh, read, write, output} nano-dollars a token, or null: unknown;
+                               `dearer` [[tokens, price]]: what a longer prompt costs
     rules                      "anthropic" | "openai" | "unknown": by whose rules its cache works
     minimum, lifetime          tokens that a cached prefix has at least; seconds that it lives
+    models     [int]           which model is called: 0 the first one, 1 the next new one …
     at         [int | null]    ms since the first call that tells its time
+    blocks     [int]           blocks that arrive before the call
     other      [int]           tokens that arrive before the call and that no offload takes; all
                                that is below belongs to none of these
-    users      [int]           of `other`: user and system texts, which a compaction keeps
+    fixed      [int]           of `other`: tool definitions, system prompt and memory, which nothing
+                               takes out
+    users      [int]           of `other`: what people said, of which a compaction keeps the newest
     tools      [[int]]         tokens of each tool call and result that arrives, over 50 tokens
     output     [int]           tokens that the call writes (they arrive at the next step)
     recorded   [int]           tokens of the prompt as it was recorded, hidden part included

@@ -7,10 +7,12 @@ from itertools import accumulate
 
 import msgspec
 
-from compaction.cache import LIFETIME_MS
+from compaction.cache import LIFETIME_MS, Lifetime
 from compaction.cache_openai import LIFETIME_MS as OPENAI_LIFETIME_MS
 from compaction.cache_openai import MINIMUM as OPENAI_MINIMUM
 from compaction.cache_run import Terms, terms_of
+from compaction.prices import Price
+from compaction.protect import FIXED_KINDS
 from compaction.session import Call, Usage
 from compaction.session import Session as SessionValue
 from sessions.models.revisions import Edit, Entry, Run
@@ -27,6 +29,8 @@ class Rates(msgspec.Struct):
     read: int
     write: int
     output: int
+    dearer: list[tuple[int, Rates]] = []
+    """What a call costs whose prompt exceeds so many tokens, the fewest first."""
 
 
 class Sizes(msgspec.Struct):
@@ -44,8 +48,11 @@ class Sizes(msgspec.Struct):
     rules: str
     minimum: int
     lifetime: int
+    models: list[int]
     at: list[int | None]
+    blocks: list[int]
     other: list[int]
+    fixed: list[int]
     users: list[int]
     tools: list[list[int]]
     output: list[int]
@@ -58,13 +65,11 @@ def sizes_of(session: Session) -> Sizes:
     steps = session.step_count
     calls = list(
         session.calls.order_by("step").values_list(
-            "step", "at", "output", "cache_write_5m", "cache_write_1h"
+            "step", "at", "output", "cache_write_5m", "cache_write_1h", "model"
         )
     )
     arrived = _Arrived(session)
     terms = _terms(session, calls)
-    rates = terms.price
-    hour = terms.lifetime == "1h"
     ats = {step: at for step, at, *_ in calls}
     began = next((at for _, at, *_ in calls if at is not None), 0)
     outputs = {step: output for step, _, output, *_ in calls}
@@ -78,19 +83,15 @@ def sizes_of(session: Session) -> Sizes:
         window=session.window_taken,
         window_assumed=session.window is None,
         hidden=session.hidden_tokens,
-        price=None
-        if rates is None
-        else Rates(
-            rates.input,
-            rates.cache_read,
-            rates.cache_write_1h if hour else rates.cache_write_5m,
-            rates.output,
-        ),
+        price=None if terms.price is None else _rates(terms.price, terms.lifetime),
         rules=terms.rules,
         minimum=OPENAI_MINIMUM if is_openai else terms.minimum,
         lifetime=(OPENAI_LIFETIME_MS if is_openai else LIFETIME_MS[terms.lifetime]) // 1000,
+        models=_numbered(steps, {step: model for step, *_, model in calls}),
         at=[None if (at := ats.get(step)) is None else at - began for step in range(1, steps + 1)],
+        blocks=arrived.blocks[1 : steps + 1],
         other=arrived.other[1 : steps + 1],
+        fixed=arrived.fixed[1 : steps + 1],
         users=arrived.users[1 : steps + 1],
         tools=arrived.tools[1 : steps + 1],
         output=[
@@ -99,6 +100,19 @@ def sizes_of(session: Session) -> Sizes:
         ],
         recorded=_recorded(session, arrived.born),
     )
+
+
+def _rates(price: Price, lifetime: Lifetime) -> Rates:
+    write = price.cache_write_1h if lifetime == "1h" else price.cache_write_5m
+    dearer = [(over, _rates(rates, lifetime)) for over, rates in price.above]
+    return Rates(price.input, price.cache_read, write, price.output, dearer)
+
+
+def _numbered(steps: int, models: dict[int, str]) -> list[int]:
+    """Which model was called at each step, numbered in the order of their first call."""
+    named = [models.get(step, "") for step in range(1, steps + 1)]
+    number = {model: place for place, model in enumerate(dict.fromkeys(named))}
+    return [number[model] for model in named]
 
 
 class _Arrived:
@@ -112,6 +126,7 @@ class _Arrived:
         places = session.step_count + 2
         self.born, self.other = [0] * places, [0] * places
         self.users, self.written = [0] * places, [0] * places
+        self.blocks, self.fixed = [0] * places, [0] * places
         self.tools: list[list[int]] = [[] for _ in range(places)]
         summaries = _summary_messages(session)
         rows = session.blocks.order_by("position").values_list(
@@ -122,13 +137,16 @@ class _Arrived:
             self.born[step] += tokens
             if message in summaries:
                 continue
+            self.blocks[step] += 1
             if role == "assistant":
                 self.written[step] += tokens
             if form in ("tool_use", "tool_result") and tokens > TOOL_TOKENS:
                 self.tools[step].append(tokens)
                 continue
             self.other[step] += tokens
-            if kind == "user" or role == "system":
+            if kind in FIXED_KINDS or role == "system":
+                self.fixed[step] += tokens
+            elif kind == "user":
                 self.users[step] += tokens
 
 
@@ -158,7 +176,7 @@ def _recorded(session: Session, born: Iterable[int]) -> list[int]:
 
 
 def _terms(
-    session: Session, calls: list[tuple[int, int | None, int | None, int | None, int | None]]
+    session: Session, calls: list[tuple[int, int | None, int | None, int | None, int | None, str]]
 ) -> Terms:
     """As `terms_of` tells them of all the calls, from their sums."""
     at = calls[0][1] if calls else None
