@@ -7,6 +7,7 @@ type Island = { default: Component<any> };
 const islands: Record<string, () => Promise<Island>> = {
   replay: () => import('./islands/replay/Replay.svelte'),
   diff: () => import('./islands/diff/Diff.svelte'),
+  review: () => import('./islands/review/Review.svelte'),
   chart: () => import('./chart/Chart.svelte'),
 };
 

@@ -93,6 +93,11 @@ class Reviewed:
         """The share of reviews with that verdict."""
         return self.verdicts.get(verdict, 0) / self.reviews if self.reviews else None
 
+    @property
+    def shares(self) -> list[tuple[str, float | None]]:
+        """The same for every verdict."""
+        return [(verdict, self.share(verdict)) for verdict in Review.Verdict.values]
+
 
 def _finished(items: QuerySet[ReviewItem]) -> list[list[Review]]:
     given = Review.objects.filter(submitted__isnull=False).order_by("submitted", "pk")

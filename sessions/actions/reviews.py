@@ -11,7 +11,7 @@ from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
-from django.db.models import QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from sessions.actions import audit
@@ -25,9 +25,10 @@ from sessions.actions.reservations import (
     room_for,
     skip,
     take,
+    unskip,
 )
 from sessions.actions.review_rules import REAL, picked, rules_of, wanted
-from sessions.models import FactLedger, Review, ReviewItem, Revision, Run, Team
+from sessions.models import Edit, FactLedger, Review, ReviewItem, Revision, Team
 
 __all__ = [
     "Agreement",
@@ -45,6 +46,8 @@ __all__ = [
     "skip",
     "submit",
     "take",
+    "unskip",
+    "with_summary",
 ]
 
 SCORES = ("goal", "constraints", "state", "next")
@@ -71,11 +74,13 @@ def sample(revision: Revision, ledger: FactLedger) -> ReviewItem | None:
     """Put a compaction into its team's queue where the team's rules pick it.
 
     Asking again changes nothing but to add what by now was missed later. None where it is not
-    picked; what only a simulation made never is.
+    picked; what only a simulation made, or what has no summary, never is.
     """
     known = ReviewItem.objects.filter(revision=revision).first()
     if known is not None or revision.run.origin not in REAL:
         return known
+    if not with_summary(Revision.objects.filter(pk=revision.pk)).exists():
+        return None
     team = revision.run.session.team
     rules = rules_of(team)
     reason = picked(rules, revision.pk, ledger)
@@ -84,8 +89,16 @@ def sample(revision: Revision, ledger: FactLedger) -> ReviewItem | None:
     return _put(revision, team, reason=reason, wanted=wanted(rules, team, revision.pk))
 
 
-def add(revision: Revision, user: User | None, actor: audit.Actor) -> ReviewItem:  # noqa: ARG001
-    """Put a compaction into the queue by hand; the item it has already, where it has one."""
+def add(revision: Revision, user: User | None) -> ReviewItem:
+    """Put a compaction into the queue by hand; the item it has already, where it has one.
+
+    Raises CannotReview where the revision put no summary in.
+    """
+    known = ReviewItem.objects.filter(revision=revision).first()
+    if known is not None:
+        return known
+    if not with_summary(Revision.objects.filter(pk=revision.pk)).exists():
+        raise CannotReview("It put no summary in, so there is nothing to judge.")
     team = revision.run.session.team
     amount = wanted(rules_of(team), team, revision.pk)
     return _put(revision, team, reason=ReviewItem.Reason.HAND, wanted=amount, added_by=user)
@@ -94,17 +107,18 @@ def add(revision: Revision, user: User | None, actor: audit.Actor) -> ReviewItem
 def more(team: Team, user: User, amount: int = 10) -> int:
     """Put so many of the newest compactions that are in no queue into it; how many there were."""
     rows = Revision.objects.filter(
-        run__session__team=team,
-        run__origin__in=REAL,
-        fact_ledger__isnull=False,
-        review_item__isnull=True,
-    ).select_related("run__session__team")
-    chosen = list(rows.order_by("-pk")[:amount])
-    rules = rules_of(team)
-    for revision in chosen:
-        amount = wanted(rules, team, revision.pk)
-        _put(revision, team, reason=ReviewItem.Reason.HAND, wanted=amount, added_by=user)
-    return len(chosen)
+        run__session__team=team, run__origin__in=REAL, review_item__isnull=True
+    )
+    chosen = with_summary(rows).select_related("run__session__team").order_by("-pk")[:amount]
+    return len([add(revision, user) for revision in list(chosen)])
+
+
+def with_summary(revisions: QuerySet[Revision]) -> QuerySet[Revision]:
+    """Those of them that put a summary in the place of what they took out."""
+    summaries = Edit.objects.filter(revision=OuterRef("pk")).filter(
+        Q(summary__isnull=False) | Q(replacement__kind="summary")
+    )
+    return revisions.filter(Exists(summaries))
 
 
 def _put(revision: Revision, team: Team, **fields: Any) -> ReviewItem:
@@ -194,8 +208,3 @@ def _check(judgement: Judgement) -> None:
             f"Marks name up to {MOST_MARKS:,} facts, each kept, retrievable, lost or unsupported.",
             "/marks",
         )
-
-
-def of_run(run: Run, number: int) -> Revision | None:
-    """The revision of a run by its number, with what adding it to the queue needs."""
-    return run.revisions.select_related("run__session__team").filter(number=number).first()

@@ -50,12 +50,13 @@ curl -H "$KEY" "$API/sessions/my-run/context?format=anthropic\""""
 
 _ORDER = (
     *("Sessions", "Messages", "Context", "Pins", "Revisions"),
-    *("Imports", "Jobs", "Replay", "Lab"),
+    *("Imports", "Jobs", "Replay", "Lab", "Reviews"),
 )
 """Groups as people need them: first what an agent does at every step."""
 
 _OF_PATHS = {
     "session_id": "your own id of the session, or ours",
+    "item_id": "of a compaction that people judge",
     "ref": "the reference in a stub, such as m12.0@ab12cd34, or the number of a message",
 }
 

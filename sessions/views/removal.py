@@ -122,19 +122,29 @@ def _removed(session: Session, revision: Revision, entry: Entry) -> Removed:
     )
 
 
-def summaries(session: Session, revision: Revision) -> list[Summary]:
-    """Texts that the revision put in, whether a message of the log or made by a policy."""
-    texts: list[Block | Replacement] = []
+def summary_texts(
+    session: Session, revision: Revision
+) -> list[tuple[Block | Replacement, str, int]]:
+    """Texts that the revision put in, whether a message of the log or made by a policy: the row,
+    what a page shows of its text, and how many characters that leaves out."""
+    rows: list[Block | Replacement] = []
     for edit in revision.edits.select_related("summary", "replacement").order_by("index"):
         if edit.summary is not None:
-            texts.append(edit.summary)
+            rows.append(edit.summary)
         elif edit.replacement is not None and edit.replacement.kind == "summary":
-            texts.append(edit.replacement)
-    data = contents(session, [row.sha for row in texts])
-    return [_summary(session, row, data[row.sha]) for row in texts]
+            rows.append(edit.replacement)
+    data = contents(session, [row.sha for row in rows])
+    return [(row, *_shown(data[row.sha])) for row in rows]
 
 
-def _summary(session: Session, row: Block | Replacement, data: bytes) -> Summary:
+def _shown(data: bytes) -> tuple[str, int]:
     text = wire.text_of(wire.decode(data)).encode("utf-8", "replace").decode("utf-8")
-    shown = text[:SUMMARY_CHARS].replace("\x00", "␀")
-    return Summary(session.scaled(row.tokens), sections(shown), max(0, len(text) - SUMMARY_CHARS))
+    return text[:SUMMARY_CHARS].replace("\x00", "␀"), max(0, len(text) - SUMMARY_CHARS)
+
+
+def summaries(session: Session, revision: Revision) -> list[Summary]:
+    """The same in sections."""
+    return [
+        Summary(session.scaled(row.tokens), sections(text), left_out)
+        for row, text, left_out in summary_texts(session, revision)
+    ]

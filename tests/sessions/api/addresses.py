@@ -24,7 +24,9 @@ PUBLIC = {"healthz", "login/<str:token>/", "api/v1/openapi.json", "api/v1/docs"}
 NOTHING = "api/v1/<path:rest>"
 
 AT_LARGE = {"", "start/", "start/demo/", "sessions/", "live/", "settings/keys/", "imports/",
-            "jobs/", "logout/", "api/v1/sessions", "api/v1/imports"}  # fmt: skip
+            "jobs/", "logout/", "api/v1/sessions", "api/v1/imports",
+            "api/v1/simulations/curves", "api/v1/reviews", "review/", "review/next/",
+            "review/more/", "review/skipped/", "review/rules/"}  # fmt: skip
 """These name nothing, and show everybody their own."""
 
 MAKES = {("PUT", "api/v1/sessions/<path:session_id>"),
@@ -32,6 +34,7 @@ MAKES = {("PUT", "api/v1/sessions/<path:session_id>"),
 """These make a session of that name in the asker's own team where he has none."""
 
 SESSION = "api/v1/sessions/<path:session_id>"
+ITEM = "review/items/<uuid:item_id>"
 
 OWN = None
 """Nothing of a team: it concerns the one who asks."""
@@ -45,6 +48,17 @@ NEEDS: dict[tuple[str, str], Right | None] = {
     ("POST", "settings/keys/"): "keys",
     ("POST", "settings/keys/<str:prefix>/revoke/"): "keys",
     ("POST", "sessions/<uuid:session_id>/revisions/<str:run>/<int:number>/undo/"): "write",
+    ("GET", "review/next/"): "review",
+    ("GET", "review/rules/"): "write",
+    ("POST", "review/rules/"): "write",
+    ("POST", "review/more/"): "review",
+    ("POST", "review/skipped/"): "review",
+    ("POST", "review/add/"): "review",
+    ("POST", f"{ITEM}/submit/"): "review",
+    ("POST", f"{ITEM}/renew/"): "review",
+    ("POST", f"{ITEM}/skip/"): "review",
+    ("POST", f"{ITEM}/release/"): "review",
+    ("POST", "api/v1/reviews"): "review",
     ("PUT", SESSION): "write",
     ("POST", f"{SESSION}/messages"): "write",
     ("POST", f"{SESSION}/calls"): "write",
@@ -62,6 +76,7 @@ BODIES: dict[str, Any] = {
     "messages": {"messages": [{"role": "user", "content": "more"}]},
     "calls": {"step": 1, "usage": {"input_tokens": 1, "output_tokens": 1}},
     "pins": {"seq": 1},
+    "reviews": {"session": "run", "run": "served", "revision": 1},
     "simulations": {"policy": "offload-first"},
 }
 

@@ -18,7 +18,15 @@ from django.test import Client
 
 from sessions.actions import jobs, pins
 from sessions.actions.imports import begin_import
-from sessions.models import ImportFile, Job, Membership, Session, SkippedRecord
+from sessions.models import (
+    ImportFile,
+    Job,
+    Membership,
+    ReviewItem,
+    Revision,
+    Session,
+    SkippedRecord,
+)
 from tests.sessions.api.addresses import BODIES, Address
 
 if TYPE_CHECKING:
@@ -59,7 +67,10 @@ def one_of_everything(program: Program) -> dict[str, Any]:
     file = ImportFile.objects.get(import_run=made)
     skipped = SkippedRecord.objects.create(file=file, type="x", reason="unknown", count=1)
     message = program.get("/sessions/run/messages")["messages"][0]
+    revision = Revision.objects.get(run__session=session, run__origin="served", number=1)
+    item = ReviewItem.objects.create(team=program.team, revision=revision, reason="hand")
     return {
+        "item_id": item.pk,
         "session_id": session.pk, "job_id": job.pk, "import_id": made.pk, "record_id": skipped.pk,
         "sha": message["blocks"][0]["sha"], "ref": "1", "seq": 1, "number": 1, "step": 1,
         "a": 1, "b": 1, "run": "served", "token": "x", "prefix": program.key.prefix, "rest": "x",

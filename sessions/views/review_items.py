@@ -1,0 +1,285 @@
+"""One compaction to judge: what it replaced, the summary, its facts, and the rubric."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+from uuid import UUID
+
+from django.contrib.auth.models import User
+from django.core.exceptions import PermissionDenied
+from django.db.models import F
+from django.db.models.functions import Coalesce
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_GET, require_POST
+
+from compaction import wire
+from sessions.actions import reviews
+from sessions.actions.reservations import open_to
+from sessions.api.access import actor_of, allowed
+from sessions.api.reviews import item_of, reviews_of
+from sessions.models import Block, Entry, Replacement, Review, ReviewItem, Revision, Session
+from sessions.models.values import contents
+from sessions.views.names import run_name
+from sessions.views.places import entry_name, entry_url
+from sessions.views.removal import closed_by, summary_texts
+from sessions.views.reviews import midnight
+
+AT_ONCE = 60
+"""Blocks whose texts a page may ask for together."""
+
+FIRST_CHARS = 8_000
+"""Code points of a block that come first; the whole comes when it is asked for."""
+
+MOST_CHARS = 1_000_000
+
+JUDGE, CHANGE, LOOK = "judge", "change", "look"
+
+
+@never_cache
+@require_GET
+def item(request: HttpRequest, item_id: UUID) -> HttpResponse:
+    """Reserves the item for whoever may judge it, and shows it; to others what may be seen."""
+    found = item_of(request, item_id)
+    assert request.user.is_authenticated
+    session = found.revision.run.session
+    context = {
+        "section": "reviews",
+        "team": found.team,
+        "item": found,
+        "session": session,
+        "props": {
+            **_standing(request, found, request.user),
+            **_original(session, found.revision),
+            **_around(found, request.user),
+        },
+    }
+    return render(request, "reviews/item.html", context)
+
+
+def _standing(request: HttpRequest, item: ReviewItem, user: User) -> dict[str, Any]:
+    """What the person may do with the item, and what of its reviews he may see."""
+    own = Review.objects.filter(item=item, reviewer=user).first()
+    mode, why, seconds = LOOK, "", None
+    if own is not None and own.submitted is not None:
+        own.item = item
+        mode = CHANGE if reviews.may_change(own) else LOOK
+        why = "" if item.finished else "You have judged it. It waits for another reviewer."
+    elif not allowed(request, item.team, "review"):
+        why = "" if item.finished else "Nobody has finished judging it yet."
+    else:
+        try:
+            own = reviews.take(item, user)
+            mode, seconds = JUDGE, _seconds(own)
+        except reviews.CannotReview as error:
+            why = "" if item.finished else str(error)
+    others = [one for one in reviews_of(request, [item])[item.pk] if one.reviewer_id != user.pk]
+    return {
+        "mode": mode,
+        "why": why,
+        "seconds": seconds,
+        "double": item.wanted > 1,
+        "own": _given(own) if own is not None and own.submitted else None,
+        "others": [_given(one) for one in others],
+    }
+
+
+def _seconds(review: Review) -> int:
+    assert review.reserved_until is not None
+    return round((review.reserved_until - timezone.now()).total_seconds())
+
+
+def _given(review: Review) -> dict[str, Any]:
+    return {
+        "by": review.reviewer.get_full_name() or review.reviewer.get_username(),
+        "scores": review.scores,
+        "verdict": review.verdict,
+        "note": review.note,
+        "marks": review.marks,
+    }
+
+
+def _original(session: Session, revision: Revision) -> dict[str, Any]:
+    """What was replaced, without its texts; the summaries with theirs; the ledger."""
+    ledger = getattr(revision, "fact_ledger", None)
+    return {
+        "blocks": [_block(session, revision, entry) for entry in closed_by(revision)],
+        "summaries": [
+            {"tokens": session.scaled(row.tokens), "text": text, "left_out": left_out}
+            for row, text, left_out in summary_texts(session, revision)
+        ],
+        "ledger": {
+            "facts": ledger.facts,
+            "sections": ledger.sections,
+            "score": ledger.score,
+            "after_effects": ledger.after_effects,
+        }
+        if ledger is not None
+        else None,
+    }
+
+
+def _block(session: Session, revision: Revision, entry: Entry) -> dict[str, Any]:
+    row: Block | Replacement | None = entry.block or entry.replacement
+    assert row is not None
+    original = entry.block
+    return {
+        "entry": entry.pk,
+        "name": entry_name(original) if original else "",
+        "role": original.message.role if original else row.role,  # type: ignore[union-attr]
+        "kind": row.kind,
+        "type": row.type,
+        "tool": row.tool,
+        "error": original.error if original else False,
+        "tokens": session.scaled(row.tokens),
+        "chars": row.chars,
+        "preview": row.preview,
+        "url": entry_url(session, original, revision.step - 1, revision.run) if original else "",
+    }
+
+
+def _around(item: ReviewItem, user: User) -> dict[str, Any]:
+    """Addresses, and how far the person has come."""
+    revision = item.revision
+    session = revision.run.session
+    last = (
+        Review.objects.filter(item__team=item.team, reviewer=user)
+        .exclude(submitted=None, skipped=None)
+        .annotate(left=Coalesce(F("submitted"), F("skipped")))
+        .order_by("-left")
+    )
+    here = next((one for one in last.filter(item=item)), None)
+    before = last.exclude(item=item)
+    if here is not None:
+        before = before.filter(left__lt=here.left)
+    back = before.first()
+    acts = ("blocks", "submit", "renew", "skip", "release")
+    return {
+        "id": str(item.pk),
+        "title": str(session),
+        "reason": item.get_reason_display(),
+        "policy": str(revision.policy_version) if revision.policy_version else "",
+        "step": revision.step,
+        "trigger": revision.trigger,
+        "tokens_before": revision.tokens_before,
+        "tokens_after": revision.tokens_after,
+        "today": Review.objects.filter(
+            item__team=item.team, reviewer=user, submitted__gte=midnight()
+        ).count(),
+        "left": open_to(item.team, user).exclude(pk=item.pk).count(),
+        "urls": {
+            **{act: reverse(f"review_{act}", args=[item.pk]) for act in acts},
+            "next": reverse("review_next"),
+            "queue": reverse("reviews"),
+            "back": reverse("review_item", args=[back.item_id]) if back else "",
+            "revision": reverse(
+                "revision", args=[session.pk, run_name(revision.run), revision.number]
+            ),
+        },
+    }
+
+
+@never_cache
+@require_GET
+def blocks(request: HttpRequest, item_id: UUID) -> HttpResponse:
+    """Texts of replaced blocks: `at` are entries, `whole` asks for more than their beginning."""
+    found = item_of(request, item_id)
+    asked = request.GET.get("at", "").split(",")[:AT_ONCE]
+    wanted = [int(one) for one in asked if one.isdecimal() and len(one) < 18]
+    most = MOST_CHARS if request.GET.get("whole") else FIRST_CHARS
+    session = found.revision.run.session
+    rows = {
+        entry.pk: entry.block or entry.replacement
+        for entry in closed_by(found.revision).filter(pk__in=wanted)
+    }
+    data = contents(session, [row.sha for row in rows.values() if row is not None])
+    texts = {}
+    for entry, row in rows.items():
+        assert row is not None
+        text = wire.text_of(wire.decode(data[row.sha]))
+        texts[str(entry)] = {"text": _printable(text[:most]), "left": max(0, len(text) - most)}
+    return JsonResponse({"texts": texts})
+
+
+def _printable(text: str) -> str:
+    """Without what PostgreSQL does not keep, and no browser shows."""
+    return text.encode("utf-8", "replace").decode("utf-8").replace("\x00", "␀")
+
+
+Act = Callable[[HttpRequest, ReviewItem, User], dict[str, Any]]
+
+
+def _act(act: Act) -> Callable[[HttpRequest, UUID], HttpResponse]:
+    """Makes a view of what a reviewer does to an item; what is refused says so as JSON."""
+
+    @wraps(act)
+    def view(request: HttpRequest, item_id: UUID) -> HttpResponse:
+        try:
+            found = item_of(request, item_id, "review")
+        except PermissionDenied:
+            return _refused(403, "Not allowed", "Your role in this team no longer allows it.")
+        assert request.user.is_authenticated
+        try:
+            return JsonResponse(act(request, found, request.user))
+        except reviews.CannotReview as error:
+            return _refused(409, "It was not kept", str(error), error.pointer)
+
+    return require_POST(view)
+
+
+def _refused(status: int, title: str, detail: str, pointer: str = "") -> JsonResponse:
+    body = {"title": title, "detail": detail, "field": pointer.lstrip("/")}
+    return JsonResponse(body, status=status)
+
+
+@_act
+def submit(request: HttpRequest, found: ReviewItem, user: User) -> dict[str, Any]:
+    """Keeps the person's judgement, and says where the next item is."""
+    given = _body(request)
+    scores, marks = given.get("scores"), given.get("marks")
+    judgement = reviews.Judgement(
+        scores=scores if isinstance(scores, dict) else {},
+        verdict=str(given.get("verdict", "")),
+        note=_printable(str(given.get("note", ""))).strip(),
+        marks={_printable(key): str(mark) for key, mark in marks.items()}
+        if isinstance(marks, dict)
+        else {},
+    )
+    reviews.submit(found, user, judgement, actor_of(request))
+    return {"next": reverse("review_next")}
+
+
+def _body(request: HttpRequest) -> dict[str, Any]:
+    try:
+        given = json.loads(request.body)
+    except (ValueError, UnicodeDecodeError, RecursionError):
+        given = None
+    if not isinstance(given, dict):
+        raise reviews.CannotReview("What the page sent cannot be read. Load it again.")
+    return given
+
+
+@_act
+def renew(request: HttpRequest, found: ReviewItem, user: User) -> dict[str, Any]:
+    """Holds the reservation longer, or takes it again where it ran out."""
+    return {"seconds": _seconds(reviews.renew(found, user))}
+
+
+@_act
+def skip(request: HttpRequest, found: ReviewItem, user: User) -> dict[str, Any]:
+    """Leaves the item to others."""
+    reviews.skip(found, user)
+    return {"next": reverse("review_next")}
+
+
+@_act
+def release(request: HttpRequest, found: ReviewItem, user: User) -> dict[str, Any]:
+    """Gives the reservation up: the person left the page."""
+    reviews.release(found, user)
+    return {}
