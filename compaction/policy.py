@@ -25,11 +25,11 @@ _NO_TEXT = re.compile("[\x00\ud800-\udfff]")
 
 
 class InvalidPolicy(ValueError):
-    """Stored policy data that cannot run; `field` names where, and the message what is allowed."""
+    """Stored policy data that cannot run; `field` names where, `problem` what is allowed."""
 
     def __init__(self, field: str, problem: str) -> None:
         super().__init__(f"{field}: {problem}")
-        self.field = field
+        self.field, self.problem = field, problem
 
 
 @dataclass(frozen=True, slots=True)

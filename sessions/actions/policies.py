@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from django.conf import settings
@@ -13,6 +12,8 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from compaction.policy import PRESETS, InvalidPolicy, from_dict, to_dict
+from compaction.policy_origin import filled
+from compaction.policy_yaml import LONGEST
 from sessions.actions import audit
 from sessions.models import Policy, PolicyVersion, Team
 from sessions.models.blobs import sha256
@@ -111,9 +112,9 @@ def save_version(
 ) -> PolicyVersion:
     """The version of a team's own policy that says exactly this; a new one where none does.
 
-    Values that the document leaves out take those of the strategies; its name becomes the
-    policy's. `based_on` names the preset it rests on, or nothing. What a version said before is
-    not written again, and keeps its note and author. Raises InvalidPolicy.
+    Values that the document leaves out take those of its base, then of the strategies; its name
+    becomes the policy's. `based_on` names the preset it rests on, or nothing. What a version said
+    before is not written again, and keeps its note and author. Raises InvalidPolicy.
     """
     saved = checked(name, document, based_on, note)
     policy, made = Policy.objects.select_for_update().get_or_create(
@@ -145,4 +146,13 @@ def checked(name: str, document: Mapping[str, Any], based_on: str, note: str) ->
         raise InvalidPolicy("note", f"must be text of at most {NOTE_LENGTH} characters")
     if not isinstance(document, Mapping):
         raise InvalidPolicy("policy", "must be an object")
-    return to_dict(replace(from_dict({**document, "name": name}), version=1))
+    whole = filled({**document, "name": name, "version": 1}, preset_document(based_on))
+    made = to_dict(from_dict(whole))
+    if len(json.dumps(made)) > LONGEST:
+        raise InvalidPolicy("policy", f"takes more than {LONGEST // 1024} kB when written out")
+    return made
+
+
+def preset_document(name: str) -> dict[str, Any] | None:
+    """What a preset says, as it is shipped now; None for a name that is none."""
+    return to_dict(PRESETS[name]) if name in PRESETS else None
