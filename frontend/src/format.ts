@@ -7,6 +7,7 @@ export function tokens(count: number): string {
   const size = Math.abs(count);
   if (size < 1000) return String(Math.round(count));
   if (size < 999_950) return `${(count / 1000).toFixed(1)}k`;
+  if (size >= 999_950_000) return `${(count / 1_000_000_000).toFixed(1)}G`;
   return `${(count / 1_000_000).toFixed(size < 9_995_000 ? 2 : 1)}M`;
 }
 

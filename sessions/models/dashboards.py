@@ -28,6 +28,7 @@ CONDITIONS: dict[str, Q] = {
     "no_usage": Q(usage_calls=0),
     "no_price": Q(usage_calls__gt=0) & ~_PRICED,
     "partial": _PRICED & Q(usage_calls__gt=0, usage_calls__lt=F("step_count")),
+    "broken": Q(break_count__gt=0),
     "usage": Q(usage_calls__gt=0),
     "split": Q(assessment__fresh_microusd__isnull=False),
     "assessed": _ASSESSED,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import Any
@@ -59,6 +60,11 @@ class Period:
         return self.since - self.earlier * self.size
 
     @property
+    def last(self) -> int:
+        """The last moment of it."""
+        return self.until - 1
+
+    @property
     def parts(self) -> tuple[int, ...]:
         """Where each part of the period begins."""
         return tuple(range(self.since, self.until, self.size))
@@ -104,6 +110,21 @@ def between(since: date, until: date) -> Period:
     start = _midnight(since)
     length = _midnight(until) + DAY - start
     return _cut("", start, start + length, (start - length, start))
+
+
+def asked_for(query: Mapping[str, str], now: int, first: int | None, last: int | None) -> Period:
+    """The period that `range`, or else `from` and `to`, name; the usual one where none do.
+
+    `first` and `last` are when the team's first and last session happened. Raises BadPeriod.
+    """
+    since, until, name = (query.get(field, "").strip() for field in ("from", "to", "range"))
+    if not name and (since or until):
+        return between(*read_days(since, until))
+    if name == ALL:
+        return of_all(first or now, max(last or now, now))
+    if name and name not in RANGES:
+        raise BadPeriod("range", f"It must be one of {', '.join((*RANGES, ALL))}.")
+    return ending_now(name or USUAL, now)
 
 
 def _cut(name: str, since: int, until: int, before: tuple[int, int] | None) -> Period:

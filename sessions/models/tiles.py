@@ -68,6 +68,11 @@ class Tile:
     missing: tuple[tuple[str, str], ...] = ()
     none: str = "No session of this range tells."
 
+    @property
+    def headed(self) -> bool:
+        """Whether the headline says more than the title."""
+        return self.columns[0].label not in self.title
+
 
 def total(name: str, known: str = "sessions") -> Callable[[Sums], Value]:
     """The sum of that name; None where no session is known that it could come from."""

@@ -57,11 +57,10 @@ class Cause:
 
 @dataclass(frozen=True, slots=True)
 class Breaks:
-    """Causes, the dearest first; `looked_at` of the `broken` sessions whose cache broke."""
+    """Causes, the dearest first, and how many sessions were looked at for them."""
 
     causes: list[Cause]
     looked_at: int
-    broken: int
 
 
 def inside(team: Team, period: Period) -> QuerySet[Session]:
@@ -71,9 +70,8 @@ def inside(team: Team, period: Period) -> QuerySet[Session]:
 
 
 def breaks(team: Team, period: Period) -> Breaks:
-    """What broke caches in the sessions that paid most for it, in three queries."""
+    """What broke caches in the sessions that paid most for it, in two queries."""
     rows = inside(team, period).filter(break_count__gt=0)
-    broken = rows.count()
     ranked = rows.order_by(
         F("assessment__avoidable_microusd").desc(nulls_last=True), "-cost_microusd"
     )
@@ -82,7 +80,7 @@ def breaks(team: Team, period: Period) -> Breaks:
     for session, card in _cards(found):
         by_kind.setdefault(card["kind"], Cause(card["kind"])).add(session, card)
     causes = sorted(by_kind.values(), key=lambda one: (-(one.cost or 0), -one.tokens, one.kind))
-    return Breaks(causes, len(found), broken)
+    return Breaks(causes, len(found))
 
 
 def _cards(found: dict[UUID, Session]) -> Iterable[tuple[Session, dict[str, Any]]]:

@@ -16,13 +16,15 @@ _MINUTE, _HOUR, _DAY = 60, 3600, 86_400
 
 @register.filter
 def tokens(count: int | None) -> str:
-    """Tokens as 940, 152.3k or 1.24M; "unknown" for None, since an unknown count is not zero."""
+    """Tokens as 940, 152.3k, 1.24M or 1.3G; "unknown" for None, as an unknown count is no zero."""
     if count is None:
         return UNKNOWN
     if abs(count) < 1000:
         return str(count)
     if abs(count) < 999_950:
         return f"{count / 1000:.1f}k"
+    if abs(count) >= 999_950_000:
+        return f"{count / 1_000_000_000:.1f}G"
     return f"{count / 1_000_000:.{2 if abs(count) < 9_995_000 else 1}f}M"
 
 
@@ -123,3 +125,15 @@ def size(count: int | None) -> str:
 def whole(count: int) -> str:
     """A count with its thousands set off: 12,345."""
     return f"{count:,}"
+
+
+@register.simple_tag
+def figure(value: float | None, unit: str) -> str:
+    """A value in its unit, one of `models.tiles.Unit`; a dash where nothing tells."""
+    if value is None:
+        return "–"
+    if unit == "mean":
+        return f"{value:.1f}" if value >= 10 else f"{value:.2f}"
+    if unit == "share":
+        return percent(value)
+    return {"microusd": money, "tokens": tokens, "count": whole}[unit](round(value))

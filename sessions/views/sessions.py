@@ -63,8 +63,8 @@ class Row:
 
 @require_GET
 def home(request: HttpRequest) -> HttpResponse:
-    """The way to where the work is: the list, or the first run."""
-    return redirect("sessions" if _any(team_of(request)) else "start")
+    """The way to where the work is: the dashboard, or the first run."""
+    return redirect("dashboard" if _any(team_of(request)) else "start")
 
 
 def _any(team: Team) -> bool:

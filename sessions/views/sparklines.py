@@ -89,3 +89,33 @@ def bar(sums: Sequence[int], hidden: int, top: int) -> list[Segment]:
             segments.append(Segment(kind, count, round(x, 1), round(max(width, 1.0), 1)))
             x += width
     return segments
+
+
+TREND = 28
+"""Units of a trend from its ground to its top."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trend:
+    """Values over time as one line from zero up; it is broken where nothing is known."""
+
+    width: int
+    path: str
+
+
+def trend(values: Sequence[float | None]) -> Trend | None:
+    """The line of these values, a unit between two; None where fewer than two are known."""
+    known = [value for value in values if value is not None]
+    if len(known) < 2:
+        return None
+    top = max(*known, 0) or 1
+    path, pen = "", "M"
+    for x, value in enumerate(values):
+        if value is None:
+            pen = "M"
+            continue
+        y = round(TREND - 1 - (TREND - 2) * max(value, 0) / top, 1)
+        # A line of no length is drawn as a dot: a value between two that are unknown.
+        path += f"M{x} {y}h0" if pen == "M" else f"L{x} {y}"
+        pen = "L"
+    return Trend(len(values) - 1, path)

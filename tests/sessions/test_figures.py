@@ -15,6 +15,7 @@ from sessions.templatetags import figures
         (figures.tokens(152_300), "152.3k"),
         (figures.tokens(999_949), "999.9k"),
         (figures.tokens(999_950), "1.00M"),
+        (figures.tokens(24_816_900_000), "24.8G"),
         (figures.window(200_000), "200k"),
         (figures.window(1_000_000), "1M"),
         (figures.signed(-108_600), "−108.6k"),

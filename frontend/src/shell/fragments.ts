@@ -18,17 +18,19 @@ async function redraw(section: HTMLElement): Promise<void> {
     const fresh = page.getElementById(section.id);
     if (page.title) document.title = page.title;
     if (!fresh || fresh.isEqualNode(section)) return;
-    if (updateRows(section, fresh)) return;
+    if (updateRows(section, fresh) || updateParts(section, fresh)) return;
     const focused = section.contains(document.activeElement) ? document.activeElement?.id : '';
     section.replaceChildren(...fresh.childNodes);
     if (fresh.dataset.topic === undefined) delete section.dataset.topic;
     if (focused) document.getElementById(focused)?.focus();
   } finally {
-    fetching = false;
-    if (wanted) {
+    const rest = Number(section.dataset.atMostEvery ?? 0);
+    setTimeout(() => {
+      fetching = false;
+      if (!wanted) return;
       wanted = false;
-      setTimeout(() => void redraw(section), 500);
-    }
+      setTimeout(() => void redraw(section), rest ? 0 : 500);
+    }, rest);
   }
 }
 
@@ -59,6 +61,28 @@ function updateRows(section: HTMLElement, fresh: HTMLElement): boolean {
     const news = fresh.querySelector(`[data-part="${(part as HTMLElement).dataset.part}"]`);
     if (news && !news.isEqualNode(part)) part.replaceWith(news);
   }
+  return true;
+}
+
+const partsOf = (section: HTMLElement) => [...section.querySelectorAll<HTMLElement>('[data-part]')];
+
+/** A page of parts is brought up to date part by part: what is open stays open, and a part with data-same
+    is left alone while that is the same, so that no chart is drawn anew for nothing. */
+function updateParts(section: HTMLElement, fresh: HTMLElement): boolean {
+  const mine = partsOf(section);
+  const news = partsOf(fresh);
+  const names = (parts: HTMLElement[]) => parts.map((part) => part.dataset.part).join();
+  if (!mine.length || names(mine) !== names(news)) return false;
+  mine.forEach((part, i) => {
+    const now = news[i];
+    for (const open of part.querySelectorAll('details[open][id]')) now.querySelector(`#${open.id}`)?.setAttribute('open', '');
+    if (part.dataset.same ? part.dataset.same === now.dataset.same : part.isEqualNode(now)) return;
+    const active = document.activeElement;
+    if (active instanceof HTMLInputElement && part.contains(active)) return; // somebody is writing there
+    const place = part.contains(active) ? [...part.querySelectorAll('a, summary, [tabindex]')].indexOf(active!) : -1;
+    part.replaceWith(now);
+    if (place >= 0) now.querySelectorAll<HTMLElement>('a, summary, [tabindex]')[place]?.focus({ preventScroll: true });
+  });
   return true;
 }
 

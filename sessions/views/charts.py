@@ -1,0 +1,154 @@
+"""The dashboard's charts: the same numbers as its tiles, as the chart island takes them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+from django.urls import reverse
+
+from sessions.models import tiles
+from sessions.models.dashboards import Dashboard, Mark
+from sessions.models.periods import DAY, HOUR
+from sessions.models.tiles import Sums, Tile, Value
+from sessions.templatetags.figures import percent
+
+BINS = 10
+"""Columns of the distribution of peaks, each a tenth of the window; the last has what is above."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """One chart: the island's props, and the rows of the table that the server draws."""
+
+    name: str
+    props: dict[str, Any]
+    heads: tuple[str, ...]
+    rows: list[tuple[Any, list[tuple[Value, str]]]]
+
+    @property
+    def props_id(self) -> str:
+        """Where the page holds the props."""
+        return f"chart-{self.name}-props"
+
+    @property
+    def same(self) -> str:
+        """What an open page knows by that the chart did not change."""
+        return hashlib.sha256(json.dumps(self.props).encode()).hexdigest()[:16]
+
+
+def charts(made: Dashboard) -> list[Chart]:
+    """All charts of a dashboard."""
+    return [
+        _over_time(made, "spend", "Spend by cause", tiles.AVOIDABLE, _SPLIT, bars=True),
+        _over_time(made, "cache", "Cache read share", tiles.CACHE, _first(tiles.CACHE)),
+        _peaks(made),
+        _over_time(made, "compactions", "Compactions", tiles.COMPACTIONS, _COMPACTIONS, bars=True),
+        _over_time(made, "kept", "Needed-later recall and facts kept", tiles.RECALL, _KEPT),
+    ]
+
+
+Lines = tuple[tuple[str, str, Any], ...]
+"""Label, unit, and how a value comes out of sums."""
+
+
+def _needed(sums: Sums) -> Value:
+    """Written and fresh tokens that had not been cached before."""
+    of = sums.of
+    return of["write_cost"] + of["fresh_cost"] - of["avoidable"] if of["split"] else None
+
+
+def _first(tile: Tile) -> Lines:
+    column = tile.columns[0]
+    return ((column.label, column.unit, column.of),)
+
+
+_SPLIT: Lines = (
+    ("Output", "microusd", tiles.total("output_cost", "split")),
+    ("Cache read", "microusd", tiles.total("read_cost", "split")),
+    ("Written and fresh, needed", "microusd", _needed),
+    ("Avoidable rewrites", "microusd", tiles.total("avoidable", "split")),
+)
+_COMPACTIONS: Lines = (
+    ("Recorded by logs", "count", tiles.total("recorded")),
+    ("Of contexts we handed out", "count", tiles.total("served")),
+)
+_KEPT: Lines = (
+    ("Recall: in place", "share", tiles.RECALL.columns[0].of),
+    ("Facts kept: score", "share", tiles.LEDGER.columns[0].of),
+)
+
+
+def _over_time(
+    made: Dashboard, name: str, title: str, tile: Tile, lines: Lines, *, bars: bool = False
+) -> Chart:
+    parts = made.period.parts
+    per = {HOUR: "hour", DAY: "day"}.get(made.period.size, f"{made.period.size // DAY} days")
+    values = [[of(part) for part in made.parts] for _, _, of in lines]
+    series = [
+        {"label": label, "values": column, "kind": "bar" if bars else "line", "unit": unit}
+        for (label, unit, _), column in zip(lines, values, strict=True)
+    ]
+    props = {
+        "title": f"{title} per {per}",
+        "x": {"label": per.capitalize(), "values": list(parts), "kind": "time"},
+        "series": series,
+        "marks": [{"x": mark.at, "label": told(mark), "url": url_of(mark)} for mark in made.marks],
+        "basis": tile.basis or "measured",
+        "stack": bars,
+    }
+    rows = [
+        (at, [(column[i], unit) for (_, unit, _), column in zip(lines, values, strict=True)])
+        for i, at in enumerate(parts)
+    ]
+    return Chart(name, props, tuple(label for label, _, _ in lines), rows)
+
+
+def _peaks(made: Dashboard) -> Chart:
+    """How many sessions peaked in each tenth of their window."""
+    counts = Counter(min(int(peak * BINS), BINS - 1) for peak in made.whole.peaks)
+    values = [counts[i] for i in range(BINS)] if counts else []
+    lows = [i * 100 // BINS for i in range(BINS)] if counts else []
+    props = {
+        "title": "Sessions by peak window use",
+        "x": {"label": "Peak, % of the window, from", "values": lows, "kind": "number"},
+        "series": [{"label": "Sessions", "values": values, "kind": "bar", "unit": "count"}],
+        "basis": made.basis(tiles.WINDOW),
+    }
+    if counts:
+        props["summary"] = _summary(made)
+    rows: list[tuple[Any, list[tuple[Value, str]]]] = [
+        (f"{low} to {low + 100 // BINS} %", [(count, "count")])
+        for low, count in zip(lows, values, strict=True)
+    ]
+    if rows:
+        rows[-1] = (f"{lows[-1]} % and more", rows[-1][1])
+    return Chart("peaks", props, ("Sessions",), rows)
+
+
+def _summary(made: Dashboard) -> str:
+    median, _, near = (number.value for number in made.numbers(tiles.WINDOW))
+    few = len(made.whole.peaks)
+    return (
+        f"Half of {few:,} sessions stay at or below {percent(median)}; "
+        f"{near:,} used 80 % or more of their window."
+    )
+
+
+def told(mark: Mark) -> str:
+    """A change of policy in words."""
+    share = mark.detail.get("share")
+    return {
+        "rollout.accepted": f"{mark.named} goes out to {share} %",
+        "rollout.widened": f"{mark.named} widened to {share} %",
+        "rollout.completed": f"{mark.named} goes to all",
+        "rollout.rolled_back": f"{mark.named} rolled back",
+    }[mark.action]
+
+
+def url_of(mark: Mark) -> str:
+    """The page of the rollout."""
+    return reverse("rollout", args=[mark.detail["rollout"]])
