@@ -41,6 +41,15 @@ CSRF_COOKIE_NAME = "contextlab_csrf"
 SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
 SESSION_COOKIE_HTTPONLY = CSRF_COOKIE_HTTPONLY = True
 SESSION_COOKIE_AGE = 30 * 24 * 3600  # seconds
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in (
+        "UserAttributeSimilarityValidator",
+        "MinimumLengthValidator",
+        "CommonPasswordValidator",
+        "NumericPasswordValidator",
+    )
+]
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
 FORCE_SCRIPT_NAME = env.text("ROOT_PATH") or None
@@ -162,6 +171,7 @@ JOB_KINDS: dict[str, str] = {
     "demo": "sessions.actions.demo.demo_job",
     "import": "sessions.actions.uploads.run",
     "simulate": "sessions.actions.simulate.simulate_job",
+    "simulation": "sessions.actions.simulations.simulation_job",
     "tend": "sessions.actions.tend.tend",
 }
 JOB_COMMAND = [sys.executable, "-P", "-m", "contextlab.job"]

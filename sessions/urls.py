@@ -21,6 +21,7 @@ urlpatterns = [
     path("healthz", health.healthz, name="healthz"),
     path("api/v1/", include("sessions.api.urls")),
     path("", sessions.home, name="home"),
+    simulated,
     path("dashboard/", dashboard.page, name="dashboard"),
     path("start/", sessions.start, name="start"),
     path("start/demo/", sessions.demo, name="demo"),
@@ -33,6 +34,7 @@ urlpatterns = [
         revisions.revision,
         name="revision",
     ),
+    path("sessions/<uuid:session_id>/simulate/", simulated.simulate_beside, name="simulate_beside"),
     path(
         "sessions/<uuid:session_id>/revisions/<str:run>/<int:number>/undo/",
         revisions.undo,

@@ -207,7 +207,7 @@ def find_session(request: HttpRequest, name: str) -> Session | None:
 
 
 def run_of(request: HttpRequest, session: Session) -> Run:
-    """The run that `?run=` names: an id, the name of a policy, the served or the recorded one.
+    """The run that `?run=` names: an id, a policy (name, name@3), the served or the recorded one.
 
     Raises Http404.
     """
@@ -224,11 +224,12 @@ def run_named(session: Session, wanted: str) -> Run:
     elif "\x00" in wanted:
         run = None
     else:
-        run = (
-            runs.filter(origin=Run.Origin.SIMULATED, policy_version__policy__name=wanted)
-            .order_by("-policy_version__number")
-            .first()
-        )
+        name, _, number = wanted.partition("@")
+        named = runs.filter(origin=Run.Origin.SIMULATED, policy_version__policy__name=name)
+        if number:
+            wanted_number = int(number) if number.isdecimal() and len(number) < 10 else 0
+            named = named.filter(policy_version__number=wanted_number)
+        run = named.order_by("-policy_version__number").first()
     if run is None:
         raise Http404("no such run")
     return run

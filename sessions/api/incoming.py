@@ -110,7 +110,9 @@ class CompactionWanted(Wanted):
 class SimulationWanted(Wanted):
     """Which policy to try."""
 
-    policy: Text = Field(json_schema_extra={"enum": list(PRESETS)})
+    policy: Text = Field(
+        description="name (its newest version) or name@version; presets: " + ", ".join(PRESETS)
+    )
 
 
 class Choice(Schema):

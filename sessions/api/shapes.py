@@ -295,3 +295,98 @@ class ReviewList(Schema):
 
     reviews: list[ReviewItemTold]
     next: str | None
+
+
+class LabSimulationAsked(JobAsked):
+    """The same, with the simulation and where what it finds can be read."""
+
+    simulation: str
+    url: str
+
+
+class SimulationLine(Schema):
+    """A simulation: how far it is (`done` of `total` sessions), of which versions, and of what."""
+
+    id: str
+    state: Literal["queued", "running", "done", "partial", "failed", "cancelled"]
+    done: int
+    total: int
+    draft: str
+    active: str
+    chosen: dict[str, Json]
+    note: str
+    author: str | None
+    created: str
+    job: str | None
+    problem: dict[str, Json] | None
+    url: str
+
+
+class SimulationList(Schema):
+    """Simulations, newest first; `next` is the `after` of what follows, or null."""
+
+    simulations: list[SimulationLine]
+    next: str | None
+
+
+class Spread(Schema):
+    """How a figure is spread over `n` sessions."""
+
+    median: float
+    p10: float
+    p90: float
+    n: int
+
+
+class VersionSimulated(Schema):
+    """What a version, or the recording itself, comes to over the `sessions` that are through.
+
+    `sums`: tokens and counts are added, money (micro-dollars) over the `priced` sessions and null
+    where there is none; shares are weighted; `peak_tokens` is the highest. `against_unmanaged` has
+    the spreads of `tokens` and `cost`, `against_active` also of `peak`, as ratios session by
+    session (1 is no change, null where no session can tell), and counts of sessions.
+    """
+
+    ref: str
+    name: str
+    number: int | None
+    role: Literal["draft", "active", "other", "unmanaged"]
+    sessions: int
+    sums: dict[str, Json]
+    against_unmanaged: dict[str, Spread | None] | None
+    against_active: dict[str, Json] | None
+
+
+class RegressionTold(Schema):
+    """A session that does worse under the draft than under the active version, and where.
+
+    `run_url` is the replay of its simulated run; null until that is stored, which a form posted to
+    `store_url` does.
+    """
+
+    session: str
+    title: str
+    version: str
+    step: int | None
+    entry: str | None
+    fact: str | None
+    why: str
+    harm: float
+    cost_change: float | None
+    in_place_change: float
+    run_url: str | None
+    store_url: str
+
+
+class SimulationTold(SimulationLine):
+    """A simulation and what it found so far; `assumptions` are to be said beside the figures.
+
+    `through` sessions are counted, those of `problems` are not.
+    """
+
+    basis: Literal["simulated"]
+    through: int
+    problems: list[dict[str, Json]]
+    versions: list[VersionSimulated]
+    regressions: list[RegressionTold]
+    assumptions: list[str]

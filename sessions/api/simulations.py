@@ -1,30 +1,32 @@
-"""Asking for a simulated run: a job, with the address where it can be watched."""
+"""Asking for simulated runs and for whole simulations, and what these found."""
 
 from __future__ import annotations
 
-from django.http import HttpRequest, HttpResponse
+from typing import Any
+from uuid import UUID
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.urls import reverse
 from ninja import Query, Router
 
-from compaction.policy import PRESETS
+from compaction.policy import InvalidPolicy
+from sessions.actions import simulations as asked
+from sessions.actions.choices import NoChoice
 from sessions.actions.jobs import enqueue
+from sessions.actions.policies import UnknownPolicy, named_version, save_version
 from sessions.api import incoming, shapes
-from sessions.api.access import session_of
-from sessions.api.answers import done_once
-from sessions.api.curves import curves
+from sessions.api.access import actor_of, require, session_of, team_to, teams_of
+from sessions.api.answers import done_once, told
+from sessions.api.curves import curves, refused
 from sessions.api.jobs import job_asked
 from sessions.api.problems import Refusal
+from sessions.api.simulated import simulation_body, simulation_line
+from sessions.models import PolicyVersion, Simulation, Team
+
+ROWS_AT_ONCE = 100
 
 router = Router(tags=["Replay"])
 lab = Router(tags=["Lab"])
-
-
-@lab.get("simulations/curves", response=shapes.Curves, url_name="curves")
-def simulation_curves(request: HttpRequest, choice: Query[incoming.Choice]) -> HttpResponse:
-    """Gives sizes of chosen sessions by step, without content: what sliders are drawn from.
-
-    Chosen as for a simulation; lists repeat their name.
-    """
-    return curves(request, choice)
 
 
 @router.post(
@@ -38,13 +40,119 @@ def simulate(
 ) -> HttpResponse:
     """Asks what another policy would have made of a session; the job under way if there is one."""
     session = session_of(request, session_id)
-    if wanted.policy not in PRESETS:
-        known = ", ".join(PRESETS)
-        raise Refusal(422, "No such policy", f"It must be one of {known}.", field="/policy")
+    version = _version(session.team, wanted.policy, "/policy")
     job = enqueue(
         session.team,
         "simulate",
-        {"session": str(session.pk), "policy": wanted.policy},
-        dedupe=f"simulate:{session.pk}:{wanted.policy}",
+        {"session": str(session.pk), "policy": str(version)},
+        dedupe=f"simulate:{session.pk}:{version.pk}",
     )
-    return job_asked(job, run=wanted.policy)
+    return job_asked(job, run=str(version))
+
+
+def _version(team: Team, ref: str, field: str) -> PolicyVersion:
+    try:
+        return named_version(team, ref)
+    except UnknownPolicy as error:
+        raise Refusal(422, "No such policy", f"{ref!r} {error}.", field=field) from None
+
+
+@lab.get("simulations", response=shapes.SimulationList, url_name="simulations")
+def simulations(
+    request: HttpRequest,
+    after: UUID | None = Query(None, description="`next` of the page before"),
+    limit: int = Query(20, ge=1, le=ROWS_AT_ONCE),
+) -> HttpResponse:
+    """Lists simulations, the newest first."""
+    rows = _rows(request)
+    if after is not None:
+        last = rows.filter(pk=after).first()
+        if last is None:
+            raise Refusal(422, "No such place", "Take it from `next` of the page before.",
+                          field="?after")  # fmt: skip
+        rows = rows.filter(created__lt=last.created)
+    found = list(rows.order_by("-created", "-pk")[: limit + 1])
+    shown, more = found[:limit], len(found) > limit
+    return told(
+        {
+            "simulations": [simulation_line(request, one) for one in shown],
+            "next": str(shown[-1].pk) if more else None,
+        }
+    )
+
+
+@lab.post("simulations", response={202: shapes.LabSimulationAsked}, url_name="simulations")
+@done_once
+def ask(request: HttpRequest, wanted: incoming.LabSimulationWanted) -> HttpResponse:
+    """Asks what policy versions would have made of recorded sessions.
+
+    Nothing else changes by it; a draft that is given as a document becomes a version.
+    """
+    team = team_to(request, "write")
+    draft = _draft(request, team, wanted.draft)
+    others = [_version(team, ref, f"/others/{n}") for n, ref in enumerate(wanted.others)]
+    choice = wanted.sessions.dict(exclude_none=True)
+    try:
+        made = asked.ask(team, choice, draft, others, wanted.note, actor_of(request))
+    except NoChoice as error:
+        raise refused(error, "/sessions/") from None
+    assert made.job is not None
+    address = request.build_absolute_uri(reverse("api:simulation", args=[made.pk]))
+    return job_asked(made.job, simulation=str(made.pk), url=address)
+
+
+def _draft(request: HttpRequest, team: Team, wanted: str | dict[str, Any]) -> PolicyVersion:
+    if isinstance(wanted, str):
+        return _version(team, wanted, "/draft")
+    name, based_on = (wanted.get(key) or "" for key in ("name", "based_on"))
+    document = wanted.get("document")
+    if not (isinstance(name, str) and isinstance(based_on, str) and isinstance(document, dict)):
+        text = "A draft is a name, or an object with a document and the name to save it under."
+        raise Refusal(422, "No draft", text, field="/draft")
+    actor = actor_of(request)
+    try:
+        return save_version(team, name, document, based_on, "", actor.user, actor)
+    except InvalidPolicy as error:
+        where = error.field.replace("[", "/").replace("]", "").replace(".", "/")
+        raise Refusal(422, "No policy", f"{error}.", field=f"/draft/document/{where}") from None
+
+
+@lab.get("simulations/curves", response=shapes.Curves, url_name="curves")
+def simulation_curves(request: HttpRequest, choice: Query[incoming.Choice]) -> HttpResponse:
+    """Gives sizes of chosen sessions by step, without content: what sliders are drawn from.
+
+    Chosen as for a simulation; lists repeat their name.
+    """
+    return curves(request, choice)
+
+
+@lab.get("simulations/{uuid:simulation_id}", response=shapes.SimulationTold, url_name="simulation")
+def simulation(request: HttpRequest, simulation_id: UUID) -> HttpResponse:
+    """Tells what a simulation found so far, over the sessions that are through."""
+    return told(simulation_body(request, _simulation(request, simulation_id)))
+
+
+@lab.post(
+    "simulations/{uuid:simulation_id}/cancel",
+    response=shapes.SimulationLine,
+    url_name="simulation_cancel",
+)
+def cancel(request: HttpRequest, simulation_id: UUID) -> HttpResponse:
+    """Ends a simulation; what it found stays. One that had ended stays as it was."""
+    found = _simulation(request, simulation_id)
+    require(request, found.team, "write")
+    asked.cancel(found)
+    return told(simulation_line(request, _simulation(request, simulation_id)))
+
+
+def _rows(request: HttpRequest) -> Any:
+    rows = Simulation.objects.filter(team__in=teams_of(request))
+    return rows.select_related("team", "job", "author", "draft__policy", "active__policy")
+
+
+def _simulation(request: HttpRequest, simulation_id: UUID) -> Simulation:
+    found = _rows(request).filter(pk=simulation_id).first()
+    if found is None:
+        raise Http404("no such simulation")
+    assert isinstance(found, Simulation)
+    return found

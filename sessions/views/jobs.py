@@ -21,7 +21,8 @@ from sessions.views.paging import page
 
 NAMES = {
     KIND: "Import",
-    "simulate": "Simulation",
+    "simulate": "Simulated replay",
+    "simulation": "Simulation",
     "demo": "Demo sessions",
     "compact": "Compaction",
     "tend": "Tending",
@@ -124,8 +125,9 @@ def _links(job: Job) -> list[tuple[str, str]]:
         links.append(("All sessions", reverse("sessions")))
     session = _session(job)
     if session is not None:
-        run = (job.result or {}).get("run")
-        address = reverse("replay", args=[session.pk]) + (f"?run={run}" if run else "")
+        run, step = (job.result or {}).get("run"), job.payload.get("step")
+        place = reverse("replay_step", args=[session.pk, step]) if step else None
+        address = (place or reverse("replay", args=[session.pk])) + (f"?run={run}" if run else "")
         what = "Simulated replay" if run else "Replay"
         links.append((f"{what} of {session}", address))
     return links
