@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import calendar
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
@@ -125,6 +126,14 @@ def asked_for(query: Mapping[str, str], now: int, first: int | None, last: int |
     if name and name not in RANGES:
         raise BadPeriod("range", f"It must be one of {', '.join((*RANGES, ALL))}.")
     return ending_now(name or USUAL, now)
+
+
+def month_of(now: int) -> tuple[int, float]:
+    """When this month began, in ms, and how many days of it are left."""
+    today = datetime.fromtimestamp(now / 1000, UTC)
+    start = today.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
+    begun = int(start.timestamp()) * 1000
+    return begun, calendar.monthrange(today.year, today.month)[1] - (now - begun) / DAY
 
 
 def _cut(name: str, since: int, until: int, before: tuple[int, int] | None) -> Period:

@@ -13,6 +13,7 @@ from django.db.models.functions import Cast
 from sessions.models import tail
 from sessions.models.matching import NEAR_LIMIT
 from sessions.models.periods import Period, happened
+from sessions.models.reviews import ReviewItem
 from sessions.models.revisions import Run
 from sessions.models.sessions import Session
 from sessions.models.teams import Team
@@ -22,6 +23,18 @@ DEAREST = 200
 """Sessions whose cache breaks are looked at: reading them all would take too long for a page."""
 
 NEAREST = 8
+
+
+def inside(team: Team, period: Period) -> QuerySet[Session]:
+    """The team's sessions of a period."""
+    rows = Session.objects.for_team(team).annotate(happened=happened())
+    return rows.filter(happened__gte=period.since, happened__lt=period.until)
+
+
+def review_items(team: Team, period: Period) -> QuerySet[ReviewItem]:
+    """What waits for reviews, or has them, of the sessions of a period."""
+    rows = ReviewItem.objects.for_team(team)
+    return rows.filter(revision__run__session__in=inside(team, period))
 
 
 @dataclass(slots=True)
@@ -61,12 +74,6 @@ class Breaks:
 
     causes: list[Cause]
     looked_at: int
-
-
-def inside(team: Team, period: Period) -> QuerySet[Session]:
-    """The team's sessions of a period."""
-    rows = Session.objects.for_team(team).annotate(happened=happened())
-    return rows.filter(happened__gte=period.since, happened__lt=period.until)
 
 
 def breaks(team: Team, period: Period) -> Breaks:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import calendar
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -16,7 +15,7 @@ from django.views.decorators.http import require_GET
 
 from sessions.actions.agreement import Agreement, reviewed
 from sessions.api.access import team_of
-from sessions.models import ReviewItem, Team
+from sessions.models import Team
 from sessions.models.dashboards import Dashboard, Extent, Number, dashboard, extent
 from sessions.models.periods import (
     ALL,
@@ -28,9 +27,10 @@ from sessions.models.periods import (
     Period,
     asked_for,
     ending_now,
+    month_of,
 )
 from sessions.models.tiles import TILES, Tile
-from sessions.models.troubles import breaks, inside, nearest_limit
+from sessions.models.troubles import breaks, nearest_limit, review_items
 from sessions.templatetags.figures import figure
 from sessions.views.charts import charts
 from sessions.views.filters import Filters, list_version
@@ -128,7 +128,7 @@ def _filled(
     period = made.period
     notes = {
         "spend": _forecast(made.forecast(there.spent, now, left_days)),
-        "reviews": _agreement(agreement_in(team, period)),
+        "reviews": _agreement(reviewed(review_items(team, period)).agreement),
     }
     found = breaks(team, period)
     return {
@@ -144,20 +144,6 @@ def _filled(
         "nearest": nearest_limit(team, period),
         "near_url": sessions_url(period, flags=("near-limit",), sort="peak"),
     }
-
-
-def month_of(now: int) -> tuple[int, float]:
-    """When this month began, in ms, and how many days of it are left."""
-    today = datetime.fromtimestamp(now / 1000, UTC)
-    start = today.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
-    begun = int(start.timestamp()) * 1000
-    return begun, calendar.monthrange(today.year, today.month)[1] - (now - begun) / DAY
-
-
-def agreement_in(team: Team, period: Period) -> Agreement:
-    """How far reviewers agree about compactions in sessions of a period."""
-    items = ReviewItem.objects.for_team(team)
-    return reviewed(items.filter(revision__run__session__in=inside(team, period))).agreement
 
 
 def _forecast(cost: int | None) -> str:

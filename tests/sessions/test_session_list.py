@@ -44,7 +44,7 @@ def test_without_a_session_every_way_leads_to_the_first_run(client: Client, addr
     assert client.get(address).headers["Location"] == "/start/"
     named("a")
     response = client.get("/")
-    assert response.headers["Location"] == "/sessions/"
+    assert response.headers["Location"] == "/dashboard/"
 
 
 def test_the_first_run_waits_and_then_links_to_what_came(client: Client):
