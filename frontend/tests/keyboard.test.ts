@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { isForPage, nameOf, type Pressed } from '../src/shell/guards';
+import { isForPage, isSend, nameOf, type Pressed } from '../src/shell/guards';
 
 /** A key pressed while an element that matches `inside` has the focus. */
 function pressed(key: string, more: Partial<Pressed> = {}, inside = ''): Pressed {
@@ -27,4 +27,10 @@ it('leaves Space and Enter to a focused button', () => {
 
 it('names keys', () => {
   expect([nameOf({ key: 'J', shiftKey: true }), nameOf({ key: 'ArrowLeft', shiftKey: true }), nameOf({ key: '?', shiftKey: true }), nameOf({ key: ' ', shiftKey: false }), nameOf({ key: 'j', shiftKey: false })]).toEqual(['Shift+j', 'Shift+ArrowLeft', '?', 'Space', 'j']);
+});
+
+it('takes Ctrl or ⌘ with Enter for the main button, wherever one types', () => {
+  const press = (more: Partial<Pressed>) => isSend({ key: 'Enter', shiftKey: false, ctrlKey: false, metaKey: false, altKey: false, isComposing: false, defaultPrevented: false, target: null, ...more });
+  expect([press({ ctrlKey: true }), press({ metaKey: true })]).toEqual([true, true]);
+  expect([press({}), press({ ctrlKey: true, shiftKey: true }), press({ ctrlKey: true, isComposing: true }), press({ ctrlKey: true, key: 'x' })]).toEqual([false, false, false, false]);
 });

@@ -30,6 +30,11 @@ export function nameOf(event: Pick<KeyboardEvent, 'key' | 'shiftKey'>): string {
   return key.toLowerCase() === key.toUpperCase() ? key : `Shift+${key.toLowerCase()}`;
 }
 
+/** ⌘ or Ctrl with Enter, wherever one types: the page's main button. */
+export function isSend(event: Pressed): boolean {
+  return event.key === 'Enter' && (event.ctrlKey || event.metaKey) && !event.altKey && !event.shiftKey && !event.isComposing && !event.defaultPrevented;
+}
+
 export function isForPage(event: Pressed, dialogOpen: boolean): boolean {
   return !event.defaultPrevented && !event.isComposing && !dialogOpen && !isChord(event) && !isTyping(event) && !isActivation(event);
 }

@@ -1,10 +1,10 @@
 /* One registry of keys with sections; the sheet behind "?" is made from it, so it cannot be wrong. */
-import { isForPage, nameOf } from './guards';
+import { isForPage, isSend, nameOf } from './guards';
 import { showSheet } from './sheet';
 
 export type Shortcut = {
   section: string;
-  keys: string[]; // as guards.nameOf() calls them; "g s" is a sequence
+  keys: string[]; // as guards.nameOf() calls them; "g s" is a sequence, "Ctrl+Enter" the one chord
   does: string;
   run(event: KeyboardEvent): void;
   repeats?: boolean; // may a held key fire again?
@@ -28,6 +28,12 @@ let begunAt = 0;
 
 document.addEventListener('keydown', (event) => {
   const open = document.querySelector('dialog[open],[popover]:popover-open') !== null;
+  const sends = isSend(event) && !open && registry.findLast((shortcut) => shortcut.keys.includes('Ctrl+Enter'));
+  if (sends) {
+    event.preventDefault();
+    if (!event.repeat) sends.run(event);
+    return;
+  }
   if (!isForPage(event as never, open) || keyboardOff()) return;
   const name = nameOf(event);
   const sequence = begun && event.timeStamp - begunAt < 1200 ? `${begun} ${name}` : '';
@@ -50,7 +56,7 @@ const follow = (selector: string) => () => {
 };
 
 /** Links say their own key: <a data-keys="g s" data-does="Go to Sessions">. */
-for (const link of document.querySelectorAll<HTMLElement>('[data-keys]')) {
+for (const link of document.body.querySelectorAll<HTMLElement>('[data-keys]')) {
   shortcuts({
     section: link.dataset.section ?? 'Everywhere',
     keys: [link.dataset.keys!],
@@ -66,13 +72,13 @@ shortcuts(
     does: 'Focus the filter of this page',
     run: () => document.querySelector<HTMLElement>('[data-filter]')?.focus(),
   },
-  { section: 'Everywhere', keys: ['?'], does: 'This sheet', run: () => showSheet(registry) },
+  { section: 'Everywhere', keys: ['?'], does: 'This sheet', run: () => showSheet(registry, keyboardOff()) },
   { section: 'Everywhere', keys: ['u'], does: 'Up one level', run: follow('[data-up]') },
 );
 
 for (const button of document.querySelectorAll<HTMLElement>('[data-shortcuts]')) {
   button.hidden = false;
-  button.addEventListener('click', () => showSheet(registry));
+  button.addEventListener('click', () => showSheet(registry, keyboardOff()));
 }
 
 // Esc leaves a filter without clearing it.

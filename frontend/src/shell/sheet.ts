@@ -2,7 +2,7 @@
 import type { Shortcut } from './keyboard';
 
 const spoken: Record<string, string> = {
-  ArrowLeft: '←', ArrowRight: '→', ArrowUp: '↑', ArrowDown: '↓', 'Shift+ArrowLeft': '⇧ ←', 'Shift+ArrowRight': '⇧ →', Escape: 'Esc',
+  ArrowLeft: '←', ArrowRight: '→', ArrowUp: '↑', ArrowDown: '↓', 'Shift+ArrowLeft': '⇧ ←', 'Shift+ArrowRight': '⇧ →', Escape: 'Esc', 'Ctrl+Enter': '⌘/Ctrl ↵',
 };
 
 function element<K extends keyof HTMLElementTagNameMap>(tag: K, ...children: (Node | string)[]): HTMLElementTagNameMap[K] {
@@ -21,11 +21,13 @@ function keyCaps(keys: string[]): Node[] {
   ]).map((piece) => (typeof piece === 'string' ? document.createTextNode(piece) : piece));
 }
 
-export function showSheet(registry: readonly Shortcut[]): void {
+export function showSheet(registry: readonly Shortcut[], off: boolean): void {
   const sections = new Map<string, Shortcut[]>();
   for (const shortcut of registry) sections.set(shortcut.section, [...(sections.get(shortcut.section) ?? []), shortcut]);
   const body = element('div');
   body.className = 'body shortcuts';
+  const switchedOff = element('p', 'They are switched off. Your account, at the top right, switches them on.');
+  switchedOff.className = 'body';
   for (const [title, list] of [...sections].reverse()) {
     const lines = element('dl');
     for (const shortcut of list) lines.append(element('dt', ...keyCaps(shortcut.keys)), element('dd', shortcut.does));
@@ -35,7 +37,7 @@ export function showSheet(registry: readonly Shortcut[]): void {
   close.className = 'button';
   const title = element('h2', 'Keyboard shortcuts');
   title.id = 'shortcuts-title';
-  const dialog = element('dialog', element('header', title, close), body);
+  const dialog = element('dialog', element('header', title, close), ...(off ? [switchedOff] : []), body);
   dialog.setAttribute('aria-labelledby', title.id);
   close.addEventListener('click', () => dialog.close());
   dialog.addEventListener('click', (event) => event.target === dialog && dialog.close());
