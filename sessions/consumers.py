@@ -9,11 +9,14 @@ from typing import Any, NamedTuple
 from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
 from django.conf import settings
+from django.contrib.auth import HASH_SESSION_KEY
+from django.contrib.auth.models import User
 from django.contrib.sessions.models import Session as BrowserSession
 from django.db import Error
 from django.db.models import Count, F, Sum
 from django.utils import timezone
 
+from sessions.actions.rollouts import topic_versions
 from sessions.api.following import Follow, News, news_of
 from sessions.live import group
 from sessions.models import Job, Membership, Session
@@ -33,6 +36,7 @@ class Seen(NamedTuple):
 
     teams: dict[int, set[uuid.UUID]]
     signed_in: set[str]
+    proofs: dict[int, str]
     versions: dict[str, tuple[uuid.UUID, int]]
     lists: dict[uuid.UUID, int]
 
@@ -48,6 +52,8 @@ class Seen(NamedTuple):
 def look(users: Iterable[int], keys: Iterable[str], topics: set[str]) -> Seen:
     """Reads versions and access of many pages in a few short queries."""
     teams: dict[int, set[uuid.UUID]] = {}
+    people = User.objects.filter(pk__in=set(users), is_active=True)
+    proofs = {person.pk: person.get_session_auth_hash() for person in people}
     members = Membership.objects.filter(user__in=set(users), user__is_active=True)
     for user, team in members.values_list("user_id", "team_id"):
         teams.setdefault(user, set()).add(team)
@@ -58,6 +64,10 @@ def look(users: Iterable[int], keys: Iterable[str], topics: set[str]) -> Seen:
         if ids:
             for row, team, version in rows.filter(id__in=ids).values_list("id", "team", "version"):
                 versions[f"{name}:{row}"] = (team, version)
+    rollouts = [found for topic in topics if (found := _id(topic, "rollout"))]
+    if rollouts:
+        for row, seen in topic_versions(rollouts).items():
+            versions[f"rollout:{row}"] = seen
     lists: dict[uuid.UUID, int] = {}
     if LIST in topics:
         watched = {team for found in teams.values() for team in found}
@@ -66,7 +76,8 @@ def look(users: Iterable[int], keys: Iterable[str], topics: set[str]) -> Seen:
         lists = dict(
             counted.annotate(at=Sum("version") + Count("id")).values_list(F("team"), F("at"))
         )
-    return Seen(teams, set(alive.values_list("session_key", flat=True)), versions, lists)
+    signed_in = set(alive.values_list("session_key", flat=True))
+    return Seen(teams, signed_in, proofs, versions, lists)
 
 
 def collect(wanted: Iterable[Follow]) -> dict[Follow, News]:
@@ -80,8 +91,9 @@ def collect(wanted: Iterable[Follow]) -> dict[Follow, News]:
 
 
 class Live(AsyncWebsocketConsumer):
-    """A page sends {"watch": ["job:<id>", "session:<id>", "sessions"]}, which replaces what it
-    watched before, and gets {topic, version} for each at once and whenever one changes.
+    """A page sends {"watch": ["job:<id>", "session:<id>", "rollout:<id>", "sessions"]}, which
+    replaces what it watched before, and gets {topic, version} for each at once and whenever one
+    changes.
 
     Of what does not exist, or belongs to another team, the version is null. With "follow":
     {"session": "<id>", "run": "recorded", "since": "…"} for a session that it watches it also gets
@@ -99,6 +111,7 @@ class Live(AsyncWebsocketConsumer):
         self.carried: tuple[Follow, str] | None = None
         self.user_id: int | None = self.scope["user"].pk
         self.key: str = self.scope["session"].session_key or ""
+        self.proof: str = self.scope["session"].get(HASH_SESSION_KEY, "")
         if self.user_id is None:
             await self.close(SIGNED_OUT)
             return
@@ -140,11 +153,17 @@ class Live(AsyncWebsocketConsumer):
 
     async def show(self, seen: Seen) -> None:
         """Tells what the page does not know yet; closes when its user signed out meanwhile."""
-        if self.user_id is None or self.key not in seen.signed_in:
+        user = self.user_id
+        # A password that was changed ends the other browsers of the person, as Django does.
+        proven = user is not None and seen.proofs.get(user) == self.proof
+        if user is None or not proven or self.key not in seen.signed_in:
             await self.close(SIGNED_OUT)
             return
         for topic in self.watched:
-            version = seen.version(self.user_id, topic)
+            version = seen.version(user, topic)
+            # Hints are for who may see it: who left a team gets no more of its.
+            if version is None and group(topic) in self.joined:
+                await self._join(self.joined - {group(topic)})
             if topic not in self.known or self.known[topic] != version:
                 await self._tell(topic, version)
 

@@ -6,20 +6,38 @@ from typing import Any
 
 from django import template
 from django.template import Context
+from django.urls import reverse
 
 from sessions.api.access import CHOSEN_TEAM, teams_of
+from sessions.api.access import allowed as is_allowed
+from sessions.models import Team
+from sessions.models.teams import Right
 
 register = template.Library()
 
 
 @register.simple_tag(takes_context=True)
-def teams_to_choose(context: Context, shown: Any) -> list[dict[str, str]]:
-    """The person's other teams by name, with what an address says to choose one."""
+def teams_to_choose(context: Context) -> list[dict[str, str]]:
+    """The person's other teams by name, with the address at which each is chosen.
+
+    A page that names nothing is shown again, of the other team; else its sessions are.
+    """
     request = context.get("request")
-    if request is None or not getattr(request, "user", None) or not shown:
+    shown = context.get("team") or getattr(context.get("session"), "team", None)
+    if request is None or not getattr(request, "user", None) or not isinstance(shown, Team):
         return []
+    match = request.resolver_match
+    stays = match is not None and not match.kwargs and request.method == "GET"
+    place = request.path if stays else reverse("sessions")
     return [
-        {"name": team.slug, "query": f"?{CHOSEN_TEAM}={team.slug}"}
-        for team in sorted(teams_of(request), key=lambda team: team.slug)
-        if team.slug != str(shown)
+        {"name": team.name, "url": f"{place}?{CHOSEN_TEAM}={team.slug}"}
+        for team in sorted(teams_of(request), key=lambda team: team.name.casefold())
+        if team.pk != shown.pk
     ]
+
+
+@register.simple_tag(takes_context=True)
+def allowed(context: Context, team: Any, right: Right) -> bool:
+    """Whether who looks at the page may do that in the team. The server asks again."""
+    request = context.get("request")
+    return request is not None and isinstance(team, Team) and is_allowed(request, team, right)

@@ -1,7 +1,8 @@
-"""The door: the address that was printed at the start logs the local user in."""
+"""The door: a name and a password, or the address that was printed at the start."""
 
 import hmac
 import logging
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -9,18 +10,27 @@ from django.conf import settings
 from django.contrib.auth import login, logout
 from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.middleware import LoginRequiredMiddleware
+from django.contrib.auth.models import User
 from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_GET, require_POST
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
+from sessions.actions.logins import TooMany, has_passwords, person_of
 from sessions.actions.teams import local_user
 from sessions.api import problems
+from sessions.api.access import ip_of
 from sessions.api.door import BELOW
+from sessions.views.forms import Login
 
 log = logging.getLogger(__name__)
+
+REFUSED = "That name and password do not go together. Look at both, and try again."
 
 
 @login_not_required
@@ -31,21 +41,85 @@ def enter(request: HttpRequest, token: str) -> HttpResponse:
     if not hmac.compare_digest(token.encode(), settings.LOGIN_TOKEN.encode()):
         return closed(request)
     login(request, local_user(), backend="django.contrib.auth.backends.ModelBackend")
-    return redirect("/")
+    return redirect("home")
+
+
+@login_not_required
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def sign_in(request: HttpRequest) -> HttpResponse:
+    """The form for a name and a password; leads on to `next`.
+
+    What is refused is refused alike, whether there is such a name or not.
+    """
+    if request.method != "POST":
+        if request.user.is_authenticated:
+            return redirect(onward(request))
+        return _door(request, "Sign in", request.GET.get("next", ""))
+    given, wanted = Login(request.POST), request.POST.get("next", "")
+    try:
+        person = _person(request, given)
+    except TooMany as error:
+        seconds = max(1, math.ceil((error.until - timezone.now()).total_seconds()))
+        minutes = math.ceil(seconds / 60)
+        soon = "a minute" if minutes == 1 else f"{minutes} minutes"
+        refusal = f"Too many attempts failed. Try again in {soon}."
+        answer = _door(request, "Sign in", wanted, given, refusal, status=429)
+        answer["Retry-After"] = str(seconds)
+        return answer
+    if person is None:
+        return _door(request, "Sign in", wanted, given, REFUSED, status=403)
+    login(request, person)
+    return redirect(onward(request))
+
+
+def _person(request: HttpRequest, given: Login) -> User | None:
+    if not given.is_valid():
+        return None
+    return person_of(given.cleaned_data["name"], given.cleaned_data["password"], ip_of(request))
+
+
+def onward(request: HttpRequest) -> str:
+    """Where `next` of the form or the address leads: a place of ours, or home."""
+    wanted = request.POST.get("next") or request.GET.get("next") or ""
+    ours = url_has_allowed_host_and_scheme(
+        wanted, {request.get_host()}, require_https=request.is_secure()
+    )
+    return wanted if ours else reverse("home")
 
 
 @require_POST
 def leave(request: HttpRequest) -> HttpResponse:
     """Signs out; pages that are still open lose their socket within seconds."""
     logout(request)
-    return redirect("/")
+    return redirect(onward(request))
 
 
 @login_not_required
 @never_cache
 def closed(request: HttpRequest) -> HttpResponse:
     """403 and where the way in is found."""
-    return render(request, "login/closed.html", status=403)
+    wanted = request.get_full_path() if request.method == "GET" else ""
+    return _door(request, "Not signed in", wanted, status=403)
+
+
+def _door(
+    request: HttpRequest,
+    title: str,
+    wanted: str,
+    given: Login | None = None,
+    refusal: str = "",
+    status: int = 200,
+) -> HttpResponse:
+    """The page with the form, where anybody has a password, and with the other way in."""
+    context = {
+        "title": title,
+        "form": given or Login(),
+        "next": wanted,
+        "refusal": refusal,
+        "has_passwords": has_passwords(),
+    }
+    return render(request, "login/closed.html", context, status=status)
 
 
 class SignedIn(LoginRequiredMiddleware):

@@ -20,10 +20,11 @@ class Cursor:
 
     older: bool
     key: Key
-    row: UUID
+    row: UUID | int
 
     def __str__(self) -> str:
-        return f"{'o' if self.older else 'n'}~{_written(self.key)}~{self.row.hex}"
+        row = self.row.hex if isinstance(self.row, UUID) else str(self.row)
+        return f"{'o' if self.older else 'n'}~{_written(self.key)}~{row}"
 
 
 def read(text: str) -> Cursor | None:
@@ -33,7 +34,7 @@ def read(text: str) -> Cursor | None:
     if side not in ("o", "n"):
         return None
     try:
-        return Cursor(side == "o", _key(key), UUID(row))
+        return Cursor(side == "o", _key(key), UUID(row) if len(row) == 32 else _number(row))
     except ValueError:
         return None
 
@@ -51,6 +52,10 @@ def _key(text: str) -> Key:
         if at.tzinfo is None:
             raise ValueError("no time zone")
         return at
+    return _number(text)
+
+
+def _number(text: str) -> int:
     if len(text) > 18:  # more than a database's integer holds
         raise ValueError("too long")
     return int(text)

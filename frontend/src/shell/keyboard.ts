@@ -34,8 +34,9 @@ document.addEventListener('keydown', (event) => {
     if (!event.repeat) sends.run(event);
     return;
   }
-  if (!isForPage(event as never, open) || keyboardOff()) return;
-  const name = nameOf(event);
+  const chord = chordOf(event as never, open);
+  if (!chord && (!isForPage(event as never, open) || keyboardOff())) return;
+  const name = chord || nameOf(event);
   const sequence = begun && event.timeStamp - begunAt < 1200 ? `${begun} ${name}` : '';
   begun = '';
   const found =

@@ -2,7 +2,7 @@
 import type { Shortcut } from './keyboard';
 
 const spoken: Record<string, string> = {
-  ArrowLeft: '←', ArrowRight: '→', ArrowUp: '↑', ArrowDown: '↓', 'Shift+ArrowLeft': '⇧ ←', 'Shift+ArrowRight': '⇧ →', Escape: 'Esc', 'Ctrl+Enter': '⌘/Ctrl ↵',
+  ArrowLeft: '←', ArrowRight: '→', ArrowUp: '↑', ArrowDown: '↓', 'Shift+ArrowLeft': '⇧ ←', 'Shift+ArrowRight': '⇧ →', Escape: 'Esc', 'Ctrl+Enter': '⌘/Ctrl ↵', 'Ctrl+Enter': '⌘/Ctrl ↵',
 };
 
 function element<K extends keyof HTMLElementTagNameMap>(tag: K, ...children: (Node | string)[]): HTMLElementTagNameMap[K] {
@@ -12,6 +12,7 @@ function element<K extends keyof HTMLElementTagNameMap>(tag: K, ...children: (No
 }
 
 function keyCaps(keys: string[]): Node[] {
+  if (keys.length > 4) return [element('kbd', keys[0]!), document.createTextNode(' – '), element('kbd', keys.at(-1)!)];
   return keys.flatMap((names, index) => [
     ...(index ? [' or '] : []),
     ...names.split(' ').flatMap((name, position) => [

@@ -15,17 +15,21 @@ from typing import Any
 
 from django.urls import URLPattern, URLResolver, get_resolver
 
+from sessions.actions.rollouts import FROM
 from sessions.api.urls import api
 from sessions.models.teams import Right
 
-PUBLIC = {"healthz", "login/<str:token>/", "api/v1/openapi.json", "api/v1/docs"}
+PUBLIC = {"healthz", "login/", "login/<str:token>/", "invitations/<str:token>/",
+          "api/v1/openapi.json", "api/v1/docs"}  # fmt: skip
 """These ask nobody who they are: health, the door itself, and what the API is."""
 
 NOTHING = "api/v1/<path:rest>"
 
-AT_LARGE = {"", "start/", "start/demo/", "sessions/", "live/", "settings/keys/", "imports/",
+AT_LARGE = {"", "start/", "start/demo/", "sessions/", "live/", "settings/keys/",
+            "settings/members/", "settings/team/", "settings/audit/", "settings/audit/export/", "account/", "imports/",
+            "rollouts/", "api/v1/rollouts",
             "jobs/", "logout/", "api/v1/sessions", "api/v1/imports",
-            "api/v1/simulations/curves", "api/v1/reviews", "review/", "review/next/",
+            "api/v1/simulations", "api/v1/simulations/curves", "api/v1/reviews", "review/", "review/next/",
             "review/more/", "review/skipped/", "review/rules/"}  # fmt: skip
 """These name nothing, and show everybody their own."""
 
@@ -34,6 +38,7 @@ MAKES = {("PUT", "api/v1/sessions/<path:session_id>"),
 """These make a session of that name in the asker's own team where he has none."""
 
 SESSION = "api/v1/sessions/<path:session_id>"
+ROLLOUT = "rollouts/<uuid:rollout_id>"
 ITEM = "review/items/<uuid:item_id>"
 
 OWN = None
@@ -41,6 +46,15 @@ OWN = None
 
 NEEDS: dict[tuple[str, str], Right | None] = {
     ("POST", "logout/"): OWN,
+    ("POST", "account/"): OWN,
+    ("POST", "account/teams/<slug:slug>/leave/"): OWN,
+    ("POST", "settings/members/"): "members",
+    ("POST", "settings/members/<int:member_id>/role/"): "members",
+    ("POST", "settings/members/<int:member_id>/remove/"): "members",
+    ("POST", "settings/members/invitations/<int:invitation_id>/withdraw/"): "members",
+    ("POST", "settings/team/"): "members",
+    ("GET", "settings/audit/"): "audit",
+    ("POST", "settings/audit/export/"): "audit",
     ("POST", "start/demo/"): "write",
     ("POST", "imports/"): "write",
     ("POST", "jobs/<uuid:job_id>/cancel/"): "write",
@@ -59,6 +73,12 @@ NEEDS: dict[tuple[str, str], Right | None] = {
     ("POST", f"{ITEM}/skip/"): "review",
     ("POST", f"{ITEM}/release/"): "review",
     ("POST", "api/v1/reviews"): "review",
+    ("GET", "policies/<str:name>/<int:number>/propose/"): "write",
+    ("POST", "policies/<str:name>/<int:number>/propose/"): "write",
+    ("POST", f"{ROLLOUT}/check/"): "write",
+    **{("POST", f"{ROLLOUT}/{act}/"): "accept" for act in FROM},
+    **{("POST", f"api/v1/{ROLLOUT}/{act}"): "accept" for act in FROM},
+    ("POST", "api/v1/rollouts"): "write",
     ("PUT", SESSION): "write",
     ("POST", f"{SESSION}/messages"): "write",
     ("POST", f"{SESSION}/calls"): "write",
@@ -67,6 +87,9 @@ NEEDS: dict[tuple[str, str], Right | None] = {
     ("POST", f"{SESSION}/revisions/<number>/undo"): "write",
     ("POST", f"{SESSION}/compactions"): "write",
     ("POST", f"{SESSION}/simulations"): "write",
+    ("POST", "sessions/<uuid:session_id>/simulate/"): "write",
+    ("POST", "api/v1/simulations"): "write",
+    ("POST", "api/v1/simulations/<uuidstr:simulation_id>/cancel"): "write",
     ("POST", "api/v1/imports"): "write",
 }
 """What each address asks for that changes something, or shows what not everybody may see. The rest
@@ -76,8 +99,14 @@ BODIES: dict[str, Any] = {
     "messages": {"messages": [{"role": "user", "content": "more"}]},
     "calls": {"step": 1, "usage": {"input_tokens": 1, "output_tokens": 1}},
     "pins": {"seq": 1},
+    "rollouts": {"version": "recitation"},
+    "widen": {"share": 50},
     "reviews": {"session": "run", "run": "served", "revision": 1},
-    "simulations": {"policy": "offload-first"},
+    "simulations": {
+        "policy": "offload-first",
+        "sessions": {"by": "query"},
+        "draft": "offload-first",
+    },
 }
 
 

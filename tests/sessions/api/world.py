@@ -16,8 +16,11 @@ from django.db import transaction
 from django.http import HttpResponse
 from django.test import Client
 
-from sessions.actions import jobs, pins
+from sessions.actions import bounds, jobs, pins, rollouts, simulations
+from sessions.actions.audit import COMMAND
 from sessions.actions.imports import begin_import
+from sessions.actions.invitations import invite
+from sessions.actions.policies import preset_version
 from sessions.models import (
     ImportFile,
     Job,
@@ -32,7 +35,14 @@ from tests.sessions.api.addresses import BODIES, Address
 if TYPE_CHECKING:
     from tests.sessions.api.conftest import Program
 
-MISSING = {"sha": "f" * 64, "prefix": "zzzzzzzz", "record_id": 10**6}
+MISSING = {
+    "name": "nobody-s-policy",
+    "sha": "f" * 64,
+    "prefix": "zzzzzzzz",
+    "record_id": 10**6,
+    "slug": "nobodys",
+}
+MISSING |= {"member_id": 10**6, "invitation_id": 10**6}
 
 
 def each(asked: list[Address]) -> Iterator[Address]:
@@ -67,10 +77,21 @@ def one_of_everything(program: Program) -> dict[str, Any]:
     file = ImportFile.objects.get(import_run=made)
     skipped = SkippedRecord.objects.create(file=file, type="x", reason="unknown", count=1)
     message = program.get("/sessions/run/messages")["messages"][0]
+    somebody = get_user_model().objects.create_user(f"somebody of {program.team}")
+    member = Membership.objects.create(user=somebody, team=program.team)
+    invitation, _ = invite(program.team, "viewer", COMMAND)
     revision = Revision.objects.get(run__session=session, run__origin="served", number=1)
     item = ReviewItem.objects.create(team=program.team, revision=revision, reason="hand")
+    simulation = simulations.ask(
+        program.team, {"by": "query"}, preset_version(program.team, "unmanaged"), [], "", COMMAND
+    )
+    rollout = rollouts.propose(
+        preset_version(program.team, "sliding-window"), "", bounds.defaults(), COMMAND
+    )
     return {
-        "item_id": item.pk,
+        "rollout_id": rollout.pk, "name": "sliding-window",
+        "item_id": item.pk, "simulation_id": simulation.pk,
+        "member_id": member.pk, "invitation_id": invitation.pk, "slug": program.team.slug,
         "session_id": session.pk, "job_id": job.pk, "import_id": made.pk, "record_id": skipped.pk,
         "sha": message["blocks"][0]["sha"], "ref": "1", "seq": 1, "number": 1, "step": 1,
         "a": 1, "b": 1, "run": "served", "token": "x", "prefix": program.key.prefix, "rest": "x",

@@ -1,0 +1,98 @@
+"""The audit log of a team: who did what, newest first, and as a file."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+from urllib.parse import urlencode
+
+from django.db import transaction
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils import timezone
+from django.views.decorators.http import require_GET, require_POST
+
+from sessions.actions.audit import note
+from sessions.api.access import actor_of, team_to
+from sessions.models import AuditEntry, Team
+from sessions.views.paging import page
+
+CHOICES = ("action", "actor")
+"""What the log can be narrowed to; the names are those of the fields and of the address."""
+
+
+def _chosen(asked: Any) -> dict[str, str]:
+    found = {name: asked.get(name, "").replace("\x00", "") for name in CHOICES}
+    return {name: value for name, value in found.items() if value}
+
+
+@require_GET
+def audit(request: HttpRequest) -> HttpResponse:
+    """Entries of the team's log, narrowed to an action or to who acted."""
+    team = team_to(request, "audit")
+    chosen = _chosen(request.GET)
+    entries = AuditEntry.objects.filter(team=team)
+    shown = page(entries.filter(**chosen), request.GET.get("cursor", ""), "at")
+    context = {
+        "section": "settings",
+        "page": "audit",
+        "team": team,
+        "rows": [(row, _details(row)) for row in shown.rows],
+        "chosen": chosen,
+        "choices": [(name, _values(entries, name), chosen.get(name, "")) for name in CHOICES],
+        "newer_url": _address(chosen, shown.newer),
+        "older_url": _address(chosen, shown.older),
+    }
+    return render(request, "settings/audit.html", context)
+
+
+def _values(entries: QuerySet[AuditEntry], name: str) -> list[str]:
+    return list(entries.order_by(name).values_list(name, flat=True).distinct())
+
+
+def _address(chosen: dict[str, str], cursor: str) -> str:
+    return f"?{urlencode({**chosen, 'cursor': cursor})}" if cursor else ""
+
+
+def _details(row: AuditEntry) -> list[tuple[str, str]]:
+    def text(value: Any) -> str:
+        if isinstance(value, list):
+            return ", ".join(map(text, value))
+        return str(value) if isinstance(value, str | int | float) else json.dumps(value)
+
+    return [(name.replace("_", " "), text(value)) for name, value in row.detail.items()]
+
+
+@require_POST
+def export(request: HttpRequest) -> HttpResponse:
+    """The log, narrowed as the page is, as lines of JSON, oldest first; that is noted, too."""
+    team = team_to(request, "audit")
+    chosen = _chosen(request.POST)
+    with transaction.atomic():
+        note(team, actor_of(request), "export.made", "audit log", only=sorted(chosen.values()))
+        lines = _lines(team, chosen)
+    name = f"audit-{team.slug}-{timezone.now():%Y-%m-%d}.jsonl"
+    headers = {
+        "Content-Disposition": f'attachment; filename="{name}"',
+        "Cache-Control": "no-store",
+    }
+    return HttpResponse(lines, content_type="application/jsonl", headers=headers)
+
+
+def _lines(team: Team, chosen: dict[str, str]) -> bytes:
+    rows = AuditEntry.objects.filter(team=team, **chosen).order_by("at", "pk")
+    return b"".join(json.dumps(_line(row)).encode() + b"\n" for row in rows.iterator(2000))
+
+
+def _line(row: AuditEntry) -> dict[str, Any]:
+    return {
+        "at": row.at.isoformat(),
+        "via": row.via,
+        "actor": row.actor,
+        "actor_id": row.actor_id,
+        "ip": row.ip,
+        "action": row.action,
+        "named": row.named,
+        "detail": row.detail,
+    }
