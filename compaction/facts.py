@@ -16,9 +16,9 @@ SHORTEST_NUMBER = 4
 
 # One character class, one quantifier, nothing to back out of: linear on any text. ASCII, as a
 # path inside Chinese or Japanese prose touches the letters around it.
-_RUN = re.compile(r"[A-Za-z0-9_./:@-]{4,}")
+RUN = re.compile(r"[A-Za-z0-9_./:@-]{4,}")
 _TELLING = re.compile(r"[/_0-9A-Z]")
-_OUTSIDE = "./:@-"
+OUTSIDE = "./:@-"
 
 
 def facts(text: str) -> set[str]:
@@ -29,10 +29,11 @@ def facts(text: str) -> set[str]:
     first character; or a number of 4 or more digits. Punctuation at its ends is cut first. The
     rule is fixed so that figures compare (docs/sources.md, Needed-later recall).
     """
-    return {token for run in set(_RUN.findall(text)) if _is_fact(token := run.strip(_OUTSIDE))}
+    return {token for run in set(RUN.findall(text)) if is_fact(token := run.strip(OUTSIDE))}
 
 
-def _is_fact(token: str) -> bool:
+def is_fact(token: str) -> bool:
+    """Whether a run without the punctuation at its ends is a fact."""
     if token.isdecimal():
         return len(token) >= SHORTEST_NUMBER
     if len(token) < SHORTEST or token[0].isdecimal():
@@ -46,13 +47,24 @@ def facts_of(block: Block) -> set[str]:
     The names of arguments belong to the tool's schema and are no knowledge of the agent. Where
     the input is not JSON its text counts as it stands.
     """
+    return set().union(*(facts(text) for text in texts_of(block)))
+
+
+def texts_of(block: Block) -> list[str]:
+    """The texts in which a block's facts stand: its own, or of a tool call each value's."""
+    return [text for _, text in texts_by_name(block)]
+
+
+def texts_by_name(block: Block) -> list[tuple[str, str]]:
+    """The same with the name of the argument in which a value stands; empty where there is none."""
     if block.type != "tool_use":
-        return facts(block.text)
+        return [("", block.text)]
     try:
-        values = json.loads(block.text)
+        given = json.loads(block.text)
+        named = given.items() if isinstance(given, dict) else [("", given)]
+        return [(name, text) for name, value in named for text in _texts(value)]
     except (ValueError, RecursionError):
-        return facts(block.text)
-    return set().union(*(facts(text) for text in _texts(values)))
+        return [("", block.text)]
 
 
 def _texts(value: object) -> Iterator[str]:

@@ -1,0 +1,50 @@
+"""The line by which a failed call is known again: of a trace its last error."""
+
+from __future__ import annotations
+
+import re
+
+LOOK_AT = 20_000
+"""Code points at the end of a text that are looked at: traces end with what went wrong."""
+
+WIDTH = 200
+"""Most code points of a signature."""
+
+_NAMED = re.compile(r"\b[A-Za-z_][\w.]{0,80}(?:Error|Exception|Panic)\b|\berror\[\w{1,12}\]")
+_SAYS = re.compile(
+    r"\b(?:error|failed|failure|fail|fatal|panic|cannot|denied|undefined|not found|no such"
+    r"|refused|unknown|invalid|missing|timed out)\b",
+    re.IGNORECASE,
+)
+_WRAPPING = re.compile(
+    r"^(?:exit (?:code|status) \d{1,4}|traceback .{0,60}:|-+|=+)$", re.IGNORECASE
+)
+_WORD = re.compile(r"\w{2}")
+_TAGS = re.compile(r"</?tool_use_error>")
+_REFUSED = "The user doesn't want to proceed with this tool use"
+"""How Claude Code tells a model that a person said no: nothing failed."""
+
+_VARIES = re.compile(r"0x[0-9a-f]{1,16}|\d+")
+
+
+def signature(text: str) -> str:
+    """The telling line of a failed call's result; empty where no line has a word, or where a person
+    refused the call.
+
+    The last line that names an error, else the last that speaks of one, else the first.
+    """
+    if text.startswith(_REFUSED):
+        return ""
+    body = _TAGS.sub("", text[-LOOK_AT:])
+    lines = [" ".join(line[: 4 * WIDTH].split()) for line in body.splitlines()]
+    lines = [line for line in lines if _WORD.search(line) and not _WRAPPING.match(line)]
+    for telling in (_NAMED, _SAYS):
+        for line in reversed(lines):
+            if telling.search(line):
+                return line[:WIDTH]
+    return lines[0][:WIDTH] if lines else ""
+
+
+def alike(line: str) -> str:
+    """A signature without what differs from run to run: numbers, addresses, case."""
+    return _VARIES.sub("0", line.casefold())
