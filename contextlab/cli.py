@@ -17,6 +17,7 @@ COMMANDS = {
     "tail": ("sessions.management.commands.tail", "follows agents call by call"),
     "export": ("sessions.management.commands.export", "writes a session to a file"),
     "token": ("sessions.management.commands.token", "makes and revokes keys of the API"),
+    "invite": ("sessions.management.commands.invite", "asks somebody to join a team"),
     "doctor": ("contextlab.management.commands.doctor", "says what works and what does not"),
     "backup": ("sessions.management.commands.backup", "copies the data while it is in use"),
     "restore": ("sessions.management.commands.restore", "puts a backup in place"),
@@ -29,7 +30,7 @@ OF_DJANGO = {
 }  # fmt: skip
 """Options that every command has and nobody needs: they work, and help leaves them out."""
 
-READ_TABLES = {"import", "demo", "worker", "show", "tail", "export", "token"}
+READ_TABLES = {"import", "demo", "worker", "show", "tail", "export", "token", "invite"}
 """Commands that find tables: `serve` sees to its own, the others make or need none."""
 
 EXIT_CODES = """Exit codes: 0 it worked; 1 it did not, and the last line says why; 2 the command
