@@ -28,15 +28,14 @@ let begunAt = 0;
 
 document.addEventListener('keydown', (event) => {
   const open = document.querySelector('dialog[open],[popover]:popover-open') !== null;
-  const sends = isSend(event) && !open && registry.findLast((shortcut) => shortcut.keys.includes('Ctrl+Enter'));
+  const sends = isSend(event as never) && !open && registry.findLast((shortcut) => shortcut.keys.includes('Ctrl+Enter'));
   if (sends) {
     event.preventDefault();
     if (!event.repeat) sends.run(event);
     return;
   }
-  const chord = chordOf(event as never, open);
-  if (!chord && (!isForPage(event as never, open) || keyboardOff())) return;
-  const name = chord || nameOf(event);
+  if (!isForPage(event as never, open) || keyboardOff()) return;
+  const name = nameOf(event);
   const sequence = begun && event.timeStamp - begunAt < 1200 ? `${begun} ${name}` : '';
   begun = '';
   const found =

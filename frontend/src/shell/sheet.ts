@@ -2,7 +2,7 @@
 import type { Shortcut } from './keyboard';
 
 const spoken: Record<string, string> = {
-  ArrowLeft: '←', ArrowRight: '→', ArrowUp: '↑', ArrowDown: '↓', 'Shift+ArrowLeft': '⇧ ←', 'Shift+ArrowRight': '⇧ →', Escape: 'Esc', 'Ctrl+Enter': '⌘/Ctrl ↵', 'Ctrl+Enter': '⌘/Ctrl ↵',
+  ArrowLeft: '←', ArrowRight: '→', ArrowUp: '↑', ArrowDown: '↓', 'Shift+ArrowLeft': '⇧ ←', 'Shift+ArrowRight': '⇧ →', Escape: 'Esc', 'Ctrl+Enter': '⌘/Ctrl ↵',
 };
 
 function element<K extends keyof HTMLElementTagNameMap>(tag: K, ...children: (Node | string)[]): HTMLElementTagNameMap[K] {
