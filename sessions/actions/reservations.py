@@ -104,9 +104,14 @@ def skip(item: ReviewItem, user: User) -> None:
             )
 
 
-def release(item: ReviewItem, user: User) -> None:
-    """Let others have an item that somebody had reserved; it may come back to him."""
-    item.reviews.filter(reviewer=user, submitted=None).update(reserved_until=None)
+def release(item: ReviewItem, user: User, until: datetime) -> None:
+    """Let others have an item that somebody had reserved until then; it may come back to him.
+
+    One that was held longer since stays: a page that is loaded anew leaves after it came.
+    """
+    item.reviews.filter(reviewer=user, submitted=None, reserved_until=until).update(
+        reserved_until=None
+    )
 
 
 def unskip(team: Team, user: User) -> int:

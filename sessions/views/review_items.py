@@ -16,6 +16,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.dateparse import parse_datetime
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST
 
@@ -66,7 +67,8 @@ def item(request: HttpRequest, item_id: UUID) -> HttpResponse:
 def _standing(request: HttpRequest, item: ReviewItem, user: User) -> dict[str, Any]:
     """What the person may do with the item, and what of its reviews he may see."""
     own = Review.objects.filter(item=item, reviewer=user).first()
-    mode, why, seconds = LOOK, "", None
+    mode, why = LOOK, ""
+    held: dict[str, Any] = {"seconds": None, "until": ""}
     if own is not None and own.submitted is not None:
         own.item = item
         mode = CHANGE if reviews.may_change(own) else LOOK
@@ -76,23 +78,26 @@ def _standing(request: HttpRequest, item: ReviewItem, user: User) -> dict[str, A
     else:
         try:
             own = reviews.take(item, user)
-            mode, seconds = JUDGE, _seconds(own)
+            mode, held = JUDGE, _held(own)
         except reviews.CannotReview as error:
             why = "" if item.finished else str(error)
     others = [one for one in reviews_of(request, [item])[item.pk] if one.reviewer_id != user.pk]
     return {
         "mode": mode,
         "why": why,
-        "seconds": seconds,
+        **held,
         "double": item.wanted > 1,
         "own": _given(own) if own is not None and own.submitted else None,
         "others": [_given(one) for one in others],
     }
 
 
-def _seconds(review: Review) -> int:
-    assert review.reserved_until is not None
-    return round((review.reserved_until - timezone.now()).total_seconds())
+def _held(review: Review) -> dict[str, Any]:
+    """For how many seconds a reservation holds yet, and until when, as `release` wants it."""
+    until = review.reserved_until
+    assert until is not None
+    seconds = round((until - timezone.now()).total_seconds())
+    return {"seconds": seconds, "until": until.isoformat()}
 
 
 def _given(review: Review) -> dict[str, Any]:
@@ -136,6 +141,7 @@ def _block(session: Session, revision: Revision, entry: Entry) -> dict[str, Any]
         "kind": row.kind,
         "type": row.type,
         "tool": row.tool,
+        "file": original.file_path if original else "",
         "error": original.error if original else False,
         "tokens": session.scaled(row.tokens),
         "chars": row.chars,
@@ -268,7 +274,7 @@ def _body(request: HttpRequest) -> dict[str, Any]:
 @_act
 def renew(request: HttpRequest, found: ReviewItem, user: User) -> dict[str, Any]:
     """Holds the reservation longer, or takes it again where it ran out."""
-    return {"seconds": _seconds(reviews.renew(found, user))}
+    return _held(reviews.renew(found, user))
 
 
 @_act
@@ -280,6 +286,8 @@ def skip(request: HttpRequest, found: ReviewItem, user: User) -> dict[str, Any]:
 
 @_act
 def release(request: HttpRequest, found: ReviewItem, user: User) -> dict[str, Any]:
-    """Gives the reservation up: the person left the page."""
-    reviews.release(found, user)
+    """Gives the reservation up that ends when the page says: the person left it."""
+    until = parse_datetime(str(_body(request).get("until", "")))
+    if until is not None and until.tzinfo is not None:
+        reviews.release(found, user, until)
     return {}
