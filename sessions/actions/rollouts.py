@@ -13,17 +13,20 @@ two people who do the same at once one does it.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, NamedTuple
+from uuid import UUID
 
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.db.models import Count, Sum
+from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from compaction.policy import InvalidPolicy, from_dict
 from sessions.actions import audit
 from sessions.actions.bounds import Guardrail
-from sessions.actions.policies import active_version
+from sessions.actions.policies import UnknownPolicy, active_version
 from sessions.models import AuditEntry, Membership, PolicyVersion, Rollout, Simulation, Team
 from sessions.models.teams import may
 
@@ -58,10 +61,36 @@ class MayNot(CannotRollOut):
     """The same, where somebody else may."""
 
 
+def title(user: User | None) -> str:
+    """A person as pages and answers name him; empty for nobody, or for an account that is gone."""
+    return (user.get_full_name() or user.username) if user else ""
+
+
 def under_way(team: Team) -> Rollout | None:
     """The one rollout of a team that is running or paused."""
     rows = Rollout.objects.select_related("version__policy", "before__policy")
     return rows.filter(team=team, state__in=Rollout.UNDER_WAY).first()
+
+
+def of_teams(teams: Iterable[Team], rollout_id: UUID) -> Rollout | None:
+    """The rollout of that id in one of these teams."""
+    rows = Rollout.objects.select_related(
+        *("team__active", "version__policy", "before__policy"),
+        *("simulation", "proposed_by", "decided_by"),
+    )
+    return rows.filter(team__in=list(teams), pk=rollout_id).first()
+
+
+def topic_versions(ids: Iterable[UUID]) -> dict[UUID, tuple[UUID, int]]:
+    """For pages that follow a rollout: its team, and a number that changes with it and with every
+    session that is compared."""
+    rows = Rollout.objects.filter(pk__in=list(ids)).annotate(
+        moved=Coalesce(Sum("sessions__version"), 0), count=Count("sessions")
+    )
+    return {
+        row.pk: (row.team_id, int(row.changed.timestamp() * 1000) + row.moved + row.count)
+        for row in rows
+    }
 
 
 def next_stage(rollout: Rollout) -> int | None:
@@ -74,7 +103,7 @@ def next_stage(rollout: Rollout) -> int | None:
 
 def why_not(rollout: Rollout, act: Act, user: User | None) -> str:
     """Why this person cannot do that now, as a sentence; empty where he can."""
-    return _not_now(rollout, act) or _may_not(rollout, act, user)
+    return _may_not(rollout, act, user) or _not_now(rollout, act)
 
 
 def _not_now(rollout: Rollout, act: Act) -> str:
@@ -84,12 +113,19 @@ def _not_now(rollout: Rollout, act: Act) -> str:
         other = under_way(rollout.team)
         if other is not None and other.pk != rollout.pk:
             return f"{other.version} is under way. Complete it or roll it back first."
-    if act == "accept" and rollout.team.active_id == rollout.version_id:
+    if act == "accept" and _is_active(rollout.team, rollout.version):
         return "New sessions begin with it already."
     replaced = rollout.team.active_id != rollout.version_id
     if act == "roll_back" and rollout.state == State.COMPLETE and replaced:
         return "Another version took its place since."
     return ""
+
+
+def _is_active(team: Team, version: PolicyVersion) -> bool:
+    try:
+        return active_version(team).pk == version.pk
+    except UnknownPolicy:  # what DEFAULT_POLICY names is not there: any choice is better
+        return False
 
 
 def _may_not(rollout: Rollout, act: Act, user: User | None) -> str:
@@ -129,7 +165,7 @@ def propose(
         raise CannotRollOut(f"That simulation did not run {version}.", "simulation")
     with transaction.atomic():
         locked = _locked(team)
-        if locked.active_id == version.pk:
+        if _is_active(locked, version):
             raise CannotRollOut(f"New sessions begin with {version} already.", "version")
         open_ = locked.rollouts.filter(
             version=version, state__in=[State.PROPOSED, *Rollout.UNDER_WAY]
@@ -266,12 +302,12 @@ def _change(
             pk=rollout.pk
         )
         found.team = team
-        if refusal := _not_now(found, act):
-            raise CannotRollOut(refusal)
         # The guardrail, and who runs this machine, ask nobody.
         asks = actor.via in (AuditEntry.Via.PERSON, AuditEntry.Via.KEY)
         if asks and (refusal := _may_not(found, act, actor.user)):
             raise MayNot(refusal)
+        if refusal := _not_now(found, act):
+            raise CannotRollOut(refusal)
         seen = {"state": rollout.state, "share": rollout.share}
         new = {**values(found), "changed": timezone.now()}
         if not Rollout.objects.filter(pk=found.pk, **seen).update(**new):

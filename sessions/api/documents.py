@@ -50,7 +50,7 @@ curl -H "$KEY" "$API/sessions/my-run/context?format=anthropic\""""
 
 _ORDER = (
     *("Sessions", "Messages", "Context", "Pins", "Revisions"),
-    *("Imports", "Jobs", "Dashboard", "Replay", "Lab", "Reviews"),
+    *("Imports", "Jobs", "Dashboard", "Replay", "Lab", "Policies", "Reviews"),
 )
 """Groups as people need them: first what an agent does at every step."""
 

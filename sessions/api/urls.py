@@ -20,6 +20,7 @@ from sessions.api import (
     replay,
     reviews,
     revisions,
+    rollouts,
     sessions,
     simulations,
 )
@@ -51,6 +52,7 @@ for router in (
     replay.router,
     simulations.router,
     simulations.lab,
+    rollouts.router,
     dashboards.router,
     blobs.router,
     imports.router,

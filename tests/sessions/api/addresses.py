@@ -77,7 +77,7 @@ NEEDS: dict[tuple[str, str], Right | None] = {
     ("POST", "policies/<str:name>/<int:number>/propose/"): "write",
     ("POST", f"{ROLLOUT}/check/"): "write",
     **{("POST", f"{ROLLOUT}/{act}/"): "accept" for act in FROM},
-    **{("POST", f"api/v1/{ROLLOUT}/{act}"): "accept" for act in FROM},
+    **{("POST", f"api/v1/rollouts/<uuidstr:rollout_id>/{act}"): "accept" for act in FROM},
     ("POST", "api/v1/rollouts"): "write",
     ("PUT", SESSION): "write",
     ("POST", f"{SESSION}/messages"): "write",
