@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -94,7 +95,7 @@ def quantile(values: list[float] | list[int], share: float) -> Value:
     if not values:
         return None
     ranked = sorted(values)
-    return ranked[max(0, -int(-share * len(ranked) // 1) - 1)]
+    return ranked[max(0, math.ceil(share * len(ranked)) - 1)]
 
 
 def _assessed(name: str) -> Callable[[Sums], Value]:

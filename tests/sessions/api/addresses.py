@@ -25,7 +25,8 @@ PUBLIC = {"healthz", "login/", "login/<str:token>/", "invitations/<str:token>/",
 
 NOTHING = "api/v1/<path:rest>"
 
-AT_LARGE = {"", "start/", "start/demo/", "sessions/", "live/", "settings/keys/",
+AT_LARGE = {"", "dashboard/", "api/v1/dashboard",
+            "start/", "start/demo/", "sessions/", "live/", "settings/keys/",
             "settings/members/", "settings/team/", "settings/audit/", "settings/audit/export/", "account/", "imports/",
             "rollouts/", "api/v1/rollouts",
             "jobs/", "logout/", "api/v1/sessions", "api/v1/imports",
