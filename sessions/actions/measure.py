@@ -8,7 +8,7 @@ Where something older changes after all, it goes on from the last base before th
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 from django.db.models import Q
@@ -133,19 +133,25 @@ def _choose_counting(session: Session, calls: Sequence[Call]) -> None:
 
 
 def _hidden(part: Part, news: News) -> int:
+    revisions = [one for one in news.revisions[RECORDED] if one.trigger != "clear"]
+    prompts = {step: use.prompt for step, use in part.uses.items()}
+    seen = {step: part.seen_at(step) for step in prompts}
+    return least_gap([revision.step for revision in revisions], prompts, seen)
+
+
+def least_gap(compacted: Iterable[int], prompts: Mapping[int, int], seen: Mapping[int, int]) -> int:
     """Prompt tokens that no record shows (system prompt, tool schemas), inferred.
 
     What the first reported prompt had beyond its records, and the first after each compaction;
     the least of these, as a log that goes on from another also lacks that one's messages. Of a
-    live session it is the first, and stays that.
+    live session it is the first, and stays that. `compacted` are steps of revisions, `prompts`
+    reported tokens and `seen` those of the records, both by step in order.
     """
-    revisions = news.revisions[RECORDED]
-    begins = [1, *(revision.step for revision in revisions if revision.trigger != "clear")]
     gaps = []
-    for begin in begins:
-        step = next((step for step in part.uses if step >= begin), None)
+    for begin in [1, *compacted]:
+        step = next((step for step in prompts if step >= begin), None)
         if step is not None:
-            gaps.append(max(part.uses[step].prompt - part.seen_at(step), 0))
+            gaps.append(max(prompts[step] - seen[step], 0))
     return min(gaps, default=0)
 
 

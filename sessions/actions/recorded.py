@@ -20,7 +20,7 @@ BATCH = 500
 
 CLEARED = "[cleared by the agent; the log does not show what stood here instead]"
 
-_STAYS = frozenset({"system", "tools"})
+STAYS = frozenset({"system", "tools"})
 """Kinds that no recorded compaction removes: they lie before the history."""
 
 
@@ -114,7 +114,7 @@ class RecordedRun:
             record.trigger,
             "compaction",
             "recorded in the log",
-            lambda block: block.kind not in _STAYS and block.key not in kept,
+            lambda block: block.kind not in STAYS and block.key not in kept,
             key=record.key or f"line:{record.line}",
         )
         if change is None:

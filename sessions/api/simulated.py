@@ -111,7 +111,7 @@ def _version(found: _Found, role: str, version: PolicyVersion, active: int) -> B
 def _unmanaged(found: _Found) -> Body:
     figures = found.figures(None)
     return {
-        "ref": "unmanaged",
+        "ref": "as recorded",
         "name": "as recorded",
         "number": None,
         "role": "unmanaged",

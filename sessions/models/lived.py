@@ -30,7 +30,7 @@ def recorded_run(session: Session) -> RunValue:
         for row in run.revisions.order_by("number")
     )
     by_step = {revision.step: revision.number for revision in revisions}
-    steps = _steps(entries, calls_of(session), by_step)
+    steps = recorded_steps(entries, calls_of(session), by_step)
     return RunValue(PRESETS["unmanaged"], steps, entries, revisions, (), session.hidden_tokens)
 
 
@@ -65,9 +65,11 @@ def _entries(session: Session, run: Run) -> tuple[edits.Entry, ...]:
     return tuple(sorted(found, key=lambda entry: (entry.block.position, entry.from_step)))
 
 
-def _steps(
+def recorded_steps(
     entries: tuple[edits.Entry, ...], calls: tuple[Call, ...], revisions: dict[int, int]
 ) -> tuple[StepTokens, ...]:
+    """Token figures of each call's context, from when its entries stood; `revisions` are numbers
+    by the step that saw each first."""
     positions = sorted({entry.block.position for entry in entries})
     places = {position: place for place, position in enumerate(positions)}
     sums = PrefixSums()
