@@ -43,13 +43,15 @@ class LeftOut(Schema):
 
 class TileTold(Schema):
     """A figure with those beside it, the headline first: how it comes about, how it is known, and
-    how many sessions it counts. `GET /sessions/?counted=<name>` of the pages lists these."""
+    how many sessions it counts; `none` says why the headline is null. The pages' list shows these
+    sessions at `?counted=<name>`."""
 
     name: str
     title: str
     how: str
     basis: Literal["measured", "estimated"]
     counted: int
+    none: str | None
     left_out: list[LeftOut]
     numbers: list[NumberTold]
 
@@ -170,6 +172,7 @@ def _tile(made: Dashboard, tile: Tile) -> dict[str, Any]:
         "how": tile.how,
         "basis": made.basis(tile),
         "counted": made.whole.of[tile.counted],
+        "none": made.none(tile) if tile.columns[0].of(made.whole) is None else None,
         "left_out": [{"sessions": many, "why": why} for many, why in made.missing(tile)],
         "numbers": [_number(number) for number in made.numbers(tile)],
     }

@@ -70,7 +70,7 @@ LEFT: dict[str, tuple[str, str]] = {
     "untold": ("sessions", "told"),
     "stepless": ("sessions", "stepped"),
     "no_window": ("sessions", "windowed"),
-    "not_recalled": ("sessions", "recalled"),
+    "not_recalled": ("assessed", "recalled"),
     "no_failures": ("assessed", "failed_calls"),
 }
 """Sums that are what one has more than another."""
@@ -158,12 +158,20 @@ class Dashboard:
         """How many sessions a tile leaves out, or counts in part, and why."""
         return [(many, why) for name, why in tile.missing if (many := self.whole.of[name])]
 
+    def none(self, tile: Tile) -> str:
+        """Why a tile has no headline."""
+        of = self.whole.of
+        waits = any(name == "not_assessed" for name, _ in tile.missing)
+        if waits and of["not_assessed"] == of["sessions"]:
+            return "No session of this range is assessed yet."
+        return tile.none
+
     def forecast(self, spent: int | None, now: int, left_days: float) -> int | None:
         """Micro-dollars that this month comes to: what it has `spent`, and for the days that are
         left what a day of this period costs on the mean. None where nothing tells, or where the
-        period does not end now or is shorter than a day."""
+        period does not end now, is shorter than a day, or longer than a month."""
         length = min(self.period.until, now) - self.period.since
-        if not self.whole.of["priced"] or length < DAY or self.period.until < now:
+        if not self.whole.of["priced"] or not DAY <= length <= 31 * DAY or self.period.until < now:
             return None
         return (spent or 0) + round(self.whole.of["cost"] / (length / DAY) * left_days)
 

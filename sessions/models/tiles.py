@@ -214,7 +214,10 @@ RECALL = Tile(
         Column("lost", "lost", "share", ratio("lost", "needs")),
         Column("needs", "needs", "count", total("needs", "recalled")),
     ),
-    (("not_recalled", "were not managed by us, or needed nothing again"),),
+    (
+        ("not_recalled", "were not managed by us, or needed nothing again"),
+        ("not_assessed", "are not assessed yet"),
+    ),
     "Counted only for sessions whose contexts we handed out; none of this range needed anything "
     "again. What a policy would have kept is told by a simulation.",
 )
@@ -280,7 +283,7 @@ FAILURES = Tile(
         Column("recovered", "recovered", "count", total("recovered", "assessed")),
     ),
     (("no_failures", "had no failed call"), ("not_assessed", "are not assessed yet")),
-    "No tool call of this range failed.",
+    "No tool call failed.",
 )
 
 OUTCOMES = Tile(

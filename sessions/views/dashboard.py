@@ -54,6 +54,7 @@ class Shown:
     url: str
     trend: Trend | None
     rows: list[tuple[int, list[tuple[Any, str]]]]
+    none: str
     note: str = ""
 
     @property
@@ -178,6 +179,7 @@ def shown(made: Dashboard, tile: Tile, note: str = "") -> Shown:
             (at, [(number.values[i], number.column.unit) for number in numbers])
             for i, at in enumerate(made.period.parts)
         ],
+        none=made.none(tile),
         note=note,
     )
 

@@ -85,6 +85,17 @@ def test_a_tile_says_its_value_its_change_and_how_it_is_known(client: Client, we
     assert "<b>dear" not in page.html
 
 
+def test_what_is_not_assessed_is_not_called_free_of_failures(client: Client, week: list[Session]):
+    assert (
+        "No tool call failed. Estimated, 0 of 3 sessions; 1 had no failed call; 2 are not"
+        in tile(page_of(client, "/dashboard/"), "failures")
+    )
+    Assessment.objects.all().delete()
+    page = page_of(client, "/dashboard/")
+    for name in ("failures", "avoidable", "recall"):
+        assert "unknown No session of this range is assessed yet." in tile(page, name)
+
+
 def test_every_number_is_in_a_table_and_leads_to_its_sessions(client: Client, week: list[Session]):
     page = page_of(client, "/dashboard/")
     assert page.html.count("<details id=") == len(TILES)
