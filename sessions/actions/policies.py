@@ -17,6 +17,7 @@ from compaction.policy_yaml import LONGEST
 from sessions.actions import audit
 from sessions.models import Policy, PolicyVersion, Team
 from sessions.models.blobs import sha256
+from sessions.models.policy_documents import preset_document
 
 NAME = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,78}[a-z0-9])?")
 """What a team may call a policy: 1 to 80 characters that need no escaping in an address."""
@@ -153,6 +154,7 @@ def checked(name: str, document: Mapping[str, Any], based_on: str, note: str) ->
     return made
 
 
-def preset_document(name: str) -> dict[str, Any] | None:
-    """What a preset says, as it is shipped now; None for a name that is none."""
-    return to_dict(PRESETS[name]) if name in PRESETS else None
+def newest_number(team: Team, name: str) -> int:
+    """The number of a policy's newest version; 0 where there is no such policy."""
+    rows = PolicyVersion.objects.filter(policy__team=team, policy__name=name)
+    return rows.order_by("-number").values_list("number", flat=True).first() or 0

@@ -1,0 +1,238 @@
+"""Policies: what a team has, what each version says and where it comes from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Prefetch
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_GET
+
+from compaction.policy import PRESETS, InvalidPolicy, from_dict
+from compaction.policy_lint import Remark, remarks
+from compaction.policy_origin import Change, changes
+from sessions.actions import agreement
+from sessions.actions.policies import (
+    UnknownPolicy,
+    active_version,
+    named_version,
+    preset_version,
+)
+from sessions.api.access import allowed, team_of
+from sessions.models import Policy as PolicyRow
+from sessions.models import PolicyVersion, Simulation, Team
+from sessions.models.policy_documents import base_name, preset_document, readable, yaml_of
+from sessions.models.policy_use import Place, Use, use_of, was_reviewed
+from sessions.views.paging import page
+from sessions.views.policy_values import Told, sections
+
+YAML = "application/yaml"
+SIMULATIONS = 5
+"""Newest simulations that tried a version, as its page lists them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One policy in the list; `newest` is None for a preset that nothing ran under yet."""
+
+    name: str
+    preset: bool
+    newest: PolicyVersion | None
+    places: list[tuple[PolicyVersion, Place]]
+    sessions: int
+    remarks: tuple[Remark, ...] | None
+    based_on: str = ""
+
+    @property
+    def warnings(self) -> int:
+        """How many of the remarks are warnings."""
+        return sum(one.severity == "warning" for one in self.remarks or ())
+
+    @property
+    def notes(self) -> int:
+        """How many are notes."""
+        return len(self.remarks or ()) - self.warnings
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """One version in a policy's list, with what changed against the one before."""
+
+    version: PolicyVersion
+    places: list[Place]
+    sessions: int
+    changes: tuple[Change, ...] | None
+    simulations: list[Simulation]
+
+
+def use(team: Team) -> Use:
+    """The use that a team makes of its policies; a setting that names none is no use."""
+    try:
+        return use_of(team, active_version(team))
+    except UnknownPolicy:
+        return use_of(team, None)
+
+
+@require_GET
+def policies(request: HttpRequest) -> HttpResponse:
+    """The team's own policies, and those that ship with the product."""
+    team = team_of(request)
+    standing = use(team)
+    versions = PolicyVersion.objects.select_related("author").defer("document")
+    rows = PolicyRow.objects.filter(team=team).order_by("name")
+    newest = Prefetch("versions", versions.order_by("-number"))
+    stored = {row.name: row for row in rows.prefetch_related(newest)}
+    own = [_row(row, standing) for row in stored.values() if row.name not in PRESETS]
+    presets = [
+        _row(stored[name], standing) if name in stored else _unused(name) for name in PRESETS
+    ]
+    context = {
+        "section": "policies",
+        "team": team,
+        "own": own,
+        "presets": presets,
+        "may_write": allowed(request, team, "write"),
+        "no_default": standing.active is None,
+    }
+    return render(request, "policies/list.html", context)
+
+
+def _row(row: PolicyRow, standing: Use) -> Row:
+    versions = list(row.versions.all())
+    newest = versions[0] if versions else None
+    policy = readable(newest) if newest is not None else None
+    said = None
+    if newest is not None and policy is not None:
+        said = remarks(policy, reviewed=was_reviewed(newest, standing))
+    return Row(
+        row.name,
+        row.name in PRESETS,
+        newest,
+        [(one, place) for one in versions for place in standing.places(one.pk)],
+        sum(standing.sessions.get(one.pk, 0) for one in versions),
+        said,
+        row.based_on,
+    )
+
+
+def _unused(name: str) -> Row:
+    return Row(name, True, None, [], 0, remarks(PRESETS[name]))
+
+
+@require_GET
+def policy(request: HttpRequest, name: str) -> HttpResponse:
+    """A policy's versions, newest first, and what each changed."""
+    team = team_of(request)
+    row = found(team, name)
+    tried = Prefetch("simulations", Simulation.objects.order_by("-created")[:SIMULATIONS])
+    rows = row.versions.select_related("author", "policy").prefetch_related(tried)
+    shown = page(rows, request.GET.get("cursor", ""), "created")
+    standing = use(team)
+    newest = row.versions.select_related("policy").order_by("-number").first()
+    context = {
+        "section": "policies",
+        "team": team,
+        "policy": row,
+        "preset": row.name in PRESETS,
+        "newest": newest,
+        "rows": _versions(shown.rows, standing),
+        "count": row.versions.count(),
+        "newer_url": f"?cursor={shown.newer}" if shown.newer else "",
+        "older_url": f"?cursor={shown.older}" if shown.older else "",
+        "may_write": allowed(request, team, "write"),
+    }
+    return render(request, "policies/policy.html", context)
+
+
+def found(team: Team, name: str) -> PolicyRow:
+    """The team's policy of that name; a preset is there always. Raises Http404."""
+    if name in PRESETS:
+        return preset_version(team, name).policy
+    row = None if "\x00" in name else PolicyRow.objects.filter(team=team, name=name).first()
+    if row is None:
+        raise Http404("no such policy")
+    return row
+
+
+def _versions(rows: list[PolicyVersion], standing: Use) -> list[Version]:
+    numbers = [one.number - 1 for one in rows]
+    policies = {one.policy_id for one in rows}
+    older = PolicyVersion.objects.filter(policy__in=policies, number__in=numbers)
+    documents = dict(older.values_list("number", "document"))
+    return [
+        Version(
+            one,
+            standing.places(one.pk),
+            standing.sessions.get(one.pk, 0),
+            changes(documents[one.number - 1], one.document)
+            if one.number - 1 in documents
+            else None,
+            list(one.simulations.all()),
+        )
+        for one in rows
+    ]
+
+
+def version_named(team: Team, name: str, number: int) -> PolicyVersion:
+    """A version of the team's. Raises Http404."""
+    if name in PRESETS:
+        preset_version(team, name)  # so that it is there
+    try:
+        return named_version(team, f"{name}@{number}")
+    except UnknownPolicy:
+        raise Http404("no such version") from None
+
+
+@require_GET
+def version(request: HttpRequest, name: str, number: int) -> HttpResponse:
+    """Every value of a version, where it comes from and what is said of it; ?as=yaml is a file."""
+    team = team_of(request)
+    shown = version_named(team, name, number)
+    text = yaml_of(shown)
+    if request.GET.get("as") == "yaml":
+        return yaml_file(shown, text)
+    standing = use(team)
+    value = readable(shown)
+    base = preset_document(base_name(shown))
+    said = () if value is None else remarks(value, reviewed=was_reviewed(shown, standing))
+    context: dict[str, Any] = {
+        "section": "policies",
+        "team": team,
+        "version": shown,
+        "policy": shown.policy,
+        "preset": name in PRESETS,
+        "based_on": shown.policy.based_on,
+        "places": standing.places(shown.pk),
+        "sessions": standing.sessions.get(shown.pk, 0),
+        "sections": [] if value is None else sections(value, Told(base, said)),
+        "broken": "" if value is not None else _broken(shown),
+        "warnings": sum(one.severity == "warning" for one in said),
+        "remarks": said,
+        "yaml": text,
+        "simulations": shown.simulations.order_by("-created")[:SIMULATIONS],
+        "reviewed": agreement.of_version(shown),
+        "newest": shown.policy.versions.order_by("-number").values_list("number", flat=True)[0],
+        "kept": "kept" in request.GET,
+        "may_write": allowed(request, team, "write"),
+    }
+    return render(request, "policies/version.html", context)
+
+
+def _broken(shown: PolicyVersion) -> str:
+    try:
+        from_dict(shown.document)
+    except InvalidPolicy as error:
+        return str(error)
+    return ""
+
+
+def yaml_file(shown: PolicyVersion, text: str) -> HttpResponse:
+    """The same to download."""
+    name = f"{shown.policy.name}-{shown.number}.yaml"
+    return HttpResponse(
+        text,
+        content_type=f"{YAML}; charset=utf-8",
+        headers={"Content-Disposition": f'attachment; filename="{name}"'},
+    )
