@@ -30,7 +30,7 @@ OF_DJANGO = {
 }  # fmt: skip
 """Options that every command has and nobody needs: they work, and help leaves them out."""
 
-READ_TABLES = {"import", "demo", "worker", "show", "tail", "export", "token", "invite"}
+READ_TABLES = {"import", "demo", "worker", "show", "tail", "export", "token", "invite", "simulate"}
 """Commands that find tables: `serve` sees to its own, the others make or need none."""
 
 EXIT_CODES = """Exit codes: 0 it worked; 1 it did not, and the last line says why; 2 the command

@@ -63,8 +63,12 @@ class Recording:
 
     @cached_property
     def lived_uses(self) -> tuple[CacheUse, ...]:
-        """The recorded contexts in the cache, by the rules of a simulation."""
-        return estimate_cache(self.lived, self.value.calls, replace(self.terms, frontier=False))
+        """The recorded contexts in the cache, by the rules of a simulation, which sees nothing
+        that came after the last call: also not what that call wrote, where it was not reported."""
+        last = len(self.lived.steps)
+        seen = tuple(entry for entry in self.lived.entries if entry.from_step <= last)
+        lived = replace(self.lived, entries=seen)
+        return estimate_cache(lived, self.value.calls, replace(self.terms, frontier=False))
 
     @cached_property
     def lived_cost(self) -> int | None:
