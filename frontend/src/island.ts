@@ -9,6 +9,8 @@ const islands: Record<string, () => Promise<Island>> = {
   diff: () => import('./islands/diff/Diff.svelte'),
   review: () => import('./islands/review/Review.svelte'),
   chart: () => import('./chart/Chart.svelte'),
+  lab: () => import('./islands/lab/Lab.svelte'),
+  simulation: () => import('./islands/simulation/Simulation.svelte'),
 };
 
 class IslandElement extends HTMLElement {

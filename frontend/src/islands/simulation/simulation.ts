@@ -1,0 +1,130 @@
+/* What a simulation tells, as sessions/api/shapes.py gives it, and what is said of it in words. */
+import type { ScatterProps } from '../../chart/scatter';
+import * as format from '../../format';
+import { changeText } from '../lab/totals';
+
+export type Spread = { median: number; p10: number; p90: number; n: number };
+export type Sums = {
+  tokens_sent?: number;
+  peak_tokens: number;
+  peak_share: Spread | null;
+  cost_microusd: number | null;
+  priced: number;
+  cache_read_share: number | null;
+  compactions?: number;
+  revisions?: number;
+  needs?: number;
+  in_place: number | null;
+  named: number | null;
+  retrievable: number | null;
+  lost: number | null;
+  read_back_tokens?: number;
+};
+export type Against = { tokens: Spread | null; cost: Spread | null; peak: Spread | null; priced: number; cheaper: number; dearer: number; with_needs: number; hides_more: number };
+export type Version = { ref: string; name: string; number: number | null; role: 'draft' | 'active' | 'other' | 'unmanaged'; sessions: number; sums: Sums; against_unmanaged: { tokens: Spread | null; cost: Spread | null } | null; against_active: Against | null };
+export type Regression = { session: string; title: string; version: string; step: number | null; entry: string | null; fact: string | null; why: string; harm: number; cost_change: number | null; in_place_change: number; run_url: string | null; store_url: string };
+export type Body = {
+  id: string;
+  state: 'queued' | 'running' | 'done' | 'partial' | 'failed' | 'cancelled';
+  done: number;
+  total: number;
+  draft: string;
+  active: string;
+  note: string;
+  job: string | null;
+  problem: { title?: string; detail?: string; action?: string } | null;
+  through: number;
+  problems: { session: string; title: string; problem: string }[];
+  versions: Version[];
+  regressions: Regression[];
+  assumptions: string[];
+  chosen: Record<string, unknown>;
+};
+export type Figures = { tokens_sent: number; peak_tokens: number; cost_microusd: number | null; in_place?: number | null; lost?: number | null; needs?: number | null };
+export type SessionLine = { id: string; title: string; steps: number | null; problem: string; draft: Figures | null; active: Figures | null; unmanaged: Figures | null };
+export type Tried = { ref: string; role: 'draft' | 'active' | 'other' | 'tried'; cost: number; in_place: number | null; lost: number | null; url: string | null };
+export type Beside = { sessions: SessionLine[]; tried: Tried[] };
+
+export const isUnderWay = (state: Body['state']): boolean => state === 'queued' || state === 'running';
+
+/** How a spread of ratios is written: "−12 % [−21 … +3]". */
+export function spreadText(spread: Spread | null | undefined): string {
+  if (!spread) return '–';
+  if (spread.n === 1) return changeText(spread.median - 1);
+  return `${changeText(spread.median - 1)} [${changeText(spread.p10 - 1)} … ${changeText(spread.p90 - 1)}]`;
+}
+
+/** Sessions of which something that they needed is lost under the draft and was not under the active version. */
+export const losers = (lines: readonly SessionLine[]): number => lines.filter((line) => (line.draft?.lost ?? 0) > (line.active?.lost ?? 0)).length;
+
+/** "31 of 40 sessions get cheaper, 3 lose a fact they needed." */
+export function summary(body: Body, beside: Beside): string {
+  const draft = body.versions.find((one) => one.role === 'draft');
+  const against = draft?.against_active;
+  if (!draft || !body.through) return isUnderWay(body.state) ? 'No session is through yet.' : 'No session could be simulated.';
+  const so = isUnderWay(body.state) ? `So far, of ${body.through} of ${body.total} sessions: ` : '';
+  if (body.draft === body.active) {
+    const cost = draft.against_unmanaged?.cost ?? draft.against_unmanaged?.tokens ?? null;
+    return `${so}The draft is the active version. Against the recording, ${draft.against_unmanaged?.cost ? 'cost' : 'tokens sent'} changes by ${spreadText(cost)} (median [p10 … p90]).`;
+  }
+  const parts: string[] = [];
+  if (against?.priced) parts.push(`${against.cheaper} of ${format.plural(against.priced, 'session')} get cheaper, ${against.dearer} dearer`);
+  else parts.push(`tokens sent change by ${spreadText(against?.tokens)}`);
+  const lost = losers(beside.sessions);
+  parts.push(lost ? `${lost} ${lost === 1 ? 'loses' : 'lose'} a fact that was needed later` : 'none loses a fact that was needed later');
+  if (against?.hides_more) parts.push(`in ${against.hides_more} fewer needs are in place`);
+  const text = `${parts.join(', ')}.`;
+  return so + (so ? text : text.charAt(0).toUpperCase() + text.slice(1));
+}
+
+export type Row = { name: string; means?: string; of: (version: Version) => string; change?: (version: Version, other: Version) => number | null };
+
+const ratio = (now: number | null | undefined, then: number | null | undefined): number | null => (now === null || now === undefined || !then ? null : now / then - 1);
+const points = (share: number | null | undefined): string => (share === null || share === undefined ? '–' : format.percent(share, share && share < 0.9995 ? 1 : 0));
+
+/** The figures of the table, one line each. */
+export const rows: Row[] = [
+  { name: 'Tokens sent', of: ({ sums }) => (sums.tokens_sent === undefined ? '–' : format.tokens(sums.tokens_sent)), change: (a, b) => ratio(a.sums.tokens_sent, b.sums.tokens_sent) },
+  { name: 'Highest peak', of: ({ sums }) => format.tokens(sums.peak_tokens), change: (a, b) => ratio(a.sums.peak_tokens, b.sums.peak_tokens) },
+  { name: 'Cost', means: 'With what broken caches cost; prices as listed when a session began', of: ({ sums }) => (sums.cost_microusd === null ? 'unknown' : format.money(sums.cost_microusd)), change: (a, b) => ratio(a.sums.cost_microusd, b.sums.cost_microusd) },
+  { name: 'Read from the cache', of: ({ sums }) => points(sums.cache_read_share) },
+  { name: 'Compactions', of: ({ sums }) => (sums.compactions === undefined ? '–' : format.exact(sums.compactions)) },
+  { name: 'Revisions', of: ({ sums }) => (sums.revisions === undefined ? '–' : format.exact(sums.revisions)) },
+  { name: 'Needs in place', means: 'Of the facts that later calls used: still there as they were', of: ({ sums }) => points(sums.in_place) },
+  { name: 'Needs named', means: 'A stub or a summary says it', of: ({ sums }) => points(sums.named) },
+  { name: 'Needs retrievable', means: 'Gone, but a stub says how to read it back', of: ({ sums }) => points(sums.retrievable) },
+  { name: 'Needs lost', means: 'Gone without a trace', of: ({ sums }) => points(sums.lost) },
+  { name: 'Read back', means: 'Tokens that the agent would read again for what is only retrievable; in no other figure', of: ({ sums }) => (sums.read_back_tokens === undefined ? '–' : format.tokens(sums.read_back_tokens)) },
+];
+
+/** Cost against what stays in place: every version that was tried on these sessions, and the recording. */
+export function scatterOf(body: Body, beside: Beside): ScatterProps {
+  const groups = [
+    { name: 'draft', shape: 'diamond' as const },
+    { name: 'active', shape: 'square' as const },
+    { name: 'other', shape: 'triangle' as const, means: 'Compared in this simulation' },
+    { name: 'tried', shape: 'circle' as const, means: 'Earlier drafts of this policy on the same sessions' },
+  ].filter((group) => beside.tried.some((one) => one.role === group.name));
+  return {
+    title: 'Cost against needs in place',
+    x: { label: 'cost', unit: 'microusd' },
+    y: { label: 'needs in place', unit: 'share' },
+    points: beside.tried.filter((one) => one.in_place !== null).map((one) => ({ x: one.cost, y: one.in_place!, label: one.ref, group: one.role, here: one.role === 'draft', url: one.url ?? undefined })),
+    groups,
+    basis: 'simulated',
+    note: body.through < body.total ? 'A version is drawn once all sessions are through.' : 'The dashed line joins versions that no other beats on both.',
+  };
+}
+
+export type Sort = 'order' | 'cost' | 'tokens' | 'place';
+
+export const costChange = (line: SessionLine): number | null => ratio(line.draft?.cost_microusd, line.active?.cost_microusd);
+export const tokensChange = (line: SessionLine): number | null => ratio(line.draft?.tokens_sent, line.active?.tokens_sent);
+export const placeChange = (line: SessionLine): number | null => (line.draft?.needs && line.active?.needs ? (line.draft.in_place ?? 0) - (line.active.in_place ?? 0) : null);
+
+/** Worst first; what cannot be told stands last. */
+export function sorted(lines: readonly SessionLine[], by: Sort): SessionLine[] {
+  if (by === 'order') return [...lines];
+  const harm = { cost: costChange, tokens: tokensChange, place: (line: SessionLine) => (placeChange(line) === null ? null : -placeChange(line)!) }[by];
+  return [...lines].sort((a, b) => (harm(b) ?? -Infinity) - (harm(a) ?? -Infinity));
+}

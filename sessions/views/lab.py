@@ -1,0 +1,219 @@
+"""The tuning lab: a draft policy beside the active one, estimated at once, simulated on asking."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import render
+from django.urls import NoReverseMatch, reverse
+from django.views.decorators.http import require_GET, require_POST
+
+from compaction.policy import PRESETS, InvalidPolicy, from_dict, to_dict
+from compaction.policy_fields import about, fields
+from compaction.policy_lint import remarks
+from compaction.policy_origin import origins
+from compaction.prices import UNKNOWN_WINDOW
+from sessions.actions.choices import MOST
+from sessions.actions.policies import UnknownPolicy, named_version, preset_document
+from sessions.actions.simulations import MOST_OTHERS
+from sessions.api.access import allowed, team_of
+from sessions.api.simulated import simulation_line
+from sessions.models import PolicyVersion, Session, Simulation, Team
+from sessions.models.matching import FACETS, FLAGS, matching
+
+RECENT = 12
+"""Simulations that the page lists."""
+
+VERSIONS_SHOWN = 5
+"""Newest versions of each policy that a draft may begin from in the list; an address takes any."""
+
+BEGINS_WITH = 20
+"""Sessions that are chosen before anybody has chosen."""
+
+
+@require_GET
+def lab(request: HttpRequest) -> HttpResponse:
+    """Where thresholds are tried; `?draft=name@n` begins from a version, `?simulation=` from a
+    simulation's draft and sessions. A choice of sessions in the address is for the page itself."""
+    team = team_of(request)
+    earlier = _earlier(team, request.GET.get("simulation", ""))
+    active = _active_ref(team)
+    draft = request.GET.get("draft") or (str(earlier.draft) if earlier else active)
+    may_write = allowed(request, team, "write")
+    sessions = _sessions(team)
+    context: dict[str, Any] = {
+        "section": "lab",
+        "team": team,
+        "any": bool(sessions),
+        "recent": [(one, simulation_line(request, one)) for one in _recent(team)],
+        "props": {
+            "may_write": may_write,
+            "active": _begun(team, active),
+            "draft": _begun(team, draft),
+            "policies": _policies(team, active),
+            "sessions": sessions,
+            "facets": _facets(team),
+            "flags": [[name, f"{sign} {label}"] for name, (sign, label, _) in FLAGS.items()],
+            "choice": earlier.chosen if earlier else {"by": "query", "limit": BEGINS_WITH},
+            "most_sessions": MOST,
+            "most_others": MOST_OTHERS,
+            **addresses(),
+        },
+    }
+    return render(request, "lab/lab.html", context)
+
+
+def addresses() -> dict[str, str]:
+    """Where the page finds and sends everything."""
+    return {
+        "lab_url": reverse("lab"),
+        "draft_url": reverse("lab_draft"),
+        "curves_url": reverse("api:curves"),
+        "simulations_url": reverse("api:simulations"),
+        "simulation_url": _with_id("simulation"),
+        "replay_url": _with_id("replay"),
+        "policy_edit_url": page_url("policy_edit", "-name-").replace("-name-", "{name}"),
+    }
+
+
+def page_url(name: str, *args: Any) -> str:
+    """The address of a page, or "" in a version that has no such page."""
+    try:
+        return reverse(name, args=args)
+    except NoReverseMatch:
+        return ""
+
+
+def _with_id(name: str) -> str:
+    nobody = "00000000-0000-0000-0000-000000000000"
+    return reverse(name, args=[nobody]).replace(nobody, "{id}")
+
+
+def _earlier(team: Team, name: str) -> Simulation | None:
+    try:
+        known = UUID(name)
+    except ValueError:
+        return None
+    rows = Simulation.objects.for_team(team).select_related("draft__policy")
+    return rows.filter(pk=known).first()
+
+
+def _recent(team: Team) -> list[Simulation]:
+    rows = Simulation.objects.for_team(team).order_by("-created")
+    named = rows.select_related("job", "author", "draft__policy", "active__policy")
+    return list(named[:RECENT])
+
+
+def _active_ref(team: Team) -> str:
+    return str(team.active) if team.active_id else settings.DEFAULT_POLICY
+
+
+def _begun(team: Team, ref: str) -> dict[str, Any]:
+    """A version to begin from: {ref, name, based_on} and what `_told` tells. Raises Http404."""
+    name, _, number = ref.partition("@")
+    if name in PRESETS and not number:
+        found = {"ref": name, "name": name, "preset": True, "based_on": name}
+        return found | _told(to_dict(PRESETS[name]), name)
+    try:
+        version = named_version(team, ref)
+    except UnknownPolicy:
+        raise Http404("no such policy") from None
+    policy = version.policy
+    based_on = name if policy.preset else policy.based_on
+    found = {"ref": ref, "name": name, "preset": policy.preset, "based_on": based_on}
+    return found | _told(version.document, based_on)
+
+
+def _told(document: Mapping[str, Any], based_on: str, window: int = UNKNOWN_WINDOW) -> Any:
+    """A document with what a form needs: its fields, where each value comes from, what is said
+    of it; or the problem that keeps it from running."""
+    try:
+        policy = from_dict(document)
+    except InvalidPolicy as error:
+        return {"problem": {"path": error.field, "text": str(error).partition(": ")[2]}}
+    whole = to_dict(policy)
+    return {
+        "document": whole,
+        "fields": [asdict(one) for one in fields(policy)],
+        "origins": origins(whole, preset_document(based_on)),
+        "remarks": [asdict(one) for one in remarks(policy, window=window)],
+        "about": {step.strategy: about(step.strategy) for step in policy.steps}
+        | ({"recite": about("recite")} if policy.recite else {}),
+        "problem": None,
+    }
+
+
+@require_POST
+def draft(request: HttpRequest) -> HttpResponse:
+    """What is to be said of a draft: of {"ref"} as it is stored, or of a {"document", "based_on",
+    "window"} as it stands in the page. Stores nothing."""
+    team = team_of(request)
+    try:
+        asked = json.loads(request.body)
+    except ValueError:
+        asked = None
+    if not isinstance(asked, dict):
+        return JsonResponse({"title": "No draft", "detail": "Send an object."}, status=422)
+    if isinstance(asked.get("ref"), str):
+        return JsonResponse(_begun(team, asked["ref"]))
+    window = asked.get("window")
+    known = isinstance(window, int) and 0 < window < 1_000_000_000
+    based_on = str(asked.get("based_on") or "")
+    document = asked.get("document")
+    return JsonResponse(
+        _told(
+            document if isinstance(document, dict) else {},
+            based_on,
+            window if known and isinstance(window, int) else UNKNOWN_WINDOW,
+        )
+    )
+
+
+def _policies(team: Team, active: str) -> list[dict[str, Any]]:
+    """What a draft may begin from: the team's own policies first, then the presets."""
+    versions = PolicyVersion.objects.filter(policy__team=team).select_related("policy")
+    by_policy: dict[int, list[PolicyVersion]] = {}
+    for version in versions.defer("document").order_by("policy__name", "-number"):
+        by_policy.setdefault(version.policy_id, []).append(version)
+    own = [
+        {"ref": str(one), "name": one.policy.name, "note": one.note, "active": str(one) == active}
+        for found in by_policy.values()
+        for one in found[:VERSIONS_SHOWN]
+        if one.policy.name not in PRESETS
+    ]
+    presets = [
+        {"ref": name, "name": name, "note": "preset", "active": name == active.partition("@")[0]}
+        for name in PRESETS
+    ]
+    return own + presets
+
+
+def _sessions(team: Team) -> list[dict[str, Any]]:
+    """Sessions to choose by hand, the newest first."""
+    rows = matching(team).filter(step_count__gt=0).order_by("-ended_at", "external_id")
+    return [
+        {
+            "id": str(one.pk),
+            "title": str(one),
+            "agent": one.agent,
+            "model": one.model,
+            "steps": one.step_count,
+            "peak": one.peak_tokens,
+            "cost": one.cost_microusd,
+        }
+        for one in rows[:MOST]
+    ]
+
+
+def _facets(team: Team) -> dict[str, list[str]]:
+    rows = Session.objects.for_team(team)
+    return {
+        name: sorted(value for value in set(rows.values_list(name, flat=True)) if value)
+        for name in FACETS
+    }
