@@ -70,11 +70,12 @@ export class Judging {
 
   readonly added = $derived(Object.keys(this.marks).filter((key) => key.startsWith(ADDED)).map((key) => addedFact(key, this.marks[key]!)));
   readonly listed = $derived.by(() => [...this.added, ...this.facts.filter((one) => !this.only || one.state === this.only)]);
+  readonly #byKey = $derived.by(() => new Map([...this.added, ...this.facts].map((one) => [one.key, one])));
   readonly needles = $derived.by(() => needles([...this.added, ...this.facts]));
   readonly blocks = $derived.by(() => this.props.blocks.filter((one) => passes(one, this.filter, this.factsOf(one))));
 
   factsOf = (block: SourceBlock): Fact[] => this.byBlock.get(block.name) ?? [];
-  fact = (key: string): Fact | undefined => this.listed.find((one) => one.key === key) ?? this.facts.find((one) => one.key === key);
+  fact = (key: string): Fact | undefined => this.#byKey.get(key);
   stateOf = (key: string): FactState => this.marks[key] ?? this.fact(key)?.state ?? 'kept';
 
   move(by: number): void {

@@ -44,15 +44,13 @@ const around = 110;
 /** The lines that name facts, each cut to what is around the first of them. */
 export function excerpts(text: string, all: Needle[], most = 8): string[] {
   const found: string[] = [];
-  for (const line of text.split('\n')) {
-    const lower = line.toLowerCase();
-    const at = all.reduce((first, one) => {
-      const index = lower.indexOf(one.text);
-      return index >= 0 && (first < 0 || index < first) ? index : first;
-    }, -1);
-    if (at < 0) continue;
-    const start = Math.max(0, at - around);
-    const end = Math.min(line.length, at + 2 * around);
+  const lower = text.toLowerCase();
+  const here = all.filter((one) => lower.includes(one.text));
+  for (const line of here.length ? text.split('\n') : []) {
+    const parts = pieces(line, here);
+    if (!parts.some((part) => part.key)) continue;
+    const at = parts[0]!.key ? 0 : parts[0]!.text.length;
+    const [start, end] = [Math.max(0, at - around), Math.min(line.length, at + 2 * around)];
     found.push(`${start ? '… ' : ''}${line.slice(start, end).trim()}${end < line.length ? ' …' : ''}`);
     if (found.length === most) break;
   }
