@@ -121,6 +121,32 @@ def test_the_worst_needs_come_first() -> None:
     assert (judged.in_place, judged.named, judged.retrievable, judged.lost) == (0, 0, 0.5, 0.5)
 
 
+def test_what_is_read_back_stands_for_some_steps() -> None:
+    def use(number: int, born: int, *names: str) -> Block:
+        return block(number, born, " ".join(names), tool=True)
+
+    def read_back(*later: Block) -> int:
+        gone = [Entry(READ, 2, 3), Entry(PLAIN, 3)]
+        return recall(session(READ, *later), Run(gone)).read_back
+
+    name = "src/deep_file.py"
+    assert read_back() == 0
+    assert read_back(use(1, 5, name)) == READ.tokens
+    # Needed at S4, S8 and S9: the reading of S4 stands until S8.
+    assert read_back(use(1, 5, name), use(2, 9, name)) == READ.tokens
+    assert read_back(use(1, 5, name), use(2, 9, name), use(3, 10, name)) == 2 * READ.tokens
+
+
+def test_of_what_holds_a_fact_the_newest_that_is_referred_to_is_read_back() -> None:
+    longer = replace(block(3, 2, "src/deep_file.py and more"), tokens=99)
+    entries = [Entry(READ, 2, 3), Entry(PLAIN, 3), Entry(longer, 2, 3)]
+    later = block(4, 5, "src/deep_file.py", tool=True)
+    judged = recall(session(READ, longer, later), Run(entries))
+    assert (judged.retrievable, judged.read_back) == (1.0, READ.tokens)
+    named = recall(session(READ, later), Run([Entry(READ, 2, 3), Entry(NAMING, 3)]))
+    assert (named.named, named.read_back) == (1.0, 0)
+
+
 def test_nothing_needed_is_nothing_lost() -> None:
     judged = recall(session(READ), Run([]))
     assert (judged.needs, judged.in_place, judged.lost, judged.worst) == (0, 1.0, 0.0, ())
