@@ -3,4 +3,5 @@ import './pages.css';
 import './imports';
 import './jobs';
 import './keys';
+import './policies';
 import './sessions';

@@ -1,0 +1,80 @@
+/* The form of a policy: what is said of its values is brought up to date as they change, and its buttons
+   draw it anew without losing the place. Without this file each of them sends the form and loads the page. */
+
+const WAIT = 250;
+
+const form = document.querySelector<HTMLFormElement>('form[data-policy-form]');
+if (form) follow(form);
+
+function follow(form: HTMLFormElement): void {
+  let timer = 0;
+  let latest = 0;
+  form.addEventListener('input', (event) => {
+    const changed = event.target as HTMLElement;
+    if (changed.closest('#yaml-part, .add-step, .note-field')) return;
+    clearTimeout(timer);
+    timer = window.setTimeout(() => void check(), WAIT);
+  });
+  form.addEventListener('submit', (event) => {
+    const act = (event.submitter as HTMLButtonElement | null)?.value ?? 'check';
+    clearTimeout(timer);
+    if (act === 'save') return;
+    event.preventDefault();
+    void redraw(act);
+  });
+
+  async function ask(act: string): Promise<Document | null> {
+    const mine = ++latest;
+    const body = new FormData(form);
+    body.set('do', act);
+    form.dataset.asking = '';
+    try {
+      const answer = await fetch(form.action, { method: 'POST', body, headers: { accept: 'text/html' } });
+      if (!answer.ok || mine !== latest) return null;
+      return new DOMParser().parseFromString(await answer.text(), 'text/html');
+    } catch {
+      return null;
+    } finally {
+      if (mine === latest) delete form.dataset.asking;
+    }
+  }
+
+  /** Only what is said of values: what somebody types stays under his hands. */
+  async function check(): Promise<void> {
+    const fresh = await ask('check');
+    if (!fresh) return;
+    for (const told of form.querySelectorAll<HTMLElement>('.told, .from, #form-told, #form-remarks')) {
+      const news = fresh.getElementById(told.id);
+      if (news && !news.isEqualNode(told)) told.replaceChildren(...news.childNodes);
+    }
+    for (const field of form.querySelectorAll<HTMLElement>('.value-field')) {
+      const wrong = fresh.getElementById(field.id)?.classList.contains('wrong') ?? false;
+      field.classList.toggle('wrong', wrong);
+      for (const input of field.querySelectorAll('input, textarea')) {
+        if (wrong) input.setAttribute('aria-invalid', 'true');
+        else input.removeAttribute('aria-invalid');
+      }
+    }
+    const yaml = fresh.querySelector<HTMLTextAreaElement>('#yaml');
+    const mine = form.querySelector<HTMLTextAreaElement>('#yaml');
+    if (yaml && mine && mine.value === mine.defaultValue) mine.value = mine.defaultValue = yaml.value;
+  }
+
+  async function redraw(act: string): Promise<void> {
+    const fresh = (await ask(act))?.getElementById(form.id);
+    if (!fresh) return;
+    const known = new Set([...form.querySelectorAll('fieldset')].map((one) => one.id));
+    form.replaceChildren(...fresh.childNodes);
+    focus(act, known);
+  }
+
+  /** The button that was pressed, where its step went; or the step that came. */
+  function focus(act: string, known: Set<string>): void {
+    const [verb, place] = act.split(':');
+    const to = Number(place) + (verb === 'up' ? -1 : verb === 'down' ? 1 : 0);
+    const button = form.querySelector<HTMLElement>(`button[value="${verb}:${to}"]:not([disabled])`);
+    const came = [...form.querySelectorAll<HTMLElement>('fieldset')].find((one) => !known.has(one.id));
+    const next = came?.querySelector<HTMLElement>('input:not([type="hidden"]), textarea, select') ?? button;
+    (next ?? form.querySelector<HTMLElement>(act === 'read' ? '#yaml-part > summary' : '#strategy'))?.focus();
+  }
+}
