@@ -18,7 +18,7 @@ from compaction.extract import extractive
 from compaction.facts import FactIndex
 from compaction.outline import outline_of
 from compaction.policy import Policy
-from compaction.prices import PACKAGE_READ_ON
+from compaction.prices import PACKAGE_READ_ON, micros, nanos
 from compaction.recall import Need, Recall, recall
 from compaction.session import Session as SessionValue
 from compaction.simulate import Run as RunValue
@@ -32,7 +32,7 @@ ENGINE = 1
 older simulations are then computed anew and not taken over."""
 
 WORST_KEPT = 12
-"""Needs that a result names: those that were lost first, then those out of sight."""
+"""Needs that a result names: first those that were lost, then retrievable ones, then named."""
 
 NOT_COMPACTIONS = ("clear", "rewind", "setup")
 """Triggers of recorded revisions that summarised nothing."""
@@ -72,9 +72,11 @@ class Recording:
 
     @cached_property
     def lived_cost(self) -> int | None:
-        """Micro-dollars of these; None where not all of them have a price."""
-        costs = [use.cost for use in self.lived_uses]
-        return None if not costs or None in costs else sum(cost or 0 for cost in costs)
+        """Micro-dollars of these, rounded once; None without a price."""
+        price = self.terms.price
+        if price is None or not self.lived_uses:
+            return None
+        return micros(sum(nanos(use.usage, price) for use in self.lived_uses))
 
     @property
     def lived_sent(self) -> int:
@@ -204,7 +206,6 @@ def _worst(needs: Sequence[Need]) -> list[dict[str, Any]]:
             "entry": need.block.removeprefix("m").removesuffix(".0"),
         }
         for need in needs[:WORST_KEPT]
-        if need.state in ("lost", "retrievable")
     ]
 
 

@@ -16,6 +16,9 @@ ADDED = (
 )
 SHARES_OF_NEEDS = ("in_place", "named", "retrievable", "lost")
 
+WORSE_FIRST = {"lost": "lost", "retrievable": "only retrievable", "named": "only named"}
+"""States of what is not in place, in words."""
+
 FEW_NEEDS = 10
 """With fewer needs in a session, their shares say nothing of it alone."""
 
@@ -211,17 +214,19 @@ def _regression(
 
 def _first(worst: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
     """The earliest of those in the worst state that there is."""
-    state = "lost" if any(one["state"] == "lost" for one in worst) else "retrievable"
-    of_state = (one for one in worst if one["state"] == state)
-    return min(of_state, key=itemgetter("step"), default=None)
+    for state in WORSE_FIRST:
+        of_state = [one for one in worst if one["state"] == state]
+        if of_state:
+            return min(of_state, key=itemgetter("step"))
+    return None
 
 
 def _hidden_words(mine: Figures, theirs: Figures, first: Mapping[str, Any] | None) -> str:
     more = round(theirs["in_place"] * theirs["needs"]) - round(mine["in_place"] * mine["needs"])
     told = f"{more} more of {mine['needs']} needs are not in place"
     if first is None:
-        return f"{told}; replacements name them."
-    how = "lost" if first["state"] == "lost" else "only retrievable"
+        return f"{told}."
+    how = WORSE_FIRST[first["state"]]
     return f"{told}; the first that is {how} comes at S{first['step']}."
 
 

@@ -118,7 +118,8 @@ DEAREST = {"step": 4, "rewritten": 12_000, "cost_microusd": 9}
         ({"in_place": 0.6, "lost": 0.4}, LOST, 0.4, 7, "a_7",
          "8 more of 20 needs are not in place; the first that is lost comes at S7."),
         ({"in_place": 0.6, "retrievable": 0.4}, LOST[2:], 0.4, 2, "c_2", "only retrievable"),
-        ({"in_place": 0.6, "named": 0.4}, [], 0.4, None, None, "replacements name them"),
+        ({"in_place": 0.6, "named": 0.4}, [LOST[0] | {"state": "named"}], 0.4, 9, "b_9",
+         "only named"),
         # Both: the worse of them says where.
         ({"cost_microusd": 60, "dearest": DEAREST, "in_place": 0.6}, LOST, 0.6, 7, "a_7", "S4"),
         ({"cost_microusd": 95, "dearest": DEAREST, "in_place": 0.6}, LOST, 1.3, 4, None, "S7"),
