@@ -14,6 +14,7 @@ from sessions import demo
 from sessions.actions import audit
 from sessions.actions.append import append, link_parents
 from sessions.actions.attempts import Outcome, Running
+from sessions.actions.demo_tuning import tune_demo, untune_demo
 from sessions.actions.measure import measure
 from sessions.actions.prepare import Count
 from sessions.actions.simulate import simulate_session
@@ -85,7 +86,9 @@ def simulate_demo(
 
 @transaction.atomic
 def remove_demo(team: Team) -> int:
-    """Delete the demo's sessions, their runs and what only they had stored; how many there were."""
+    """Delete the demo's sessions, their runs and what only they had stored, and the policy that was
+    tried on them; how many sessions there were."""
+    untune_demo(team)
     sessions = Session.objects.for_team(team).filter(demo=True)
     many = sessions.count()
     shas = set(Block.objects.filter(session__in=sessions).values_list("sha", flat=True))
@@ -113,6 +116,7 @@ def demo_job(running: Running) -> Outcome:
     now_ms = int(time.time() * 1000)
     added = load_demo(running.team, counted, now_ms, _reporting(running, "sessions"))
     runs = simulate_demo(added, _reporting(running, "simulations"))
+    tune_demo(running.team, added)
     return Outcome({"sessions": [str(session.pk) for session in added], "runs": runs})
 
 

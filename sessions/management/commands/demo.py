@@ -12,6 +12,7 @@ from django.core.management.base import BaseCommand
 from compaction.tokens import counted
 from sessions.actions import audit
 from sessions.actions.demo import load_demo, remove_demo, simulate_demo
+from sessions.actions.demo_tuning import simulate_now, tune_demo
 from sessions.actions.teams import local_team
 from sessions.models import Session, Team
 
@@ -42,6 +43,9 @@ class Command(BaseCommand):
         if not options["remove"]:
             added = load_demo(team, counted, int(time.time() * 1000))
             runs = simulate_demo(added)
+            tuned = tune_demo(team, added)
+            if tuned is not None:
+                simulate_now(tuned)
             if added:
                 audit.note(team, audit.COMMAND, "demo.loaded", sessions=len(added))
         if options["json"]:
