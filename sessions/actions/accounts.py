@@ -21,9 +21,9 @@ def check_name(name: str, own: User | None = None) -> str:
     found = User.normalize_username(name.strip())
     if own is not None and found == own.username:
         return found
-    UnicodeUsernameValidator("Letters, digits and . + - _ only, without blanks.")(found)
     if "@" in found:
         raise ValidationError("A name has no @. Your e-mail has a field of its own.")
+    UnicodeUsernameValidator(message="Letters, digits and . + - _ only, without blanks.")(found)
     if found.casefold() == LOCAL_USER or _others(own).filter(username__iexact=found).exists():
         raise ValidationError("This name is taken. Choose another.")
     return found

@@ -6,10 +6,7 @@ from typing import Any
 
 from django import forms
 from django.contrib.auth.models import User
-from django.contrib.auth.password_validation import (
-    password_validators_help_texts,
-    validate_password,
-)
+from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 
 from sessions.actions.accounts import check_email, check_name
@@ -17,6 +14,7 @@ from sessions.actions.teams import LOCAL_USER
 from sessions.models import Membership
 
 NAME_CHARS, TEAM_CHARS, PASSWORD_CHARS = 150, 100, 1000
+PASSWORDS = "At least 8 characters: no common password, not only digits, not like your name."
 ROLES = [
     (Membership.Role.VIEWER, "viewer: looks"),
     (Membership.Role.REVIEWER, "reviewer: looks, judges summaries"),
@@ -44,12 +42,12 @@ class Login(forms.Form):
 class _Twice(forms.Form):
     """A new password, typed twice; the person it is for is `person`."""
 
-    password = _password("New password", "new-password")
+    password = _password("Password", "new-password")
     again = _password("The same again", "new-password")
 
     def __init__(self, *args: Any, **given: Any) -> None:
         super().__init__(*args, **given)
-        self.fields["password"].help_text = " ".join(password_validators_help_texts())
+        self.fields["password"].help_text = PASSWORDS
 
     def person(self) -> User:
         """Whose name and e-mail the password must not resemble."""
@@ -80,9 +78,9 @@ class _Named(forms.Form):
         help_text="You sign in with it, and others see it.",
     )
     email = forms.EmailField(
-        label="E-mail",
+        label="E-mail, if you like",
         required=False,
-        help_text="If you like: you can sign in with it too. No mail is sent.",
+        help_text="You can sign in with it too. No mail is sent.",
     )
 
     def clean_name(self) -> str:
@@ -126,6 +124,7 @@ class NewPassword(_Twice):
     def __init__(self, own: User, data: Any = None) -> None:
         self.own = own
         super().__init__(data, auto_id="password-%s")
+        self.fields["password"].label = "New password"
         if not own.has_usable_password():
             del self.fields["current"]
 

@@ -10,12 +10,15 @@ import pytest
 from asgiref.sync import sync_to_async
 from channels.testing import WebsocketCommunicator
 from django.contrib.auth import get_user_model
+from django.contrib.auth.models import User
 from django.test import Client
 
 from contextlab.asgi import application
 from sessions import consumers, live
-from sessions.actions import jobs
+from sessions.actions import jobs, members
+from sessions.actions.accounts import change_password
 from sessions.actions.append import append
+from sessions.actions.audit import COMMAND
 from sessions.actions.teams import local_team, local_user
 from sessions.api.following import manifest_json
 from sessions.models import Job, Membership, Run, Session, Team
@@ -160,6 +163,27 @@ async def test_who_leaves_a_team_sees_no_more_of_it():
     assert (await told(opened))[1] == 1
     await Membership.objects.all().adelete()
     assert await told(opened) == (f"job:{job.id}", None)
+    await opened.disconnect()
+
+
+async def test_who_left_a_team_gets_no_hint_of_it_any_more():
+    job, member = await new_job(), await sync_to_async(User.objects.create_user)("mara")
+    await Membership.objects.acreate(user=member, team=await sync_to_async(local_team)())
+    opened = await watching([f"job:{job.id}"], await signed_in(member))
+    assert await told(opened) == (f"job:{job.id}", 1)
+    mine = await Membership.objects.select_related("team").aget(user=member)
+    await sync_to_async(members.leave)(mine, COMMAND)
+    assert await told(opened) == (f"job:{job.id}", None)
+    assert [one.joined for one in consumers.pages.open] == [set()], "hints go elsewhere"
+    await opened.disconnect()
+
+
+async def test_a_changed_password_closes_pages_in_other_browsers():
+    member = await sync_to_async(User.objects.create_user)("mara", "", "lantern-ferry-42")
+    opened = await watching(["sessions"], await signed_in(member))
+    await told(opened)
+    await sync_to_async(change_password)(member, "harbour-lantern-7")
+    assert await opened.receive_output(PATIENCE) == {"type": "websocket.close", "code": 4401}
     await opened.disconnect()
 
 
