@@ -105,7 +105,8 @@ class _Next(msgspec.Struct):
 def news_of(follow: Follow) -> News | None:
     """What came since, for a page that may see the session; None where there is no such thing, or
     a delta does not say it."""
-    session = Session.objects.filter(pk=follow.session).select_related("team").first()
+    rows = Session.objects.filter(pk=follow.session)
+    session = rows.select_related("team", "policy_version__policy").first()
     try:
         run = run_named(session, follow.run) if session else None
     except Http404:
@@ -244,6 +245,8 @@ def _session(session: Session) -> dict[str, Any]:
         "live": session.live,
         "used": session.used_tokens,
         "outcome": session.outcome,
+        "policy": str(session.policy_version) if session.policy_version else None,
+        "policy_from": session.policy_from,
         "budget": asdict(standing_of(session)),
         "parent": {"id": str(parent.pk), "title": str(parent), "step": session.parent_step}
         if parent

@@ -42,6 +42,7 @@ def session_told(request: HttpRequest, session: Session) -> dict[str, Any]:
         "title": session.title,
         "task": session.task,
         "policy": str(session.policy_version) if session.policy_version else None,
+        "policy_from": session.policy_from,
         "window": session.window_taken,
         "window_assumed": session.window is None,
         "steps": session.step_count,

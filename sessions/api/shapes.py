@@ -57,7 +57,8 @@ class Tokens(Schema):
 
 
 class SessionTold(Schema):
-    """A session as it stands."""
+    """A session as it stands; `policy_from` says who chose its policy: the request that made it, a
+    rollout, the team, or the default of the server."""
 
     id: str
     external_id: str
@@ -66,6 +67,7 @@ class SessionTold(Schema):
     title: str
     task: str
     policy: str | None
+    policy_from: Literal["request", "rollout", "team", "default"] | None
     window: int
     window_assumed: bool
     steps: int

@@ -57,6 +57,16 @@ FACETS = ("agent", "model", "source")
 """Columns that a list is narrowed to one value of."""
 
 
+def managed_by(policy: str) -> Q:
+    """Sessions of a policy by its name, or of one version of it as name@3."""
+    name, _, number = policy.partition("@")
+    found = Q(policy_version__policy__name=name)
+    if number:
+        known = number.isdecimal() and len(number) < 10
+        found &= Q(policy_version__number=int(number) if known else 0)
+    return found
+
+
 def matching(
     team: Team,
     *,
@@ -72,7 +82,8 @@ def matching(
     Sub-agents are counted with their parent and warm-ups left out, unless something narrows the
     list: what is looked for may be in one of them. `q` is looked for in titles, names, ids and
     previews of blocks; `flags` are those of FLAGS, `facets` values by the names of FACETS.
-    They happened in [since, until) of `within`, in ms; `counted` is a condition of TILES.
+    They happened in [since, until) of `within`, in ms; `counted` is a further
+    condition, such as those of TILES and `managed_by`.
     """
     rows: QuerySet[Session] = Session.objects.for_team(team)
     narrowed = {name: value for name, value in (facets or {}).items() if value}

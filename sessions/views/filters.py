@@ -13,6 +13,7 @@ from django.db.models import (
     F,
     IntegerField,
     OuterRef,
+    Q,
     QuerySet,
     Subquery,
     Sum,
@@ -28,6 +29,7 @@ from sessions.models.matching import (
     FLAGS,
     blocks_with,
     compactions_served,
+    managed_by,
     matching,
 )
 from sessions.models.periods import read_time, written
@@ -68,6 +70,8 @@ class Filters:
     since: int | None = None
     until: int | None = None
     counted: str = ""
+    policy: str = ""
+    rollout: UUID | None = None
 
     @classmethod
     def of(cls, query: QueryDict) -> Filters:
@@ -82,6 +86,8 @@ class Filters:
             since=read_time(query.get("since", "")),
             until=read_time(query.get("until", "")),
             counted=query.get("counted", "") if query.get("counted") in COUNTED else "",
+            policy=query.get("policy", "").replace("\x00", "")[:QUERY_CHARS],
+            rollout=_uuid(query.get("rollout", "")),
             **text,
         )
 
@@ -89,12 +95,13 @@ class Filters:
     def active(self) -> bool:
         """Whether anything narrows the list."""
         given = (self.q, self.agent, self.model, self.source, self.flags, self.parent, self.counted)
-        return any(given) or self.since is not None or self.until is not None
+        narrowed = any(given) or bool(self.policy) or self.rollout is not None
+        return narrowed or self.since is not None or self.until is not None
 
     def address(self, cursor: str = "", **changes: Any) -> str:
         """The list's query string with some of it changed; "?" for the plain list."""
         wanted = replace(self, **changes)
-        pairs = [(name, getattr(wanted, name)) for name in ("q", *FACETS)]
+        pairs = [(name, getattr(wanted, name)) for name in ("q", *FACETS, "policy")]
         pairs += [("flag", flag) for flag in wanted.flags]
         pairs += [("parent", str(wanted.parent) if wanted.parent else "")]
         pairs += wanted.kept
@@ -106,6 +113,7 @@ class Filters:
         """What of the address no field of the list's form holds."""
         times = ("since", self.since), ("until", self.until)
         pairs = [(name, written(at)) for name, at in times if at is not None]
+        pairs += [("rollout", str(self.rollout))] if self.rollout else []
         return pairs + ([("counted", self.counted)] if self.counted else [])
 
     def toggled(self, flag: str) -> tuple[str, ...]:
@@ -125,9 +133,16 @@ class Filters:
             parent=self.parent,
             facets={name: getattr(self, name) for name in FACETS},
             within=(self.since, self.until),
-            counted=COUNTED[self.counted].found() if self.counted else None,
+            counted=self._condition(),
         )
         return rows.annotate(key=SORTS[self.sort][1])
+
+    def _condition(self) -> Q | None:
+        """What no column of its own says: the tile, the policy, the rollout."""
+        found = [Q(COUNTED[self.counted].found())] if self.counted else []
+        found += [managed_by(self.policy)] if self.policy else []
+        found += [Q(rollout=self.rollout)] if self.rollout else []
+        return Q(*found) if found else None
 
     def with_details(self, rows: QuerySet[Session]) -> QuerySet[Session]:
         """Adds what a row shows beside its own columns: `child_count`, `compactions` of the log and
@@ -146,7 +161,7 @@ class Filters:
             .annotate(n=Count("pk", distinct=True))
             .values("n")
         )
-        rows = rows.select_related("parent").annotate(
+        rows = rows.select_related("parent", "policy_version__policy").annotate(
             child_count=Coalesce(Subquery(children, output_field=IntegerField()), 0),
             compactions=F("compaction_count")
             + Coalesce(Subquery(served, output_field=IntegerField()), 0),

@@ -17,9 +17,9 @@ from django.views.decorators.http import require_GET, require_POST
 from sessions.actions import audit
 from sessions.actions.jobs import enqueue
 from sessions.actions.uploads import FILES_AT_ONCE
-from sessions.api.access import actor_of, allowed, team_of, team_to
-from sessions.models import Block, Session, Team
-from sessions.models.matching import FACETS, FLAGS, NEAR_LIMIT
+from sessions.api.access import actor_of, allowed, team_of, team_to, teams_of
+from sessions.models import Block, Rollout, Session, Team
+from sessions.models.matching import FACETS, FLAGS, NEAR_LIMIT, managed_by, matching
 from sessions.models.periods import written
 from sessions.models.tiles import COUNTED
 from sessions.views.filters import SORTS, Filters, list_version
@@ -63,7 +63,10 @@ class Row:
 
 @require_GET
 def home(request: HttpRequest) -> HttpResponse:
-    """The way to where the work is: the dashboard, or the first run."""
+    """The way to where the work is: the dashboard, or the first run; without a team to one's
+    account, where one makes one."""
+    if not teams_of(request):
+        return redirect("account")
     return redirect("dashboard" if _any(team_of(request)) else "start")
 
 
@@ -129,6 +132,12 @@ def _chips(team: Team, filters: Filters) -> list[tuple[str, str, str]]:
         parent = Session.objects.for_team(team).filter(pk=filters.parent).first()
         name = str(parent) if parent else "a session that is not here"
         chips.append(("sub-agents of", name, filters.address(parent=None)))
+    if filters.policy:
+        chips.append(("policy", filters.policy, filters.address(policy="")))
+    if filters.rollout:
+        rollout = Rollout.objects.filter(team=team, pk=filters.rollout).first()
+        name = str(rollout.version) if rollout else "a version that is not here"
+        chips.append(("began in the rollout of", name, filters.address(rollout=None)))
     if filters.since is not None:
         chips.append(("since", _told(filters.since), filters.address(since=None)))
     if filters.until is not None:
@@ -165,7 +174,27 @@ def _facets(team: Team, filters: Filters) -> list[dict[str, Any]]:
         chosen = getattr(filters, facet)
         if len(values) > 1 or chosen:
             facets.append({"name": facet, "chosen": chosen, "values": values})
+    policies = _policies(team)
+    if filters.policy and filters.policy not in dict(policies):
+        policies.insert(
+            0, (filters.policy, matching(team, counted=managed_by(filters.policy)).count())
+        )
+    if len(policies) > 1 or filters.policy:
+        facets.append({"name": "policy", "chosen": filters.policy, "values": policies})
     return facets
+
+
+def _policies(team: Team) -> list[tuple[str, int]]:
+    """Policy versions that manage sessions, as name@number, and how many."""
+    version = ("policy_version__policy__name", "policy_version__number")
+    counted = (
+        Session.objects.for_team(team)
+        .exclude(policy_version=None)
+        .values_list(*version)
+        .annotate(n=Count("pk"))
+        .order_by("-n", *version)[:40]
+    )
+    return [(f"{name}@{number}", n) for name, number, n in counted]
 
 
 @require_GET

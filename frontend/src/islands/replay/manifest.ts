@@ -21,6 +21,7 @@ export type SessionHead = {
   basis: 'exact' | 'calibrated' | 'estimated'; steps: number; hidden: number;
   parent: { id: string; title: string; step: number } | null;
   children: Child[]; version: number; live: boolean; used?: number | null; budget?: { counted: number }; outcome?: string;
+  policy?: string | null; policy_from?: 'request' | 'rollout' | 'team' | 'default' | null;
   cost_at_least?: boolean; // reported outputs are smaller than what the log shows of them
 };
 export type Child = { id: string; title: string; step: number; steps: number; tokens_peak: number };

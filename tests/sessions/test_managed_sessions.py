@@ -1,0 +1,83 @@
+"""Which policy manages a session, and who chose it: on the list, in the API, in the replay."""
+
+from __future__ import annotations
+
+import pytest
+from django.test import Client
+
+from sessions.actions import rollouts
+from sessions.actions.live_sessions import put_session, session_fields
+from sessions.actions.teams import local_team
+from sessions.models import Session
+from tests.sessions.pages import page_of, signed_in
+from tests.sessions.test_deliver import send, user
+from tests.sessions.test_rollouts import ids, person, running
+from tests.sessions.test_session_list import named
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def client() -> Client:
+    return signed_in()
+
+
+def titles(client: Client, query: str) -> set[str]:
+    """External ids on the list, which are its titles where nobody gave any."""
+    rows = client.get(f"/sessions/{query}").context["rows"]
+    return {row.session.external_id for row in rows}
+
+
+def made() -> dict[str, str]:
+    """Sessions on both sides of a rollout, one that asked, and an imported one."""
+    rollout = running()
+    (inside,), (outside,) = ids(rollout, inside=True), ids(rollout, inside=False)
+    for name, fields in ((inside, {}), (outside, {}), ("asked", {"policy": "careful"})):
+        put_session(local_team(), name, session_fields(fields))
+    named("imported")
+    return {"inside": inside, "outside": outside, "rollout": str(rollout.pk)}
+
+
+def test_the_list_is_narrowed_to_a_policy_a_version_and_a_rollout(client: Client):
+    world = made()
+    inside, outside = world["inside"], world["outside"]
+    assert titles(client, "") == {inside, outside, "asked", "imported"}
+    assert titles(client, "?policy=careful") == {inside, "asked"}
+    assert titles(client, "?policy=careful@1") == {inside, "asked"}
+    assert titles(client, "?policy=offload-first@1") == {outside}
+    assert titles(client, f"?rollout={world['rollout']}") == {inside, outside}
+    assert titles(client, f"?rollout={world['rollout']}&policy=careful@1") == {inside}
+    page = page_of(client, f"/sessions/?rollout={world['rollout']}&policy=careful@1&sort=steps")
+    assert "policy careful@1" in page.text
+    assert "began in the rollout of careful@1" in page.text
+    without = page.links["policy careful@1 ×"]
+    assert without == f"?rollout={world['rollout']}&sort=steps"
+
+
+@pytest.mark.parametrize(
+    "policy", ["careful@2", "careful@", "careful@x", "nobody", "careful@9999999999"]
+)
+def test_what_no_session_has_matches_none(client: Client, policy: str):
+    made()
+    expected = {"careful@": 2}.get(policy, 0)
+    assert len(titles(client, f"?policy={policy}")) == expected
+    if not expected:
+        assert "Nothing matches" in page_of(client, f"/sessions/?policy={policy}").text
+
+
+def test_a_row_and_the_replay_say_who_chose_the_policy(client: Client):
+    world = made()
+    text = page_of(client, "/sessions/").text
+    for said in ("careful@1 · rollout", "offload-first@1 · default", "careful@1 · asked for"):
+        assert said in text
+    send(Session.objects.get(external_id=world["inside"]), user("hello"))
+    head = client.get(f"/api/v1/sessions/{world['inside']}/manifest").json()["session"]
+    assert (head["policy"], head["policy_from"]) == ("careful@1", "rollout")
+    told = client.get("/api/v1/sessions/asked").json()
+    assert (told["policy"], told["policy_from"]) == ("careful@1", "request")
+    rolled = rollouts.of_teams([local_team()], world["rollout"])  # type: ignore[arg-type]
+    assert rolled is not None
+    for share in (50, 100):
+        rolled = rollouts.widen(rolled, share, person("owner"))
+    put_session(local_team(), "after", session_fields({}))
+    assert client.get("/api/v1/sessions/after").json()["policy_from"] == "team"
