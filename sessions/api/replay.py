@@ -15,11 +15,11 @@ from compaction.context import KINDS
 from sessions.actions.recited import recited_at
 from sessions.actions.served import NoSuchStep
 from sessions.api import shapes
-from sessions.api.access import run_of, session_of
+from sessions.api.access import run_named, run_of, session_of
 from sessions.api.entries import describe
 from sessions.api.following import manifest_json, run_label, version_of
 from sessions.api.problems import Refusal
-from sessions.models import Revision
+from sessions.models import Revision, Run
 from sessions.models import manifest as manifests
 
 ROWS_AT_ONCE = 500
@@ -129,25 +129,43 @@ def diff(
     run: str = Query("recorded", description=RUN),
     a: int = Query(1, ge=0, le=LAST, description="a step"),
     b: int = Query(1, ge=0, le=LAST, description="another"),
+    beside: str = Query("", alias="with", description="the run of b, where it is another"),
 ) -> HttpResponse:
-    """Tells what stayed, left, came or was replaced between the contexts of two steps."""
+    """Tells what stayed, left, came or was replaced between the contexts of two steps.
+
+    With another run, `of` says on which side the revision is that made a difference.
+    """
     session = session_of(request, session_id)
     shown = run_of(request, session)
-    rows = diffs.diff(manifests.columns(shown), a, b, session.scaled)
-    revisions = {row.number: row for row in shown.revisions.all()}
-    label = run_label(shown)
+    other = run_named(session, beside) if beside else shown
+    if other.pk == shown.pk:
+        rows = diffs.diff(manifests.columns(shown), a, b, session.scaled)
+    else:
+        rows = diffs.across(_context(shown, a), _context(other, b), session.scaled)
+    revisions = {"a": _revisions(shown), "b": _revisions(other)}
     return answer(
         request,
         {
-            "a": {"step": a, "tokens": sum(row.tokens_a for row in rows), "run": label},
-            "b": {"step": b, "tokens": sum(row.tokens_b for row in rows), "run": label},
-            "rows": [_diff_row(row, revisions.get(row.revision)) for row in rows],
+            "a": {"step": a, "tokens": sum(row.tokens_a for row in rows), "run": run_label(shown)},
+            "b": {"step": b, "tokens": sum(row.tokens_b for row in rows), "run": run_label(other)},
+            "rows": [_diff_row(row, revisions[row.of].get(row.revision)) for row in rows],
         },
     )
 
 
+def _context(run: Run, step: int) -> diffs.Context:
+    return diffs.Context(
+        manifests.columns(run), step, manifests.REPLACEMENT, manifests.replaced_texts(run)
+    )
+
+
+def _revisions(run: Run) -> dict[int, Revision]:
+    return {row.number: row for row in run.revisions.defer("parameters")}
+
+
 def _diff_row(row: diffs.DiffRow, revision: Revision | None) -> dict[str, Any]:
     return {
+        "of": row.of,
         "op": row.op,
         "kind": KINDS[row.kind],
         "a": row.a,

@@ -149,6 +149,14 @@ def columns(run: Run, extent: Extent | None = None) -> Columns:
     return by_column(found if extent is None else within(found, extent))
 
 
+def replaced_texts(run: Run) -> dict[tuple[int, int], str]:
+    """What the replacements of a run say, as the names of their blobs, by position and by the
+    number of the revision that opened them."""
+    entries = Entry.objects.filter(run=run, replacement__isnull=False)
+    found = entries.values_list("position", "opened_by__revision__number", "replacement__sha")
+    return {(position, number or 0): sha for position, number, sha in found}
+
+
 def within(found: list[Row], extent: Extent) -> list[Row]:
     """Rows without what was stored while they were read."""
     return [

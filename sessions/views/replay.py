@@ -70,6 +70,7 @@ def diff(request: HttpRequest, session_id: UUID, a: int, b: int) -> HttpResponse
         "a": a,
         "b": b,
         "run": request.GET.get("run", "recorded"),
+        "with": request.GET.get("with", ""),
     }
     return render(
         request, "sessions/diff.html", {"session": session, "props": props, "a": a, "b": b}

@@ -1,7 +1,7 @@
 /* Blocks by name: which message they are, what they begin with, how large they are. */
 import { ask, withQuery } from '../../request';
 import { nameOfEntry } from '../replay/address';
-import { decode, kindNames, kindTitles, type Manifest, type ManifestJson } from '../replay/manifest';
+import { decode, isManaged, kindNames, kindTitles, type Manifest, type ManifestJson } from '../replay/manifest';
 import { Previews } from '../replay/previews.svelte';
 import type { Props } from './diff';
 
@@ -28,6 +28,12 @@ export class Blocks {
     return message >= 0 ? `#${message}` : '';
   }
 
+  /** How the run is called beside another. */
+  get runName(): string {
+    const { policy, label, origin } = this.manifest.run;
+    return origin === 'recorded' ? (isManaged(this.manifest) ? 'unmanaged' : label) : (policy ?? label);
+  }
+
   kind = (i: number) => kindNames[this.manifest.entries.kind[i]] ?? 'other';
   code = (i: number): string => kindTitles[this.kind(i)][0];
   tokens = (i: number): number => this.manifest.entries.shown[i] ?? 0;
@@ -39,6 +45,6 @@ export class Blocks {
 
   /** The replay at a step with this block chosen. */
   address(i: number, step: number): string {
-    return withQuery(`${this.asked.replay_url}steps/${step}/`, { run: this.run === 'recorded' ? '' : this.run, m: nameOfEntry(this.manifest, i) });
+    return withQuery(`${this.asked.replay_url}steps/${step}/`, { run: this.run === 'recorded' && !isManaged(this.manifest) ? '' : this.run, m: nameOfEntry(this.manifest, i) });
   }
 }

@@ -6,11 +6,12 @@ export type Side = { step: number; tokens: number; run: string };
 export type DiffRow = {
   op: Op; kind: Kind; a: number[]; b: number[]; tokens_a: number; tokens_b: number;
   label: string; reason: string | null; revision: number | null;
+  of?: 'a' | 'b'; // the side whose run has that revision
 };
 export type DiffJson = { a: Side; b: Side; rows: DiffRow[] };
 export type Props = {
   diff_url: string; manifest_url: string; entry_url: string; previews_url: string; revision_url: string; replay_url: string; diff_page_url: string; list_url: string;
-  a: number; b: number; run?: string;
+  a: number; b: number; run?: string; with?: string; // the run of b, where it is another
 };
 
 export const signs: Record<Op, [sign: string, name: string]> = {
@@ -38,7 +39,7 @@ export function collapsed(rows: DiffRow[]): Numbered[] {
   const made: Numbered[] = [];
   rows.forEach((row, i) => {
     const before = made.at(-1);
-    const joins = before && before.row.op === row.op && (row.op === 'same' || (row.op === 'removed' && before.row.revision === row.revision));
+    const joins = before && before.row.op === row.op && (row.op === 'same' || (row.op === 'removed' && before.row.revision === row.revision && before.row.of === row.of));
     if (!joins) {
       made.push({ i, row: { ...row, a: [...row.a], b: [...row.b] }, kinds: [[row.kind, row.tokens_a]] });
       return;

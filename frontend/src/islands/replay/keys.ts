@@ -48,6 +48,7 @@ export function replayKeys(replay: Replay, player: Player, message: MessageKeys)
     key(['x'], 'Show or hide removed rows', () => (replay.ghosts = !replay.ghosts)),
     key(['f'], 'Fold or unfold the composition', () => (replay.foldChoice = !replay.folded)),
     key(['d'], 'Compare with the step before', () => replay.step > 1 && visit(replay.diffAddress(replay.step - 1))),
+    key(['b'], 'This run beside the recorded one', () => replay.besideAddress && visit(replay.besideAddress)),
     key(['c'], 'Copy the link to this step and row', () => void copy(replay.link, 'Link')),
     key(['y'], 'Copy the row’s text', () => message.copyText()),
     key(['Shift+y'], 'Copy the row as JSON', () => message.copyJson()),

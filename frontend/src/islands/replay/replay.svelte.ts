@@ -313,6 +313,14 @@ export class Replay {
     return this.run === 'recorded' && this.usual === 'recorded' ? address : withQuery(address, { run: this.run });
   }
 
+  /** This step of the run beside the same of the recorded one; null where that is shown, or there is none. */
+  get besideAddress(): string | null {
+    const recorded = this.manifest?.runs.some((run) => run.origin === 'recorded' && run.state === 'ready');
+    if (!this.manifest || !recorded || this.manifest.run.origin === 'recorded') return null;
+    const address = this.props.diff_page_url.replace('{a}', String(this.step)).replace('{b}', String(this.step));
+    return withQuery(address, { run: 'recorded', with: this.manifest.run.id });
+  }
+
   #write(jump = false): void {
     clearTimeout(this.#writing);
     if (jump) {
