@@ -40,8 +40,9 @@ _OURS = frozenset({*NINE, *WINDOW, "file_operation"})
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """One line of a ledger. `block` is the id of the last block of the span that held it, None
-    for what nothing did; `needed` the first later step that named it, as far as is known."""
+    """One line of a ledger. `block` is the id of the last block of the span that held it, of a stub
+    that of its original; None for what nothing held. `needed` is the first later step that named
+    it, as far as is known."""
 
     key: str
     fact: str
@@ -136,7 +137,7 @@ class _Judge:
             kind=one.kind,
             state=self._state(one),
             weight=one.weight,
-            block=one.holders[-1].id if one.holders else None,
+            block=_source(one.holders[-1]) if one.holders else None,
             needed=needed.get(normal(one.fact)),
         )
 
@@ -161,6 +162,11 @@ class _Judge:
         # With blanks or other letters it is no single token of a text.
         other = RUN.fullmatch(one.fact) is None
         return other and (self.lines.hold(one.fact) or (alone and self.lines.hold(name)))
+
+
+def _source(block: Block) -> str:
+    """The original that a block is, or is the stub of; an earlier summary has none."""
+    return block.id if block.replaces is None or block.kind == "summary" else block.replaces
 
 
 def _plain(summary: str) -> str:

@@ -18,6 +18,18 @@ OPEN_ERROR, CHANGED, NEEDED, SAID, CARRIED, READ, MENDED, USED = 100, 90, 80, 70
 was written, edited or deleted; what a later call's input names; what a person said; what an
 earlier summary said; a file that was read; an error that was mended; what several inputs name."""
 
+WHY = {
+    OPEN_ERROR: "error, open",
+    CHANGED: "file changed",
+    NEEDED: "named later",
+    SAID: "a person said it",
+    CARRIED: "in the summary before",
+    READ: "file read",
+    MENDED: "error, mended",
+    USED: "used often",
+}
+"""The same for people, by weight."""
+
 ARGUMENT = 300
 """Code points up to which a value of an input names something; longer ones are content."""
 

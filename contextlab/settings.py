@@ -167,6 +167,7 @@ DATABASES = {"default": _database}
 # --- jobs and live pages ----------------------------------------------------------------------
 # Kind of job -> the function in sessions/actions that does it, in a process of its own.
 JOB_KINDS: dict[str, str] = {
+    "assess": "sessions.actions.assess.assess",
     "compact": "sessions.actions.compactions.compact",
     "demo": "sessions.actions.demo.demo_job",
     "import": "sessions.actions.uploads.run",

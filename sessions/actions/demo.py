@@ -13,6 +13,7 @@ from compaction.tokens import counted
 from sessions import demo
 from sessions.actions import audit
 from sessions.actions.append import append, link_parents
+from sessions.actions.assess import assess_session
 from sessions.actions.attempts import Outcome, Running
 from sessions.actions.demo_tuning import tune_demo, untune_demo
 from sessions.actions.measure import measure
@@ -67,6 +68,7 @@ def _store(team: Team, group: Iterable[records.Session], count: Count) -> list[S
         link_parents(team)
     for session in stored:
         session.refresh_from_db(fields=["parent", "parent_step"])
+        assess_session(session)
     return stored
 
 

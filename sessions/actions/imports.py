@@ -9,6 +9,7 @@ from pathlib import Path
 from django.db import transaction
 
 from sessions import importers
+from sessions.actions import assess
 from sessions.actions.append import append, link_parents
 from sessions.actions.measure import measure
 from sessions.actions.prepare import Count
@@ -67,6 +68,7 @@ def run_import(import_run: Import, count: Count, progress: Progress) -> None:
             import_file(import_run.team, file, count)
     for parent in link_parents(import_run.team):
         measure(parent)
+    assess.ask_all(import_run.team)
     progress(len(files), len(files))
 
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
-
 from django.db import transaction
-from django.utils import timezone
 
 from compaction.plan import FileText, Span
-from sessions.actions import artefacts, jobs
+from sessions.actions import artefacts, assess, jobs
 from sessions.actions.advance import Facts, advance_to, serving
+from sessions.actions.asking import ask_for
 from sessions.actions.attempts import Refused, Running
 from sessions.actions.folds import Fold, with_fold
 from sessions.actions.measure import measure
@@ -21,35 +19,13 @@ ROUNDS = 5
 PASSES = 50
 """Times that a job looks again before it lets another go on: none may run for ever."""
 
-REST = timedelta(minutes=1)
-"""After a job failed at all its attempts, the session is left alone so long: what fails thrice
-fails again, and every append would ask for more."""
-
 Handled = tuple[Facts, bool, list[str]]
 """Records, whether they are measured, and artefacts that a policy waits for."""
 
 
 def ask(session: Session) -> Job:
-    """Ask for a session to be tended; one unfinished job does for all that asked.
-
-    Takes the lock of the session's row: a job that is about to end looks for news under it. One
-    that failed stays the only one of its session: after a rest it is tried again.
-    """
-    with transaction.atomic():
-        rows = Session.objects.select_for_update(of=("self",)).select_related("team")
-        locked = rows.only("id", "team__id").get(pk=session.pk)
-        failed = Job.objects.for_team(locked.team).filter(
-            dedupe=_key(session), state=Job.State.FAILED
-        )
-        if (job := failed.first()) is not None:
-            if job.finished is None or job.finished < timezone.now() - REST:
-                jobs.retry(job)
-            return job
-        return jobs.enqueue(locked.team, "tend", {"session": str(session.pk)}, _key(session))
-
-
-def _key(session: Session) -> str:
-    return f"tend:{session.pk}"
+    """Ask for a session to be tended."""
+    return ask_for(session, "tend")
 
 
 def tend(running: Running) -> None:
@@ -62,7 +38,9 @@ def tend(running: Running) -> None:
         handled = _tend(running, session)
         measure(session)
         if _ended(running, session, handled, last=number == PASSES - 1):
-            return
+            break
+    if assess.is_due(session, newest=True):
+        assess.ask(session)
 
 
 def _ended(running: Running, session: Session, handled: Handled, *, last: bool) -> bool:

@@ -50,6 +50,11 @@ def block_id(seq: int, index: int) -> str:
     return f"m{seq}.{index}"
 
 
+def entry_name(block: Block) -> str:
+    """An original block in an address: its message, and its index where that is not the first."""
+    return f"{block.message.seq}.{block.index}" if block.index else str(block.message.seq)
+
+
 def blocks_of(
     session: Session, *, with_text: bool, start: int = 0, end: int | None = None
 ) -> Iterator[context.Block]:
@@ -58,8 +63,24 @@ def blocks_of(
     if start or end is not None:
         stored = stored.filter(position__gte=start)
     rows = list(stored if end is None else stored.filter(position__lt=end))
+    yield from _values(session, rows, with_text=with_text, whole=start == 0)
+
+
+def blocks_at(session: Session, places: Iterable[int]) -> list[context.Block]:
+    """Original blocks at these positions, in order, with their texts."""
+    wanted = sorted(set(places))
+    rows: list[Block] = []
+    for begin in range(0, len(wanted), CHUNK):
+        stored = session.blocks.filter(position__in=wanted[begin : begin + CHUNK])
+        rows += stored.select_related("message").order_by("position")
+    return list(_values(session, rows, with_text=True, whole=False))
+
+
+def _values(
+    session: Session, rows: list[Block], *, with_text: bool, whole: bool
+) -> Iterator[context.Block]:
     data = contents(session, [row.sha for row in rows]) if with_text else {}
-    files = _files_by_tool_call(session, rows, whole=start == 0)
+    files = _files_by_tool_call(session, rows, whole=whole)
     for row in rows:
         yield context.Block(
             id=block_id(row.message.seq, row.index),

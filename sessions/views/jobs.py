@@ -26,6 +26,7 @@ NAMES = {
     "demo": "Demo sessions",
     "compact": "Compaction",
     "tend": "Tending",
+    "assess": "Assessment",
 }
 """How kinds of jobs are called on pages."""
 

@@ -8,6 +8,7 @@ from django.urls import reverse
 
 from sessions.models import Block, Run, Session
 from sessions.models.sessions import SOURCE_LIVE
+from sessions.models.values import entry_name
 
 
 def query(run: Run | None, entry: str = "") -> str:
@@ -29,11 +30,6 @@ def step_url(session: Session, step: int, run: Run | None = None, entry: str = "
     """The replay at a step, within the steps that the session has."""
     inside = max(1, min(step, session.step_count or 1))
     return reverse("replay_step", args=[session.pk, inside]) + query(run, entry)
-
-
-def entry_name(block: Block) -> str:
-    """An original block in an address: its message, and its index where that is not the first."""
-    return f"{block.message.seq}.{block.index}" if block.index else str(block.message.seq)
 
 
 def entry_url(

@@ -16,10 +16,10 @@ from compaction.edits import CannotUndo
 from sessions.actions.undo import undo_revision
 from sessions.api.access import actor_of, allowed, session_of
 from sessions.models import ModelCall, Revision, Run, Session, manifest
-from sessions.views import removal
-from sessions.views.aftermath import SHOWN, Sign, aftermath
+from sessions.models.replaced import unseen
+from sessions.views import ledgers, removal
 from sessions.views.names import run_name
-from sessions.views.places import diff_url, entry_url, step_url
+from sessions.views.places import diff_url, step_url
 from sessions.views.sparklines import Segment, bar
 
 MEASURED, ESTIMATED, SIMULATED = "measured", "estimated", "simulated"
@@ -114,7 +114,7 @@ def _shown(
         "may_undo": its_run.origin == Run.Origin.SERVED and allowed(request, session.team, "write"),
         "parameters": _parameters(found),
         **_following(session, found),
-        **({} if found.trigger == "rewind" else _aftermath(session, found)),
+        **ledgers.shown(request, session, found),
         **_title(found),
         **(sizes := _sizes(session, found)),
         **_compositions(session, found, sizes["before"]),
@@ -193,29 +193,6 @@ def _stated(revision: Revision) -> tuple[str, str]:
     return ESTIMATED, "counted by us"
 
 
-def _aftermath(session: Session, revision: Revision) -> dict[str, Any]:
-    """What the next calls brought back; nothing of this is a loss where the history went back."""
-    found = aftermath(session, revision)
-    signs = [("File read again", sign) for sign in found.rereads]
-    seen = {sign.block.pk for sign in found.rereads}
-    signs += [("Same call", sign) for sign in found.repeats if sign.block.pk not in seen]
-    signs.sort(key=lambda one: one[1].block.position)
-    shown = [_sign(session, revision, what, sign) for what, sign in signs[:SHOWN]]
-    return {"aftermath": found, "signs": shown, "signs_count": len(signs)}
-
-
-def _sign(session: Session, revision: Revision, what: str, sign: Sign) -> dict[str, Any]:
-    # A call is seen by the model from the step after the one that made it.
-    return {
-        "what": what,
-        "step": sign.step,
-        "preview": sign.block.preview,
-        "url": entry_url(session, sign.block),
-        "earlier_step": sign.earlier.born - 1,
-        "earlier_url": entry_url(session, sign.earlier, run=revision.run),
-    }
-
-
 def _compositions(session: Session, revision: Revision, before: Size | None) -> dict[str, Any]:
     table = manifest.columns(revision.run)
     steps = (revision.step - 1, revision.step)
@@ -262,10 +239,12 @@ def _removal(session: Session, revision: Revision) -> dict[str, Any]:
     groups = removal.groups(session, revision)
     exchanged, exchange_count = removal.exchanges(session, revision)
     count = sum(group.count for group in groups)
+    tokens = sum(group.tokens for group in groups)
     return {
         "groups": groups,
         "removed_count": count,
-        "removed_tokens": sum(group.tokens for group in groups),
+        "removed_tokens": tokens,
+        "unseen": unseen(session, revision, tokens),
         "removed": removal.rows(session, revision),
         "without_stub": count - exchange_count,
         "exchanges": exchanged,

@@ -13,8 +13,7 @@ from sessions.actions.measure import measure
 from sessions.actions.simulate import simulate_session
 from sessions.actions.teams import local_team
 from sessions.importers import records
-from sessions.models import Revision, Session
-from sessions.views.aftermath import STEPS, aftermath
+from sessions.models import Session
 from sessions.views.sections import LONG, Section, sections
 from tests.sessions.made import count, reading, reads, result, says, session, user
 from tests.sessions.pages import Page, other_team, page_of, signed_in
@@ -177,58 +176,14 @@ def test_hostile_content_stays_text(client: Client):
     assert "<script>alert(1)</script>" in page.text
 
 
-def effects(found: Session) -> tuple[list[int], list[int]]:
-    """Steps at which files were read again, and calls made again."""
-    seen = aftermath(found, Revision.objects.get())
-    return [sign.step for sign in seen.rereads], [sign.step for sign in seen.repeats]
-
-
-def test_a_file_read_again_and_the_same_call_are_signs_of_loss(client: Client):
-    found = stored(compacted(reads("c3", "t8", "src/f1.py", key="z")))
-    assert effects(found) == ([3], [3])
-    page = shown(client, found)
-    assert page.links["S3"].startswith(f"/sessions/{found.pk}/steps/")
-    assert "File read again" in page.text
-
-
-def test_other_lines_of_the_file_are_a_reading_again_but_not_the_same_call():
+def test_what_came_after_is_listed(client: Client):
     again = reads("c3", "t8", "src/f1.py", key="z")
-    again.blocks[0]["input"]["offset"] = 5
-    assert effects(stored(compacted(again))) == ([3], [])
-
-
-def test_a_file_that_was_not_taken_out_is_no_loss():
-    found = stored(compacted(reads("c3", "t8", "src/new.py", key="z")))
-    assert effects(found) == ([], [])
-
-
-def test_a_file_of_which_a_reading_still_stands_is_no_loss():
-    kept = records.Compaction("auto", key="compaction", keep=("k1a", "k1b"))
-    made = [*reading(2).records, kept, reads("c3", "t8", "src/f1.py", key="z")]
-    assert effects(stored(made)) == ([], [])
-
-
-def test_a_file_of_which_only_another_stands_is_a_loss():
-    kept = records.Compaction("auto", key="compaction", keep=("k1a", "k1b"))
-    made = [*reading(2).records, kept, reads("c3", "t8", "src/f2.py", key="z")]
-    assert effects(stored(made)) == ([3], [3])
-
-
-def test_only_the_next_steps_are_looked_at():
-    after: list[records.Record] = [
-        says(f"c{step}", "thinking", key=f"z{step}") for step in range(3, 3 + STEPS - 1)
-    ]
-    last = 3 + STEPS - 1
-    inside = [*after, reads(f"c{last}", "t8", "src/f1.py", key="y")]
-    assert effects(stored(compacted(*inside)))[0] == [last]
-
-
-def test_a_reading_beyond_them_does_not_count():
-    after: list[records.Record] = [
-        says(f"c{step}", "thinking", key=f"z{step}") for step in range(3, 3 + STEPS)
-    ]
-    beyond = [*after, reads(f"c{3 + STEPS}", "t8", "src/f1.py", key="y")]
-    assert effects(stored(compacted(*beyond))) == ([], [])
+    page = shown(client, stored(compacted(again, user("No, the other file.", key="y"))))
+    assert "<dt>Files read again</dt><dd>1</dd>" in page.html
+    assert '<dt>Corrections by the user</dt><dd><span class="estimated">1</span>' in page.html
+    assert "File read again" in page.text
+    assert "User corrects" in page.text
+    assert page.links["S3"].startswith("/sessions/")
 
 
 def test_summaries_are_read_in_their_sections(client: Client):

@@ -8,6 +8,7 @@ import pytest
 from django.utils import timezone
 
 from sessions.actions import jobs, tend
+from sessions.actions.asking import REST
 from sessions.actions.live_sessions import SessionFields, put_session
 from sessions.actions.once import KEPT, Once, forget_answers
 from sessions.actions.teams import local_team
@@ -37,7 +38,7 @@ def test_a_failed_job_is_left_alone_for_a_rest_and_then_tried_again(session: Ses
     failed = fail(tend.ask(session))
     assert tend.ask(session) == failed
     assert Job.objects.get(pk=failed.pk).state == Job.State.FAILED
-    Job.objects.filter(pk=failed.pk).update(finished=timezone.now() - tend.REST * 2)
+    Job.objects.filter(pk=failed.pk).update(finished=timezone.now() - REST * 2)
     assert tend.ask(session) == failed
     again = Job.objects.get(pk=failed.pk)
     assert (again.state, again.attempts) == (Job.State.QUEUED, 0)

@@ -13,7 +13,7 @@ from contextlab import supervisor
 from contextlab.garbage import collect_less
 from contextlab.schema import bring_up_to_date
 from sessions import live
-from sessions.actions import jobs
+from sessions.actions import assess, jobs
 from sessions.actions.teams import local_user
 
 
@@ -55,6 +55,7 @@ class Command(BaseCommand):
         if connection.vendor == "sqlite" and not settings.REDIS_URL:
             jobs.requeue_all()
         local_user()
+        assess.ask_everywhere()
         connections.close_all()
 
     def _serve(self, host: str, port: int) -> None:
