@@ -14,7 +14,7 @@ from benchmarks.processes import machine, say  # noqa: E402
 
 ALL = (
     "engine", "outline", "redact", "manifest", "start", "ingest", "peers",
-    "agent", "live", "page", "stream", "scrub", "recall",
+    "agent", "live", "page", "stream", "scrub", "recall", "lab",
 )  # fmt: skip
 
 
@@ -22,8 +22,8 @@ def main() -> int:
     """Those that are named, or all; the number of those that failed."""
     failed = []
     for name in sys.argv[1:] or ALL:
-        if name == "recall" and not os.environ.get("CONTEXTLAB_CORPUS"):
-            say("== recall: left out, CONTEXTLAB_CORPUS names no folder of logs")
+        if name in ("recall", "lab") and not os.environ.get("CONTEXTLAB_CORPUS"):
+            say(f"== {name}: left out, CONTEXTLAB_CORPUS names no folder of logs")
             continue
         say(f"== {name} ({machine()})")
         done = subprocess.run([sys.executable, f"benchmarks/{name}.py"], cwd=ROOT, check=False)

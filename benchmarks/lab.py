@@ -33,6 +33,7 @@ ROUNDS = 3
 ASKED_AT_REST = 60
 PAUSE = 0.05
 """Seconds between two requests of one kind."""
+LOOK_SECONDS = 0.5
 NOT_COMPARED = {"id", "ms_per_step"}
 
 
@@ -100,7 +101,10 @@ def _simulate(agent: Agent, number: int, meanwhile: Callable[[], None]) -> dict[
             first = time.perf_counter() - began
         if told["state"] not in ("queued", "running"):
             break
-        meanwhile()
+        # As a page does once there is something to show: not again at once.
+        again = time.perf_counter() + (LOOK_SECONDS if first else 0)
+        while time.perf_counter() < again:
+            meanwhile()
     whole = time.perf_counter() - began
     say(
         f"{told['through']} sessions, {told['versions'][0]['sums']['steps']:,} steps, three drafts "
