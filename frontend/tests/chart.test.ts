@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { hasValues, placeOf, stacked, unitsOf, type ChartProps, type Series } from '../src/chart/chart';
 import { moved } from '../src/chart/cursor';
-import { columns, range, reach, stepOf } from '../src/chart/drawing';
+import { alone, columns, range, reach, stepOf } from '../src/chart/drawing';
 import { best, ordered, placed, span, ticks } from '../src/chart/scatter';
 import { pointText, sentence, trend, xText } from '../src/chart/sentence';
 import { isDays, show, showX, tick } from '../src/chart/values';
@@ -56,11 +56,16 @@ describe('values', () => {
 });
 
 describe('drawing', () => {
-  it('stacks, draws the top of a stack first, and keeps what nobody knows', () => {
+  it('stacks, draws what comes first on top, and keeps what nobody knows', () => {
     const parts = [line('a', [1, null, 3]), line('b', [10, null, null])];
     expect(stacked(parts)).toEqual([[1, null, 3], [11, null, 3]]);
     expect(columns(chart(parts, [1, 2, 3], { stack: true }))).toEqual({ data: [[1, 2, 3], [11, null, 3], [1, null, 3]], order: [1, 0] });
-    expect(columns(chart(parts)).order).toEqual([0, 1]);
+    expect(columns(chart(parts)).order).toEqual([1, 0]);
+  });
+
+  it('knows values that no line would show', () => {
+    expect(alone([1, null, 2, 3, null, 4])).toEqual([0, 5]);
+    expect(alone([null, null])).toEqual([]);
   });
 
   it('starts every scale at zero, and has one where all is nothing', () => {

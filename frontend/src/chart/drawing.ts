@@ -7,11 +7,11 @@ import { isDays, showX, tick } from './values';
 type Plot = typeof uPlot;
 const font = '11px system-ui, sans-serif';
 
-/** Columns for uPlot, and the order of the series: a stack is drawn from its top, so that no part hides another. */
+/** Columns for uPlot, and the order of the series: the last is drawn first, so that the first hides the others
+    where they meet, and no part of a stack the one below it. */
 export function columns(props: ChartProps): { data: (number | null)[][]; order: number[] } {
   const values = props.stack ? stacked(props.series) : props.series.map((one) => one.values);
-  const order = props.series.map((_, i) => i);
-  if (props.stack) order.reverse();
+  const order = props.series.map((_, i) => i).reverse();
   return { data: [props.x.values, ...order.map((i) => values[i])], order };
 }
 
@@ -46,14 +46,22 @@ function bars(Plot: Plot, props: ChartProps, series: Series): uPlot.Series.PathB
   });
 }
 
+const FEW = 40; // points: more than that are a line
+
+/** Values with nothing on either side: no line shows them. */
+export function alone(values: readonly (number | null)[]): number[] {
+  const known = (i: number) => values[i] !== null && values[i] !== undefined;
+  return values.flatMap((_, i) => (known(i) && !known(i - 1) && !known(i + 1) ? [i] : []));
+}
+
 function seriesOf(Plot: Plot, props: ChartProps, index: number, palette: Palette): uPlot.Series {
   const series = props.series[index];
   const look = lookOf(palette, placeOf(props.series, index), series.dash);
   const filled = series.kind === 'bar' || series.kind === 'area';
   const ratio = devicePixelRatio || 1;
   const points: uPlot.Series.Points = { size: series.kind === 'points' ? 7 : 5, fill: series.dash ? palette.panel : look.color, stroke: look.color };
-  if (series.kind === 'points') points.show = true;
-  if (series.kind === 'bar') points.show = false;
+  points.show = series.kind === 'points' || (series.kind !== 'bar' && series.values.length <= FEW);
+  if (series.kind === 'line' || series.kind === 'area') points.filter = (_plot, _index, show) => (show ? null : alone(props.series[index].values));
   return {
     label: series.label,
     scale: series.unit,

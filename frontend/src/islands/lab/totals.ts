@@ -45,3 +45,10 @@ export function changeText(change: number | null): string {
   if (Math.abs(percent) < 0.05) return 'same';
   return `${percent > 0 ? '+' : '−'}${Math.abs(percent).toFixed(Math.abs(percent) < 9.95 ? 1 : 0)} %`;
 }
+
+/** How far two shares are apart: "−4.5 points". */
+export function pointsText(now: number | null | undefined, then: number | null | undefined): string {
+  if (now === null || then === null || now === undefined || then === undefined) return '–';
+  const points = (now - then) * 100;
+  return Math.abs(points) < 0.05 ? 'same' : `${points > 0 ? '+' : '−'}${Math.abs(points).toFixed(1)} points`;
+}

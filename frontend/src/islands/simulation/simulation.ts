@@ -1,7 +1,7 @@
 /* What a simulation tells, as sessions/api/shapes.py gives it, and what is said of it in words. */
 import type { ScatterProps } from '../../chart/scatter';
 import * as format from '../../format';
-import { changeText } from '../lab/totals';
+import { changeText, pointsText } from '../lab/totals';
 
 export type Spread = { median: number; p10: number; p90: number; n: number };
 export type Sums = {
@@ -72,29 +72,52 @@ export function summary(body: Body, beside: Beside): string {
   else parts.push(`tokens sent change by ${spreadText(against?.tokens)}`);
   const lost = losers(beside.sessions);
   parts.push(lost ? `${lost} ${lost === 1 ? 'loses' : 'lose'} a fact that was needed later` : 'none loses a fact that was needed later');
-  if (against?.hides_more) parts.push(`in ${against.hides_more} fewer needs are in place`);
-  const text = `${parts.join(', ')}.`;
+  if (against?.hides_more) parts.push(`${against.hides_more} ${against.hides_more === 1 ? 'has' : 'have'} fewer needs in place`);
+  const text = `${parts.join('; ')}.`;
   return so + (so ? text : text.charAt(0).toUpperCase() + text.slice(1));
 }
 
-export type Row = { name: string; means?: string; of: (version: Version) => string; change?: (version: Version, other: Version) => number | null };
+export type Change = { text: string; tone: 'less' | 'more' | 'muted' };
+export type Row = { name: string; means?: string; of(version: Version): string; change(draft: Version, other: Version): Change | null };
 
 const ratio = (now: number | null | undefined, then: number | null | undefined): number | null => (now === null || now === undefined || !then ? null : now / then - 1);
-const points = (share: number | null | undefined): string => (share === null || share === undefined ? '–' : format.percent(share, share && share < 0.9995 ? 1 : 0));
+const share = (value: number): string => format.percent(value, value && value < 0.9995 ? 1 : 0);
+
+/** In two colours: what one wants less of, and what one wants more of; `better` is -1 for the latter. */
+export function toned(by: number | null, better: 1 | -1 = 1): Change['tone'] {
+  if (by === null || Math.abs(by) < 0.0005) return 'muted';
+  return by * better < 0 ? 'less' : 'more';
+}
+
+type Key = { [K in keyof Sums]-?: NonNullable<Sums[K]> extends number ? K : never }[keyof Sums];
+
+function row(name: string, key: Key, show: (value: number) => string, kind: 'ratio' | 'points' | 'count', means = '', better: 1 | -1 | 0 = 1): Row {
+  const of = (version: Version) => version.sums[key] ?? null;
+  return {
+    name, means,
+    of: (version) => (of(version) === null ? (key === 'cost_microusd' ? 'unknown' : '–') : show(of(version)!)),
+    change(draft, other) {
+      const [now, then] = [of(draft), of(other)];
+      if (now === null || then === null) return null;
+      const text = kind === 'ratio' ? changeText(ratio(now, then)) : kind === 'points' ? pointsText(now, then) : format.exactChange(now - then);
+      return { text, tone: better ? toned(kind === 'ratio' ? ratio(now, then) : now - then, better) : 'muted' };
+    },
+  };
+}
 
 /** The figures of the table, one line each. */
 export const rows: Row[] = [
-  { name: 'Tokens sent', of: ({ sums }) => (sums.tokens_sent === undefined ? '–' : format.tokens(sums.tokens_sent)), change: (a, b) => ratio(a.sums.tokens_sent, b.sums.tokens_sent) },
-  { name: 'Highest peak', of: ({ sums }) => format.tokens(sums.peak_tokens), change: (a, b) => ratio(a.sums.peak_tokens, b.sums.peak_tokens) },
-  { name: 'Cost', means: 'With what broken caches cost; prices as listed when a session began', of: ({ sums }) => (sums.cost_microusd === null ? 'unknown' : format.money(sums.cost_microusd)), change: (a, b) => ratio(a.sums.cost_microusd, b.sums.cost_microusd) },
-  { name: 'Read from the cache', of: ({ sums }) => points(sums.cache_read_share) },
-  { name: 'Compactions', of: ({ sums }) => (sums.compactions === undefined ? '–' : format.exact(sums.compactions)) },
-  { name: 'Revisions', of: ({ sums }) => (sums.revisions === undefined ? '–' : format.exact(sums.revisions)) },
-  { name: 'Needs in place', means: 'Of the facts that later calls used: still there as they were', of: ({ sums }) => points(sums.in_place) },
-  { name: 'Needs named', means: 'A stub or a summary says it', of: ({ sums }) => points(sums.named) },
-  { name: 'Needs retrievable', means: 'Gone, but a stub says how to read it back', of: ({ sums }) => points(sums.retrievable) },
-  { name: 'Needs lost', means: 'Gone without a trace', of: ({ sums }) => points(sums.lost) },
-  { name: 'Read back', means: 'Tokens that the agent would read again for what is only retrievable; in no other figure', of: ({ sums }) => (sums.read_back_tokens === undefined ? '–' : format.tokens(sums.read_back_tokens)) },
+  row('Tokens sent', 'tokens_sent', format.tokens, 'ratio'),
+  row('Highest peak', 'peak_tokens', format.tokens, 'ratio'),
+  row('Cost', 'cost_microusd', format.money, 'ratio', 'With what broken caches cost; prices as listed when a session began'),
+  row('Read from the cache', 'cache_read_share', share, 'points', '', -1),
+  row('Compactions', 'compactions', format.exact, 'count', '', 0),
+  row('Revisions', 'revisions', format.exact, 'count', 'Steps at which the context was edited', 0),
+  row('Needs in place', 'in_place', share, 'points', 'Of the facts that later calls used: still there as they were', -1),
+  row('Needs named', 'named', share, 'points', 'A stub or a summary says it', 0),
+  row('Needs retrievable', 'retrievable', share, 'points', 'Gone, but a stub says how to read it back', 0),
+  row('Needs lost', 'lost', share, 'points', 'Gone without a trace'),
+  row('Read back', 'read_back_tokens', format.tokens, 'ratio', 'Tokens that the agent would read again for what is only retrievable; in no other figure'),
 ];
 
 /** Cost against what stays in place: every version that was tried on these sessions, and the recording. */
