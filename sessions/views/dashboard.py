@@ -37,6 +37,9 @@ from sessions.views.filters import Filters, list_version
 from sessions.views.places import step_url
 from sessions.views.sparklines import TREND, Trend, trend
 
+MANY_TIMES = 10
+"""From so much on, a growth in percent says nobody anything."""
+
 AT_MOST_EVERY = 2_000
 """Milliseconds between two looks of an open page at what changed."""
 
@@ -69,14 +72,16 @@ class Shown:
 
 
 def change(number: Number) -> str:
-    """A change in words: +12 %, −3 points, or from what where that was nothing."""
+    """A change in words, such as +12 %, −3 points or ×20; empty where nothing can be compared."""
     now, before, unit = number.value, number.before, number.column.unit
     if now is None or before is None:
         return ""
     if unit == "share":
         return _signed(round(100 * (now - before)), "point", plural=True)
     if not before:
-        return "as before" if not now else f"from {figure(before, unit)}"
+        return "more than none" if now else "as before"
+    if now >= MANY_TIMES * before:
+        return f"×{now / before:,.0f}"
     return _signed(round(100 * (now - before) / before), "%")
 
 
@@ -112,6 +117,7 @@ def page(request: HttpRequest) -> HttpResponse:
         "asked": request.GET,
         "ranges": _ranges(period),
         "sessions": made.whole.of["sessions"],
+        "compared": bool(made.before and made.before.of["sessions"]),
         "sub_agents": made.whole.of["sub_agents"],
         "list_url": sessions_url(period),
         "hourly": period.size == HOUR,
