@@ -136,7 +136,7 @@ class NewPassword(_Twice):
 class TeamName(forms.Form):
     """What a team is called."""
 
-    name = forms.CharField(label="Name", max_length=TEAM_CHARS)
+    name = forms.CharField(label="Name of the team", max_length=TEAM_CHARS)
 
 
 class NewInvitation(forms.Form):

@@ -150,6 +150,7 @@ def test_who_is_in_already_stays_what_he_is(owner: Client, team: Team):
         assert browser().post(address, NEW | {"name": f"for{role}"}).status_code == 302, "unused"
 
 
+@pytest.mark.store
 @pytest.mark.django_db(transaction=True)
 def test_of_two_who_accept_at_once_one_is_in():
     team = Team.objects.create(slug="ours", name="Ours")
@@ -241,6 +242,7 @@ def test_the_last_owner_stays_one(owner: Client, team: Team):
     assert acts(team) == []
 
 
+@pytest.mark.store
 @pytest.mark.django_db(transaction=True)
 def test_of_two_owners_who_leave_at_once_one_stays():
     team = Team.objects.create(slug="ours", name="Ours")
