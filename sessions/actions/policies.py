@@ -18,6 +18,7 @@ from sessions.actions import audit
 from sessions.models import Policy, PolicyVersion, Team
 from sessions.models.blobs import sha256
 from sessions.models.policy_documents import preset_document
+from sessions.models.policy_use import Use, use_of
 
 NAME = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,78}[a-z0-9])?")
 """What a team may call a policy: 1 to 80 characters that need no escaping in an address."""
@@ -46,8 +47,10 @@ def named_version(team: Team, ref: str) -> PolicyVersion:
     Raises UnknownPolicy.
     """
     name, _, number = ref.partition("@")
-    if name in PRESETS and not number:
-        return preset_version(team, name)
+    if name in PRESETS:
+        shipped = preset_version(team, name)
+        if not number:
+            return shipped
     versions = PolicyVersion.objects.select_related("policy").filter(
         policy__team=team, policy__name=name
     )
@@ -59,6 +62,19 @@ def named_version(team: Team, ref: str) -> PolicyVersion:
         own = ", ".join(sorted(PRESETS))
         raise UnknownPolicy(f"is no policy of this team; there are always {own}")
     return found
+
+
+def named_policy(team: Team, name: str) -> Policy:
+    """The team's policy of that name; a preset is made when needed. Raises UnknownPolicy."""
+    return named_version(team, name).policy
+
+
+def in_use(team: Team) -> Use:
+    """Where the team's policies are in use; a setting DEFAULT_POLICY that names none is no use."""
+    try:
+        return use_of(team, active_version(team))
+    except UnknownPolicy:
+        return use_of(team, None)
 
 
 def preset_version(team: Team, name: str) -> PolicyVersion:
@@ -156,5 +172,7 @@ def checked(name: str, document: Mapping[str, Any], based_on: str, note: str) ->
 
 def newest_number(team: Team, name: str) -> int:
     """The number of a policy's newest version; 0 where there is no such policy."""
+    if not NAME.fullmatch(name):
+        return 0
     rows = PolicyVersion.objects.filter(policy__team=team, policy__name=name)
     return rows.order_by("-number").values_list("number", flat=True).first() or 0

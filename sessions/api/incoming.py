@@ -9,6 +9,7 @@ from pydantic import ConfigDict, Field, StrictBool, StrictInt, StrictStr
 
 from compaction.policy import PRESETS
 from sessions.actions.choices import MOST, USUAL
+from sessions.actions.policies import NOTE_LENGTH
 from sessions.actions.simulations import MOST_OTHERS
 from sessions.models.matching import FLAGS
 
@@ -112,6 +113,23 @@ class SimulationWanted(Wanted):
 
     policy: Text = Field(
         description="name (its newest version) or name@version; presets: " + ", ".join(PRESETS)
+    )
+
+
+class PolicyWanted(Wanted):
+    """What a policy is to say: as a document, or as YAML (JSON too), one of the two."""
+
+    document: dict[str, Json] | None = Field(
+        None,
+        description="name, reserve, steps and recite; what is left out is taken from the preset",
+        examples=[{"steps": [{"strategy": "offload", "parameters": {"age": 8}}]}],
+    )
+    yaml: Text | None = Field(None, description="the readable form, of 64 kB at most")
+    based_on: Text | None = Field(
+        None, description="a preset, or empty for none; else what the policy was based on"
+    )
+    note: Annotated[StrictStr, Field(max_length=NOTE_LENGTH)] = Field(
+        "", description="why, in a line"
     )
 
 

@@ -16,15 +16,15 @@ from compaction.policy_origin import Change, changes
 from sessions.actions import agreement
 from sessions.actions.policies import (
     UnknownPolicy,
-    active_version,
+    in_use,
+    named_policy,
     named_version,
-    preset_version,
 )
 from sessions.api.access import allowed, team_of
 from sessions.models import Policy as PolicyRow
 from sessions.models import PolicyVersion, Simulation, Team
 from sessions.models.policy_documents import base_name, preset_document, readable, yaml_of
-from sessions.models.policy_use import Place, Use, use_of, was_reviewed
+from sessions.models.policy_use import Place, Use, was_reviewed
 from sessions.views.paging import page
 from sessions.views.policy_values import Told, sections
 
@@ -67,19 +67,11 @@ class Version:
     simulations: list[Simulation]
 
 
-def use(team: Team) -> Use:
-    """The use that a team makes of its policies; a setting that names none is no use."""
-    try:
-        return use_of(team, active_version(team))
-    except UnknownPolicy:
-        return use_of(team, None)
-
-
 @require_GET
 def policies(request: HttpRequest) -> HttpResponse:
     """The team's own policies, and those that ship with the product."""
     team = team_of(request)
-    standing = use(team)
+    standing = in_use(team)
     versions = PolicyVersion.objects.select_related("author").defer("document")
     rows = PolicyRow.objects.filter(team=team).order_by("name")
     newest = Prefetch("versions", versions.order_by("-number"))
@@ -93,6 +85,7 @@ def policies(request: HttpRequest) -> HttpResponse:
         "team": team,
         "own": own,
         "presets": presets,
+        "count": len(own) + len(presets),
         "may_write": allowed(request, team, "write"),
         "no_default": standing.active is None,
     }
@@ -126,10 +119,10 @@ def policy(request: HttpRequest, name: str) -> HttpResponse:
     """A policy's versions, newest first, and what each changed."""
     team = team_of(request)
     row = found(team, name)
-    tried = Prefetch("simulations", Simulation.objects.order_by("-created")[:SIMULATIONS])
+    tried = Prefetch("simulations", Simulation.objects.order_by("-created")[:SIMULATIONS], "tried")
     rows = row.versions.select_related("author", "policy").prefetch_related(tried)
     shown = page(rows, request.GET.get("cursor", ""), "created")
-    standing = use(team)
+    standing = in_use(team)
     newest = row.versions.select_related("policy").order_by("-number").first()
     context = {
         "section": "policies",
@@ -148,12 +141,10 @@ def policy(request: HttpRequest, name: str) -> HttpResponse:
 
 def found(team: Team, name: str) -> PolicyRow:
     """The team's policy of that name; a preset is there always. Raises Http404."""
-    if name in PRESETS:
-        return preset_version(team, name).policy
-    row = None if "\x00" in name else PolicyRow.objects.filter(team=team, name=name).first()
-    if row is None:
-        raise Http404("no such policy")
-    return row
+    try:
+        return named_policy(team, name)
+    except UnknownPolicy:
+        raise Http404("no such policy") from None
 
 
 def _versions(rows: list[PolicyVersion], standing: Use) -> list[Version]:
@@ -169,7 +160,7 @@ def _versions(rows: list[PolicyVersion], standing: Use) -> list[Version]:
             changes(documents[one.number - 1], one.document)
             if one.number - 1 in documents
             else None,
-            list(one.simulations.all()),
+            list(vars(one)["tried"]),
         )
         for one in rows
     ]
@@ -177,8 +168,6 @@ def _versions(rows: list[PolicyVersion], standing: Use) -> list[Version]:
 
 def version_named(team: Team, name: str, number: int) -> PolicyVersion:
     """A version of the team's. Raises Http404."""
-    if name in PRESETS:
-        preset_version(team, name)  # so that it is there
     try:
         return named_version(team, f"{name}@{number}")
     except UnknownPolicy:
@@ -193,7 +182,7 @@ def version(request: HttpRequest, name: str, number: int) -> HttpResponse:
     text = yaml_of(shown)
     if request.GET.get("as") == "yaml":
         return yaml_file(shown, text)
-    standing = use(team)
+    standing = in_use(team)
     value = readable(shown)
     base = preset_document(base_name(shown))
     said = () if value is None else remarks(value, reviewed=was_reviewed(shown, standing))

@@ -139,7 +139,7 @@ def _shown(
         "sections": shown,
         "recites": value.recite is not None,
         "about_recite": about("recite"),
-        "problem_count": len(draft.problems),
+        "problem_count": len(draft.problems.keys() - {"yaml", "seen"}),
         "other_problems": {
             path: text
             for path, text in draft.problems.items()

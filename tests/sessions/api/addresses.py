@@ -28,15 +28,15 @@ NOTHING = "api/v1/<path:rest>"
 AT_LARGE = {"", "dashboard/", "api/v1/dashboard",
             "start/", "start/demo/", "sessions/", "live/", "settings/keys/",
             "settings/members/", "settings/team/", "settings/audit/", "settings/audit/export/", "account/", "imports/",
-            "rollouts/", "api/v1/rollouts",
+            "rollouts/", "api/v1/rollouts", "policies/", "policies/new/", "api/v1/policies",
             "jobs/", "logout/", "api/v1/sessions", "api/v1/imports",
             "api/v1/simulations", "api/v1/simulations/curves", "api/v1/reviews", "review/", "review/next/",
             "review/more/", "review/skipped/", "review/rules/"}  # fmt: skip
 """These name nothing, and show everybody their own."""
 
-MAKES = {("PUT", "api/v1/sessions/<path:session_id>"),
+MAKES = {("PUT", "api/v1/sessions/<path:session_id>"), ("PUT", "api/v1/policies/<name>"),
          ("POST", "api/v1/sessions/<path:session_id>/messages")}  # fmt: skip
-"""These make a session of that name in the asker's own team where he has none."""
+"""These make a session, or a policy, of that name in the asker's own team where he has none."""
 
 SESSION = "api/v1/sessions/<path:session_id>"
 ROLLOUT = "rollouts/<uuid:rollout_id>"
@@ -74,6 +74,11 @@ NEEDS: dict[tuple[str, str], Right | None] = {
     ("POST", f"{ITEM}/skip/"): "review",
     ("POST", f"{ITEM}/release/"): "review",
     ("POST", "api/v1/reviews"): "review",
+    ("GET", "policies/new/"): "write",
+    ("POST", "policies/new/"): "write",
+    ("GET", "policies/<str:name>/edit/"): "write",
+    ("POST", "policies/<str:name>/edit/"): "write",
+    ("PUT", "api/v1/policies/<name>"): "write",
     ("GET", "policies/<str:name>/<int:number>/propose/"): "write",
     ("POST", "policies/<str:name>/<int:number>/propose/"): "write",
     ("POST", f"{ROLLOUT}/check/"): "write",
@@ -101,6 +106,7 @@ BODIES: dict[str, Any] = {
     "calls": {"step": 1, "usage": {"input_tokens": 1, "output_tokens": 1}},
     "pins": {"seq": 1},
     "rollouts": {"version": "recitation"},
+    "<name>": {"document": {"reserve": 7}},
     "widen": {"share": 50},
     "reviews": {"session": "run", "run": "served", "revision": 1},
     "simulations": {

@@ -18,7 +18,7 @@ from django.test import Client
 
 from contextlab.asgi import application
 from sessions.actions.teams import local_user
-from sessions.models import Membership, Session
+from sessions.models import Membership, Policy, PolicyVersion, Session
 from tests.sessions.api.addresses import ADDRESSES, AT_LARGE, MAKES, PRIVATE, PUBLIC
 from tests.sessions.api.conftest import Program, problem
 from tests.sessions.api.world import browser_of, by_browser, by_program, each
@@ -76,13 +76,20 @@ def test_a_foreign_key_finds_exactly_nothing(
             problem(foreign, 404)
 
 
-def test_a_foreign_id_can_be_used_as_ones_own(world: dict[str, Any], stranger: Program):
+def test_a_foreign_id_can_be_used_as_ones_own(
+    world: dict[str, Any], program: Program, stranger: Program
+):
     for address in each([a for a in PRIVATE if (a.method, a.route) in MAKES]):
         before = Session.objects.values("version", "message_count").get(pk=world["session_id"])
+        versions = PolicyVersion.objects.filter(policy__team=program.team).count()
         assert by_program(stranger, address, world).status_code == 201
-        assert Session.objects.get(team=stranger.team).external_id == str(world["session_id"])
+        if address.names == ("name",):
+            assert Policy.objects.filter(team=stranger.team, name=world["name"]).exists()
+        else:
+            assert Session.objects.get(team=stranger.team).external_id == str(world["session_id"])
         after = Session.objects.values("version", "message_count").get(pk=world["session_id"])
         assert before == after
+        assert versions == PolicyVersion.objects.filter(policy__team=program.team).count()
 
 
 def test_a_foreign_page_looks_exactly_like_a_missing_one(

@@ -20,7 +20,7 @@ from sessions.actions import bounds, jobs, pins, rollouts, simulations
 from sessions.actions.audit import COMMAND
 from sessions.actions.imports import begin_import
 from sessions.actions.invitations import invite
-from sessions.actions.policies import preset_version
+from sessions.actions.policies import preset_version, save_version
 from sessions.models import (
     ImportFile,
     Job,
@@ -85,11 +85,10 @@ def one_of_everything(program: Program) -> dict[str, Any]:
     simulation = simulations.ask(
         program.team, {"by": "query"}, preset_version(program.team, "unmanaged"), [], "", COMMAND
     )
-    rollout = rollouts.propose(
-        preset_version(program.team, "sliding-window"), "", bounds.defaults(), COMMAND
-    )
+    version = save_version(program.team, "our-policy", {}, "sliding-window", "", None, COMMAND)
+    rollout = rollouts.propose(version, "", bounds.defaults(), COMMAND)
     return {
-        "rollout_id": rollout.pk, "name": "sliding-window",
+        "rollout_id": rollout.pk, "name": "our-policy",
         "item_id": item.pk, "simulation_id": simulation.pk,
         "member_id": member.pk, "invitation_id": invitation.pk, "slug": program.team.slug,
         "session_id": session.pk, "job_id": job.pk, "import_id": made.pk, "record_id": skipped.pk,
