@@ -130,6 +130,12 @@ def test_the_diff_and_the_revision(judged: Any) -> None:
 def test_the_pages_that_the_server_draws(judged: Any, tmp_path: Path) -> None:
     judged.goto("/start/")
     judged.judge("first run")
+    judged.goto("/dashboard/")
+    judged.locator(".chart canvas").first.wait_for()
+    judged.locator("#table-avoidable summary").click()
+    judged.judge("dashboard")
+    judged.goto("/dashboard/?from=2020-01-01&to=2020-01-02")
+    judged.judge("dashboard, nothing in this range")
     judged.goto("/sessions/")
     judged.judge("list")
     judged.goto("/sessions/?q=nothing-is-called-this")

@@ -1,0 +1,58 @@
+"""The dashboard in a browser: it follows, and takes nothing out of one's hands."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.browser.agents import Agent
+from tests.browser.test_live_pages import token_of
+from tests.conftest import Server
+
+STEPS = "[data-part=tile-steps]"
+
+
+def test_it_follows_and_leaves_alone_what_somebody_uses(page: Any, served: Server) -> None:
+    page.set_default_timeout(20_000)
+    agent = Agent(served.address, token_of(page), "watched", policy="offload-first", window=200_000)
+    agent.says("Read the files.")
+    agent.step()
+    page.goto("/")
+    assert page.url.endswith("/dashboard/")
+    page.locator(".chart canvas").first.wait_for()
+    page.wait_for_function(
+        "() => document.querySelector('[data-live-pill]').dataset.state === 'live'"
+    )
+    page.locator("#table-steps summary").click()
+    page.locator("#day-from").fill("2026-01-31")
+    page.evaluate("""() => {
+      window.kept = document.querySelector('[data-part=chart-cache]');
+      document.querySelector('#table-steps summary').focus();
+    }""")
+    assert page.locator(f"{STEPS} .tile-more").inner_text().split()[-1] == "1"
+    agent.step()
+    agent.step()
+    page.wait_for_function(
+        "tile => document.querySelector(`${tile} .tile-more`).innerText.trim().endsWith('3')",
+        arg=STEPS,
+    )
+    assert page.locator("#table-steps").get_attribute("open") is not None
+    assert page.evaluate("document.activeElement.closest('details')?.id") == "table-steps"
+    assert page.locator("#day-from").input_value() == "2026-01-31"
+    # What says the same as before was not drawn anew.
+    assert page.evaluate("window.kept === document.querySelector('[data-part=chart-cache]')")
+
+
+def test_keys_lead_to_it_and_its_links_to_the_sessions(page: Any, served: Server) -> None:
+    page.set_default_timeout(20_000)
+    agent = Agent(served.address, token_of(page), "linked")
+    agent.says("Read one file.")
+    agent.step()
+    page.goto("/sessions/")
+    page.keyboard.press("g")
+    page.keyboard.press("d")
+    page.wait_for_url("**/dashboard/")
+    page.get_by_role("link", name="30 days").click()
+    page.wait_for_url("**/dashboard/?range=30d")
+    page.locator("#counted-steps").click()
+    page.wait_for_url("**/sessions/?*counted=steps*")
+    page.get_by_role("link", name="Read one file.").wait_for()
