@@ -31,7 +31,7 @@ AT_LARGE = {"", "dashboard/", "api/v1/dashboard",
             "rollouts/", "api/v1/rollouts", "policies/", "policies/new/", "api/v1/policies",
             "jobs/", "logout/", "api/v1/sessions", "api/v1/imports",
             "api/v1/simulations", "api/v1/simulations/curves", "api/v1/reviews", "review/", "review/next/",
-            "review/more/", "review/skipped/", "review/rules/"}  # fmt: skip
+            "review/more/", "review/skipped/", "review/rules/", "lab/", "lab/draft/"}  # fmt: skip
 """These name nothing, and show everybody their own."""
 
 MAKES = {("PUT", "api/v1/sessions/<path:session_id>"), ("PUT", "api/v1/policies/<name>"),
@@ -94,6 +94,7 @@ NEEDS: dict[tuple[str, str], Right | None] = {
     ("POST", f"{SESSION}/compactions"): "write",
     ("POST", f"{SESSION}/simulations"): "write",
     ("POST", "sessions/<uuid:session_id>/simulate/"): "write",
+    ("POST", "lab/draft/"): "read",
     ("POST", "api/v1/simulations"): "write",
     ("POST", "api/v1/simulations/<uuidstr:simulation_id>/cancel"): "write",
     ("POST", "api/v1/imports"): "write",
