@@ -8,13 +8,11 @@ from dataclasses import dataclass, field, fields
 from django.db import transaction
 
 from sessions.actions import audit
-from sessions.models import FactLedger, Membership, ReviewItem, ReviewRules, Run, Team
+from sessions.models import FactLedger, Membership, ReviewItem, ReviewRules, Team
+from sessions.models.replaced import REAL
 from sessions.models.teams import ROLE_MAY
 
 Reason = ReviewItem.Reason
-
-REAL = (Run.Origin.RECORDED, Run.Origin.SERVED)
-"""Runs that a model really saw: what was only simulated is never picked, but may be added."""
 
 MOST_MINUTES = 240
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Exists, OuterRef, QuerySet
 from django.utils import timezone
 
 from sessions.actions import audit
@@ -27,8 +27,9 @@ from sessions.actions.reservations import (
     take,
     unskip,
 )
-from sessions.actions.review_rules import REAL, picked, rules_of, wanted
+from sessions.actions.review_rules import picked, rules_of, wanted
 from sessions.models import Edit, FactLedger, Review, ReviewItem, Revision, Team
+from sessions.models.replaced import REAL, SUMMARISING
 
 __all__ = [
     "Agreement",
@@ -115,10 +116,7 @@ def more(team: Team, user: User, amount: int = 10) -> int:
 
 def with_summary(revisions: QuerySet[Revision]) -> QuerySet[Revision]:
     """Those of them that put a summary in the place of what they took out."""
-    summaries = Edit.objects.filter(revision=OuterRef("pk")).filter(
-        Q(summary__isnull=False) | Q(replacement__kind="summary")
-    )
-    return revisions.filter(Exists(summaries))
+    return revisions.filter(Exists(Edit.objects.filter(SUMMARISING, revision=OuterRef("pk"))))
 
 
 def _put(revision: Revision, team: Team, **fields: Any) -> ReviewItem:

@@ -26,9 +26,10 @@ from sessions.actions.reservations import open_to
 from sessions.api.access import actor_of, allowed
 from sessions.api.reviews import item_of, reviews_of
 from sessions.models import Block, Entry, Replacement, Review, ReviewItem, Revision, Session
+from sessions.models.replaced import unseen
 from sessions.models.values import contents
 from sessions.views.names import run_name
-from sessions.views.places import entry_name, entry_url
+from sessions.views.places import entry_name, entry_url, step_url
 from sessions.views.removal import closed_by, summary_texts
 from sessions.views.reviews import midnight
 
@@ -113,8 +114,10 @@ def _given(review: Review) -> dict[str, Any]:
 def _original(session: Session, revision: Revision) -> dict[str, Any]:
     """What was replaced, without its texts; the summaries with theirs; the ledger."""
     ledger = getattr(revision, "fact_ledger", None)
+    listed = [_block(session, revision, entry) for entry in closed_by(revision)]
     return {
-        "blocks": [_block(session, revision, entry) for entry in closed_by(revision)],
+        "blocks": listed,
+        "unseen": unseen(session, revision, sum(block["tokens"] for block in listed)),
         "summaries": [
             {"tokens": session.scaled(row.tokens), "text": text, "left_out": left_out}
             for row, text, left_out in summary_texts(session, revision)
@@ -184,6 +187,7 @@ def _around(item: ReviewItem, user: User) -> dict[str, Any]:
             "next": reverse("review_next"),
             "queue": reverse("reviews"),
             "back": reverse("review_item", args=[back.item_id]) if back else "",
+            "after": step_url(session, revision.step, revision.run),
             "revision": reverse(
                 "revision", args=[session.pk, run_name(revision.run), revision.number]
             ),

@@ -25,8 +25,13 @@ ITEM = re.compile(r"/review/items/[\w-]{36}/$")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A server whose store got reviewers and their queue before it started."""
     data_dir = tmp_path_factory.mktemp("reviewing")
-    environment = {**os.environ, "CONTEXTLAB_DATA_DIR": str(data_dir), "DATABASE_URL": "",
-                   "PYTHONPATH": str(ROOT), "DJANGO_SETTINGS_MODULE": "contextlab.settings"}  # fmt: skip
+    environment = {
+        **os.environ,
+        "CONTEXTLAB_DATA_DIR": str(data_dir),
+        "DATABASE_URL": "",
+        "PYTHONPATH": str(ROOT),
+        "DJANGO_SETTINGS_MODULE": "contextlab.settings",
+    }
     for command in (["contextlab.cli", "migrate", "--verbosity", "0"], ["tests.browser.reviewers"]):
         subprocess.run([sys.executable, "-m", *command], cwd=ROOT, env=environment, check=True)
     server = start_server(Path(data_dir))

@@ -8,6 +8,8 @@ export type Fact = {
   block: string | null; // "118" or "118.2": the last replaced block that holds it
   needed: number | null; // a later step that named it
 };
+/** A section that a summary is asked for; `told` of `of` things that belong into it. */
+export type Part = { name: string; title: string; state: 'present' | 'none' | 'missing' | 'unasked'; told: number | null; of: number | null };
 export type SourceBlock = {
   entry: number; name: string; role: string; kind: Kind; type: string; tool: string; file: string; error: boolean;
   tokens: number; chars: number; preview: string; url: string;
@@ -20,9 +22,10 @@ export type Props = {
   tokens_before: number | null; tokens_after: number | null; today: number; left: number; double: boolean;
   mode: 'judge' | 'change' | 'look'; why: string; seconds: number | null; until: string;
   own: Given | null; others: Given[];
+  unseen: number | null; // tokens that the log says were replaced, and does not hold
   blocks: SourceBlock[]; summaries: Summary[];
-  ledger: { facts: Fact[]; score: number | null; after_effects: number } | null;
-  urls: Record<'blocks' | 'submit' | 'renew' | 'skip' | 'release' | 'next' | 'queue' | 'back' | 'revision', string>;
+  ledger: { facts: Fact[]; sections: Part[]; score: number | null; after_effects: number } | null;
+  urls: Record<'blocks' | 'submit' | 'renew' | 'skip' | 'release' | 'next' | 'queue' | 'back' | 'after' | 'revision', string>;
 };
 
 export const signs: Record<FactState, [glyph: string, means: string]> = {
@@ -70,3 +73,10 @@ export function passes(block: SourceBlock, filter: Filter, facts: Fact[]): boole
 
 /** What a reader follows is open at first: what people and the model said. */
 export const isTalk = (block: SourceBlock): boolean => block.type === 'text' && ['user', 'assistant', 'summary'].includes(block.kind);
+
+/** What of it may be missing, in words: a suggestion, as the facts are. */
+export function doubts(parts: Part[]): string[] {
+  const missing = parts.filter((one) => one.state === 'missing').map((one) => one.title);
+  const short = parts.filter((one) => one.of !== null && (one.told ?? 0) < one.of).map((one) => `${one.title}: ${one.told ?? 0} of ${one.of}`);
+  return [...(missing.length ? [`no section ${missing.join(', ')}`] : []), ...short];
+}
