@@ -35,7 +35,7 @@ def job(state: str = State.RUNNING, seconds: float = 10, **columns: Any) -> Job:
 def test_a_running_job_shows_how_far_it_is_and_how_long_still(client: Client):
     running = job(done_units=42, total_units=100, unit="sessions", seconds=21)
     page = page_of(client, f"/jobs/{running.pk}/")
-    assert page.title == "42 % · Simulation · ContextLab"
+    assert page.title == "42 % · Simulated replay · ContextLab"
     assert "42 of 100 sessions" in page.text
     assert "2.0 sessions/s" in page.text
     assert "about 29 s left" in page.text
