@@ -124,7 +124,7 @@ def test_other_teams_of_a_person_are_one_step_away(client: Client):
     team = other_team()
     Membership.objects.create(user=local_user(), team=team, role=Membership.Role.OWNER)
     session("elsewhere", team=team)
-    address = page_of(client, "/live/").links["other"]
-    assert address == "/sessions/?team=other"
+    address = page_of(client, "/live/").links["Other"]
+    assert address == "/live/?team=other", "the same page, of the other team"
     client.get(address)
     assert "elsewhere" in page_of(client, "/live/").links

@@ -52,7 +52,7 @@ def test_the_first_run_waits_and_then_links_to_what_came(client: Client):
     assert "Waiting for the first session" in waiting.text
     assert "contextlab import ~/.claude/projects" in waiting.text
     assert "wait-dot" in waiting.classes
-    assert "/imports/" in waiting.forms
+    assert "/imports/?team=local" in waiting.forms
     came = named("a")
     page = page_of(client, "/start/")
     assert page.links["Open “say a”"] == f"/sessions/{came.pk}/"
@@ -61,10 +61,10 @@ def test_the_first_run_waits_and_then_links_to_what_came(client: Client):
 
 def test_the_demo_is_offered_where_there_is_one_and_loads_once(client: Client, settings):
     settings.JOB_KINDS = {"import": "x"}
-    assert "/start/demo/" not in page_of(client, "/start/").forms
+    assert "/start/demo/?team=local" not in page_of(client, "/start/").forms
     assert client.post("/start/demo/").status_code == 404
     settings.JOB_KINDS = {"demo": "x"}
-    assert "/start/demo/" in page_of(client, "/start/").forms
+    assert "/start/demo/?team=local" in page_of(client, "/start/").forms
     first = client.post("/start/demo/").headers["Location"]
     assert client.post("/start/demo/").headers["Location"] == first
     assert Job.objects.get().kind == "demo"
