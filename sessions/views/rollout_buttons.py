@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from sessions.actions import rollouts as actions
 from sessions.actions.bounds import BOUNDS
 from sessions.actions.rollouts import STAGES, Act
-from sessions.models import Rollout
+from sessions.models import PolicyVersion, Rollout
 
 State = Rollout.State
 
@@ -32,12 +32,12 @@ class Button:
     """Whether it asks why."""
 
 
-def buttons(found: Rollout, user: User) -> list[Button]:
+def buttons(found: Rollout, before: PolicyVersion, user: User) -> list[Button]:
     """What can be done in this state, the usual first."""
     return [
         Button(
             act,
-            *_words(found, act),
+            *_words(found, before, act),
             why_not=actions.why_not(found, act, user),
             share=actions.next_stage(found) if act == "widen" else None,
             **_MORE[act],
@@ -62,9 +62,8 @@ _MORE: dict[Act, dict[str, Any]] = {
 }
 
 
-def _words(found: Rollout, act: Act) -> tuple[str, str]:
+def _words(found: Rollout, before: PolicyVersion, act: Act) -> tuple[str, str]:
     """What a button says, and what it does."""
-    before = str(found.before) if found.before else "the default"
     if act == "accept":
         return "Accept", f"{STAGES[0]} % of the new sessions begin with {found.version}."
     if act == "decline":

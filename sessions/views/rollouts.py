@@ -112,7 +112,7 @@ def _shown(request: HttpRequest, found: Rollout, refusal: str = "") -> HttpRespo
         "proposer": actions.title(found.proposed_by),
         "decider": actions.title(found.decided_by),
         "stages": _stages(found),
-        "buttons": buttons(found, _user(request)),
+        "buttons": buttons(found, before, _user(request)),
         "refusal": refusal,
         "findings": findings,
         "rows": rows_of(found, findings),
@@ -145,7 +145,8 @@ def _stages(found: Rollout) -> list[Stage]:
     """The way as it was gone, and as it goes on."""
     proposed = found.state == State.PROPOSED
     ended = found.state in (State.DECLINED, State.ROLLED_BACK)
-    made = [Stage("Proposed", "here" if proposed else "done", "waits to be accepted")]
+    waits = "waits to be accepted" if proposed else actions.title(found.proposed_by)
+    made = [Stage("Proposed", "here" if proposed else "done", waits)]
     for share in STAGES:
         if share < found.share:
             state = "done"
@@ -161,11 +162,15 @@ def _stages(found: Rollout) -> list[Stage]:
     return made
 
 
-def _history(found: Rollout) -> list[AuditEntry]:
+def _history(found: Rollout) -> list[tuple[str, AuditEntry]]:
+    """What was done, in a word, and the entry that says so; the newest first."""
     rows = AuditEntry.objects.filter(
         team=found.team, action__startswith="rollout.", detail__rollout=str(found.pk)
     )
-    return list(rows.order_by("-at", "-pk")[:HISTORY])
+    return [
+        (entry.action.removeprefix("rollout.").replace("_", " "), entry)
+        for entry in rows.order_by("-at", "-pk")[:HISTORY]
+    ]
 
 
 # Figures
