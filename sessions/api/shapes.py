@@ -300,14 +300,15 @@ class ReviewList(Schema):
 
 
 class LabSimulationAsked(JobAsked):
-    """The same, with the simulation and where what it finds can be read."""
+    """The same, with the simulation and its page."""
 
     simulation: str
     url: str
 
 
 class SimulationLine(Schema):
-    """A simulation: how far it is (`done` of `total` sessions), of which versions, and of what."""
+    """A simulation: how far it is (`done` of `total` sessions), of which versions, and of what;
+    `url` is its page."""
 
     id: str
     state: Literal["queued", "running", "done", "partial", "failed", "cancelled"]

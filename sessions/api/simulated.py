@@ -41,7 +41,7 @@ def simulation_line(request: HttpRequest, simulation: Simulation) -> Body:
         "created": simulation.created.isoformat(),
         "job": str(job.pk) if job else None,
         "problem": job.problem if job else None,
-        "url": request.build_absolute_uri(reverse("api:simulation", args=[simulation.pk])),
+        "url": request.build_absolute_uri(reverse("simulation", args=[simulation.pk])),
     }
 
 

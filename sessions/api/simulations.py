@@ -97,7 +97,7 @@ def ask(request: HttpRequest, wanted: incoming.LabSimulationWanted) -> HttpRespo
     except NoChoice as error:
         raise refused(error, "/sessions/") from None
     assert made.job is not None
-    address = request.build_absolute_uri(reverse("api:simulation", args=[made.pk]))
+    address = request.build_absolute_uri(reverse("simulation", args=[made.pk]))
     return job_asked(made.job, simulation=str(made.pk), url=address)
 
 

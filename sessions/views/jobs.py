@@ -13,6 +13,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from sessions.actions.jobs import cancel as cancel_job
 from sessions.actions.jobs import retry as retry_job
+from sessions.actions.simulations import KIND as SIMULATION
 from sessions.actions.uploads import KIND
 from sessions.api.access import allowed, require, team_of, teams_of
 from sessions.models import Import, ImportFile, Job, Session
@@ -22,7 +23,7 @@ from sessions.views.paging import page
 NAMES = {
     KIND: "Import",
     "simulate": "Simulated replay",
-    "simulation": "Simulation",
+    SIMULATION: "Simulation",
     "demo": "Demo sessions",
     "compact": "Compaction",
     "tend": "Tending",
@@ -122,8 +123,12 @@ def _links(job: Job) -> list[tuple[str, str]]:
     import_run = Import.objects.filter(job=job).first()
     if import_run is not None:
         links.append(("Report of the import", reverse("import", args=[import_run.pk])))
-    if (job.result or {}).get("sessions") and import_run is None:
+    of_others = import_run is not None or job.kind == SIMULATION
+    if (job.result or {}).get("sessions") and not of_others:
         links.append(("All sessions", reverse("sessions")))
+    if job.kind == SIMULATION:
+        address = reverse("simulation", args=[job.payload["simulation"]])
+        links.append(("What the simulation found", address))
     session = _session(job)
     if session is not None:
         run, step = (job.result or {}).get("run"), job.payload.get("step")

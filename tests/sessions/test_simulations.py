@@ -133,8 +133,13 @@ def test_a_draft_is_tried_on_sessions_from_asking_to_the_replay(team, owner, wor
     assert (entry.actor, entry.named, entry.detail["sessions"]) == ("ada", "eager@1", 3)
 
     tasks.run_job(asked["job"])
-    told = owner.get(asked["url"]).json()
+    address = f"/api/v1/simulations/{asked['simulation']}"
+    told = owner.get(address).json()
+    assert told["url"] == asked["url"]
+    assert owner.get(asked["url"]).status_code == 200
     assert (told["state"], told["done"], told["total"], told["through"]) == ("done", 3, 3, 3)
+    job_page = owner.get(reverse("job", args=[asked["job"]])).content.decode()
+    assert reverse("simulation", args=[asked["simulation"]]) in job_page
     assert (told["author"], told["note"]) == ("ada", "as small as it gets")
     versions = {one["role"]: one for one in told["versions"]}
     assert [one["ref"] for one in told["versions"]] == [
@@ -166,7 +171,7 @@ def test_a_draft_is_tried_on_sessions_from_asking_to_the_replay(team, owner, wor
     place = reverse("replay_step", args=[worst["session"], worst["step"]])
     assert f"{place}?run={run.pk}" in owner.get(to_job.url).content.decode()
     assert owner.post(worst["store_url"], form).url == f"{place}?run={run.pk}"
-    again = owner.get(asked["url"]).json()["regressions"][0]
+    again = owner.get(address).json()["regressions"][0]
     assert again["run_url"].startswith(f"{place}?run={run.pk}")
 
 
