@@ -22,7 +22,7 @@ from compaction.prices import UNKNOWN_WINDOW
 from sessions.actions.choices import MOST
 from sessions.actions.policies import UnknownPolicy, named_version, preset_document
 from sessions.actions.simulations import MOST_OTHERS
-from sessions.api.access import allowed, team_of
+from sessions.api.access import allowed, team_of, team_to
 from sessions.api.simulated import simulation_line
 from sessions.models import PolicyVersion, Session, Simulation, Team
 from sessions.models.matching import FACETS, FLAGS, matching
@@ -76,8 +76,8 @@ def addresses() -> dict[str, str]:
         "draft_url": reverse("lab_draft"),
         "curves_url": reverse("api:curves"),
         "simulations_url": reverse("api:simulations"),
-        "simulation_url": _with_id("simulation"),
-        "replay_url": _with_id("replay"),
+        "simulation_url": with_id("simulation"),
+        "replay_url": with_id("replay"),
         "policy_edit_url": page_url("policy_edit", "-name-").replace("-name-", "{name}"),
     }
 
@@ -90,7 +90,8 @@ def page_url(name: str, *args: Any) -> str:
         return ""
 
 
-def _with_id(name: str) -> str:
+def with_id(name: str) -> str:
+    """An address that takes one id, with {id} for the page to fill in."""
     nobody = "00000000-0000-0000-0000-000000000000"
     return reverse(name, args=[nobody]).replace(nobody, "{id}")
 
@@ -153,7 +154,7 @@ def _told(document: Mapping[str, Any], based_on: str, window: int = UNKNOWN_WIND
 def draft(request: HttpRequest) -> HttpResponse:
     """What is to be said of a draft: of {"ref"} as it is stored, or of a {"document", "based_on",
     "window"} as it stands in the page. Stores nothing."""
-    team = team_of(request)
+    team = team_to(request, "read")
     try:
         asked = json.loads(request.body)
     except ValueError:

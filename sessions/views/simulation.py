@@ -15,7 +15,7 @@ from sessions.api.access import allowed, teams_of
 from sessions.api.simulated import simulation_body
 from sessions.models import PolicyVersion, Session, Simulation, SimulationResult
 from sessions.models.simulated_sums import sums
-from sessions.views.lab import addresses, page_url
+from sessions.views.lab import addresses, page_url, with_id
 
 OF_A_SESSION = ("tokens_sent", "peak_tokens", "cost_microusd", "in_place", "lost", "needs")
 """Figures that the page shows session by session."""
@@ -46,6 +46,8 @@ def simulation(request: HttpRequest, simulation_id: UUID) -> HttpResponse:
             "beside": beside(found),
             "beside_url": reverse("simulation_beside", args=[found.pk]),
             "body_url": reverse("api:simulation", args=[found.pk]),
+            "simulate_url": reverse("api:simulate", args=["-id-"]).replace("-id-", "{id}"),
+            "job_url": with_id("api:job"),
             "cancel_url": reverse("api:simulation_cancel", args=[found.pk]),
             "again_url": f"{reverse('lab')}?simulation={found.pk}",
             "propose_url": _propose(found),

@@ -45,6 +45,9 @@ export type SessionLine = { id: string; title: string; steps: number | null; pro
 export type Tried = { ref: string; role: 'draft' | 'active' | 'other' | 'tried'; cost: number; in_place: number | null; lost: number | null; url: string | null };
 export type Beside = { sessions: SessionLine[]; tried: Tried[] };
 
+/** Where the page finds and sends everything, and whether its reader may. */
+export type Addresses = { may_write: boolean; body_url: string; beside_url: string; cancel_url: string; again_url: string; propose_url: string; policy_url: string; replay_url: string; simulate_url: string; job_url: string };
+
 export const isUnderWay = (state: Body['state']): boolean => state === 'queued' || state === 'running';
 
 /** How a spread of ratios is written: "−12 % [−21 … +3]". */
