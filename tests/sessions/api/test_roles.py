@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.urls import resolve
 
 from sessions.models import Membership
 from sessions.models.teams import RIGHTS, ROLE_MAY
@@ -92,3 +94,18 @@ def test_nothing_is_done_in_another_team_than_the_address_names(
         at = f"{address.at(world)}?team=another"
         if address.method != "GET":
             assert client.generic(address.method, at, b"{}", "application/json").status_code == 404
+
+
+def test_the_forms_of_pages_name_the_team_they_act_in(world: dict[str, Any], program: Program):
+    client, seen = browser_of(program.team), set()
+    pages = [one for one in ASKED if one.method == "GET" and not one.is_api and one.route != ""]
+    for address in pages:
+        answer = client.get(address.at(world))
+        if answer.status_code != 200 or "html" not in answer["Content-Type"]:
+            continue
+        for action in re.findall(r'<form method="post" action="([^"]+)"', answer.content.decode()):
+            route = resolve(action.partition("?")[0]).route
+            if "<" not in route and NEEDS.get(("POST", route), OWN) is not OWN:
+                seen.add(route)
+                assert action.endswith(f"?team={program.team.slug}"), (address.route, action)
+    assert {"imports/", "settings/keys/", "settings/members/"} <= seen
