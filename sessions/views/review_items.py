@@ -93,6 +93,11 @@ def _standing(request: HttpRequest, item: ReviewItem, user: User) -> dict[str, A
     }
 
 
+def _next(item: ReviewItem) -> str:
+    """Where the next item is: of this one's team, whichever the person looked at since."""
+    return f"{reverse('review_next')}?team={item.team.slug}"
+
+
 def _held(review: Review) -> dict[str, Any]:
     """For how many seconds a reservation holds yet, and until when, as `release` wants it."""
     until = review.reserved_until
@@ -184,8 +189,8 @@ def _around(item: ReviewItem, user: User) -> dict[str, Any]:
         "left": open_to(item.team, user).exclude(pk=item.pk).count(),
         "urls": {
             **{act: reverse(f"review_{act}", args=[item.pk]) for act in acts},
-            "next": reverse("review_next"),
-            "queue": reverse("reviews"),
+            "next": _next(item),
+            "queue": f"{reverse('reviews')}?team={item.team.slug}",
             "back": reverse("review_item", args=[back.item_id]) if back else "",
             "after": step_url(session, revision.step, revision.run),
             "revision": reverse(
@@ -262,7 +267,7 @@ def submit(request: HttpRequest, found: ReviewItem, user: User) -> dict[str, Any
         else {},
     )
     reviews.submit(found, user, judgement, actor_of(request))
-    return {"next": reverse("review_next")}
+    return {"next": _next(found)}
 
 
 def _body(request: HttpRequest) -> dict[str, Any]:
@@ -285,7 +290,7 @@ def renew(request: HttpRequest, found: ReviewItem, user: User) -> dict[str, Any]
 def skip(request: HttpRequest, found: ReviewItem, user: User) -> dict[str, Any]:
     """Leaves the item to others."""
     reviews.skip(found, user)
-    return {"next": reverse("review_next")}
+    return {"next": _next(found)}
 
 
 @_act

@@ -134,7 +134,7 @@ def test_a_review_is_kept_and_the_next_comes(ours: Team):
     one, second, client = item(ours, "1"), item(ours, "2"), browser(ann)
     client.get("/review/next/")
     given = {**WHOLE, "marks": {"b": "lost", "+no tabs": "lost"}, "note": " gone \x00 "}
-    assert send(client, one, "submit", given).json() == {"next": "/review/next/"}
+    assert send(client, one, "submit", given).json() == {"next": "/review/next/?team=ours"}
     kept = Review.objects.get(item=one)
     assert (kept.verdict, kept.note, kept.scores) == ("fix", "gone ␀", SCORES)
     assert kept.marks == {"b": "lost", "+no tabs": "lost"}
