@@ -8,8 +8,9 @@ from collections import Counter
 ENOUGH = 60
 """Percent of a sentence's words that have to stand together in one line (ours)."""
 
-FIRST = 40
-"""Words of a sentence that are looked for: what is longer is told by how it begins."""
+FIRST = 20
+"""Words of a sentence that are looked for: what is longer is told by how it begins, as summaries
+quote it."""
 
 MOST_LINES = 2_000
 LONGEST_WORD = 60

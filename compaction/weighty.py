@@ -199,7 +199,8 @@ def _errors(span: Iterable[Block]) -> Iterator[Weighty]:
         if block.type != "tool_result" or use is None:
             continue
         key = failure_key(use)
-        if block.error and (line := signature(block.text)):
+        # What stands for a result says what became of it, not how it failed.
+        if block.error and block.replaces is None and (line := signature(block.text)):
             last[key] = Weighty(line, "error", OPEN_ERROR, [block], 1)
         elif not block.error and key in last:
             last[key].weight = MENDED

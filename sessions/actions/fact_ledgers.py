@@ -11,7 +11,7 @@ from compaction.fact_ledger import ENGINE, Fact, Ledger, Standing, ledger_of
 from compaction.weighty import named_later
 from sessions.actions.after_effects import STEPS, AfterEffects, after_effects
 from sessions.models import FactLedger, Revision, Session
-from sessions.models.replaced import replaced, summarised
+from sessions.models.replaced import replaced, summarised, unseen
 from sessions.models.sessions import SOURCE_LIVE
 from sessions.models.values import blocks_at
 
@@ -24,9 +24,14 @@ LOOKS = (STEPS, NAMED_WITHIN)
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A compaction as it is known by now, looked at up to step `looked_until`."""
+    """A compaction as it is known by now, looked at up to step `looked_until`.
+
+    `score` is the ledger's, None where the log lacks most of what was replaced: nobody can tell
+    then what is supported.
+    """
 
     ledger: Ledger
+    score: int | None
     parts: list[Part]
     after: AfterEffects
     looked_until: int
@@ -51,14 +56,17 @@ def judge(session: Session, revision: Revision) -> Judged | None:
         type="tool_use", born__gt=revision.step, born__lte=revision.step + NAMED_WITHIN
     )
     later = blocks_at(session, calls.values_list("position", flat=True))
+    ledger = ledger_of(
+        found.span,
+        found.summary,
+        Standing(found.standing, found.refs),
+        sources=found.sources,
+        needed=named_later(later),
+    )
+    lacking = unseen(session, revision, sum(block.tokens for block in found.span))
     return Judged(
-        ledger_of(
-            found.span,
-            found.summary,
-            Standing(found.standing, found.refs),
-            sources=found.sources,
-            needed=named_later(later),
-        ),
+        ledger,
+        ledger.score if lacking is None else None,
         parts_of(found.span, found.summary, found.standing),
         after_effects(session, revision),
         until,
@@ -78,7 +86,7 @@ def keep_ledger(session: Session, revision: Revision) -> FactLedger | None:
             "retrievable": ledger.retrievable,
             "lost": ledger.lost,
             "unsupported": ledger.unsupported,
-            "score": ledger.score,
+            "score": judged.score,
             "facts": judged.facts,
             "sections": [asdict(part) for part in judged.parts],
             "after": judged.after.stored(),

@@ -115,7 +115,7 @@ def put_session(team: Team, external_id: str, fields: SessionFields) -> tuple[Se
         if created or _described(session) != before:
             touch(session)
             link_parents(team, session)
-    if session.outcome != ended:
+    if session.outcome != ended and session.message_count:
         tend.ask(session)  # what is worked out once a session is over
     if session.outcome != ended and session.rollout is not None:
         guardrails.check(session.rollout)

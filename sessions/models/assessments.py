@@ -9,10 +9,10 @@ class FactLedger(models.Model):
     """What became of the facts that one compaction replaced.
 
     Counts are of facts; `score` is permille (kept whole, retrievable half, less what is
-    unsupported), null where there was no fact. `facts` lists them, the weightiest first, as far as
-    they are kept (`compaction/fact_ledger.py`); `sections` says of each section that the form asks
-    for whether it is there; `after` counts and lists what came of it later, seen up to step
-    `looked_until`.
+    unsupported), null where there was no fact, or the log lacks most of what was replaced.
+    `facts` lists them, the weightiest first, as far as they are kept
+    (`compaction/fact_ledger.py`); `sections` says of each section that the form asks for whether
+    it is there; `after` counts and lists what came of it later, seen up to step `looked_until`.
     """
 
     revision = models.OneToOneField(

@@ -99,7 +99,7 @@ def shown(request: HttpRequest, session: Session, revision: Revision) -> dict[st
     counts = {name: getattr(judged.ledger, name) for name in STATES}
     found = _ledger(request, session, revision, judged.facts, counts)
     parts = [asdict(part) for part in judged.parts]
-    found |= _summed(parts, judged.ledger.score, judged.looked_until)
+    found |= _summed(parts, judged.score, judged.looked_until)
     return {"ledger": found, **_after(session, revision, judged.after)}
 
 
@@ -122,7 +122,6 @@ def _ledger(
     lines = wanted if chosen in ("all", *STATES) else wanted[:FIRST]
     listed = Counter(fact["state"] for fact in facts)
     return {
-        "counts": [(STATES[name][0], STATES[name][1], name, counts[name]) for name in STATES],
         "choices": _choices(request, counts, chosen),
         "lines": [_line(session, revision, fact) for fact in lines],
         "in_all": len(wanted),
@@ -166,16 +165,13 @@ def _line(session: Session, revision: Revision, fact: Mapping[str, Any]) -> Line
 
 def _parts(parts: Sequence[Mapping[str, Any]]) -> list[Asked]:
     glyphs = {"present": "✓", "none": "–", "missing": "✕", "unasked": ""}
-    return [
-        Asked(glyphs[part["state"]], part["title"], part["state"], _counted(part)) for part in parts
-    ]
-
-
-def _counted(part: Mapping[str, Any]) -> str:
-    if not part["of"]:
-        return ""
-    what = "open todos named" if part["name"] == TODOS else "messages told"
-    return f"{part['told']} of {part['of']} {what}"
+    found = []
+    for part in parts:
+        what = "open todos named" if part["name"] == TODOS else "user messages told"
+        counted = f"{part['told']} of {part['of']} {what}" if part["of"] else ""
+        title = part["title"] if part["state"] != "unasked" else ""
+        found.append(Asked(glyphs[part["state"]], title, part["state"], counted))
+    return found
 
 
 def _after(session: Session, revision: Revision, found: AfterEffects) -> dict[str, Any]:

@@ -80,6 +80,14 @@ def test_what_tools_are_called_with_twice_counts() -> None:
     assert [fact.fact for fact in of(talk, "").facts] == ["findMe"]
 
 
+def test_a_stub_of_a_failed_call_is_no_error() -> None:
+    talk = Talk()
+    talk.respond()
+    failed = talk.result(talk.call("Bash", {"command": "ls"}), "[cleared]", error=True)
+    talk.blocks[-1] = replace(failed, replaces=failed.id)
+    assert of(talk, "").facts == ()
+
+
 def test_an_earlier_summary_counts_and_what_is_common_does_not() -> None:
     talk = Talk()
     old = talk.add("It is in src/old_one.py", role="user", type="text", kind="summary")
