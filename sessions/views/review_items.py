@@ -176,6 +176,7 @@ def _around(item: ReviewItem, user: User) -> dict[str, Any]:
     acts = ("blocks", "submit", "renew", "skip", "release")
     return {
         "id": str(item.pk),
+        "reader": user.pk,
         "title": str(session),
         "reason": item.get_reason_display(),
         "policy": str(revision.policy_version) if revision.policy_version else "",

@@ -185,3 +185,18 @@ def test_what_one_is_at_is_neither_skipped_nor_lost(sits_down: Callable[[str, st
     press(page, "Control+Enter")
     page.wait_for_url("**/review/")
     assert "You skipped 1." in page.locator("main").inner_text()
+
+
+def test_rules_and_results_can_be_read_by_everybody(page: Any, axe: str) -> None:
+    """Signed in as the one who runs it, an owner of the first team."""
+    page.goto("/review/rules/")
+    page.get_by_label("At random").fill("50")
+    page.get_by_role("button", name="Try").click()
+    page.get_by_text(f"of the last {ITEMS} compactions").wait_for()
+    wrong = faults(page, axe, "the rules")
+    page.goto("/review/")
+    page.get_by_role("link", name=re.compile("S3$")).first.click()
+    page.get_by_role("link", name="Compaction at S3").click()
+    page.get_by_role("heading", name="Reviews").wait_for()
+    wrong += faults(page, axe, "reviews on the page of a compaction")
+    assert not wrong, "\n".join(wrong)

@@ -41,7 +41,7 @@ export class Judging {
   }
 
   get #draftKey(): string {
-    return `review:${this.props.id}`;
+    return `review:${this.props.reader}:${this.props.id}`; // whoever signs in next in this tab must not see it
   }
 
   #take(draft: Draft): void {

@@ -18,7 +18,7 @@ export type Summary = { tokens: number; text: string; left_out: number };
 export type Scores = Record<string, number | boolean>;
 export type Given = { by: string; scores: Scores; verdict: string; note: string; marks: Record<string, FactState> };
 export type Props = {
-  id: string; title: string; reason: string; policy: string; step: number; trigger: string;
+  id: string; reader: number; title: string; reason: string; policy: string; step: number; trigger: string;
   tokens_before: number | null; tokens_after: number | null; today: number; left: number; double: boolean;
   mode: 'judge' | 'change' | 'look'; why: string; seconds: number | null; until: string;
   own: Given | null; others: Given[];
