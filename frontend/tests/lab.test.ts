@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { fromQuery, told, toQuery, wanted } from '../src/islands/lab/choice';
-import { estimate, notEstimated, STUB, type Sizes } from '../src/islands/lab/estimate';
+import { estimate, isRough, notEstimated, STUB, type Sizes } from '../src/islands/lab/estimate';
 import { isSame, valueAt, withValue, type Field, type PolicyDocument, type PolicyStep } from '../src/islands/lab/policy';
 import { problemOf, reachOf } from '../src/islands/lab/slider';
 import { changeOf, changeText, recorded, totalsOf } from '../src/islands/lab/totals';
@@ -74,6 +74,7 @@ describe('what stands, step by step', () => {
     expect(notEstimated(policy(offload(), compact()))).toEqual([]);
     expect(notEstimated({ ...policy({ strategy: 'dedupe', parameters: {} }, offload({ only: ['Read'] }), offload({ inputs: false })), recite: {} })).toEqual(['dedupe', 'offload of some tools only', 'that inputs stay', 'recite']);
     expect(estimate(session(5), policy(offload({ only: ['Read'] }))).edits).toBe(0);
+    expect([[offload()], [{ strategy: 'dedupe', parameters: {} }], [offload({ only: ['Read'] })]].map((steps) => isRough(policy(...steps)))).toEqual([false, false, true]);
   });
 });
 

@@ -1,7 +1,7 @@
 /* What the lab holds: a draft, the sessions it is tried on, and what is estimated of them. */
 import { ask, problemFrom, send, type Problem } from '../../request';
 import { fromQuery, toQuery, wanted, type Choice } from './choice';
-import { estimate, notEstimated, type Estimate, type Sizes } from './estimate';
+import { estimate, isRough, notEstimated, type Estimate, type Sizes } from './estimate';
 import { isSame, valueAt, withValue, type Field, type PolicyDocument, type Value } from './policy';
 import { recorded, totalsOf } from './totals';
 
@@ -70,6 +70,7 @@ export class Lab {
   draft: Estimate[] = $derived.by(() => this.sizes.map((one) => estimate(one, this.document)));
   totals = $derived({ draft: totalsOf(this.draft), active: totalsOf(this.active), recorded: totalsOf(this.asRecorded) });
   missing = $derived(notEstimated(this.document));
+  rough = $derived(isRough(this.document));
   place = $derived(Math.max(0, this.sizes.findIndex((one) => one.id === this.shown)));
   changed = $derived(!isSame(this.document, this.begun.document));
   changes = $derived(this.told.fields.filter((field) => this.differs(field.path)).length);
