@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,21 +20,178 @@ from tests.conftest import CHROMIUM, start_server  # noqa: E402
 OUT = ROOT / "docs" / "screenshots"
 SIZE = {"width": 1440, "height": 900}
 LOG = ROOT / "tests" / "sessions" / "importers" / "samples" / "claude-code.jsonl"
+SIMULATION = "main a[href^='/lab/']:not([href*='?'])"
+LONG = "Write a reference of all modules"
+
+
+@dataclass
+class Visit:
+    """A signed-in browser in one theme."""
+
+    page: Any
+    theme: str
+
+    def shoot(self, name: str) -> None:
+        """A picture of what is shown now."""
+        self.page.wait_for_load_state("networkidle")
+        self.page.mouse.move(0, 0)
+        self.page.screenshot(path=OUT / f"{name}-{self.theme}.png")
+
+    def at(self, address: str, name: str, wanted: str = "h1") -> None:
+        """A picture of an address, once what is wanted is there."""
+        self.page.goto(address)
+        self.page.locator(wanted).first.wait_for()
+        self.shoot(name)
+
+    def replay(self, title: str) -> str:
+        """Opens a session; returns its address."""
+        self.page.goto("/sessions/")
+        self.page.get_by_role("link", name=title).first.click()
+        self.page.locator("[role=slider]").wait_for()
+        return re.sub(r"(steps/\d+/)?(\?.*)?$", "", str(self.page.url))
+
+    def read(self, text: str) -> None:
+        """Opens the message that holds a text."""
+        self.page.locator("[role=row]", has_text=text).first.click()
+        self.page.locator(".message .content").wait_for()
+
+
+def starting(visit: Visit) -> None:
+    """What a team sees first."""
+    visit.at("/start/", "first-run")
+    visit.at("/sessions/", "sessions")
+    visit.at("/live/", "live")
+
+
+def replaying(visit: Visit) -> None:
+    """The long session around its first compaction, as recorded and as simulated."""
+    page, long = visit.page, visit.replay(LONG)
+    # The demo reads this repository, so its steps move as that grows: go by its events.
+    page.goto(f"{long}steps/1/")
+    page.locator("[role=grid]").wait_for()
+    page.keyboard.press("Shift+ArrowRight")
+    page.get_by_role("link", name="open compaction").wait_for()
+    compaction = int(page.get_by_label("Go to step").input_value())
+    page.keyboard.press("ArrowLeft")
+    # What was read first, carried along until here, and is about to go.
+    visit.read("Read /home/mara/contextlab/docs/README.md →")
+    visit.shoot("replay")
+    page.goto(f"{long}steps/{compaction + 4}/")
+    visit.read("I knew the port before my context was compacted")
+    visit.shoot("what-was-lost")
+    page.goto(f"{long}steps/{compaction + 20}/?run=offload-first")
+    page.get_by_text("[offloaded").first.wait_for()
+    page.get_by_role("heading", name="Recall").wait_for()
+    visit.shoot("replay-simulated")
+    page.locator("[role=row]", has_text="[offloaded").first.click()
+    page.get_by_role("button", name="Compare with original").click()
+    page.locator(".comparison .text-diff").wait_for()
+    visit.shoot("versions")
+
+
+def compacting(visit: Visit) -> None:
+    """One compaction, what it lost, and its diff."""
+    page, long = visit.page, visit.replay(LONG)
+    visit.at(f"{long}revisions/recorded/1/", "compaction")
+    page.get_by_role("link", name="Diff").first.click()
+    page.locator(".summary-diff .text-diff").wait_for()
+    visit.shoot("diff")
+
+
+def other_sessions(visit: Visit) -> None:
+    """A broken cache, and sub-agents."""
+    broken = visit.replay("Why does the replay page take four seconds?")
+    visit.at(f"{broken}steps/18/", "cache-break", ".happened")
+    visit.replay("What can a hostile log file do to us?")
+    visit.page.locator(".lanes summary").first.click()
+    visit.shoot("sub-agents")
+
+
+def tuning(visit: Visit) -> None:
+    """Policies, the lab, and a simulation."""
+    page = visit.page
+    visit.at("/policies/", "policies")
+    visit.at("/policies/careful/", "policy")
+    visit.at("/policies/careful/1/", "policy-version")
+    visit.at("/policies/careful/edit/", "policy-edit")
+    visit.at("/lab/", "lab", "main canvas")
+    page.goto("/policies/careful/")
+    page.locator(SIMULATION).first.click()
+    page.locator("main .scatter").first.wait_for()
+    visit.shoot("simulation")
+
+
+def rolling_out(visit: Visit) -> None:
+    """A policy on its way to new sessions; the first visit proposes it and lets it out."""
+    page = visit.page
+    page.goto("/rollouts/")
+    if not page.locator("main a[href^='/rollouts/']").count():
+        page.goto("/policies/careful/")
+        page.locator(SIMULATION).first.click()
+        page.get_by_role("link", name="Propose careful@1").click()
+        page.get_by_role("button", name="Propose").click()
+        page.wait_for_url("**/rollouts/*/")
+        page.get_by_role("button", name="Accept").click()
+        page.wait_for_load_state("networkidle")
+    visit.at("/rollouts/", "rollouts")
+    page.locator("main a[href^='/rollouts/']").first.click()
+    visit.shoot("rollout")
+
+
+def looking_over(visit: Visit) -> None:
+    """All sessions of a week, with the change of policy."""
+    visit.at("/dashboard/", "dashboard", ".chart canvas")
+
+
+def reviewing(visit: Visit) -> None:
+    """The queue, and one compaction beside what it replaced."""
+    visit.at("/review/", "reviews")
+    visit.at("/review/next/", "review", "main ctx-island > *")
+    visit.at("/review/rules/", "review-rules")
+
+
+def settings(visit: Visit) -> None:
+    """Who is in the team, what it is called, keys, and what was done."""
+    for name in ("keys", "members", "team", "audit"):
+        visit.at(f"/settings/{name}/", f"settings-{name}")
+    visit.at("/account/", "account")
+
+
+def importing(visit: Visit) -> None:
+    """An upload with its report, and jobs."""
+    page = visit.page
+    page.goto("/imports/")
+    page.set_input_files("input[type=file]", str(LOG))
+    page.get_by_role("button", name="Import").click()
+    page.get_by_text("done").first.wait_for()
+    visit.shoot("import")
+    visit.at("/jobs/", "jobs")
+    page.locator("main table a").first.click()
+    visit.shoot("job")
+
+
+FAMILIES: tuple[Callable[[Visit], None], ...] = (
+    *(starting, replaying, compacting, other_sessions),
+    *(tuning, rolling_out, looking_over, reviewing, settings, importing),
+)
 
 
 def main() -> None:
-    """Load the demo into a store of its own, serve it, and visit every page in both themes."""
+    """Load the demo into a store of its own, serve it, and visit every page in both themes.
+
+    Names of families as arguments visit these alone.
+    """
     from playwright.sync_api import sync_playwright
 
+    wanted = [one for one in FAMILIES if not sys.argv[1:] or one.__name__ in sys.argv[1:]]
     OUT.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
-        data_dir = Path(folder)
         env = {**os.environ, "CONTEXTLAB_DATA_DIR": folder, "DATABASE_URL": ""}
         for command in ("migrate", "demo"):
             subprocess.run(  # noqa: S603 (our own command)
                 [sys.executable, "-m", "contextlab.cli", command], check=True, cwd=ROOT, env=env
             )
-        server = start_server(data_dir)
+        server = start_server(Path(folder))
         try:
             with sync_playwright() as playwright:
                 chromium = playwright.chromium.launch(
@@ -43,75 +203,12 @@ def main() -> None:
                     )
                     page = context.new_page()
                     page.goto(server.login)
-                    _visit(page, theme)
+                    for family in wanted:
+                        family(Visit(page, theme))
                     context.close()
                 chromium.close()
         finally:
             server.stop()
-
-
-def _visit(page: Any, theme: str) -> None:
-    def shoot(name: str) -> None:
-        page.wait_for_load_state("networkidle")
-        page.mouse.move(0, 0)
-        page.screenshot(path=OUT / f"{name}-{theme}.png")
-
-    def replay(title: str) -> str:
-        page.goto("/sessions/")
-        page.get_by_role("link", name=title).first.click()
-        page.locator("[role=slider]").wait_for()
-        return str(page.url).split("?")[0].rstrip("/") + "/"
-
-    def read(text: str) -> None:
-        page.locator("[role=row]", has_text=text).first.click()
-        page.locator(".message .content").wait_for()
-
-    page.goto("/start/")
-    shoot("first-run")
-    page.goto("/sessions/")
-    shoot("sessions")
-    long = replay("Write a reference of all modules")
-    # The demo reads this repository, so its steps move as that grows: go by its events.
-    page.goto(f"{long}steps/1/")
-    page.locator("[role=grid]").wait_for()
-    page.keyboard.press("Shift+ArrowRight")
-    page.get_by_role("link", name="open compaction").wait_for()
-    compaction = int(page.get_by_label("Go to step").input_value())
-    page.keyboard.press("ArrowLeft")
-    # What was read first, carried along until here, and is about to go.
-    read("Read /home/mara/contextlab/docs/README.md →")
-    shoot("replay")
-    page.goto(f"{long}steps/{compaction + 4}/")
-    read("I knew the port before my context was compacted")
-    shoot("what-was-lost")
-    page.goto(f"{long}steps/{compaction + 20}/?run=offload-first")
-    page.get_by_text("[offloaded").first.wait_for()
-    page.get_by_role("heading", name="Recall").wait_for()
-    shoot("replay-simulated")
-    page.locator("[role=row]", has_text="[offloaded").first.click()
-    page.get_by_role("button", name="Compare with original").click()
-    page.locator(".comparison .text-diff").wait_for()
-    shoot("versions")
-    page.goto(f"{long}revisions/recorded/1/")
-    shoot("compaction")
-    page.get_by_role("link", name="Diff").first.click()
-    page.locator(".summary-diff .text-diff").wait_for()
-    shoot("diff")
-    page.goto(replay("Why does the replay page take four seconds?") + "steps/18/")
-    page.locator(".happened").wait_for()
-    shoot("cache-break")
-    replay("What can a hostile log file do to us?")
-    page.locator(".lanes summary").first.click()
-    shoot("sub-agents")
-    page.goto("/imports/")
-    page.set_input_files("input[type=file]", str(LOG))
-    page.get_by_role("button", name="Import").click()
-    page.get_by_text("done").first.wait_for()
-    shoot("import")
-    page.goto("/jobs/")
-    shoot("jobs")
-    page.locator("main table a").first.click()
-    shoot("job")
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.db import connection
@@ -12,6 +13,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from sessions.actions import audit
 from sessions.actions.keys import create_key
 from sessions.actions.teams import local_team
 from sessions.models import Assessment, Session
@@ -122,6 +124,21 @@ def test_charts_are_tables_until_the_island_comes(client: Client, week: list[Ses
     assert len(spend["x"]["values"]) == 7
     assert json.loads(props[2][1])["series"][0]["values"] == [0, 1, 0, 0, 0, 0, 0, 0, 1, 0]
     assert page.html.count('<ctx-island data-name="chart"') == 5
+
+
+def test_a_change_of_policy_is_marked_on_every_axis_of_time(client: Client, week: list[Session]):
+    rollout = str(uuid4())
+    audit.note(local_team(), audit.COMMAND, "rollout.widened", "careful@2", share=50,
+               rollout=rollout)  # fmt: skip
+    page = page_of(client, "/dashboard/")
+    props = re.findall(r'<script id="chart-\w+-props" type="application/json">(.*?)</script>',
+                       page.html)  # fmt: skip
+    marked = [json.loads(one).get("marks") for one in props]
+    assert [len(marks or ()) for marks in marked] == [1, 1, 0, 1, 1]
+    assert marked[0][0]["label"] == "careful@2 widened to 50 %"
+    assert marked[0][0]["url"] == f"/rollouts/{rollout}/"
+    told = client.get("/api/v1/dashboard").json()["marks"]
+    assert [(one["action"], one["rollout"]) for one in told] == [("rollout.widened", rollout)]
 
 
 def test_the_ones_near_their_limit_and_no_broken_cache(client: Client, week: list[Session]):
