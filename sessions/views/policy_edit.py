@@ -139,6 +139,7 @@ def _shown(
         "sections": shown,
         "recites": value.recite is not None,
         "about_recite": about("recite"),
+        "failed": status != 200,
         "problem_count": len(draft.problems.keys() - {"yaml", "seen"}),
         "other_problems": {
             path: text

@@ -238,7 +238,7 @@ def test_what_may_not_be_is_told_beside_its_field(
     assert page.text.count("You typed this") == 1
     assert f"Must be {says}" in page.text
     assert 'aria-invalid="true"' in page.html or path.endswith("unit")
-    assert "1 thing to mend" in page.text
+    assert "Not saved: 1 thing to mend" in page.text
     assert not PolicyVersion.objects.filter(policy__name="ours").exists()
 
 

@@ -43,7 +43,7 @@ function follow(form: HTMLFormElement): void {
   async function check(): Promise<void> {
     const fresh = await ask('check');
     if (!fresh) return;
-    for (const told of form.querySelectorAll<HTMLElement>('.told, .from, #form-told, #form-remarks')) {
+    for (const told of form.querySelectorAll<HTMLElement>('.told, .from, #form-remarks')) {
       const news = fresh.getElementById(told.id);
       if (news && !news.isEqualNode(told)) told.replaceChildren(...news.childNodes);
     }
