@@ -219,9 +219,10 @@ Rows = Iterator[dict[str, int]]
 
 def _sums(team: Team, period: Period) -> Rows:
     rows = within(Session.objects.for_team(team), period).order_by().values("part")
-    counts = {f"n_{name}": Count("pk", filter=where) for name, where in CONDITIONS.items()}
+    # Grouping sorts the columns that it counts: a small one that is never null is quicker than ids.
+    counts = {f"n_{name}": Count("step_count", filter=where) for name, where in CONDITIONS.items()}
     sums = {f"s_{name}": Sum(column) for name, column in SUMMED.items()}
-    for row in rows.annotate(n_sessions=Count("pk"), **counts, **sums):
+    for row in rows.annotate(n_sessions=Count("*"), **counts, **sums):
         yield {name.removeprefix("n_").removeprefix("s_"): int(row[name] or 0) for name in row}
 
 
