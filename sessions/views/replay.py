@@ -72,6 +72,7 @@ def diff(request: HttpRequest, session_id: UUID, a: int, b: int) -> HttpResponse
         "run": request.GET.get("run", "recorded"),
         "with": request.GET.get("with", ""),
     }
-    return render(
-        request, "sessions/diff.html", {"session": session, "props": props, "a": a, "b": b}
-    )
+    beside = props["with"] not in ("", props["run"])
+    title = f"S{a}, two runs" if beside and a == b else f"S{a} → S{b}"
+    context = {"session": session, "props": props, "title": title}
+    return render(request, "sessions/diff.html", context)

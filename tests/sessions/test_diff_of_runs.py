@@ -95,4 +95,4 @@ def test_the_page_hands_both_names_to_its_island(client: Client):
     session = grown(3)
     page = page_of(client, f"/sessions/{session.pk}/diff/2..2/?run=recorded&with=served")
     assert '"with": "served"' in page.html
-    assert "S2" in page.text
+    assert "S2, two runs" in page.title
