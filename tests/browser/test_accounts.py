@@ -1,0 +1,92 @@
+"""How somebody comes into a team and out of it again, in two browsers, judged by axe."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.browser.test_accessibility import axe, faults
+from tests.conftest import Server
+
+__all__ = ["axe"]
+
+PASSWORD = "lantern-ferry-42"
+
+
+def test_somebody_is_invited_joins_and_is_removed(
+    page: Any, browser: Any, axe: str, served: Server
+) -> None:
+    wrong: list[str] = []
+    for address, name in (
+        ("/settings/keys/", "keys"), ("/settings/members/", "members"), ("/settings/team/", "team"),
+        ("/account/", "account"),
+    ):  # fmt: skip
+        page.goto(address)
+        wrong += faults(page, axe, name)
+    page.goto("/settings/members/")
+    page.get_by_label("Role", exact=True).select_option("reviewer")
+    page.get_by_role("button", name="Make an invitation").click()
+    invitation = page.locator("#invitation-address").inner_text()
+    wrong += faults(page, axe, "an invitation was made")
+
+    other = browser.new_context(base_url=served.address).new_page()
+    other.goto(invitation)
+    other.get_by_label("Name", exact=True).fill("jo")
+    for field in ("Password", "The same again"):
+        other.locator("section", has_text="Make an account").get_by_label(field).fill("short")
+    wrong += faults(other, axe, "an invitation")
+    other.get_by_role("button", name="Make it and join").click()
+    assert "too short" in other.locator(".problem-text").first.inner_text()
+    wrong += faults(other, axe, "an invitation, refused")
+    for field in ("Password", "The same again"):
+        other.locator("section", has_text="Make an account").get_by_label(field).fill(PASSWORD)
+    other.get_by_role("button", name="Make it and join").click()
+    other.goto("/account/")
+    other.get_by_role("button", name="Sign out").first.click()
+    wrong += faults(other, axe, "not signed in")
+    other.get_by_label("Name or e-mail").fill("jo")
+    other.get_by_label("Password", exact=True).fill("wrong")
+    other.get_by_role("button", name="Sign in").click()
+    assert "do not go together" in other.get_by_role("alert").inner_text()
+    other.get_by_label("Password", exact=True).fill(PASSWORD)
+    other.get_by_role("button", name="Sign in").click()
+    other.goto("/settings/members/")
+    assert other.get_by_role("button", name="Make an invitation").count() == 0
+    assert other.get_by_role("link", name="Audit log").count() == 0
+    wrong += faults(other, axe, "members, for a reviewer")
+
+    page.goto("/settings/members/")
+    page.get_by_role("button", name="Remove jo").click()
+    page.goto("/settings/audit/")
+    actions = page.locator("table.audit tbody code").all_inner_texts()
+    assert actions == ["member.removed", "member.joined", "member.invited"]
+    wrong += faults(page, axe, "the audit log")
+    other.goto("/sessions/")
+    assert "nothing at this address" in other.locator("h1").inner_text()
+    other.goto(invitation)
+    assert "cannot be used" in other.locator("h1").inner_text()
+    wrong += faults(other, axe, "an invitation that was used")
+    other.context.close()
+    assert invitation.rstrip("/").rpartition("/")[2] not in served.log
+    assert "/invitations/…/" in served.log, "what was refused is in the log, without its secret"
+    assert not wrong, "\n".join(wrong)
+
+
+def test_single_keys_are_switched_off_and_on(page: Any) -> None:
+    page.goto("/account/")
+    page.keyboard.press("?")
+    assert page.get_by_role("dialog").count() == 1
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Switch them off").click()
+    page.goto("/jobs/")
+    page.keyboard.press("?")
+    assert page.get_by_role("dialog").count() == 0
+    page.get_by_role("button", name="Keyboard shortcuts").click()
+    assert "They are switched off" in page.get_by_role("dialog").inner_text()
+    page.keyboard.press("Escape")
+    page.goto("/account/")
+    page.get_by_role("button", name="Switch them on").click()
+    page.get_by_role("status").filter(has_text="saved").wait_for()
+    page.get_by_role("button", name="Keyboard shortcuts").wait_for()
+    page.keyboard.press("g")
+    page.keyboard.press("k")
+    page.wait_for_url("**/settings/keys/")
