@@ -20,7 +20,12 @@ async function redraw(section: HTMLElement): Promise<void> {
     if (!fresh || fresh.isEqualNode(section)) return;
     if (updateRows(section, fresh) || updateParts(section, fresh)) return;
     const focused = section.contains(document.activeElement) ? document.activeElement?.id : '';
+    const typed = typedIn(section);
     section.replaceChildren(...fresh.childNodes);
+    for (const [id, text] of typed) {
+      const field = document.getElementById(id) as Field | null;
+      if (field) field.value = text;
+    }
     if (fresh.dataset.topic === undefined) delete section.dataset.topic;
     if (focused) document.getElementById(focused)?.focus();
   } finally {
@@ -33,6 +38,12 @@ async function redraw(section: HTMLElement): Promise<void> {
     }, rest);
   }
 }
+
+type Field = HTMLInputElement | HTMLTextAreaElement;
+
+/** What somebody wrote meanwhile into fields that have an id: it must not go with the old page. */
+const typedIn = (section: HTMLElement): [id: string, text: string][] =>
+  [...section.querySelectorAll<Field>('input[type="text"][id], textarea[id]')].filter((field) => field.value !== field.defaultValue).map((field) => [field.id, field.value]);
 
 const rowsOf = (section: HTMLElement) => [...section.querySelectorAll<HTMLTableRowElement>('tr[data-key]')];
 
