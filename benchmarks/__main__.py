@@ -14,7 +14,7 @@ from benchmarks.processes import machine, say  # noqa: E402
 
 ALL = (
     "engine", "outline", "redact", "manifest", "start", "ingest", "peers",
-    "agent", "live", "page", "stream", "scrub", "recall", "lab",
+    "agent", "live", "page", "stream", "scrub", "recall", "lab", "fact_ledger",
 )  # fmt: skip
 
 

@@ -16,7 +16,7 @@ DEEPEST = 12
 """Components of a path, from its end, that are compared."""
 
 SHORT = 4
-"""Characters below which a part of a name is taken to be known: runs of fewer are no tokens."""
+"""Characters below which a part of a name says nothing: runs of fewer are no tokens."""
 
 _LINES = re.compile(r":\d[\d:-]*$")
 _PARTS = re.compile(r"[.:@-]")
@@ -103,7 +103,7 @@ class Vocabulary:
         if token in self._whole or token in self._pieces:
             return True
         if kind == "identifier":
-            return all(self._piece(part) for part in _PARTS.split(token.replace("/", ".")))
+            return self._all(_PARTS.split(token.replace("/", ".")))
         if kind == "url":
             token = token.partition("://")[2]
             return token in self._endings or token in self._whole
@@ -118,14 +118,15 @@ class Vocabulary:
         if kind not in ("path", "url"):
             return False
         token = normal(fact)
-        return all(self._piece(one) for one in (token.partition("://")[2] or token).split("/"))
+        return self._all((token.partition("://")[2] or token).split("/"))
 
     def holds(self, token: str) -> bool:
         """Whether a token in its normal form stands somewhere, as such or inside a longer one."""
         return token in self._pieces
 
-    def _piece(self, piece: str) -> bool:
-        return len(piece) < SHORT or piece in self._pieces
+    def _all(self, pieces: list[str]) -> bool:
+        long = [piece for piece in pieces if len(piece) >= SHORT]
+        return bool(long) and self._pieces.issuperset(long)
 
 
 def endings(components: list[str]) -> list[str]:

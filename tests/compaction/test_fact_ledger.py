@@ -171,6 +171,13 @@ def test_unsupported(summary: str, unsupported: set[str]) -> None:
     assert {fact for fact, state in found.items() if state == "unsupported"} == unsupported
 
 
+def test_a_name_of_short_parts_is_known_by_all_of_it() -> None:
+    talk = Talk()
+    talk.user("see omp.ps1")
+    assert states(of(talk, "nothing")) == {"omp.ps1": "lost"}
+    assert states(of(talk, "omp.ps1, abc.ps2")) == {"omp.ps1": "kept", "abc.ps2": "unsupported"}
+
+
 def test_escapes_in_a_source_are_no_letters() -> None:
     talk = Talk()
     talk.user('{"log": "one\\nload_rows\\tnext"}')
