@@ -24,7 +24,6 @@ from sessions.views import (
     revisions,
     rollouts,
     sessions,
-    simulated,
     simulation,
 )
 
@@ -38,7 +37,6 @@ urlpatterns = [
     path("sessions/", sessions.sessions, name="sessions"),
     path("sessions/<uuid:session_id>/", replay.replay, name="replay"),
     path("sessions/<uuid:session_id>/steps/<int:step>/", replay.replay, name="replay_step"),
-    path("sessions/<uuid:session_id>/simulate/", simulated.simulate_beside, name="simulate_beside"),
     path("sessions/<uuid:session_id>/diff/<int:a>..<int:b>/", replay.diff, name="diff"),
     path(
         "sessions/<uuid:session_id>/revisions/<str:run>/<int:number>/",

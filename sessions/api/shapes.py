@@ -363,8 +363,8 @@ class VersionSimulated(Schema):
 class RegressionTold(Schema):
     """A session that does worse under the draft than under the active version, and where.
 
-    `run_url` is the replay of its simulated run; null until that is stored, which a form posted to
-    `store_url` does.
+    `run_url` is the replay of its simulated run; null until that is stored, which asking for a
+    simulation of that one session does.
     """
 
     session: str
@@ -378,7 +378,6 @@ class RegressionTold(Schema):
     cost_change: float | None
     in_place_change: float
     run_url: str | None
-    store_url: str
 
 
 class SimulationTold(SimulationLine):

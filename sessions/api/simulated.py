@@ -177,5 +177,4 @@ def _regression(
         "cost_change": one.cost_change,
         "in_place_change": one.in_place_change,
         "run_url": f"{replay}?run={run}{entry}" if run else None,
-        "store_url": reverse("simulate_beside", args=[one.key]),
     }

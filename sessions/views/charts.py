@@ -13,7 +13,7 @@ from django.urls import reverse
 from sessions.models import tiles
 from sessions.models.dashboards import Dashboard, Mark
 from sessions.models.periods import DAY, HOUR
-from sessions.models.tiles import Sums, Tile, Value
+from sessions.models.sums import Sums, Tile, Value, total
 from sessions.templatetags.figures import percent
 
 BINS = 10
@@ -67,14 +67,14 @@ def _first(tile: Tile) -> Lines:
 
 
 _SPLIT: Lines = (
-    ("Output", "microusd", tiles.total("output_cost", "split")),
-    ("Cache read", "microusd", tiles.total("read_cost", "split")),
+    ("Output", "microusd", total("output_cost", "split")),
+    ("Cache read", "microusd", total("read_cost", "split")),
     ("Written and fresh, needed", "microusd", _needed),
-    ("Avoidable rewrites", "microusd", tiles.total("avoidable", "split")),
+    ("Avoidable rewrites", "microusd", total("avoidable", "split")),
 )
 _COMPACTIONS: Lines = (
-    ("Recorded by logs", "count", tiles.total("recorded")),
-    ("Of contexts we handed out", "count", tiles.total("served")),
+    ("Recorded by logs", "count", total("recorded")),
+    ("Of contexts we handed out", "count", total("served")),
 )
 _KEPT: Lines = (
     ("Recall: in place", "share", tiles.RECALL.columns[0].of),

@@ -29,7 +29,8 @@ from sessions.models.periods import (
     ending_now,
     month_of,
 )
-from sessions.models.tiles import TILES, Tile
+from sessions.models.sums import Tile
+from sessions.models.tiles import TILES
 from sessions.models.troubles import breaks, nearest_limit, review_items
 from sessions.templatetags.figures import figure
 from sessions.views.charts import charts

@@ -131,9 +131,8 @@ def _links(job: Job) -> list[tuple[str, str]]:
         links.append(("What the simulation found", address))
     session = _session(job)
     if session is not None:
-        run, step = (job.result or {}).get("run"), job.payload.get("step")
-        place = reverse("replay_step", args=[session.pk, step]) if step else None
-        address = (place or reverse("replay", args=[session.pk])) + (f"?run={run}" if run else "")
+        run = (job.result or {}).get("run")
+        address = reverse("replay", args=[session.pk]) + (f"?run={run}" if run else "")
         what = "Simulated replay" if run else "Replay"
         links.append((f"{what} of {session}", address))
     return links

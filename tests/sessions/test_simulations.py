@@ -162,15 +162,12 @@ def test_a_draft_is_tried_on_sessions_from_asking_to_the_replay(team, owner, wor
     worst = told["regressions"][0]
     assert (worst["version"], worst["run_url"]) == ("eager@1", None)
     assert worst["why"]
-    form = {"version": worst["version"], "step": worst["step"]}
-    to_job = owner.post(worst["store_url"], form)
-    job = Job.objects.get(kind="simulate")
-    assert to_job.url == reverse("job", args=[job.pk])
-    tasks.run_job(str(job.pk))
+    wanted = {"policy": worst["version"]}
+    beside = reverse("api:simulate", args=[worst["session"]])
+    asked = owner.post(beside, wanted, content_type="application/json").json()
+    tasks.run_job(asked["job"])
     run = Run.objects.get(origin="simulated")
     place = reverse("replay_step", args=[worst["session"], worst["step"]])
-    assert f"{place}?run={run.pk}" in owner.get(to_job.url).content.decode()
-    assert owner.post(worst["store_url"], form).url == f"{place}?run={run.pk}"
     again = owner.get(address).json()["regressions"][0]
     assert again["run_url"].startswith(f"{place}?run={run.pk}")
 

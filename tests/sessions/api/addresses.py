@@ -27,10 +27,12 @@ NOTHING = "api/v1/<path:rest>"
 
 AT_LARGE = {"", "dashboard/", "api/v1/dashboard",
             "start/", "start/demo/", "sessions/", "live/", "settings/keys/",
-            "settings/members/", "settings/team/", "settings/audit/", "settings/audit/export/", "account/", "imports/",
+            "settings/members/", "settings/team/", "settings/audit/", "settings/audit/export/",
+            "account/", "imports/",
             "rollouts/", "api/v1/rollouts", "policies/", "policies/new/", "api/v1/policies",
             "jobs/", "logout/", "api/v1/sessions", "api/v1/imports",
-            "api/v1/simulations", "api/v1/simulations/curves", "api/v1/reviews", "review/", "review/next/",
+            "api/v1/simulations", "api/v1/simulations/curves",
+            "api/v1/reviews", "review/", "review/next/",
             "review/more/", "review/skipped/", "review/rules/", "lab/", "lab/draft/"}  # fmt: skip
 """These name nothing, and show everybody their own."""
 
@@ -93,7 +95,6 @@ NEEDS: dict[tuple[str, str], Right | None] = {
     ("POST", f"{SESSION}/revisions/<number>/undo"): "write",
     ("POST", f"{SESSION}/compactions"): "write",
     ("POST", f"{SESSION}/simulations"): "write",
-    ("POST", "sessions/<uuid:session_id>/simulate/"): "write",
     ("POST", "lab/draft/"): "read",
     ("POST", "api/v1/simulations"): "write",
     ("POST", "api/v1/simulations/<uuidstr:simulation_id>/cancel"): "write",

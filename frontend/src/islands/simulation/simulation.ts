@@ -22,7 +22,7 @@ export type Sums = {
 };
 export type Against = { tokens: Spread | null; cost: Spread | null; peak: Spread | null; priced: number; cheaper: number; dearer: number; with_needs: number; hides_more: number };
 export type Version = { ref: string; name: string; number: number | null; role: 'draft' | 'active' | 'other' | 'unmanaged'; sessions: number; sums: Sums; against_unmanaged: { tokens: Spread | null; cost: Spread | null } | null; against_active: Against | null };
-export type Regression = { session: string; title: string; version: string; step: number | null; entry: string | null; fact: string | null; why: string; harm: number; cost_change: number | null; in_place_change: number; run_url: string | null; store_url: string };
+export type Regression = { session: string; title: string; version: string; step: number | null; entry: string | null; fact: string | null; why: string; harm: number; cost_change: number | null; in_place_change: number; run_url: string | null };
 export type Body = {
   id: string;
   state: 'queued' | 'running' | 'done' | 'partial' | 'failed' | 'cancelled';
