@@ -16,7 +16,8 @@ from sessions.api.problems import Refusal
 from sessions.models import Session
 from sessions.models.dashboards import Dashboard, Mark, Number, dashboard, extent
 from sessions.models.periods import BadPeriod, Period, asked_for, month_of
-from sessions.models.tiles import TILES, Tile
+from sessions.models.sums import Tile
+from sessions.models.tiles import TILES
 from sessions.models.troubles import Cause, breaks, nearest_limit, review_items
 
 router = Router(tags=["Dashboard"])

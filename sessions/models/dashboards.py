@@ -15,8 +15,9 @@ from sessions.models.periods import DAY, Period, happened
 from sessions.models.reviews import Review
 from sessions.models.revisions import Revision, Run
 from sessions.models.sessions import Session
+from sessions.models.sums import Column, Sums, Tile, Value
 from sessions.models.teams import Team
-from sessions.models.tiles import REAL_RUNS, Column, Sums, Tile, Value
+from sessions.models.tiles import REAL_RUNS
 
 _PRICED = Q(cost_microusd__isnull=False)
 _ASSESSED = Q(assessment__session__isnull=False)

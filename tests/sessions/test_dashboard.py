@@ -26,8 +26,9 @@ from sessions.models.dashboards import Dashboard, dashboard, extent
 from sessions.models.manifest import pack
 from sessions.models.matching import matching
 from sessions.models.periods import DAY, Period, ending_now, of_all
+from sessions.models.sums import quantile
 from sessions.models.tail import Figures
-from sessions.models.tiles import COUNTED, TILES, quantile
+from sessions.models.tiles import COUNTED, TILES
 from sessions.models.troubles import breaks, nearest_limit
 from tests.sessions.made import count
 from tests.sessions.pages import other_team

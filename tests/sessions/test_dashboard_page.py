@@ -19,7 +19,8 @@ from sessions.actions.teams import local_team
 from sessions.models import Assessment, Session
 from sessions.models.dashboards import Number
 from sessions.models.periods import DAY, written
-from sessions.models.tiles import COUNTED, TILES, Column
+from sessions.models.sums import Column
+from sessions.models.tiles import COUNTED, TILES
 from sessions.views.dashboard import change
 from sessions.views.sparklines import trend
 from tests.sessions.pages import Page, other_team, page_of, signed_in
