@@ -41,8 +41,8 @@ def upload(client: Client, *files: tuple[str, bytes]) -> str:
 
 
 def work() -> Job:
-    """What a worker's process does with the one job that waits."""
-    job = jobs.claim(Job.objects.get(state=Job.State.QUEUED).pk)
+    """What a worker's process does with the one import that waits."""
+    job = jobs.claim(Job.objects.get(kind="import", state=Job.State.QUEUED).pk)
     assert job is not None and job.token is not None
     attempt(job.pk, job.token)
     job.refresh_from_db()
