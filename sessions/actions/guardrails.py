@@ -149,9 +149,7 @@ def _side(row: Mapping[str, Any] | None) -> Side:
 
 
 def _costs(rows: list[dict[str, Any]]) -> Sides:
-    return {
-        row["new"]: _share(row["paid"], row["priced_calls"], row["priced"]) for row in rows
-    }
+    return {row["new"]: _share(row["paid"], row["priced_calls"], row["priced"]) for row in rows}
 
 
 def _share(part: float | None, whole: float | None, sessions: int) -> Figure:
