@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.db import transaction
 from django.utils import timezone
 
-from sessions.actions import audit
+from sessions.actions import audit, reviews
 from sessions.models import Invitation, Membership, Team
 
 OWNER = Membership.Role.OWNER
@@ -28,6 +28,7 @@ def change_role(membership: Membership, role: str, actor: audit.Actor) -> None:
     before, member.role = member.role, role
     member.save(update_fields=["role"])
     _withdraw_theirs(member)
+    reviews.want_no_more_than_can(member.team)
     name = member.user.get_username()
     audit.note(member.team, actor, "role.changed", name, before=before, role=role)
 
@@ -51,6 +52,7 @@ def _end(membership: Membership, actor: audit.Actor, action: str) -> None:
     _keep_an_owner(member)
     member.delete()
     _withdraw_theirs(member)
+    reviews.want_no_more_than_can(member.team)
     audit.note(member.team, actor, action, member.user.get_username(), role=member.role)
 
 

@@ -6,6 +6,7 @@ import hashlib
 from dataclasses import dataclass, field, fields
 
 from django.db import transaction
+from django.db.models import QuerySet
 
 from sessions.actions import audit
 from sessions.models import FactLedger, Membership, ReviewItem, ReviewRules, Team
@@ -92,13 +93,13 @@ def picked(rules: Rules, revision: int, ledger: FactLedger) -> Reason | None:
 
 def wanted(rules: Rules, team: Team, revision: int) -> int:
     """How many people judge it: two for the share that is reviewed double, where there are two."""
-    return 2 if drawn("double", revision, rules.double) and reviewers(team) > 1 else 1
+    return 2 if drawn("double", revision, rules.double) and reviewers(team).count() > 1 else 1
 
 
-def reviewers(team: Team) -> int:
-    """How many members may review."""
+def reviewers(team: Team) -> QuerySet[Membership]:
+    """The members who may review."""
     roles = [role for role, rights in ROLE_MAY.items() if "review" in rights]
-    return Membership.objects.filter(team=team, role__in=roles).count()
+    return Membership.objects.filter(team=team, role__in=roles)
 
 
 @dataclass(slots=True)

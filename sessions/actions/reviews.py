@@ -27,7 +27,7 @@ from sessions.actions.reservations import (
     take,
     unskip,
 )
-from sessions.actions.review_rules import picked, rules_of, wanted
+from sessions.actions.review_rules import picked, reviewers, rules_of, wanted
 from sessions.models import Edit, FactLedger, Review, ReviewItem, Revision, Team
 from sessions.models.replaced import REAL, SUMMARISING
 
@@ -48,6 +48,7 @@ __all__ = [
     "submit",
     "take",
     "unskip",
+    "want_no_more_than_can",
     "with_summary",
 ]
 
@@ -175,6 +176,19 @@ def submit(item: ReviewItem, user: User, judgement: Judgement, actor: audit.Acto
             again=again,
         )
     return review
+
+
+def want_no_more_than_can(team: Team) -> None:
+    """After somebody may no longer review: what two were to judge wants those who are left, and is
+    finished where they all have."""
+    for item in ReviewItem.objects.for_team(team).filter(finished=None, wanted__gt=1):
+        given = item.reviews.filter(submitted__isnull=False)
+        others = reviewers(team).exclude(user__in=given.values("reviewer")).count()
+        if given.count() + others >= item.wanted:
+            continue
+        item.wanted = max(given.count() + others, 1)
+        item.finished = timezone.now() if given.count() >= item.wanted else None
+        item.save(update_fields=["wanted", "finished"])
 
 
 def _keep(review: Review, judgement: Judgement) -> None:

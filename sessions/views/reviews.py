@@ -19,7 +19,15 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from sessions.actions import agreement, review_rules, reviews
 from sessions.actions.reservations import open_to, reserve_next, unskip
 from sessions.actions.review_rules import InvalidRules, Rules
-from sessions.api.access import actor_of, allowed, run_named, session_of, team_of, team_to
+from sessions.api.access import (
+    actor_of,
+    allowed,
+    find_session,
+    require,
+    run_named,
+    team_of,
+    team_to,
+)
 from sessions.models import PolicyVersion, Review, ReviewItem, Team
 from sessions.views.paging import page
 
@@ -204,8 +212,10 @@ def skipped(request: HttpRequest) -> HttpResponse:
 @require_POST
 def add(request: HttpRequest) -> HttpResponse:
     """Puts one compaction into the queue, from the button on its page, and goes back there."""
-    team_to(request, "review")
-    session = session_of(request, request.POST.get("session", ""), "review")
+    session = find_session(request, request.POST.get("session", ""))
+    require(request, session.team if session else team_of(request), "review")
+    if session is None:
+        raise Http404("no such session")
     run = run_named(session, request.POST.get("run", ""))
     number = _whole(request.POST.get("revision", ""))
     revision = (

@@ -165,7 +165,7 @@ def test_asking_for_a_simulation_twice_gives_one_job(browser: Client, stored: Se
     ]
     assert [answer.status_code for answer in answers] == [202, 202]
     assert len({answer.json()["job"] for answer in answers}) == 1
-    assert Job.objects.get().payload == {"session": str(stored.pk), "policy": "offload-first"}
+    assert Job.objects.get().payload == {"session": str(stored.pk), "policy": "offload-first@1"}
 
 
 @pytest.mark.parametrize(

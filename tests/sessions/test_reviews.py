@@ -11,7 +11,7 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from sessions.actions import audit, reservations, review_rules, reviews
+from sessions.actions import audit, members, reservations, review_rules, reviews
 from sessions.actions.reservations import CannotReview, release, reserve_next, skip, take, unskip
 from sessions.actions.review_rules import InvalidRules, Rules, drawn, picked
 from sessions.actions.simulate import simulate_session
@@ -182,6 +182,28 @@ def test_two_may_have_what_two_judge(ours: Team):
     judge(one, bob)
     one.refresh_from_db()
     assert one.finished is not None
+
+
+def test_what_two_were_to_judge_is_finished_when_one_of_them_goes(ours: Team):
+    ann, bob = member(ours), member(ours, "bob")
+    member(ours, "olga", role="viewer")
+    judged, open_yet = item(ours, "1", wanted=2), item(ours, "2", wanted=2)
+    judge(judged, ann)
+    members.remove(bob.memberships.get(), audit.COMMAND)
+    judged.refresh_from_db()
+    open_yet.refresh_from_db()
+    assert (judged.wanted, judged.finished is not None) == (1, True)
+    assert (open_yet.wanted, open_yet.finished) == (1, None)
+
+
+def test_a_review_of_who_has_left_counts_on(ours: Team):
+    ann, bob = member(ours), member(ours, "bob")
+    one = item(ours, wanted=2)
+    judge(one, ann)
+    members.change_role(ann.memberships.get(), "viewer", audit.COMMAND)
+    one.refresh_from_db()
+    assert (one.wanted, one.finished) == (2, None), "Bob can still judge it"
+    assert reserve_next(ours, bob) == one
 
 
 def run_out(one: ReviewItem) -> None:
