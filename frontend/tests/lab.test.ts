@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { fromQuery, told, toQuery, wanted } from '../src/islands/lab/choice';
-import { estimate, isRough, notEstimated, STUB, type Sizes } from '../src/islands/lab/estimate';
+import { estimate, isRough, notEstimated, STUB } from '../src/islands/lab/estimate';
+import type { Sizes } from '../src/islands/lab/sizes';
 import { isSame, valueAt, withValue, type Field, type PolicyDocument, type PolicyStep } from '../src/islands/lab/policy';
 import { problemOf, reachOf } from '../src/islands/lab/slider';
 import { changeOf, changeText, recorded, totalsOf } from '../src/islands/lab/totals';

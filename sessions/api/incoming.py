@@ -139,7 +139,7 @@ class Choice(Schema):
     by: Literal["query", "sample", "hand"] = Field(
         "query",
         description="query: what matches, the newest first; sample: a draw from what matches; "
-        "hand: the named ones"
+        "hand: the named ones",
     )
     q: str | None = Field(None, description="text in titles, names, ids and what was said")
     agent: str | None = Field(None, description="exactly this agent")

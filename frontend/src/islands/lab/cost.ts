@@ -1,5 +1,5 @@
 /* What prompts cost with a cache: what stands unchanged is read, what follows an edit is written anew. */
-import type { Rates, Sizes } from './estimate';
+import type { Rates, Sizes } from './sizes';
 
 /** A prompt in tokens; `unchanged` of the one before still stand, null where all of it does. */
 export type Prompt = { total: number; unchanged: number | null };

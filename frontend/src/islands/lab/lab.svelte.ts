@@ -1,7 +1,8 @@
 /* What the lab holds: a draft, the sessions it is tried on, and what is estimated of them. */
 import { ask, problemFrom, send, type Problem } from '../../request';
 import { fromQuery, toQuery, wanted, type Choice } from './choice';
-import { estimate, isRough, notEstimated, type Estimate, type Sizes } from './estimate';
+import { estimate, isRough, notEstimated, type Estimate } from './estimate';
+import type { Sizes } from './sizes';
 import { isSame, valueAt, withValue, type Field, type PolicyDocument, type Value } from './policy';
 import { recorded, totalsOf } from './totals';
 

@@ -1,5 +1,6 @@
 /* Estimates of many sessions added up, and one beside another. */
-import type { Estimate, Sizes } from './estimate';
+import type { Estimate } from './estimate';
+import type { Sizes } from './sizes';
 import { cost } from './cost';
 
 export type Totals = { sent: number; peak: number; cost: number | null; priced: number; read: number | null; compactions: number };

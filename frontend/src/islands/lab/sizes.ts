@@ -1,0 +1,29 @@
+/* What the lab is told of a session: sizes by step, and prices; no content. */
+
+/** Nano-dollars a token; `dearer`: what a call costs whose prompt exceeds so many tokens. */
+export type Rates = { fresh: number; read: number; write: number; output: number; dearer?: [number, Rates][] };
+
+/** Sizes of a session as sessions/api/curves.py gives them; lists have one item per step. */
+export type Sizes = {
+  id: string;
+  title: string;
+  agent: string;
+  model: string;
+  steps: number;
+  window: number;
+  window_assumed: boolean;
+  hidden: number;
+  price: Rates | null;
+  rules: 'anthropic' | 'openai' | 'unknown';
+  minimum: number;
+  lifetime: number; // s
+  models: number[]; // which one is called
+  at: (number | null)[]; // ms
+  blocks: number[];
+  other: number[];
+  fixed: number[]; // of `other`, as are
+  users: number[];
+  tools: number[][];
+  output: number[];
+  recorded: number[];
+};
