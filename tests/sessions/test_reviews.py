@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.db import connection
 from django.utils import timezone
 
 from sessions.actions import audit, members, reservations, review_rules, reviews
@@ -17,6 +15,7 @@ from sessions.actions.review_rules import InvalidRules, Rules, drawn, picked
 from sessions.actions.simulate import simulate_session
 from sessions.models import AuditEntry, FactLedger, Review, ReviewItem, ReviewRules, Team
 from tests.sessions.reviewing import compaction, item, judge, judgement, member, team
+from tests.sessions.together import at_once
 
 pytestmark = [pytest.mark.django_db, pytest.mark.store]
 
@@ -329,33 +328,12 @@ def test_what_is_not_whole_is_refused_by_field(
     assert Review.objects.get().submitted is None
 
 
-def at_once(*works: Callable[[], Any]) -> list[Any]:
-    """What came of each, in a thread and on a connection of its own; refusals are given back."""
-    together, came = threading.Barrier(len(works)), [None] * len(works)
-
-    def run(place: int, work: Callable[[], Any]) -> None:
-        together.wait(10)
-        try:
-            came[place] = work()
-        except CannotReview as error:
-            came[place] = error
-        finally:
-            connection.close()
-
-    threads = [threading.Thread(target=run, args=pair) for pair in enumerate(works)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(30)
-    return came
-
-
 @pytest.mark.django_db(transaction=True)
 def test_two_who_ask_at_once_never_get_the_same():
     ours = team()
     people = [member(ours, f"p{number}") for number in range(4)]
     waits = {item(ours, name).pk for name in "123"}
-    came = at_once(*(lambda who=who: reserve_next(ours, who) for who in people))
+    came = at_once(CannotReview, *(lambda who=who: reserve_next(ours, who) for who in people))
     got = [one.pk for one in came if one is not None]
     assert len(got) == len(set(got)) == 3 and set(got) == waits
 
@@ -366,7 +344,7 @@ def test_of_those_who_take_one_item_at_once_as_many_get_it_as_it_wants(wanted: i
     ours = team()
     people = [member(ours, f"p{number}") for number in range(4)]
     one = item(ours, wanted=wanted)
-    came = at_once(*(lambda who=who: take(one, who) for who in people))
+    came = at_once(CannotReview, *(lambda who=who: take(one, who) for who in people))
     assert sum(isinstance(each, Review) for each in came) == wanted
 
 
@@ -379,10 +357,11 @@ def test_of_two_late_reviews_at_once_one_is_kept():
         take(one, who)
         run_out(one)
     came = at_once(
+        CannotReview,
         *(
             lambda who=who: reviews.submit(one, who, judgement(), audit.person(who))
             for who in (ann, bob)
-        )
+        ),
     )
     assert sum(isinstance(each, Review) for each in came) == 1
     assert one.reviews.exclude(submitted=None).count() == 1
@@ -396,10 +375,11 @@ def test_the_last_of_two_at_once_finishes_it():
     for who in (ann, bob):
         take(one, who)
     at_once(
+        CannotReview,
         *(
             lambda who=who: reviews.submit(one, who, judgement(), audit.person(who))
             for who in (ann, bob)
-        )
+        ),
     )
     one.refresh_from_db()
     assert one.finished is not None
@@ -410,5 +390,7 @@ def test_two_who_add_at_once_add_one():
     ours = team()
     ann, bob = member(ours), member(ours, "bob")
     revision = compaction(ours)
-    came = at_once(*(lambda who=who: reviews.add(revision, who).pk for who in (ann, bob)))
+    came = at_once(
+        CannotReview, *(lambda who=who: reviews.add(revision, who).pk for who in (ann, bob))
+    )
     assert len(set(came)) == 1 and ReviewItem.objects.count() == 1

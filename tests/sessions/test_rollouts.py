@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -27,6 +26,7 @@ from sessions.models import (
     Team,
 )
 from tests.sessions.test_deliver import send, user
+from tests.sessions.together import at_once
 
 pytestmark = [pytest.mark.django_db, pytest.mark.store]
 
@@ -307,34 +307,13 @@ def test_choosing_costs_one_query_more_and_none_while_messages_come(
 # Two at once
 
 
-def at_once(*works: Callable[[], Any]) -> list[Any]:
-    """What came of each, in a thread and on a connection of its own; errors are given back."""
-    together, came = threading.Barrier(len(works)), [None] * len(works)
-
-    def run(place: int, work: Callable[[], Any]) -> None:
-        together.wait(10)
-        try:
-            came[place] = work()
-        except CannotRollOut as error:
-            came[place] = error
-        finally:
-            connection.close()
-
-    threads = [threading.Thread(target=run, args=pair) for pair in enumerate(works)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(30)
-    return came
-
-
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("act", ["accept", "widen", "pause", "roll_back"])
 def test_of_two_who_do_the_same_one_does_it(act: Act):
     rollout = proposed() if act == "accept" else running()
     owner = person("owner")
     entries = AuditEntry.objects.count()
-    came = at_once(lambda: do(act, rollout, owner), lambda: do(act, rollout, owner))
+    came = at_once(CannotRollOut, lambda: do(act, rollout, owner), lambda: do(act, rollout, owner))
     assert sorted(type(one) for one in came if isinstance(one, CannotRollOut)) == [CannotRollOut]
     stored = Rollout.objects.get()
     assert (stored.state, stored.share) == AFTER[rollout.state, act]
@@ -344,7 +323,9 @@ def test_of_two_who_do_the_same_one_does_it(act: Act):
 @pytest.mark.django_db(transaction=True)
 def test_of_two_that_are_accepted_at_once_one_begins():
     one, other, owner = proposed(version("a")), proposed(version("b")), person("owner")
-    came = at_once(lambda: rollouts.accept(one, owner), lambda: rollouts.accept(other, owner))
+    came = at_once(
+        CannotRollOut, lambda: rollouts.accept(one, owner), lambda: rollouts.accept(other, owner)
+    )
     refused = [one for one in came if isinstance(one, CannotRollOut)]
     assert len(refused) == 1
     assert "under way" in str(refused[0])
