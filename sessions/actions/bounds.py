@@ -61,7 +61,7 @@ BOUNDS = {
         ),
         Bound(
             "reviews", "Reviews that failed", "most", 20, 100, "measured",
-            "Of the reviews that people handed in of these sessions' compactions.",
+            "Of the finished reviews of these sessions' compactions.",
         ),
         Bound(
             "outcomes", "Sessions that failed", "points", 10, 100, "measured",

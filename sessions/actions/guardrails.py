@@ -182,7 +182,12 @@ def _ledger(rollout: Rollout) -> Sides:
 def _reviews(rollout: Rollout) -> Sides:
     session = "item__revision__run__session"
     rows = (
-        Review.objects.filter(submitted__isnull=False, **{f"{session}__rollout": rollout})
+        # Of unfinished items nobody is to learn what one of two reviewers found.
+        Review.objects.filter(
+            submitted__isnull=False,
+            item__finished__isnull=False,
+            **{f"{session}__rollout": rollout},
+        )
         .values(new=_new(rollout, f"{session}__"))
         .annotate(
             n=Count(F(session), distinct=True),

@@ -161,6 +161,9 @@ def test_recall_ledgers_and_reviews_are_of_the_sessions_of_their_side():
             item=item, reviewer=reviewer, verdict=verdict, submitted="2026-01-01T00:00Z"
         )
         Review.objects.create(item=item, reviewer=person("owner").user, verdict="")
+    waiting = {one.name: one.value for one in findings_of(rollout).bounds}
+    assert waiting["reviews"] is None, "who is still to judge learns nothing of the other review"
+    ReviewItem.objects.update(finished="2026-01-01T00:00Z")
     found = {one.name: one for one in findings_of(rollout).bounds}
     told = {name: (one.value, one.other, one.n, one.state) for name, one in found.items()}
     assert told["recall"] == (0.6, 0.9, 1, "broken")
