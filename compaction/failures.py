@@ -20,6 +20,12 @@ _WRAPPING = re.compile(
     r"^(?:exit (?:code|status) \d{1,4}|traceback .{0,60}:|-+|=+)$", re.IGNORECASE
 )
 _WORD = re.compile(r"\w{2}")
+_HEADER = re.compile(
+    r"(?:[^\n]{1,80}\n){0,6}?(?:Process exited with code|Exit code:) -?\d{1,10}\n"
+    r"(?:[^\n]{1,80}\n){0,4}?Output:(?:\n|$)"
+)
+"""What Codex writes above a program's output."""
+
 _TAGS = re.compile(r"</?tool_use_error>")
 _REFUSED = "The user doesn't want to proceed with this tool use"
 """How Claude Code tells a model that a person said no: nothing failed."""
@@ -31,10 +37,13 @@ def signature(text: str) -> str:
     """The telling line of a failed call's result; empty where no line has a word, or where a person
     refused the call.
 
-    The last line that names an error, else the last that speaks of one, else the first.
+    The last line that names an error, else the last that speaks of one, else the first; of what
+    Codex ran those below its header.
     """
     if text.startswith(_REFUSED):
         return ""
+    header = _HEADER.match(text)
+    text = text[header.end() if header else 0 :]
     body = _TAGS.sub("", text[-LOOK_AT:])
     lines = [" ".join(line[: 4 * WIDTH].split()) for line in body.splitlines()]
     lines = [line for line in lines if _WORD.search(line) and not _WRAPPING.match(line)]

@@ -24,6 +24,18 @@ _BY_PROVIDER = frozenset(
 )
 _TEXTS = frozenset({"input_text", "output_text", "summary_text", "reasoning_text", "text"})
 
+_HEADER = re.compile(
+    r"(?:Chunk ID|Wall time|Original token count|Total output lines|Process running with session ID"
+    r"):? .{1,60}|(?P<script>Script (?:completed|failed))"
+    r"|(?:Process exited with code|Exit code:) (?P<code>-?\d{1,10})"
+)
+"""Lines that Codex itself writes above what a program put out."""
+
+_HEADER_SIZE = 400
+"""Code points in which such a header ends."""
+
+_PATCH_FAILED = "apply_patch verification failed"
+
 
 class Item(NamedTuple):
     """What a response item is in a context."""
@@ -113,11 +125,39 @@ def parsed(arguments: Json) -> Json:
 
 def _tool_result(given: dict[str, Json]) -> Block:
     output = given.get("output")
+    failed = _failed(output)
     if isinstance(output, dict):
         output = output.get("content", output)
     content = output if isinstance(output, str) else _parts(output)
-    return {
+    result: Block = {
         "type": "tool_result",
         "tool_use_id": string(given.get("call_id")),
         "content": content,
     }
+    return {**result, "is_error": True} if failed else result
+
+
+def _failed(output: Json) -> bool:
+    """Whether the tool itself says that it failed; what a program puts out is not asked.
+
+    Its words are metadata with an exit code, or a header that ends before a line `Output:`.
+    """
+    if isinstance(output, list):
+        output = string(mapping(output[0]).get("text")) if output else ""
+    if not isinstance(output, str):
+        return _code_of(output) or mapping(output).get("success") is False
+    if output.startswith('{"'):
+        return _code_of(parsed(output))
+    head, end, _ = output[:_HEADER_SIZE].partition("\nOutput:")
+    lines = [_HEADER.fullmatch(line) for line in head.splitlines()]
+    if not end or not all(lines):
+        return output.startswith(_PATCH_FAILED)
+    return any(
+        line["script"] == "Script failed" or int(line["code"] or 0) != 0 for line in lines if line
+    )
+
+
+def _code_of(output: Json) -> bool:
+    """Whether an object's metadata have an exit code that is not 0."""
+    code = mapping(mapping(output).get("metadata")).get("exit_code")
+    return isinstance(code, int) and code != 0

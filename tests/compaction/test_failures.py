@@ -16,6 +16,8 @@ from compaction.failures import WIDTH, alike, signature
         ("TypeError: x\nthe command failed", "TypeError: x"),
         ("<tool_use_error>String not found</tool_use_error>", "String not found"),
         ("Exit code 2\n-----\nusage: x [-h]", "usage: x [-h]"),
+        ("Chunk ID: a1\nWall time: 0 s\nProcess exited with code 1\nOutput:\n", ""),
+        ("Exit code: 2\nWall time: 0 seconds\nOutput:\nno lamp\nno horn", "no lamp"),
         ("FAIL   a\t b", "FAIL a b"),
         ("The user doesn't want to proceed with this tool use. The tool use was", ""),
         ("\n \n-\n", ""),

@@ -191,3 +191,37 @@ def test_a_review_is_a_session_with_a_parent() -> None:
     meta = {"id": "child", "session_id": "main", "parent_thread_id": "main"}
     session = log_of(("session_meta", meta), message("user", "Review.")).sessions[0]
     assert (session.external_id, session.parent) == ("child", "main")
+
+
+RAN = "Chunk ID: a1b2c3\nWall time: 0.4 seconds\nProcess exited with code {}\nOutput:\n{}"
+BY_CODE = '{{"output":"{}","metadata":{{"exit_code":{},"duration_seconds":0.1}}}}'
+
+
+@pytest.mark.parametrize(
+    ("output", "failed"),
+    [
+        (RAN.format(1, "no lamp"), True),
+        (RAN.format(-1, ""), True),
+        (RAN.format(0, "Process exited with code 1\nOutput:\n"), False),
+        ("Exit code: 2\nWall time: 0 seconds\nOutput:\nno horn", True),
+        ("Exit code: 0\nWall time: 0 seconds\nOutput:\nExit code: 2", False),
+        ("the horn said\nExit code: 2\nOutput:\n", False),
+        ("Exit code: 2", False),
+        (BY_CODE.format("no door", 127), True),
+        (BY_CODE.format("Exit code: 2", 0), False),
+        ('{"metadata": null}', False),
+        ({"content": "no", "success": False}, True),
+        ({"content": "yes", "success": True}, False),
+        ({"content": "no", "metadata": {"exit_code": 1}}, True),
+        ([{"type": "input_text", "text": "Script failed\nWall time 1 seconds\nOutput:\n"}], True),
+        ([{"type": "input_text", "text": "Script completed\nWall time 1 s\nOutput:\n"}], False),
+        ("apply_patch verification failed: no such line in door.py", True),
+        ("", False),
+        ([], False),
+        (None, False),
+    ],
+)  # fmt: skip
+def test_a_result_is_an_error_where_the_tool_says_so(output: Any, failed: bool) -> None:
+    given = {"type": "function_call_output", "call_id": "c1", "output": output}
+    (session,) = log_of(("response_item", given)).sessions
+    assert of(session, Message)[0].blocks[0].get("is_error", False) is failed
