@@ -25,12 +25,14 @@ router = Router(tags=["Dashboard"])
 
 class NumberTold(Schema):
     """A number of a tile: of the range, of the time before it, and of each of its parts; null where
-    nothing tells. `unit` is microusd, tokens, share (0..1), count, or mean (per session)."""
+    nothing tells. `unit` is microusd, tokens, share (0..1), count, or mean (per session);
+    `at_least`: the value is a lower bound, as that of some sessions is."""
 
     name: str
     label: str
     unit: Literal["microusd", "tokens", "share", "count", "mean"]
     value: float | None
+    at_least: bool
     before: float | None
     values: list[float | None]
 
@@ -185,6 +187,7 @@ def _number(number: Number) -> dict[str, Any]:
         "label": number.column.label,
         "unit": number.column.unit,
         "value": number.value,
+        "at_least": number.at_least,
         "before": number.before,
         "values": list(number.values),
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,6 +12,7 @@ from django.db.models import Count, F, Max, Min, Q, QuerySet, Sum
 
 from sessions.models.assessments import FactLedger
 from sessions.models.audit import AuditEntry
+from sessions.models.counted import CONDITIONS, LEFT, SUMMED
 from sessions.models.periods import DAY, Period, happened
 from sessions.models.reviews import Review
 from sessions.models.revisions import Revision, Run
@@ -18,63 +20,6 @@ from sessions.models.sessions import Session
 from sessions.models.sums import Column, Sums, Tile, Value
 from sessions.models.teams import Team
 from sessions.models.tiles import REAL_RUNS
-
-_PRICED = Q(cost_microusd__isnull=False)
-_ASSESSED = Q(assessment__session__isnull=False)
-_WINDOWED = Q(window__gt=0, peak_tokens__gt=0)
-
-CONDITIONS: dict[str, Q] = {
-    "sub_agents": ~Q(parent_external_id=""),
-    "priced": _PRICED,
-    "no_usage": Q(usage_calls=0),
-    "no_price": Q(usage_calls__gt=0) & ~_PRICED,
-    "partial": _PRICED & Q(usage_calls__gt=0, usage_calls__lt=F("step_count")),
-    "broken": Q(break_count__gt=0),
-    "usage": Q(usage_calls__gt=0),
-    "split": Q(assessment__fresh_microusd__isnull=False),
-    "assessed": _ASSESSED,
-    "windowed": _WINDOWED,
-    "peak_counted": _WINDOWED & Q(peak_measured=False),
-    "recalled": Q(assessment__needs__gt=0),
-    "failed_calls": Q(assessment__failures__gt=0),
-    "told": ~Q(outcome=""),
-    "succeeded": Q(outcome="succeeded"),
-    "failed": Q(outcome="failed"),
-    "abandoned": Q(outcome="abandoned"),
-    "stepped": Q(step_count__gt=0),
-}
-"""Which sessions are counted, by the name of the sum."""
-
-SUMMED: dict[str, str] = {
-    "cost": "cost_microusd",
-    "fresh": "fresh_tokens",
-    "read": "cache_read_tokens",
-    "write": "cache_write_tokens",
-    "recorded": "compaction_count",
-    "fresh_cost": "assessment__fresh_microusd",
-    "write_cost": "assessment__write_microusd",
-    "read_cost": "assessment__read_microusd",
-    "output_cost": "assessment__output_microusd",
-    "avoidable": "assessment__avoidable_microusd",
-    "failures": "assessment__failures",
-    "recovered": "assessment__recovered",
-    "needs": "assessment__needs",
-    "in_place": "assessment__in_place",
-    "named": "assessment__named",
-    "retrievable": "assessment__retrievable",
-    "lost": "assessment__lost",
-}
-"""Columns that are added up, by the name of the sum."""
-
-LEFT: dict[str, tuple[str, str]] = {
-    "not_assessed": ("sessions", "assessed"),
-    "untold": ("sessions", "told"),
-    "stepless": ("sessions", "stepped"),
-    "no_window": ("sessions", "windowed"),
-    "not_recalled": ("assessed", "recalled"),
-    "no_failures": ("assessed", "failed_calls"),
-}
-"""Sums that are what one has more than another."""
 
 MARKED = ("rollout.accepted", "rollout.widened", "rollout.completed", "rollout.rolled_back")
 """Acts that change what new sessions begin with."""
@@ -121,6 +66,7 @@ class Number:
     value: Value
     before: Value
     values: tuple[Value, ...]
+    at_least: bool = False
 
 
 @dataclass(frozen=True)
@@ -145,6 +91,7 @@ class Dashboard:
                 column.of(self.whole),
                 column.of(self.before) if self.before else None,
                 tuple(column.of(part) for part in self.parts),
+                column.at_least(self.whole),
             )
             for column in tile.columns
         )
@@ -237,26 +184,32 @@ def _compactions(team: Team, period: Period) -> Rows:
         run__session__team=team, run__origin=Run.Origin.SERVED, edits__strategy="compact"
     )
     rows = within(made, period, "run__session__").order_by().values("part")
-    for row in rows.annotate(served=Count("pk", distinct=True)):
+    found = rows.annotate(
+        served=Count("pk", distinct=True),
+        compacted_by_us=Count(
+            "run__session", distinct=True, filter=Q(run__session__compaction_count=0)
+        ),
+    )
+    for row in found:
         yield {name: int(row[name]) for name in row}
 
 
 def _ledgers(team: Team, period: Period) -> Rows:
     made = FactLedger.objects.filter(
-        revision__run__session__team=team, revision__run__origin__in=REAL_RUNS, score__isnull=False
+        revision__run__session__team=team, revision__run__origin__in=REAL_RUNS
     )
     rows = within(made, period, "revision__run__session__").order_by().values("part")
+    scored = Q(score__isnull=False)
+    sums = ("score", "kept", "retrievable", "lost", "unsupported")
     found = rows.annotate(
-        ledgers=Count("pk"),
-        ledgered=Count("revision__run__session", distinct=True),
-        s_score=Sum("score"),
-        s_kept=Sum("kept"),
-        s_retrievable=Sum("retrievable"),
-        s_lost=Sum("lost"),
-        s_unsupported=Sum("unsupported"),
+        ledgers_made=Count("pk"),
+        ledgers=Count("pk", filter=scored),
+        with_ledger=Count("revision__run__session", distinct=True),
+        ledgered=Count("revision__run__session", distinct=True, filter=scored),
+        **{f"s_{name}": Sum(name, filter=scored) for name in sums},
     )
     for row in found:
-        yield {name.replace("s_", "ledger_"): int(row[name]) for name in row}
+        yield {re.sub("^s_", "ledger_", name): int(row[name] or 0) for name in row}
 
 
 def _reviews(team: Team, period: Period) -> Rows:
@@ -278,7 +231,13 @@ def _work_out(part: Sums) -> None:
     of = part.of
     for name, (whole, less) in LEFT.items():
         of[name] = of[whole] - of[less]
+    of["no_failures"] = of["unfailed"] - of["silent"]
     of["compactions"] = of["recorded"] + of["served"]
+    compacted = max(of["compacted_in_log"] + of["compacted_by_us"], of["with_ledger"])
+    of["no_compaction"] = of["sessions"] - compacted
+    of["unledgered"] = compacted - of["with_ledger"]
+    of["unscored"] = of["with_ledger"] - of["ledgered"]
+    of["unreviewed"] = max(0, compacted - of["reviewed"])
     of["ledger_permille"] = 1000 * of["ledgers"]
     of["reviews"] = sum(of[f"review_{verdict}"] for verdict in Review.Verdict.values)
 

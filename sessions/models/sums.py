@@ -34,12 +34,20 @@ class Sums:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One number of a tile; `of` gives None where nothing tells."""
+    """One number of a tile; `of` gives None where nothing tells.
+
+    `short` names the sum of sessions whose part of it is a lower bound: with any, so is the number.
+    """
 
     name: str
     label: str
     unit: Unit
     of: Callable[[Sums], Value]
+    short: str = ""
+
+    def at_least(self, sums: Sums) -> bool:
+        """Whether the number may be more than it says."""
+        return bool(sums.of[self.short]) and self.of(sums) is not None
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,13 +28,14 @@ SPEND = Tile(
     "priced",
     lambda: Q(cost_microusd__isnull=False),
     (
-        Column("spend", "Spend", "microusd", total("cost", "priced")),
-        Column("per_session", "per session", "microusd", ratio("cost", "priced")),
+        Column("spend", "Spend", "microusd", total("cost", "priced"), "short"),
+        Column("per_session", "per session", "microusd", ratio("cost", "priced"), "short"),
     ),
     (
-        ("no_usage", "report no usage"),
-        ("no_price", "use a model whose price is not known"),
-        ("partial", "report the usage of some calls only, so that it is at least this"),
+        ("no_usage", "without reported usage"),
+        ("no_price", "of a model whose price is not known"),
+        ("partial", "with usage of some calls only: their cost is a lower bound"),
+        ("understated", "with outputs longer than reported: their cost is a lower bound"),
     ),
     "No session of this range reports usage of a model whose price is known.",
 )
@@ -48,16 +49,17 @@ AVOIDABLE = Tile(
     "split",
     lambda: Q(assessment__fresh_microusd__isnull=False),
     (
-        Column("avoidable", "Avoidable", "microusd", _assessed("avoidable")),
-        Column("fresh", "fresh", "microusd", _assessed("fresh_cost")),
-        Column("write", "cache write", "microusd", _assessed("write_cost")),
-        Column("read", "cache read", "microusd", _assessed("read_cost")),
-        Column("output", "output", "microusd", _assessed("output_cost")),
+        Column("avoidable", "Avoidable", "microusd", _assessed("avoidable"), "split_partial"),
+        Column("fresh", "fresh", "microusd", _assessed("fresh_cost"), "split_partial"),
+        Column("write", "cache write", "microusd", _assessed("write_cost"), "split_partial"),
+        Column("read", "cache read", "microusd", _assessed("read_cost"), "split_partial"),
+        Column("output", "output", "microusd", _assessed("output_cost"), "split_short"),
     ),
     (
-        ("no_usage", "report no usage"),
-        ("no_price", "use a model whose price is not known"),
-        ("not_assessed", "are not assessed yet"),
+        ("no_usage", "without reported usage"),
+        ("no_price", "of a model whose price is not known"),
+        ("not_assessed", "not assessed yet"),
+        ("split_partial", "with usage of some calls only: what they paid is a lower bound"),
     ),
     "No session of this range reports usage of a model whose price is known.",
 )
@@ -75,7 +77,7 @@ CACHE = Tile(
         Column("write", "written", "tokens", total("write", "usage")),
         Column("fresh", "fresh", "tokens", total("fresh", "usage")),
     ),
-    (("no_usage", "report no usage"),),
+    (("no_usage", "without reported usage"),),
     "No session of this range reports usage.",
 )
 
@@ -97,8 +99,8 @@ WINDOW = Tile(
         ),
     ),
     (
-        ("no_window", "use a model whose window is not known, or have no step"),
-        ("peak_counted", "report no usage: their peak is counted by us"),
+        ("no_window", "of a model whose window is not known, or without a step"),
+        ("peak_counted", "without reported usage: their peak is counted by us"),
     ),
     "The window of no model of this range is known.",
 )
@@ -133,8 +135,8 @@ RECALL = Tile(
         Column("needs", "needs", "count", total("needs", "recalled")),
     ),
     (
-        ("not_recalled", "were not managed by us, or needed nothing again"),
-        ("not_assessed", "are not assessed yet"),
+        ("not_recalled", "not managed by us, or in need of nothing again"),
+        ("not_assessed", "not assessed yet"),
     ),
     "Counted only for sessions whose contexts we handed out; none of this range needed anything "
     "again. What a policy would have kept is told by a simulation.",
@@ -162,7 +164,12 @@ LEDGER = Tile(
         Column("lost", "lost", "count", total("ledger_lost", "ledgers")),
         Column("unsupported", "unsupported", "count", total("ledger_unsupported", "ledgers")),
     ),
-    none="No compaction of this range has a ledger with facts.",
+    (
+        ("no_compaction", "without a compaction"),
+        ("unscored", "whose log lacks most of what was replaced, or replaced no fact"),
+        ("unledgered", "whose compactions left no summary to read, or are not looked at yet"),
+    ),
+    "No compaction of this range has a ledger with facts.",
 )
 
 REVIEWS = Tile(
@@ -185,13 +192,19 @@ REVIEWS = Tile(
         Column("fix", "fix", "count", total("review_fix", "reviews")),
         Column("fail", "fail", "count", total("review_fail", "reviews")),
     ),
-    none="Nobody has reviewed a compaction of this range.",
+    (
+        ("no_compaction", "without a compaction"),
+        ("unreviewed", "whose compactions no rule picked, or whose reviews are not finished"),
+    ),
+    "Nobody has reviewed a compaction of this range.",
 )
 
 FAILURES = Tile(
     "failures",
     "Failures recovered",
-    "Failed tool calls after which the same was done without a failure ÷ failed tool calls.",
+    "Failed tool calls after which the same was done without a failure ÷ failed tool calls. "
+    "OpenAI, SWE-agent and mini-SWE-agent logs do not say which calls failed, nor do "
+    "Anthropic arrays without is_error.",
     "estimated",
     "failed_calls",
     lambda: Q(assessment__failures__gt=0),
@@ -200,8 +213,12 @@ FAILURES = Tile(
         Column("failures", "failures", "count", total("failures", "assessed")),
         Column("recovered", "recovered", "count", total("recovered", "assessed")),
     ),
-    (("no_failures", "had no failed call"), ("not_assessed", "are not assessed yet")),
-    "No tool call failed.",
+    (
+        ("no_failures", "without a failed call"),
+        ("silent", "in a format that tells no failures"),
+        ("not_assessed", "not assessed yet"),
+    ),
+    "No log of this range tells of a failed tool call.",
 )
 
 OUTCOMES = Tile(
@@ -218,7 +235,7 @@ OUTCOMES = Tile(
         Column("abandoned", "abandoned", "count", total("abandoned")),
         Column("unknown", "unknown", "count", total("untold")),
     ),
-    (("untold", "do not say how they ended"),),
+    (("untold", "silent on how they ended"),),
     "No session of this range says how it ended: logs hold no outcome, agents may send one.",
 )
 
@@ -234,7 +251,7 @@ STEPS = Tile(
         Column("p90", "9 of 10 below", "count", lambda sums: quantile(sums.steps, 0.9)),
         Column("all", "in all", "count", lambda sums: sum(sums.steps) if sums.steps else None),
     ),
-    (("stepless", "have no model call"),),
+    (("stepless", "without a model call"),),
 )
 
 TILES = (

@@ -114,7 +114,7 @@ def _peaks(made: Dashboard) -> Chart:
     lows = [i * 100 // BINS for i in range(BINS)] if counts else []
     props = {
         "title": "Sessions by peak window use",
-        "x": {"label": "Peak, % of the window, from", "values": lows, "kind": "number"},
+        "x": {"label": "Peak, % of the window, from", "values": lows, "kind": "percent"},
         "series": [{"label": "Sessions", "values": values, "kind": "bar", "unit": "count"}],
         "basis": made.basis(tiles.WINDOW),
     }

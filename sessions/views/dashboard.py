@@ -121,6 +121,7 @@ def page(request: HttpRequest) -> HttpResponse:
         "compared": bool(made.before and made.before.of["sessions"]),
         "sub_agents": made.whole.of["sub_agents"],
         "list_url": sessions_url(period),
+        "outside": there.sessions - made.whole.of["sessions"],
         "hourly": period.size == HOUR,
     }
     if made.whole.of["sessions"]:
@@ -136,6 +137,7 @@ def _filled(
     period = made.period
     notes = {
         "spend": _forecast(made.forecast(there.spent, now, left_days)),
+        "ledger": _ledgers(made),
         "reviews": _agreement(reviewed(review_items(team, period)).agreement),
     }
     found = breaks(team, period)
@@ -156,6 +158,18 @@ def _filled(
 
 def _forecast(cost: int | None) -> str:
     return f"≈{figure(cost, 'microusd')} this month at this pace" if cost is not None else ""
+
+
+def _ledgers(made: Dashboard) -> str:
+    """Which of the compactions have no score, and why."""
+    of = made.whole.of
+    unscored, without = of["ledgers_made"] - of["ledgers"], of["compactions"] - of["ledgers_made"]
+    told = f"Of {of['compactions']:,} compactions {of['ledgers_made']:,} have a ledger"
+    if unscored:
+        told += f", {unscored:,} of them no score (the log lacks what was replaced, or no fact was)"
+    if without > 0:
+        told += f"; {without:,} left no summary to read, or are not looked at yet"
+    return told
 
 
 def _agreement(found: Agreement) -> str:

@@ -135,12 +135,12 @@ def test_what_is_left_out_is_counted_with_the_reason(five: dict[str, Session]):
     assert found.whole.of["sub_agents"] == 1
     left = {tile.name: found.missing(tile) for tile in TILES}
     assert left["spend"] == [
-        (1, "report no usage"),
-        (1, "use a model whose price is not known"),
+        (1, "without reported usage"),
+        (1, "of a model whose price is not known"),
     ]
-    assert left["avoidable"][-1] == (1, "are not assessed yet")
+    assert left["avoidable"][-1] == (1, "not assessed yet")
     assert [many for many, _ in left["window"]] == [1, 1]
-    assert left["outcomes"] == [(2, "do not say how they ended")]
+    assert left["outcomes"] == [(2, "silent on how they ended")]
     assert left["compactions"] == left["steps"] == []
     assert found.basis(COUNTED["window"]) == "estimated"
     earlier = dashboard(local_team(), Period("", ms("2026-11-10 00:00"), NOW, DAY, None))

@@ -16,7 +16,7 @@ from django.utils import timezone
 from sessions.actions import audit
 from sessions.actions.keys import create_key
 from sessions.actions.teams import local_team
-from sessions.models import Assessment, Session
+from sessions.models import Assessment, FactLedger, Revision, Run, Session
 from sessions.models.dashboards import Number
 from sessions.models.periods import DAY, written
 from sessions.models.sums import Column
@@ -80,7 +80,7 @@ def test_a_tile_says_its_value_its_change_and_how_it_is_known(client: Client, we
     page = page_of(client, "/dashboard/")
     spend = tile(page, "spend")
     assert spend.startswith("Spend $3.00 +200 % against $1.00 before per session $1.50 ≈$")
-    assert "Measured, 2 of 3 sessions ; 1 report no usage." in spend
+    assert "Measured, 2 of 3 sessions ; 1 without reported usage." in spend
     assert tile(page, "cache").startswith("Cache read share 45 % +45 points against 0 % before")
     assert "unknown No compaction of this range has a ledger" in tile(page, "ledger")
     assert tile(page, "window").startswith("Peak window use 10 % Median · nothing before")
@@ -90,12 +90,55 @@ def test_a_tile_says_its_value_its_change_and_how_it_is_known(client: Client, we
 
 def test_what_is_not_assessed_is_not_called_free_of_failures(client: Client, week: list[Session]):
     failures = tile(page_of(client, "/dashboard/"), "failures")
-    assert "No tool call failed. Estimated, 0 of 3 sessions; 1 had no failed call" in failures
-    assert "2 are not assessed yet." in failures
+    assert "No log of this range tells of a failed tool call. Estimated, 0 of 3" in failures
+    assert "3 sessions; 1 without a failed call" in failures
+    assert "2 not assessed yet." in failures
     Assessment.objects.all().delete()
     page = page_of(client, "/dashboard/")
     for name in ("failures", "avoidable", "recall"):
         assert "unknown No session of this range is assessed yet." in tile(page, name)
+
+
+def test_a_part_that_is_a_lower_bound_makes_one_of_the_sum(client: Client, week: list[Session]):
+    assert "≥" not in tile(page_of(client, "/dashboard/"), "spend")
+    Session.objects.filter(pk=week[0].pk).update(cost_at_least=True)
+    Session.objects.filter(pk=week[1].pk).update(usage_calls=3)
+    page = page_of(client, "/dashboard/")
+    spend = tile(page, "spend")
+    assert spend.startswith("Spend ≥ $3.00")
+    assert "1 with usage of some calls only" in spend and "1 with outputs longer" in spend
+    # Understated outputs do not touch what was paid again for a prompt.
+    assert tile(page, "avoidable").startswith("Avoidable rewrites $0.2000")
+    assert "output ≥ $0.5000" in tile(page, "avoidable")
+    Session.objects.filter(pk=week[0].pk).update(usage_calls=3)
+    assert tile(page_of(client, "/dashboard/"), "avoidable").startswith(
+        "Avoidable rewrites ≥ $0.2000"
+    )
+    numbers = client.get("/api/v1/dashboard").json()["tiles"][0]["numbers"]
+    assert [one["at_least"] for one in numbers] == [True, True]
+
+
+def test_sessions_outside_the_range_are_told_beside_it(client: Client, week: list[Session]):
+    page = page_of(client, "/dashboard/")
+    assert page.links["1 older session: show all"] == "?range=all"
+    assert "show all" not in page_of(client, "/dashboard/?range=all").text
+
+
+def test_no_ledger_and_no_failure_have_reasons(client: Client, week: list[Session]):
+    Session.objects.filter(pk=week[1].pk).update(compaction_count=2)
+    Session.objects.filter(pk=week[0].pk).update(source="openai-messages")
+    run = Run.objects.create(session=week[2], origin="recorded")
+    for number, score in enumerate((None, 500)):
+        revision = Revision.objects.create(run=run, number=number, step=number + 1)
+        FactLedger.objects.create(revision=revision, score=score, kept=1)
+    Session.objects.filter(pk=week[2].pk).update(compaction_count=2)
+    page = page_of(client, "/dashboard/")
+    ledger = tile(page, "ledger")
+    assert "Of 4 compactions 2 have a ledger, 1 of them no score" in ledger
+    assert "; 2 left no summary to read" in ledger
+    assert "1 of 3 sessions ; 1 without a compaction; 1 whose compactions left no" in ledger
+    assert "1 without a compaction; 2 whose compactions no rule picked" in tile(page, "reviews")
+    assert "1 in a format that tells no failures; 2 not assessed yet" in tile(page, "failures")
 
 
 def test_every_number_is_in_a_table_and_leads_to_its_sessions(client: Client, week: list[Session]):
@@ -183,7 +226,7 @@ def test_the_api_tells_the_same_numbers(client: Client, week: list[Session]):
     spend = tiles["spend"]
     assert (spend["counted"], spend["left_out"]) == (
         2,
-        [{"sessions": 1, "why": "report no usage"}],
+        [{"sessions": 1, "why": "without reported usage"}],
     )
     assert (spend["numbers"][0]["value"], spend["numbers"][0]["before"]) == (3_000_000, 1_000_000)
     assert spend["numbers"][0]["values"] == [None] * 6 + [3_000_000]

@@ -2,7 +2,7 @@
 
 export type Unit = 'tokens' | 'microusd' | 'share' | 'count' | 'ms';
 export type Basis = 'measured' | 'estimated' | 'simulated';
-export type XKind = 'number' | 'time' | 'step'; // time: ms since 1970; days where every value is midnight UTC
+export type XKind = 'number' | 'percent' | 'time' | 'step'; // time: ms since 1970; days where every value is midnight UTC
 
 export type Series = {
   label: string;

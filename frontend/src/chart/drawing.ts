@@ -135,7 +135,7 @@ export function optionsOf(Plot: Plot, props: ChartProps, palette: Palette, width
   return {
     width, height, ms: 1, legend: { show: false }, scales,
     ...(days ? { tzDate: (ms: number) => Plot.tzDate(new Date(ms), 'Etc/UTC') } : {}),
-    padding: [8, units.length > 1 ? 0 : 16, 0, 0],
+    padding: [8, units.length > 1 ? 0 : 32, 0, 0], // at the right the last label has its half beside the axis
     cursor: { y: false, drag: { x: false, y: false }, points: { size: 8 } },
     axes: [x, ...units.slice(0, 2).map((unit, i) => axis(unit, i ? 1 : 3, palette))],
     series: [{}, ...columns(props).order.map((i) => seriesOf(Plot, props, i, palette))],

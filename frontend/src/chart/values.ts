@@ -26,6 +26,7 @@ export const isDays = (values: readonly number[]): boolean => values.length > 0 
 export function showX(value: number, kind: XKind, days = false): string {
   if (kind === 'step') return `S${value}`;
   if (kind === 'number') return Number.isInteger(value) ? format.exact(value) : String(+value.toPrecision(6));
+  if (kind === 'percent') return `${value} %`;
   if (days) return new Date(value).toLocaleDateString(undefined, { month: 'short', day: 'numeric', timeZone: 'UTC' });
   return new Date(value).toLocaleString(undefined, { month: 'short', day: 'numeric', hour: '2-digit', minute: '2-digit' });
 }

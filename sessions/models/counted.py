@@ -1,0 +1,74 @@
+"""What a dashboard counts and adds up, by the names of its sums."""
+
+from __future__ import annotations
+
+from django.db.models import F, Q
+
+_PRICED = Q(cost_microusd__isnull=False)
+_ASSESSED = Q(assessment__session__isnull=False)
+_WINDOWED = Q(window__gt=0, peak_tokens__gt=0)
+_SPLIT = Q(assessment__fresh_microusd__isnull=False)
+_PARTIAL = Q(usage_calls__gt=0, usage_calls__lt=F("step_count"))
+_UNDERSTATED = Q(cost_at_least=True)
+
+TELL_NO_FAILURES = ("openai-messages", "anthropic-messages", "swe-agent-traj", "mini-swe-agent")
+"""Formats that do not say which tool calls failed; arrays of Anthropic may, by `is_error`."""
+
+CONDITIONS: dict[str, Q] = {
+    "sub_agents": ~Q(parent_external_id=""),
+    "priced": _PRICED,
+    "no_usage": Q(usage_calls=0),
+    "no_price": Q(usage_calls__gt=0) & ~_PRICED,
+    "partial": _PRICED & _PARTIAL,
+    "understated": _PRICED & _UNDERSTATED,
+    "short": _PRICED & (_PARTIAL | _UNDERSTATED),
+    "split_partial": _SPLIT & _PARTIAL,
+    "split_short": _SPLIT & (_PARTIAL | _UNDERSTATED),
+    "broken": Q(break_count__gt=0),
+    "usage": Q(usage_calls__gt=0),
+    "split": _SPLIT,
+    "assessed": _ASSESSED,
+    "windowed": _WINDOWED,
+    "peak_counted": _WINDOWED & Q(peak_measured=False),
+    "recalled": Q(assessment__needs__gt=0),
+    "failed_calls": Q(assessment__failures__gt=0),
+    "silent": Q(assessment__failures=0, source__in=TELL_NO_FAILURES),
+    "compacted_in_log": Q(compaction_count__gt=0),
+    "told": ~Q(outcome=""),
+    "succeeded": Q(outcome="succeeded"),
+    "failed": Q(outcome="failed"),
+    "abandoned": Q(outcome="abandoned"),
+    "stepped": Q(step_count__gt=0),
+}
+"""Which sessions are counted, by the name of the sum."""
+
+SUMMED: dict[str, str] = {
+    "cost": "cost_microusd",
+    "fresh": "fresh_tokens",
+    "read": "cache_read_tokens",
+    "write": "cache_write_tokens",
+    "recorded": "compaction_count",
+    "fresh_cost": "assessment__fresh_microusd",
+    "write_cost": "assessment__write_microusd",
+    "read_cost": "assessment__read_microusd",
+    "output_cost": "assessment__output_microusd",
+    "avoidable": "assessment__avoidable_microusd",
+    "failures": "assessment__failures",
+    "recovered": "assessment__recovered",
+    "needs": "assessment__needs",
+    "in_place": "assessment__in_place",
+    "named": "assessment__named",
+    "retrievable": "assessment__retrievable",
+    "lost": "assessment__lost",
+}
+"""Columns that are added up, by the name of the sum."""
+
+LEFT: dict[str, tuple[str, str]] = {
+    "not_assessed": ("sessions", "assessed"),
+    "untold": ("sessions", "told"),
+    "stepless": ("sessions", "stepped"),
+    "no_window": ("sessions", "windowed"),
+    "not_recalled": ("assessed", "recalled"),
+    "unfailed": ("assessed", "failed_calls"),
+}
+"""Sums that are what one has more than another."""
