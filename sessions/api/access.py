@@ -37,6 +37,14 @@ class Asker:
     key: Key | None = None
 
 
+class NotAllowed(PermissionDenied):
+    """A person whose role in the team lacks the right."""
+
+    def __init__(self, team: Team, right: Right) -> None:
+        super().__init__("The role does not include this.")
+        self.team, self.right = team, right
+
+
 class KeyOrPerson:
     """How requests of the API are let in; raises Refusal 401 or 403."""
 
@@ -139,14 +147,13 @@ def allowed(request: HttpRequest, team: Team, right: Right) -> bool:
 
 
 def require(request: HttpRequest, team: Team, right: Right) -> None:
-    """Raises what becomes a 403 where `allowed` says no: Refusal in the API, else
-    PermissionDenied."""
+    """Raises what becomes a 403 where `allowed` says no: Refusal in the API, else NotAllowed."""
     if allowed(request, team, right):
         return
     asker = getattr(request, "auth", None)
     if isinstance(asker, Asker):
         raise _not_allowed(by_key=asker.key is not None)
-    raise PermissionDenied
+    raise NotAllowed(team, right)
 
 
 def team_to(request: HttpRequest, right: Right) -> Team:

@@ -37,6 +37,13 @@ def teams_to_choose(context: Context) -> list[dict[str, str]]:
 
 
 @register.simple_tag(takes_context=True)
+def own_teams(context: Context) -> list[Team]:
+    """The teams that the person is in; none of somebody who is not signed in."""
+    request = context.get("request")
+    return teams_of(request) if request is not None and hasattr(request, "user") else []
+
+
+@register.simple_tag(takes_context=True)
 def allowed(context: Context, team: Any, right: Right) -> bool:
     """Whether who looks at the page may do that in the team. The server asks again."""
     request = context.get("request")

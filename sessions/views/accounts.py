@@ -21,6 +21,7 @@ from sessions.actions.teams import make_team
 from sessions.api.access import CHOSEN_TEAM, actor_of, ip_of, teams_of
 from sessions.models import Membership
 from sessions.views.forms import NewPassword, Profile, TeamName
+from sessions.views.said import said, say
 
 KEYS_COOKIE = "contextlab_keys"
 YEAR = 365 * 24 * 3600  # seconds
@@ -117,6 +118,7 @@ def leave_team(request: HttpRequest, slug: str) -> HttpResponse:
         members.leave(mine, actor_of(request))
     except members.LastOwner as error:
         return _shown(request, status=409, staying=(slug, str(error)))
+    say(request, f"You have left {mine.team.name}.")
     return redirect("account")
 
 
@@ -127,7 +129,7 @@ def _shown(request: HttpRequest, status: int = 200, **given: Any) -> HttpRespons
     context: dict[str, Any] = {
         "section": "account",
         "team": teams[0] if teams else None,
-        "saved": SAVED.get(request.GET.get("saved", ""), ""),
+        "saved": said(request) or SAVED.get(request.GET.get("saved", ""), ""),
         "profile": Profile(person),
         "password": NewPassword(person),
         "team_form": TeamName(auto_id="team-%s"),

@@ -88,7 +88,7 @@ def _shown(
     context = {
         "invitation": found,
         "member": member,
-        "form": given or NewAccount(),
+        "form": given or NewAccount(initial={"email": found.email}),
         "login": Login(auto_id="login-%s"),
         "next": request.path,
     }

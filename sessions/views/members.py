@@ -18,6 +18,7 @@ from sessions.api.access import CHOSEN_TEAM, actor_of, allowed, require, team_of
 from sessions.models import Invitation, Membership, Team
 from sessions.models.teams import RIGHTS, ROLE_MAY
 from sessions.views.forms import NewInvitation, NewRole, TeamName
+from sessions.views.said import said, say
 
 RANK = {role: number for number, role in enumerate(Membership.Role.values)}
 
@@ -54,6 +55,7 @@ def _shown(request: HttpRequest, team: Team, status: int = 200, **given: Any) ->
         "may_change": may_change,
         "form": NewInvitation(),
         "days": VALID.days,
+        "said": said(request),
         "invitations": waiting().filter(team=team).select_related("invited_by").order_by("-created")
         if may_change
         else [],
@@ -94,6 +96,7 @@ def remove(request: HttpRequest, member_id: int) -> HttpResponse:
         actions.remove(member, actor_of(request))
     except actions.LastOwner as error:
         return _shown(request, member.team, status=409, refusal=(member.pk, str(error)))
+    say(request, f"{member.user.get_username()} is no longer a member of {member.team.name}.")
     return _back("members", member.team)
 
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from django.contrib.auth.models import User
-from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -207,8 +206,7 @@ def change(request: HttpRequest, rollout_id: UUID, act: Act) -> HttpResponse:
     try:
         ACTS[act](found, request, actor_of(request))
     except MayNot as error:
-        if not allowed(request, found.team, "accept"):
-            raise PermissionDenied from None
+        require(request, found.team, "accept")
         return _shown(request, _found(request, rollout_id), str(error))
     except CannotRollOut as error:
         return _shown(request, _found(request, rollout_id), str(error))

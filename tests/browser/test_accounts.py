@@ -55,13 +55,16 @@ def test_somebody_is_invited_joins_and_is_removed(
     wrong += faults(other, axe, "members, for a reviewer")
 
     page.goto("/settings/members/")
-    page.get_by_role("button", name="Remove jo").click()
+    page.get_by_label("Remove jo from the team").click()
+    wrong += faults(page, axe, "members, asked once more")
+    page.get_by_role("button", name="Remove jo for good").click()
+    page.get_by_text("jo is no longer a member").wait_for()
     page.goto("/settings/audit/")
     actions = page.locator("table.audit tbody code").all_inner_texts()
     assert actions == ["member.removed", "member.joined", "member.invited"]
     wrong += faults(page, axe, "the audit log")
     other.goto("/sessions/")
-    assert "nothing at this address" in other.locator("h1").inner_text()
+    assert "in no team (any more)" in other.locator("h1").inner_text()
     other.goto(invitation)
     assert "cannot be used" in other.locator("h1").inner_text()
     wrong += faults(other, axe, "an invitation that was used")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.http import HttpResponse
@@ -11,7 +12,7 @@ from django.test import Client
 from sessions.actions.audit import COMMAND
 from sessions.actions.members import leave
 from sessions.actions.teams import local_team, local_user
-from sessions.models import Membership, Team
+from sessions.models import Membership, Session, Team
 from tests.sessions.people import PASSWORD, QUICK, acts, browser, member, person, shown, sign_in
 
 pytestmark = pytest.mark.django_db
@@ -25,6 +26,10 @@ def quick(settings: Any) -> None:
 @pytest.fixture
 def team(db: None) -> Team:
     return Team.objects.create(slug="ours", name="Ours")
+
+
+def local_session() -> Session:
+    return Session.objects.create(team=local_team(), external_id="s")
 
 
 def act(client: Client, what: str, **given: str) -> HttpResponse:
@@ -144,7 +149,10 @@ def test_a_team_is_left_but_not_by_its_last_owner(team: Team):
     page = shown(client.post("/account/teams/ours/leave/"), 409)
     assert "A team needs an owner." in page.text
     Membership.objects.filter(user=other).update(role="owner")
+    assert "Leave Ours for good" in shown(client.get("/account/")).text, "it is asked once more"
     assert client.post("/account/teams/ours/leave/").status_code == 302
+    assert "You have left Ours." in shown(client.get("/account/")).text
+    assert "You have left" not in shown(client.get("/account/")).text, "it is said once"
     assert not Membership.objects.filter(user=user).exists()
     assert acts(team) == [("member.left", "mara", "mara")]
     assert client.post("/account/teams/ours/leave/").status_code == 404
@@ -157,7 +165,30 @@ def test_who_is_in_no_team_is_led_to_his_account(team: Team):
     assert client.get("/")["Location"] == "/account/"
     assert "You are in no team" in shown(client.get("/account/")).text
     for page in ("/sessions/", "/settings/members/", "/jobs/"):
-        assert client.get(page).status_code == 404
+        gone = shown(client.get(page), 404).text
+        assert "You are in no team (any more)" in gone and "Ours" not in gone
+    made = local_session()
+    foreign, none = (shown(client.get(f"/sessions/{pk}/"), 404).text for pk in (made.pk, uuid4()))
+    assert foreign == none
+
+
+def test_a_foreign_id_looks_like_a_missing_one(team: Team):
+    client = browser(member(team, "mara", "viewer"))
+    made = local_session()
+    foreign, none = (shown(client.get(f"/sessions/{pk}/"), 404).text for pk in (made.pk, uuid4()))
+    assert foreign == none
+    assert "There is nothing at this address" in none and "You are in Ours." in none
+
+
+def test_a_refusal_names_the_role_those_it_takes_and_who_gives_them(team: Team):
+    member(team, "boss")
+    member(Team.objects.create(slug="theirs", name="Theirs"), "stranger")
+    page = shown(browser(member(team, "mara", "viewer")).get("/settings/audit/"), 403)
+    assert (
+        "mara, viewer of Ours. To read the audit log takes the role owner or editor." in page.text
+    )
+    assert "boss, owner of the team, can give you another role" in page.text
+    assert "stranger" not in page.text
 
 
 def test_the_other_team_of_a_page_is_one_click_away(team: Team):

@@ -223,7 +223,9 @@ def test_roles_change_and_members_go(owner: Client, team: Team):
     assert owner.post(f"{at}/role/", {"role": "editor"}).status_code == 302
     assert roles(team)["jo"] == "editor"
     assert shown(owner.post(f"{at}/role/", {"role": "king"}), 422).text.count("Choose one")
+    assert "Remove jo for good" in shown(owner.get("/settings/members/")).text
     assert owner.post(f"{at}/remove/").status_code == 302
+    assert "jo is no longer a member of" in shown(owner.get("/settings/members/")).text
     assert "jo" not in roles(team)
     assert owner.post(f"{at}/remove/").status_code == 404
     assert acts(team) == [("role.changed", "mara", "jo"), ("member.removed", "mara", "jo")]
