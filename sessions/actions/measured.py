@@ -163,7 +163,8 @@ def _tail_fields(made: Measuring, origin: str, new: tail.Figures) -> dict[str, A
     values: dict[str, Any] = {
         "tail": msgspec.json.encode(tail.Tail(new, tail.rewritten(old, run.generation + 1, lowest)))
     }
-    if settled != run.settled or run.tail is None:
+    # Reopened steps may settle at the same step again, with other figures.
+    if made.settled or settled != run.settled or run.tail is None:
         values |= {"settled": settled, "columns": _settled_columns(made, origin, begins - 1)}
     if origin == RECORDED and (made.settled or settled != run.settled or run.bases is None):
         values["bases"] = msgspec.msgpack.encode(made.bases)

@@ -113,11 +113,17 @@ def causes(row: Stored) -> list[Card]:
 
 
 def joined(settled: Figures, tail: Figures) -> Figures:
-    """Settled figures and those that follow."""
+    """Settled figures and those that follow.
+
+    A step has one mark for what failed in it. A result comes with the step after its call's, so
+    where that one is counted anew the mark may stand on either side.
+    """
     # A column that is newer than what is settled was not told there.
     none: list[int | None] = [None] * settled.count
     steps = {name: settled.steps.get(name, none) + rows for name, rows in tail.steps.items()}
-    events = in_order([*settled.events, *tail.events])
+    failed = {mark["step"] for mark in settled.events if mark["kind"] == "error"}
+    news = [mark for mark in tail.events if mark["kind"] != "error" or mark["step"] not in failed]
+    events = in_order([*settled.events, *news])
     return Figures(steps, settled.causes + tail.causes, tail.models, events)
 
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from compaction.session import Usage
 from sessions.actions import measure as measuring
 from sessions.actions.append import append
+from sessions.actions.events import mark
 from sessions.actions.measure import measure, reopen
 from sessions.actions.news import News, read_news
 from sessions.actions.teams import local_team
@@ -270,3 +271,22 @@ def test_a_served_run_tells_the_usage_of_what_was_sent():
         "context edited at revision 1"
     ]
     assert found["served revisions"][0][3] > 0
+
+
+def test_a_step_has_one_mark_for_what_failed():
+    kept = tail.Figures(events=[mark(6, "error", "first"), mark(6, "break", "x")])
+    news = tail.Figures(events=[mark(6, "error", "first"), mark(7, "error", "second")])
+    told = [(one["step"], one["kind"]) for one in tail.joined(kept, news).events]
+    assert told == [(6, "error"), (6, "break"), (7, "error")]
+
+
+def test_usage_that_comes_late_for_a_settled_step_is_told():
+    agent = Agent()
+    for number in [0] * 19 + [1, 0, 0]:
+        agent.act("step", number)
+        measure(agent.session)
+    assert agent.run("recorded").settled == 20
+    agent.act("late", 0)
+    measure(agent.session)
+    assert agent.run("recorded").settled == 20, "it settles where it had"
+    assert agent.measured()["recorded"]["steps"]["prompt"][19] == 24405
