@@ -112,6 +112,15 @@ def age(at: datetime | None) -> str:
 
 
 @register.filter
+def ago(at: datetime | None) -> str:
+    """The same in a sentence: 2 m ago, 3 d ago, Aug 2026; "unknown" for None."""
+    told = age(at)
+    if at is None:
+        return UNKNOWN
+    return told if told[:1].isalpha() else f"{told} ago"
+
+
+@register.filter
 def size(count: int | None) -> str:
     """Bytes as 640 B, 12.5 kB or 3.1 MB; "unknown" for None."""
     if count is None:

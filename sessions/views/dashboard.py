@@ -166,7 +166,7 @@ def _ledgers(made: Dashboard) -> str:
     unscored, without = of["ledgers_made"] - of["ledgers"], of["compactions"] - of["ledgers_made"]
     told = f"Of {of['compactions']:,} compactions {of['ledgers_made']:,} have a ledger"
     if unscored:
-        told += f", {unscored:,} of them no score (the log lacks what was replaced, or no fact was)"
+        told += f", {unscored:,} of them no score (the log lacks what went, or that held no fact)"
     if without > 0:
         told += f"; {without:,} left no summary to read, or are not looked at yet"
     return told

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 
 from sessions.templatetags import figures
@@ -34,6 +36,9 @@ from sessions.templatetags import figures
         (figures.size(640), "640 B"),
         (figures.size(3_100_000), "3.1 MB"),
         (figures.moment(10**20), None),
+        (figures.ago(None), "unknown"),
+        (figures.ago(datetime(2020, 8, 1, tzinfo=UTC)), "Aug 2020"),
+        (figures.ago(datetime(9000, 1, 1, tzinfo=UTC)), "0 s ago"),
     ],
 )
 def test_figures_are_written_for_people(written: str, text: str):
