@@ -43,8 +43,9 @@ class Part:
 def parts_of(span: Sequence[Block], summary: str, standing: Sequence[Block]) -> list[Part]:
     """What became of everything that a summary of this span is asked for.
 
-    A message or todo is told where it stands, or where one line has most of its words. Messages
-    that were not replaced are not asked for.
+    A message or todo is told where it stands, or where one line has most of its distinctive words;
+    a message also where a line has the words it opens with. Messages that were not replaced are
+    not asked for.
     """
     summary = summary[:LONGEST]
     texts = [text for block in standing for text in texts_of(block)]
@@ -55,7 +56,8 @@ def parts_of(span: Sequence[Block], summary: str, standing: Sequence[Block]) -> 
         Part(one.name, title(one.name), one.state) for one in presence(summary, form_of(summary))
     ]
     for name, wanted in counts.items():
-        told = sum(map(lines.tell, wanted))
+        quoted = lines.quote if name == MESSAGES else lines.tell
+        told = sum(lines.tell(one) or quoted(one) for one in wanted)
         place = next((i for i, part in enumerate(found) if part.name == name), None)
         if place is not None:
             part = found[place]

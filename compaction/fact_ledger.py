@@ -17,7 +17,7 @@ from compaction.told import Lines
 from compaction.vocabulary import LONGEST, FactKind, Vocabulary, is_name, kind_of, normal
 from compaction.weighty import Weighty, weighty
 
-ENGINE = 1
+ENGINE = 2
 """Rises when a rule changes by which ledgers are made."""
 
 LISTED = 400
@@ -93,7 +93,7 @@ def ledger_of(
     stands after it does. **Retrievable**: a reference to a block that holds it stands there.
     Else **lost**. **Unsupported**: a fact of the summary that neither span, nor standing blocks,
     nor `sources` (originals behind stubs of the span) hold, even in parts. An error is kept where a
-    line tells most of its words. `needed` is what `named_later` finds.
+    line tells most of its distinctive words. `needed` is what `named_later` finds.
 
     Names, paths and numbers are compared, and what a sentence claims is not. Pure, and linear in
     the texts.

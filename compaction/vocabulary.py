@@ -18,6 +18,10 @@ DEEPEST = 12
 SHORT = 4
 """Characters below which a part of a name says nothing: runs of fewer are no tokens."""
 
+INSIDE = 8
+"""Characters from which on a part of a longer name names what is called so."""
+
+_HUMP = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 _LINES = re.compile(r":\d[\d:-]*$")
 _PARTS = re.compile(r"[.:@-]")
 _DIGITS = re.compile(r"\d{4,}")  # as many as make a fact
@@ -72,6 +76,8 @@ class Vocabulary:
         self._whole: set[str] = set()
         self._endings: set[str] = set()
         self._pieces: set[str] = set()
+        self._inner: set[str] = set()
+        self._folders: set[str] = set()
 
     def add(self, text: str) -> None:
         """Take in a text, and what it says where its escapes are read as blanks."""
@@ -86,11 +92,15 @@ class Vocabulary:
             self._seen.add(run)
             if len(run.strip(OUTSIDE)) <= LONGEST:
                 self._note(normal(run))
+                for part in _PARTS.split(run.rpartition("/")[2]):
+                    self._inner.update(inner_names(part))
 
     def _note(self, token: str) -> None:
         self._whole.add(token)
         components = token.split("/")[-DEEPEST:]
         self._endings.update(endings(components))
+        for end in range(2, len(components)):
+            self._folders.update("/".join(components[i:end]) for i in range(end - 1))
         for component in components:
             self._pieces.add(component)
             self._pieces.update(_PARTS.split(component))
@@ -98,18 +108,24 @@ class Vocabulary:
 
     def names(self, fact: str, kind: FactKind) -> bool:
         """Whether a text names a fact: as it stands, a path by an end of two components or
-        more, an identifier also by its parts."""
+        more, a folder by a path below it, an identifier also by its parts or inside a longer."""
         token = normal(fact)
         if token in self._whole or token in self._pieces:
             return True
         if kind == "identifier":
-            return self._all(_PARTS.split(token.replace("/", ".")))
+            return token in self._inner or self._all(_PARTS.split(token.replace("/", ".")))
         if kind == "url":
             token = token.partition("://")[2]
             return token in self._endings or token in self._whole
         if kind == "number" or token in self._endings:
             return kind == "path"
-        return any(end in self._whole for end in endings(token.split("/")[-DEEPEST:]))
+        ends = endings(token.split("/")[-DEEPEST:])
+        return any(end in self._whole for end in ends) or self._has_folder([token, *ends])
+
+    def _has_folder(self, ends: list[str]) -> bool:
+        """Whether one is a folder of a path; a file is none, by the dot in its name."""
+        bare = "." not in ends[0].rpartition("/")[2]
+        return bare and not self._folders.isdisjoint(ends)
 
     def knows(self, fact: str, kind: FactKind) -> bool:
         """Whether a fact can be made from the texts: they name it, or each component of it."""
@@ -127,6 +143,15 @@ class Vocabulary:
     def _all(self, pieces: list[str]) -> bool:
         long = [piece for piece in pieces if len(piece) >= SHORT]
         return bool(long) and self._pieces.issuperset(long)
+
+
+def inner_names(name: str) -> list[str]:
+    """Names of eight letters and more inside a longer one, between its underscores and humps."""
+    parts = list(_HUMP.finditer(name))[:DEEPEST]
+    if len(parts) < 2:
+        return []
+    found = (name[a.start() : b.end()] for i, a in enumerate(parts) for b in parts[i:])
+    return [one.casefold() for one in found if len(one) >= INSIDE]
 
 
 def endings(components: list[str]) -> list[str]:

@@ -10,6 +10,7 @@ from compaction.context import Block
 from compaction.facts import COMMON, facts, facts_of, texts_by_name
 from compaction.failures import signature
 from compaction.groups import failure_key
+from compaction.noise import CONTENT, built_in, is_noise, prose
 from compaction.stubs import KEY_ARGUMENTS
 from compaction.vocabulary import DEEPEST, LONGEST, FactKind, endings, is_name, kind_of, normal
 
@@ -42,7 +43,6 @@ HOLDERS = 50
 MOST_ERRORS = 200
 """Errors that count, the newest."""
 
-_NOISE = frozenset({"dev/null"})
 _CHANGES = frozenset({"write", "edit", "delete"})
 
 
@@ -92,23 +92,33 @@ def _named(block: Block) -> set[str]:
     found: set[str] = set()
     for name, text in texts_by_name(block):
         names = name in KEY_ARGUMENTS or " " in text or "/" in text
-        if names and len(text) <= ARGUMENT:
+        if names and name not in CONTENT and len(text) <= ARGUMENT:
             found |= facts(text)
     return found
+
+
+def _said(block: Block) -> set[str]:
+    """Facts of a person's message that are no pasted code."""
+    if block.kind != "user" or block.role != "user" or block.type != "text":
+        return set()
+    return facts(prose(block.text))
 
 
 def weighty(span: Sequence[Block], needed: Mapping[str, int]) -> list[Weighty]:
     """The facts of a span that count, the weightiest first; `needed` are normal forms of facts.
 
     A long span holds thousands of facts, most of them noise in tool results. Those count that
-    something singles out: see the weights. What more than `COMMON` blocks hold counts only where
-    a person or an earlier summary said it, or as a file. Every fact is listed once: names of one
-    file that end alike are one. Linear in the span's text.
+    something singles out: see the weights. What more than `COMMON` blocks hold, and what comes
+    with a language, counts only where a person or an earlier summary said it, or as a file; what a
+    person pasted as code is not said. Every fact is listed once: names of one file that end alike
+    are one. Linear in the span's text.
     """
     found = _Found()
     for block in span:
         found.take_in(block)
     for token, one in found.facts.items():
+        if found.is_built_in(token):
+            continue
         if token in needed and not one.common:
             one.weigh(NEEDED)
         if len(one.named_at) >= OFTEN and not one.common:
@@ -132,33 +142,38 @@ class _Found:
         self.facts: dict[str, Weighty] = {}
         self._files: dict[str, str] = {}
         self._known: set[str] = set()
+        self._built_in: set[str] = set()
+
+    def is_built_in(self, token: str) -> bool:
+        """Whether a name comes with a language, by itself or with its module before it."""
+        return token in self._built_in or bool(built_in(token))
 
     def take_in(self, block: Block) -> None:
         named = _named(block)
+        said = _said(block)
         for token, fact in self._tokens(facts_of(block)):
             one = self.facts.setdefault(token, Weighty(fact, kind_of(fact)))
             if not one.holders or one.holders[-1] is not block:
                 one.hold(block)
             if fact in named:
                 one.named_at.add(block.born)
-            self._reasons(one, block)
+            if fact in said:
+                one.weigh(SAID)
+            elif block.kind == "summary":
+                one.weigh(CARRIED)
         if block.file is not None and not block.error:
             self._file(block)
 
     def _tokens(self, told: Iterable[str]) -> Iterator[tuple[str, str]]:
         for fact in sorted(told):
-            if len(fact) > LONGEST or fact in _NOISE:
+            if len(fact) > LONGEST or is_noise(fact):
                 continue
+            if name := built_in(fact):
+                self._built_in.add(name)
             if kind_of(fact) == "identifier" and not is_name(fact):
                 continue
             token = normal(fact)
             yield self._files.get(token, token), fact
-
-    def _reasons(self, one: Weighty, block: Block) -> None:
-        if block.kind == "user" and block.role == "user" and block.type == "text":
-            one.weigh(SAID)
-        elif block.kind == "summary":
-            one.weigh(CARRIED)
 
     def _file(self, block: Block) -> None:
         """A file counts as what was done to it, under all names that end its path."""
@@ -191,7 +206,8 @@ class _Found:
 
 
 def _errors(span: Iterable[Block]) -> Iterator[Weighty]:
-    """The last error of each thing that failed, and whether it succeeded later."""
+    """The last error of each thing that failed, and whether it succeeded later: with a file it is
+    forgotten then, as a slip in the use of the tool."""
     uses = {block.tool_call: block for block in span if block.type == "tool_use"}
     last: dict[str, Weighty] = {}
     for block in span:
@@ -204,6 +220,8 @@ def _errors(span: Iterable[Block]) -> Iterator[Weighty]:
             last[key] = Weighty(line, "error", OPEN_ERROR, [block], 1)
         elif not block.error and key in last:
             last[key].weight = MENDED
+            if use.file is not None:
+                del last[key]
     once: dict[str, Weighty] = {}
     for one in last.values():
         if one.fact not in once or once[one.fact].weight < one.weight:

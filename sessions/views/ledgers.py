@@ -92,15 +92,15 @@ def shown(request: HttpRequest, session: Session, revision: Revision) -> dict[st
         counts = {name: getattr(ledger, name) for name in STATES}
         found = _ledger(request, session, revision, ledger.facts, counts)
         found |= _summed(ledger.sections, ledger.score, ledger.looked_until)
-        return {"ledger": found, **_after(session, revision, after_effects(session, revision))}
+        return {"ledger": found, **aftermath(session, revision, after_effects(session, revision))}
     judged = judge(session, revision)
     if judged is None:
-        return _after(session, revision, after_effects(session, revision))
+        return aftermath(session, revision, after_effects(session, revision))
     counts = {name: getattr(judged.ledger, name) for name in STATES}
     found = _ledger(request, session, revision, judged.facts, counts)
     parts = [asdict(part) for part in judged.parts]
     found |= _summed(parts, judged.score, judged.looked_until)
-    return {"ledger": found, **_after(session, revision, judged.after)}
+    return {"ledger": found, **aftermath(session, revision, judged.after)}
 
 
 def _summed(parts: Sequence[Mapping[str, Any]], score: int | None, until: int) -> dict[str, Any]:
@@ -167,14 +167,15 @@ def _parts(parts: Sequence[Mapping[str, Any]]) -> list[Asked]:
     glyphs = {"present": "✓", "none": "–", "missing": "✕", "unasked": ""}
     found = []
     for part in parts:
-        what = "open todos named" if part["name"] == TODOS else "user messages told"
+        what = "open todos named" if part["name"] == TODOS else "replaced messages of people told"
         counted = f"{part['told']} of {part['of']} {what}" if part["of"] else ""
         title = part["title"] if part["state"] != "unasked" else ""
         found.append(Asked(glyphs[part["state"]], title, part["state"], counted))
     return found
 
 
-def _after(session: Session, revision: Revision, found: AfterEffects) -> dict[str, Any]:
+def aftermath(session: Session, revision: Revision, found: AfterEffects) -> dict[str, Any]:
+    """Signs that what was taken out was needed again, with links into the replay."""
     return {
         "effects": found,
         "signs": [_sign(session, revision, sign) for sign in found.signs[:SHOWN]],

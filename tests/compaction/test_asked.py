@@ -97,3 +97,41 @@ def test_a_list_that_still_stands_is_told() -> None:
 )
 def test_most_words_in_one_line_tell_a_sentence(sentence: str, told: bool) -> None:
     assert Lines("1. write the tests of it\n请不要改分词器和词法\nfirst").tell(sentence) == told
+
+
+MERGE = "Automatic merge failed; fix conflicts and then commit the result."
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("git said: automatic merge failed;\n  fix conflicts and then commit the result.", True),
+        ("The automatic merge left conflicts to fix before a commit.", True),
+        ("Merge the conflicts first, and then commit.", False),
+        ("automatic\nmerge\nfix\nconflicts\ncommit\nresult", False),
+        (" ".join(f"{word} {'other ' * 30}" for word in MERGE.split()), False),
+        ("It failed, and then the one that failed before was fixed.", False),
+        ("", False),
+    ],
+)
+def test_an_error_is_told_in_one_place_by_what_sets_it_apart(text: str, told: bool) -> None:
+    assert Lines(text).tell(MERGE) == told
+
+
+@pytest.mark.parametrize(
+    ("summary", "told"),
+    [
+        ('- "Paint the door [the whole plan…]"', 0),
+        ('- "Implement this colour plan: [plan…]"', 1),
+        ("- Implement it. This colour plan is good.", 0),
+    ],
+)
+def test_a_message_is_told_by_the_words_it_opens_with(summary: str, told: int) -> None:
+    talk = Talk()
+    talk.user("Implement this colour plan:\n\n# Doors\n" + "Every hinge gets varnish. " * 9)
+    (part,) = [part for part in parts_of(talk.blocks, summary, ()) if part.of is not None]
+    assert (part.told, part.of) == (told, 1)
+
+
+def test_common_words_open_no_message() -> None:
+    assert not Lines("- so what do you want to use?").quote("So what do you need of the horn")

@@ -29,6 +29,12 @@ def of(talk: Talk, summary: str, *standing: Block, **given: object) -> Ledger:
     return ledger_of(talk.blocks, summary, Standing(standing), **given)  # type: ignore[arg-type]
 
 
+def said(text: str) -> Talk:
+    talk = Talk()
+    talk.user(text)
+    return talk
+
+
 def worked() -> Talk:
     """A person's wish, a file read, one edited, an error that was mended and one that was not."""
     talk = Talk()
@@ -117,6 +123,48 @@ def test_kept_in_other_words(summary: str, kept: set[str]) -> None:
     assert {
         fact for fact, state in states(of(worked(), summary)).items() if state == "kept"
     } == kept
+
+
+@pytest.mark.parametrize(
+    ("fact", "summary", "kept"),
+    [
+        ("OpenDoors_AtNight", "ran TestLamp_OpenDoors_AtNight", True),
+        ("LastPainted", "renamed LastPaintedAt", True),
+        ("lastPainted", "LAST: LastPaintedAt", True),
+        ("LastPaint", "renamed LastPaintedAt", False),
+        ("isOpen", "canIsOpenNow", False),
+        ("src/doors/front", "edited front/hinge.py", False),
+        ("src/doors/front", "edited doors/front/hinge.py", True),
+        ("/home/me/src/doors", "src/doors/front/hinge.py", True),
+        ("src/doors/hinge.py", "src/doors/lamp.py", False),
+    ],
+)
+def test_a_name_inside_a_longer_one_and_a_folder_above_a_file(
+    fact: str, summary: str, kept: bool
+) -> None:
+    assert states(of(said(fact), summary))[fact.removeprefix("/")] == ("kept" if kept else "lost")
+
+
+def test_what_is_pasted_written_or_built_in_does_not_count() -> None:
+    talk = Talk()
+    talk.user(
+        "Mend loadDoors as here:\n```go\nhingeErr := os.MkdirAll(hingePath)\n```\nnot doorSize"
+        "\n        - fileA.go\n    - keep_this\n    out.go:12: doorLog"
+    )
+    for _ in range(2):
+        talk.respond()
+        talk.call("Grep", {"pattern": "MkdirAll", "glob": "*_test.go"})
+        talk.call("Edit", {"old_string": "a doorName = 1", "new_string": "b doorName = 2"})
+    assert {fact.fact for fact in of(talk, "").facts} == {"loadDoors", "doorSize", "keep_this"}
+
+
+def test_a_slip_with_a_file_is_forgotten_once_it_is_mended() -> None:
+    talk = Talk()
+    for failed in (True, False):
+        talk.respond()
+        edit = talk.call("Edit", {"file_path": "a/b.py"}, file=FileRef("a/b.py", "edit"))
+        talk.result(edit, "String not found" if failed else "updated", error=failed)
+        assert ("String not found" in states(of(talk, ""))) == failed
 
 
 def test_a_bare_name_tells_nothing_where_two_files_have_it() -> None:

@@ -166,7 +166,7 @@ def test_the_page_lists_facts_by_state(client: Client, assessed: bool):
     assert "suggestions, not verdicts" in page.text
     assert page.links["#5"] == f"/sessions/{found.pk}/steps/2/?m=5"
     assert "yes, S3" in page.text
-    assert "0 of 1 user messages told" in page.text
+    assert "0 of 1 replaced messages of people told" in page.text
     assert "all 7" in page.text and "lost 4" in page.text and "kept 2" in page.text
     lost = page_of(client, f"{address}?facts=lost")
     assert "4096" in lost.text and "src/made_up.py" not in lost.html.split("What a summary")[0]

@@ -14,17 +14,22 @@ export type SourceBlock = {
   entry: number; name: string; role: string; kind: Kind; type: string; tool: string; file: string; error: boolean;
   tokens: number; chars: number; preview: string; url: string;
 };
-export type Summary = { tokens: number; text: string; left_out: number };
+export type Summary = { tokens: number; parts: { title: string; text: string }[]; left_out: number };
+/** Something after the compaction that it may be the cause of; `earlier_step` is where the same stood before. */
+export type Sign = { what: string; kind: 'reread' | 'repeat' | 'error' | 'correction'; step: number; preview: string; url: string; earlier_step: number | null; earlier_url: string };
+export type Missed = { first_step: number; last_step: number; counts: Record<Sign['kind'], number>; signs: Sign[] };
+export type Size = { tokens: number; basis: string; source: string };
 export type Scores = Record<string, number | boolean>;
 export type Given = { by: string; scores: Scores; verdict: string; note: string; marks: Record<string, FactState> };
 export type Props = {
   id: string; reader: number; title: string; reason: string; policy: string; step: number; trigger: string;
-  tokens_before: number | null; tokens_after: number | null; today: number; left: number; double: boolean;
+  sizes: Size[]; today: number; left: number; double: boolean;
   mode: 'judge' | 'change' | 'look'; why: string; seconds: number | null; until: string;
   own: Given | null; others: Given[];
   unseen: number | null; // tokens that the log says were replaced, and does not hold
   blocks: SourceBlock[]; summaries: Summary[];
-  ledger: { facts: Fact[]; sections: Part[]; score: number | null; after_effects: number } | null;
+  ledger: { facts: Fact[]; sections: Part[]; score: number | null } | null;
+  missed: Missed;
   urls: Record<'blocks' | 'submit' | 'renew' | 'skip' | 'release' | 'next' | 'queue' | 'back' | 'after' | 'revision', string>;
 };
 
@@ -77,6 +82,6 @@ export const isTalk = (block: SourceBlock): boolean => block.type === 'text' && 
 /** What of it may be missing, in words: a suggestion, as the facts are. */
 export function doubts(parts: Part[]): string[] {
   const missing = parts.filter((one) => one.state === 'missing').map((one) => one.title);
-  const short = parts.filter((one) => one.of !== null && (one.told ?? 0) < one.of).map((one) => `${one.title}: ${one.told ?? 0} of ${one.of}`);
+  const short = parts.filter((one) => one.of !== null && (one.told ?? 0) < one.of).map((one) => `${one.told ?? 0} of ${one.of} ${one.name === 'pending_tasks' ? 'open todos named' : 'replaced messages of people told'}`);
   return [...(missing.length ? [`no section ${missing.join(', ')}`] : []), ...short];
 }
