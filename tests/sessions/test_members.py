@@ -64,6 +64,10 @@ def invited(owner: Client, role: str = "reviewer") -> str:
     return address.removeprefix("http://127.0.0.1")
 
 
+def test_the_invited_e_mail_stands_in_the_form(owner: Client):
+    assert 'value="jo@example.org"' in shown(browser().get(invited(owner))).html
+
+
 def test_an_invitation_is_shown_once_and_stored_as_a_hash(owner: Client, team: Team):
     address = invited(owner)
     token = address.split("/")[2]
