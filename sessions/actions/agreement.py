@@ -20,6 +20,9 @@ from sessions.models import PolicyVersion, Review, ReviewItem, Team
 FEWEST = 5
 """Double reviews below which agreement is called unknown."""
 
+FEWEST_FACTS = 10
+"""Judged facts below which a share of them is called unknown."""
+
 ORDINAL = ("goal", "constraints", "state", "next")
 NOMINAL = ("invention", "verdict")
 PARTS = (*ORDINAL, *NOMINAL)
@@ -163,13 +166,13 @@ class LedgerCheck:
 
     @property
     def precision(self) -> float | None:
-        """Of what the ledger calls so, the share that is so."""
-        return self.confirmed / self.suggested if self.suggested else None
+        """Of what the ledger calls so, the share that is so; None below ten."""
+        return self.confirmed / self.suggested if self.suggested >= FEWEST_FACTS else None
 
     @property
     def recall(self) -> float | None:
-        """Of what is so, the share that the ledger calls so."""
-        return self.confirmed / self.said if self.said else None
+        """Of what is so, the share that the ledger calls so; None below ten."""
+        return self.confirmed / self.said if self.said >= FEWEST_FACTS else None
 
 
 def ledger_checks(team: Team) -> list[LedgerCheck]:

@@ -25,13 +25,14 @@ from sessions.actions import reviews
 from sessions.actions.reservations import open_to
 from sessions.api.access import actor_of, allowed
 from sessions.api.reviews import item_of, reviews_of
-from sessions.models import Block, Entry, Replacement, Review, ReviewItem, Revision, Session
-from sessions.models.replaced import unseen
+from sessions.models import Review, ReviewItem
 from sessions.models.values import contents
 from sessions.views.names import run_name
-from sessions.views.places import entry_name, entry_url, step_url
-from sessions.views.removal import closed_by, summary_texts
+from sessions.views.places import step_url
+from sessions.views.removal import closed_by
+from sessions.views.review_original import original
 from sessions.views.reviews import midnight
+from sessions.views.sizes import sizes_of
 
 AT_ONCE = 60
 """Blocks whose texts a page may ask for together."""
@@ -58,7 +59,7 @@ def item(request: HttpRequest, item_id: UUID) -> HttpResponse:
         "session": session,
         "props": {
             **_standing(request, found, request.user),
-            **_original(session, found.revision),
+            **original(session, found.revision),
             **_around(found, request.user),
         },
     }
@@ -116,48 +117,6 @@ def _given(review: Review) -> dict[str, Any]:
     }
 
 
-def _original(session: Session, revision: Revision) -> dict[str, Any]:
-    """What was replaced, without its texts; the summaries with theirs; the ledger."""
-    ledger = getattr(revision, "fact_ledger", None)
-    listed = [_block(session, revision, entry) for entry in closed_by(revision)]
-    return {
-        "blocks": listed,
-        "unseen": unseen(session, revision, sum(block["tokens"] for block in listed)),
-        "summaries": [
-            {"tokens": session.scaled(row.tokens), "text": text, "left_out": left_out}
-            for row, text, left_out in summary_texts(session, revision)
-        ],
-        "ledger": {
-            "facts": ledger.facts,
-            "sections": ledger.sections,
-            "score": ledger.score,
-            "after_effects": ledger.after_effects,
-        }
-        if ledger is not None
-        else None,
-    }
-
-
-def _block(session: Session, revision: Revision, entry: Entry) -> dict[str, Any]:
-    row: Block | Replacement | None = entry.block or entry.replacement
-    assert row is not None
-    original = entry.block
-    return {
-        "entry": entry.pk,
-        "name": entry_name(original) if original else "",
-        "role": original.message.role if original else row.role,  # type: ignore[union-attr]
-        "kind": row.kind,
-        "type": row.type,
-        "tool": row.tool,
-        "file": original.file_path if original else "",
-        "error": original.error if original else False,
-        "tokens": session.scaled(row.tokens),
-        "chars": row.chars,
-        "preview": row.preview,
-        "url": entry_url(session, original, revision.step - 1, revision.run) if original else "",
-    }
-
-
 def _around(item: ReviewItem, user: User) -> dict[str, Any]:
     """Addresses, and how far the person has come."""
     revision = item.revision
@@ -173,6 +132,7 @@ def _around(item: ReviewItem, user: User) -> dict[str, Any]:
     if here is not None:
         before = before.filter(left__lt=here.left)
     back = before.first()
+    sizes = sizes_of(session, revision)
     acts = ("blocks", "submit", "renew", "skip", "release")
     return {
         "id": str(item.pk),
@@ -182,8 +142,11 @@ def _around(item: ReviewItem, user: User) -> dict[str, Any]:
         "policy": str(revision.policy_version) if revision.policy_version else "",
         "step": revision.step,
         "trigger": revision.trigger,
-        "tokens_before": revision.tokens_before,
-        "tokens_after": revision.tokens_after,
+        "sizes": [
+            {"tokens": size.tokens, "basis": size.basis, "source": size.source}
+            for size in (sizes["before"], sizes["after"])
+            if size is not None
+        ],
         "today": Review.objects.filter(
             item__team=item.team, reviewer=user, submitted__gte=midnight()
         ).count(),

@@ -15,14 +15,13 @@ from compaction.context import KINDS
 from compaction.edits import CannotUndo
 from sessions.actions.undo import undo_revision
 from sessions.api.access import actor_of, allowed, session_of
-from sessions.models import ModelCall, Revision, Run, Session, manifest
+from sessions.models import Revision, Run, Session, manifest
 from sessions.models.replaced import unseen
 from sessions.views import ledgers, removal
 from sessions.views.names import run_name
 from sessions.views.places import diff_url, step_url
+from sessions.views.sizes import MEASURED, Size, call_of, sizes_of, written
 from sessions.views.sparklines import Segment, bar
-
-MEASURED, ESTIMATED, SIMULATED = "measured", "estimated", "simulated"
 
 TITLES = {
     "compact": ("◆", "Compaction"),
@@ -36,15 +35,6 @@ TITLES = {
     "setup": ("◇", "New set-up"),
 }
 """Shape and name of what a strategy does, the heaviest first: a revision is called after it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Size:
-    """Tokens of the whole context beside a revision, and how they are known."""
-
-    tokens: int
-    basis: str
-    source: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +106,7 @@ def _shown(
         **_following(session, found),
         **ledgers.shown(request, session, found),
         **_title(found),
-        **(sizes := _sizes(session, found)),
+        **(sizes := sizes_of(session, found)),
         **_compositions(session, found, sizes["before"]),
         **_removal(session, found),
         **_places(session, its_run, found),
@@ -140,57 +130,11 @@ def _parameters(revision: Revision) -> str:
     return json.dumps(revision.parameters, ensure_ascii=False, indent=2)
 
 
-def _call(session: Session, run: Run, step: int) -> ModelCall | None:
-    """The real call that saw a step; none for a run that no model ever saw."""
-    if run.origin != Run.Origin.RECORDED:
-        return None
-    return session.calls.filter(step=step).exclude(fresh=None).first()
-
-
 def _following(session: Session, revision: Revision) -> dict[str, Any]:
-    call = _call(session, revision.run, revision.step)
+    call = call_of(session, revision.run, revision.step)
     if call is None:
         return {"call": None}
-    return {"call": call, "call_written": _written(call)}
-
-
-def _written(call: ModelCall) -> int:
-    return (call.cache_write_5m or 0) + (call.cache_write_1h or 0)
-
-
-def _prompt(call: ModelCall) -> int:
-    return (call.fresh or 0) + (call.cache_read or 0) + _written(call)
-
-
-def _sizes(session: Session, revision: Revision) -> dict[str, Any]:
-    """Before and after from one source, so that their difference means something.
-
-    The provider's prompts come first: what logs state leaves out the hidden prefix on one side
-    only.
-    """
-    before_call = _call(session, revision.run, revision.step - 1)
-    after_call = _call(session, revision.run, revision.step)
-    if before_call is not None and after_call is not None:
-        source = f"prompts that the provider reported for S{revision.step - 1} and S{revision.step}"
-        before = Size(_prompt(before_call), MEASURED, source)
-        after = Size(_prompt(after_call), MEASURED, source)
-    elif revision.tokens_before is not None and revision.tokens_after is not None:
-        basis, source = _stated(revision)
-        before = Size(revision.tokens_before, basis, source)
-        after = Size(revision.tokens_after, basis, source)
-    else:
-        return {"before": None, "after": None, "change": None}
-    change = after.tokens / before.tokens - 1 if before.tokens else None
-    share = abs(change) if change is not None else None
-    return {"before": before, "after": after, "change": change, "change_share": share}
-
-
-def _stated(revision: Revision) -> tuple[str, str]:
-    if revision.run.origin == Run.Origin.SIMULATED:
-        return SIMULATED, "what the policy would have made of it"
-    if revision.tokens_stated:
-        return MEASURED, "as the log states it"
-    return ESTIMATED, "counted by us"
+    return {"call": call, "call_written": written(call)}
 
 
 def _compositions(session: Session, revision: Revision, before: Size | None) -> dict[str, Any]:

@@ -90,10 +90,8 @@ def chosen(page: Any, field: int) -> str:
 
 
 def fill(page: Any, scores: str, verdict: str, note: str) -> None:
-    """The whole form by keys: digits and arrows; in the note keys are letters."""
-    for key in scores:
-        press(page, key, "ArrowDown")
-    press(page, verdict, "ArrowDown")
+    """The whole form by keys: digits, each going on to the next; in the note keys are letters."""
+    press(page, *scores, verdict, "ArrowDown")
     page.keyboard.type(note)
     page.keyboard.press("Escape")
 
@@ -104,7 +102,7 @@ def test_ten_are_judged_by_keys_alone_by_two_who_are_blind(
     wrong: list[str] = []
     for name, theme in zip(NAMES, ("light", "dark"), strict=True):
         page = sits_down(name, theme)
-        press(page, "o")
+        press(page, "s")
         address = arrived(page)
         for number in range(ITEMS):
             assert f"{number}: src/f1.py" in page.locator(".review-summary").inner_text()
@@ -134,7 +132,7 @@ def test_ten_are_judged_by_keys_alone_by_two_who_are_blind(
 
 def test_what_one_is_at_is_neither_skipped_nor_lost(sits_down: Callable[[str, str], Any]) -> None:
     page = sits_down("cat", "light")
-    press(page, "o")
+    press(page, "s")
     first = arrived(page)
     press(page, "4", "Control+Enter")
     missing = page.get_by_text("Still missing: Constraints, State of work")
@@ -145,10 +143,19 @@ def test_what_one_is_at_is_neither_skipped_nor_lost(sits_down: Callable[[str, st
     assert page.locator("#fact-list li.here code").inner_text() == "src/f2.py"
     page.locator(".review-source mark.here").wait_for()
     press(page, "4")
-    assert page.locator("#fact-list li.here .told").inner_text() == "is unsupported"
-    press(page, "n", "ArrowDown", "2")
-    assert page.locator("#fact-list li.here .told").inner_text() == "is kept"
+    row = page.locator("#fact-list li")
+    assert row.nth(0).locator(".told").inner_text() == "is unsupported"
+    assert row.nth(1).get_attribute("class") == "here", "a digit goes on to the next fact"
+    press(page, "h", "h")
+    page.locator(".review-source, .review-summary").locator(".flash mark.here").first.wait_for()
+    press(page, "n")
+    assert row.nth(1).locator(".told").inner_text() == "is kept? 1–4", "a digit may say otherwise"
+    press(page, "3")
+    assert row.nth(1).locator(".told").inner_text() == "is lost"
+    assert "here" in str(row.nth(2).get_attribute("class"))
+    press(page, "ArrowDown", "2")
     assert chosen(page, 1) == "2", "an arrow leads back to the field one was at"
+    assert page.evaluate("document.activeElement.closest('fieldset').id") == "field-2"
     page.locator("mark", has_text="f1.py").first.hover()
     assert page.locator("mark.pointed").count() > 1, "in the summary, and in the ledger's row"
     assert page.locator("#fact-list li.pointed code").inner_text() == "src/f1.py"
@@ -161,10 +168,20 @@ def test_what_one_is_at_is_neither_skipped_nor_lost(sits_down: Callable[[str, st
     assert added.locator("code").inner_text() == "Please read the files."
     assert added.locator(".told").inner_text() == "lost"
 
+    press(page, "]")
+    assert page.evaluate("document.activeElement.className") == "summary-body"
+    page.evaluate("getSelection().removeAllRanges()")
+    press(page, "m")
+    page.keyboard.type("no port before 1 j")
+    press(page, "Enter")
+    assert row.first.locator("code").inner_text() == "Please read the files."
+    assert row.nth(1).locator("code").inner_text() == "no port before 1 j"
+    assert "here" in str(row.nth(1).get_attribute("class"))
+
     page.reload()
     arrived(page)
     assert (chosen(page, 0), chosen(page, 1)) == ("4", "2"), "a draft outlives a reload"
-    assert page.locator("#fact-list li .told", has_text="lost").count() == 1
+    assert page.locator("#fact-list li .told", has_text="lost").count() == 3
 
     page.keyboard.down("ArrowRight")
     second = arrived(page, left=first)

@@ -104,9 +104,11 @@ def test_the_ledger_is_held_against_what_people_say_of_its_facts():
     judge(item(ours, "half", wanted=2), ann, marks={"a": "lost"})
     found = {one.state: one for one in agreement.ledger_checks(ours)}
     assert list(found) == ["kept", "lost", "unsupported"]
-    assert (found["kept"].precision, found["kept"].recall) == (1, 0.5)
-    assert (found["lost"].precision, found["lost"].recall) == (0.5, 0.5)
-    assert (found["unsupported"].precision, found["unsupported"].recall) == (1, 1)
+    told = {name: (one.confirmed, one.suggested, one.said) for name, one in found.items()}
+    assert told == {"kept": (1, 1, 2), "lost": (1, 2, 2), "unsupported": (1, 1, 1)}
+    assert found["kept"].precision is None, "a share of one fact says nothing"
+    enough = agreement.LedgerCheck("lost", suggested=10, confirmed=6, said=9)
+    assert (enough.precision, enough.recall) == (0.6, None)
 
 
 @pytest.mark.django_db
@@ -116,4 +118,4 @@ def test_without_a_ledger_marks_count_for_recall_alone():
     one.revision.fact_ledger.delete()
     judge(one, member(ours), marks={"+the port": "lost"})
     (found,) = agreement.ledger_checks(ours)
-    assert (found.state, found.precision, found.recall) == ("lost", None, 0)
+    assert (found.state, found.suggested, found.said) == ("lost", 0, 1)

@@ -11,6 +11,7 @@ from django.http import HttpResponse
 from django.test import Client
 
 from sessions.actions import audit, review_rules, reviews
+from sessions.actions.after_effects import AfterEffects, Sign
 from sessions.actions.review_rules import Rules
 from sessions.models import Block, Review, ReviewItem, Session, Team
 from tests.sessions.pages import Page, page_of
@@ -57,13 +58,34 @@ def test_nothing_yet_and_all_done_are_two_states(ours: Team):
     one = item(ours)
     page = page_of(client, "/review/")
     assert "Open for you1" in page.text and "By hand1" in page.text
-    assert page.links["Start o"] == "/review/next/"
+    assert page.links["Start s"] == "/review/next/"
     judge(one, ann)
     page = page_of(client, "/review/")
     assert "All done." in page.text and "Nothing to review yet" not in page.text
     assert "Done today1 by you, 1 by the team" in page.text
     assert "unknown: fewer than 5 double reviews (0)" in page.text
     assert client.get("/review/next/").url == "/review/"
+
+
+def test_who_only_looks_is_told_so(ours: Team):
+    client = browser(member(ours, role="viewer"))
+    assert "Import sessions" not in page_of(client, "/review/").links
+    item(ours)
+    page = page_of(client, "/review/")
+    assert "Open1" in page.text and "You can look at everything here." in page.text
+    assert "for you" not in page.text and "Start s" not in page.links
+
+
+def test_what_was_missed_later_leads_into_the_replay(ours: Team, monkeypatch: pytest.MonkeyPatch):
+    one, client = item(ours), browser(member(ours))
+    read = Block.objects.filter(type="tool_use").order_by("position")[0]
+    found = AfterEffects(3, 3, (Sign("reread", read, 3, read),))
+    monkeypatch.setattr(
+        "sessions.views.review_original.after_effects", lambda session, revision: found
+    )
+    missed = shown(client, one)["missed"]
+    assert missed["counts"]["reread"] == 1 and missed["signs"][0]["what"] == "File read again"
+    assert missed["signs"][0]["url"] == f"/sessions/{read.session_id}/steps/{read.born}/?m=2"
 
 
 def test_what_one_skipped_or_waits_for_is_said(ours: Team):
@@ -106,7 +128,10 @@ def test_a_page_holds_what_was_replaced_the_summary_and_the_ledger(ours: Team):
     found = shown(client, one)
     assert [block["name"] for block in found["blocks"]] == ["1", "2", "3", "4", "5"]
     assert [block["kind"] for block in found["blocks"][:3]] == ["user", "assistant", "file"]
-    assert found["summaries"][0]["text"] == "So far of s1: src/f1.py, port 8765."
+    part = {"title": "", "text": "So far of s1: src/f1.py, port 8765."}
+    assert found["summaries"][0]["parts"] == [part]
+    assert [size["tokens"] for size in found["sizes"]] == [999, 99]
+    assert not any(found["missed"]["counts"].values()) and found["missed"]["signs"] == []
     assert found["ledger"]["facts"] == FACTS
     assert found["urls"]["back"] == "" and found["own"] is None and found["others"] == []
     at = ",".join(str(block["entry"]) for block in found["blocks"])
@@ -269,7 +294,8 @@ def test_hostile_content_stays_text(ours: Team):
     client = browser(ann)
     page = page_of(client, f"/review/items/{one.pk}/")
     assert "<script>alert" not in page.html
-    assert props(page)["summaries"][0]["text"].startswith("</script><script>alert(1)</script>␀")
+    text = props(page)["summaries"][0]["parts"][0]["text"]
+    assert text.startswith("</script><script>alert(1)</script>␀")
     judge(one, ann, note=evil)
     assert "<script>alert" not in page_of(client, "/review/").html
 

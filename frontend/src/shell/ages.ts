@@ -13,4 +13,4 @@ function tick(): void {
   }
 }
 
-if (typeof document !== 'undefined' && document.querySelector('[data-topic]')) setInterval(tick, 5000);
+if (typeof document !== 'undefined' && document.querySelector('[data-topic],[data-every]')) setInterval(tick, 5000);

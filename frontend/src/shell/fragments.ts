@@ -116,3 +116,10 @@ for (const section of document.querySelectorAll<HTMLElement>('[data-topic][id]')
     else if (!('offer' in section.dataset)) void redraw(section);
   });
 }
+
+/** <section id="queue" data-every="15">: what no topic tells of is asked for every 15 seconds, while it is looked at. */
+for (const section of document.querySelectorAll<HTMLElement>('[data-every][id]')) {
+  const look = () => document.visibilityState === 'visible' && void redraw(section);
+  setInterval(look, Number(section.dataset.every) * 1000);
+  document.addEventListener('visibilitychange', look);
+}

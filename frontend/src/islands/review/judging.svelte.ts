@@ -16,6 +16,8 @@ export class Judging {
   field = $state(0); // the rubric's field that digits choose in; after the last comes the note
   selected = $state('');
   pointed = $state('');
+  waiting = $state(''); // the fact that was called wrong: a digit says what it is
+  typed = $state<string | null>(null); // a missed fact that is being typed
   filter = $state<Filter>('all');
   only = $state<FactState | ''>('');
   readonly texts = new SvelteMap<number, Text>();
@@ -82,9 +84,11 @@ export class Judging {
     const now = this.listed.findIndex((one) => one.key === this.selected);
     const next = this.listed[Math.max(0, Math.min(this.listed.length - 1, now < 0 ? 0 : now + by))];
     if (next) this.selected = next.key;
+    this.waiting = '';
   }
 
   mark(key: string, state: FactState): void {
+    this.waiting = '';
     if (this.writes) this.marks[key] = state;
   }
 
@@ -95,17 +99,27 @@ export class Judging {
     if (key.startsWith(ADDED)) {
       this.move(1);
       delete this.marks[key];
-    } else this.mark(key, fact.state === 'lost' || fact.state === 'unsupported' ? 'kept' : 'lost');
+    } else {
+      this.mark(key, fact.state === 'lost' || fact.state === 'unsupported' ? 'kept' : 'lost');
+      this.waiting = key;
+    }
   }
 
   /** A fact that the ledger missed: what is lost of the original, or what the summary made up. */
   add(text: string, fromSummary: boolean): boolean {
     const fact = text.replace(/\s+/g, ' ').trim().slice(0, longestAdded);
     if (!fact || !this.writes) return false;
-    const stands = this.props.summaries.some((one) => one.text.toLowerCase().includes(fact.toLowerCase()));
+    const stands = this.props.summaries.some((one) => one.parts.some((part) => part.text.toLowerCase().includes(fact.toLowerCase())));
     this.marks[ADDED + fact] = fromSummary ? 'unsupported' : stands ? 'kept' : 'lost';
     this.selected = ADDED + fact;
     return true;
+  }
+
+  /** The same of what was typed, if anything was; the field closes. */
+  addTyped(): boolean {
+    const text = this.typed ?? '';
+    this.typed = null;
+    return this.add(text, false);
   }
 
   showsOf(block: SourceBlock): Shows {

@@ -3,12 +3,18 @@ import { problemFrom, send, type Problem } from '../../request';
 import type { Props } from './review';
 
 type Held = { seconds: number; until: string };
-const every = 60_000;
+const most = 60; // seconds after which it is held anew, where somebody works
+
+/** What takes a reservation again at once, and what only says that somebody is there, reading. */
+const acts = ['keydown', 'pointerdown', 'input'];
+const signsOfLife = ['wheel', 'pointermove', 'touchmove'];
 
 export class Reservation {
   left = $state(0); // seconds
   problem = $state.raw<Problem | null>(null);
   #ends = 0;
+  #asked = 0; // when it was last held, or refused
+  #every = most; // of a short reservation, a third
   #until: string;
   #worked = false;
   #asking = false;
@@ -23,6 +29,12 @@ export class Reservation {
   #holds(seconds: number): void {
     this.#ends = performance.now() + seconds * 1000;
     this.left = Math.round(seconds);
+    this.#asked = performance.now();
+    this.#every = Math.min(most, seconds / 3);
+  }
+
+  get ranOut(): boolean {
+    return this.left <= 0 && !this.over;
   }
 
   /** Until the returned function is called. */
@@ -32,19 +44,22 @@ export class Reservation {
       this.#worked = true;
       if (this.left <= 0) void this.renew();
     };
+    const here = () => (this.#worked = true);
     const leave = () => this.#release();
     const back = (event: PageTransitionEvent) => event.persisted && void this.renew();
-    const clock = setInterval(() => (this.left = Math.max(0, Math.round((this.#ends - performance.now()) / 1000))), 1000);
-    const renewal = setInterval(() => this.#worked && void this.renew(), every);
-    document.addEventListener('keydown', worked);
-    document.addEventListener('pointerdown', worked);
+    const clock = setInterval(() => {
+      const now = performance.now();
+      this.left = Math.max(0, Math.round((this.#ends - now) / 1000));
+      if (this.#worked && now - this.#asked >= this.#every * 1000) void this.renew();
+    }, 1000);
+    for (const act of acts) document.addEventListener(act, worked);
+    for (const sign of signsOfLife) document.addEventListener(sign, here, { passive: true });
     addEventListener('pagehide', leave);
     addEventListener('pageshow', back);
     return () => {
       clearInterval(clock);
-      clearInterval(renewal);
-      document.removeEventListener('keydown', worked);
-      document.removeEventListener('pointerdown', worked);
+      for (const act of acts) document.removeEventListener(act, worked);
+      for (const sign of signsOfLife) document.removeEventListener(sign, here);
       removeEventListener('pagehide', leave);
       removeEventListener('pageshow', back);
     };
@@ -54,6 +69,7 @@ export class Reservation {
     if (this.#asking || this.over) return;
     this.#asking = true;
     this.#worked = false;
+    this.#asked = performance.now();
     try {
       const held = await send<Held>(this.props.urls.renew, undefined);
       this.#until = held.until;
@@ -74,4 +90,5 @@ export class Reservation {
   }
 }
 
-export const clock = (seconds: number): string => `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`;
+/** In minutes, and to the second only when nearly over. */
+export const clock = (seconds: number): string => (seconds > 60 ? `${Math.ceil(seconds / 60)} m` : `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`);
