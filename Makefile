@@ -7,7 +7,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PAGES := contextlab/static/contextlab/manifest.json
 PAGE_SOURCES := $(shell find frontend -path frontend/node_modules -prune -o -type f -print 2>/dev/null)
-# Tests at once. More than there are processors makes them slower.
+# Tests at once, a file in one process: its server is started once. More than there are processors makes them slower.
 JOBS ?= 2
 
 help: ## this list
@@ -27,7 +27,7 @@ dev: setup ## like run, with pages rebuilt as their sources change
 
 test: setup ## every test, on SQLite, and the store's again on PostgreSQL if one answers
 	npm --prefix frontend run test --if-present
-	$(BIN)/python -m pytest -n $(JOBS)
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile
 	$(BIN)/python tests/on_postgres.py
 
 faults: setup ## an agent at work while each part is killed or lost, at length; needs Redis, PostgreSQL, Chromium
