@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from hashlib import sha256
+
 from django.core.files.uploadedfile import UploadedFile
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -78,10 +81,13 @@ def _answered(request: HttpRequest, team: Team, policy: Policy | None) -> HttpRe
     if policy is not None:
         draft.name = policy.name
     act = request.POST.get("do", "check")
+    pasted = _pasted(request)
+    if act != "read" and _waits(request, draft, pasted):
+        draft.yaml = pasted  # it stays where it stands until somebody takes it over or empties it
     if act == "save":
         return _saved(request, team, policy, draft)
     if act == "read":
-        take_over(draft, _pasted(request), rename=policy is None)
+        take_over(draft, pasted, rename=policy is None)
     elif act == "recite":
         draft.document["recite"] = {} if draft.document["recite"] is None else None
     else:
@@ -97,8 +103,32 @@ def _pasted(request: HttpRequest) -> str:
     return request.POST.get("yaml", "").replace("\r\n", "\n")
 
 
+def _waits(request: HttpRequest, draft: Draft, pasted: str) -> bool:
+    """Whether a file or pasted YAML says what the form does not say yet."""
+    if not pasted.strip() or _mark(pasted) == request.POST.get("yaml_shown"):
+        return False
+    ahead = replace(draft, problems={})
+    take_over(ahead, pasted, rename=False)
+    mine = replace(draft, problems={})
+    same = (ahead.based_on, to_dict(ahead.policy()[0])) == (
+        mine.based_on,
+        to_dict(mine.policy()[0]),
+    )
+    return bool(ahead.yaml or mine.problems) or not same
+
+
+def _mark(yaml: str) -> str:
+    """By which the YAML that a page showed is known again when it comes back."""
+    return sha256(yaml.strip().encode()).hexdigest()
+
+
 def _saved(request: HttpRequest, team: Team, policy: Policy | None, draft: Draft) -> HttpResponse:
     draft.policy()  # every value that may not be, and not only the first
+    if draft.yaml:
+        draft.problems["yaml"] = (
+            "This is not in the form yet, so nothing is saved: take it over into the form, or "
+            "empty this field."
+        )
     newest = newest_number(team, draft.name)
     if policy is None and newest:
         draft.problems["name"] = "there is a policy of that name; change it there, or take another"
@@ -128,6 +158,7 @@ def _shown(
 ) -> HttpResponse:
     value, given = draft.policy()
     base = preset_document(draft.based_on)
+    yaml = written(to_dict(value), draft.based_on, base)
     said = remarks(value)
     shown = sections(value, Told(base, said, draft.problems, given))
     values = {row.field.path for one in shown for row in one.rows}
@@ -140,7 +171,7 @@ def _shown(
         "recites": value.recite is not None,
         "about_recite": about("recite"),
         "failed": status != 200,
-        "problem_count": len(draft.problems.keys() - {"yaml", "seen"}),
+        "problem_count": len(draft.problems.keys() - {"seen"}),
         "other_problems": {
             path: text
             for path, text in draft.problems.items()
@@ -152,6 +183,7 @@ def _shown(
         "full": len(value.steps) >= STEPS,
         "presets": list(PRESETS),
         "note_length": NOTE_LENGTH,
-        "yaml": draft.yaml or written(to_dict(value), draft.based_on, base),
+        "yaml": draft.yaml or yaml,
+        "yaml_shown": _mark(yaml),
     }
     return render(request, "policies/form.html", context, status=status)

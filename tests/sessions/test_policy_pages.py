@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from html import unescape
 from typing import Any
 
 import pytest
@@ -378,6 +380,24 @@ def test_yaml_that_is_no_policy_is_told_and_the_form_stays(browser: Client, text
     assert says in page.text
     assert 'value="123"' in page.html
     assert " ".join(text.split())[:40] in page.text, "to be mended where it stands"
+
+
+def test_saving_does_not_lose_yaml_that_is_not_in_the_form_yet(browser: Client):
+    saved()
+    edit = "/policies/ours/edit/"
+    for given in ({"file": SimpleUploadedFile("p.yaml", b"reserve: 78\n")}, {"yaml": YAML}):
+        sent = form_of(PRESET, seen="1", note="my note", **given)
+        page = post(browser, edit, sent, 422)
+        assert "This is not in the form yet, so nothing is saved" in page.text
+        assert 'value="my note"' in page.html
+    page = post(browser, edit, form_of(PRESET, do="check", yaml=YAML))
+    assert "name: theirs" in page.text, "what was pasted stays while the form is checked"
+    shown = page_of(browser, edit)
+    [mark] = re.findall('name="yaml_shown" value="([^"]+)"', shown.html)
+    [yaml] = re.findall('(?s)<textarea id="yaml"[^>]*>(.*?)</textarea>', shown.html)
+    sent = form_of({**PRESET, "reserve": 5}, seen="1", yaml=unescape(yaml), yaml_shown=mark)
+    answer = browser.post(edit, sent)
+    assert answer["Location"] == "/policies/ours/2/", "the YAML that the page itself showed"
 
 
 @pytest.mark.parametrize("role", ["viewer", "reviewer"])

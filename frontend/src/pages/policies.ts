@@ -23,9 +23,10 @@ function follow(form: HTMLFormElement): void {
     void redraw(act);
   });
 
-  async function ask(act: string): Promise<Document | null> {
+  async function ask(act: string, without = ''): Promise<Document | null> {
     const mine = ++latest;
     const body = new FormData(form);
+    if (without) body.delete(without);
     body.set('do', act);
     form.dataset.asking = '';
     try {
@@ -41,7 +42,7 @@ function follow(form: HTMLFormElement): void {
 
   /** Only what is said of values: what somebody types stays under his hands. */
   async function check(): Promise<void> {
-    const fresh = await ask('check');
+    const fresh = await ask('check', 'file');
     if (!fresh) return;
     for (const told of form.querySelectorAll<HTMLElement>('.told, .from, #form-remarks')) {
       const news = fresh.getElementById(told.id);
@@ -57,7 +58,11 @@ function follow(form: HTMLFormElement): void {
     }
     const yaml = fresh.querySelector<HTMLTextAreaElement>('#yaml');
     const mine = form.querySelector<HTMLTextAreaElement>('#yaml');
-    if (yaml && mine && mine.value === mine.defaultValue) mine.value = mine.defaultValue = yaml.value;
+    const shown = fresh.querySelector<HTMLInputElement>('#yaml-shown');
+    const marked = form.querySelector<HTMLInputElement>('#yaml-shown');
+    if (!yaml || !mine || !shown || !marked || mine.value !== mine.defaultValue) return;
+    mine.value = mine.defaultValue = yaml.value;
+    marked.value = shown.value;
   }
 
   async function redraw(act: string): Promise<void> {
