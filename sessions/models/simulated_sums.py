@@ -41,7 +41,8 @@ ASSUMPTIONS = (
     "Read back: each text that was only retrievable when it was needed is read again once, and "
     "then stands for five steps. These tokens are in no other figure.",
     "Regressions are ordered by harm: the share by which a session gets dearer than under the "
-    "active version, plus the share of needs that are no longer in place. Shares of fewer than "
+    "active version, plus the share of needs that are no longer in place, or that are lost "
+    "and were not, whichever is more. Shares of fewer than "
     f"{FEW_NEEDS} needs do not count, nor does harm below {SMALLEST_HARM:.0%}.".replace("%", " %"),
 )
 """Said beside every simulation."""
@@ -174,8 +175,9 @@ def regressions(
     """The sessions that a version harms most, worst first, `MOST_REGRESSIONS` at most.
 
     `found` holds for each session (key, figures, worst needs, figures under the active version).
-    Harm is the share by which it gets dearer plus the share of needs that are no longer in place;
-    what gets better makes up for nothing. Shares of fewer than `FEW_NEEDS` needs do not count.
+    Harm is the share by which it gets dearer plus the share of needs that are no longer in place,
+    or that are newly lost, whichever is more; what gets better makes up for nothing. Shares of
+    fewer than `FEW_NEEDS` needs do not count.
     """
     made = (_regression(*one, active) for one in found)
     harmed = [one for one in made if one.harm >= SMALLEST_HARM]
@@ -189,20 +191,23 @@ def _regression(
     change = cost_change((mine, theirs))
     place = mine["in_place"] - theirs["in_place"]
     dearer = max(change or 0.0, 0.0)
+    loses = max((mine["lost"] or 0.0) - (theirs["lost"] or 0.0), 0.0) if mine["needs"] else 0.0
     hidden = max(-place, 0.0) if mine["needs"] >= FEW_NEEDS else 0.0
     first = _first(worst)
-    dearest = mine.get("dearest")
-    step, why = (first["step"] if first else None), []
+    why = []
+    if loses > 0:
+        why.append(_lost_words(mine, theirs, active))
     if hidden > 0:
         why.append(_hidden_words(mine, theirs, first))
+    elif loses > 0 and first is not None:
+        why.append(f"The first that is {WORSE_FIRST[first['state']]} comes at S{first['step']}.")
     if dearer > 0:
-        why.append(_dearer_words(dearer, dearest, active))
-        if dearest and (dearer > hidden or step is None):
-            step = dearest["step"]
-    at_need = first is not None and step == first["step"] and hidden > 0
+        why.append(_dearer_words(mine, theirs, dearer, active))
+    step = _step(mine, first, dearer, hidden, loses)
+    at_need = first is not None and step == first["step"] and (hidden > 0 or loses > 0)
     return Regression(
         key=key,
-        harm=dearer + hidden,
+        harm=dearer + (max(hidden, loses) if mine["needs"] >= FEW_NEEDS else 0.0),
         cost_change=change,
         in_place_change=place,
         step=step,
@@ -210,6 +215,19 @@ def _regression(
         fact=first["fact"] if first is not None and at_need else None,
         why=" ".join(why),
     )
+
+
+def _step(
+    mine: Figures, first: Mapping[str, Any] | None, dearer: float, hidden: float, loses: float
+) -> int | None:
+    """Where it shows: at the first lost need, else at the worse of a hidden need and an edit; where
+    neither is there, at the last step, which has all that was added."""
+    dearest = mine.get("dearest")
+    if first is not None and (loses > 0 or (hidden > 0 and hidden >= dearer)):
+        return int(first["step"])
+    if dearest and dearer > 0:
+        return int(dearest["step"])
+    return int(first["step"]) if first is not None and hidden > 0 else mine.get("steps")
 
 
 def _first(worst: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
@@ -230,9 +248,15 @@ def _hidden_words(mine: Figures, theirs: Figures, first: Mapping[str, Any] | Non
     return f"{told}; the first that is {how} comes at S{first['step']}."
 
 
-def _dearer_words(dearer: float, dearest: Mapping[str, int] | None, active: str) -> str:
+def _lost_words(mine: Figures, theirs: Figures, active: str) -> str:
+    told = f"Loses {mine['lost'] * 100:.1f} % of what was needed"
+    return f"{told}, under {active} {theirs['lost'] * 100:.1f} %." if theirs["lost"] else f"{told}."
+
+
+def _dearer_words(mine: Figures, theirs: Figures, dearer: float, active: str) -> str:
     told = f"{dearer * 100:.0f} % dearer than under {active}"
-    if dearest is None:
-        return f"{told}."
-    tokens = f"{dearest['rewritten']:,} cached tokens"
-    return f"{told}; the dearest edit, at S{dearest['step']}, writes {tokens} again."
+    if dearest := mine.get("dearest"):
+        tokens = f"{dearest['rewritten']:,} cached tokens"
+        return f"{told}; the dearest edit, at S{dearest['step']}, writes {tokens} again."
+    more = mine["tokens_sent"] / theirs["tokens_sent"] - 1 if theirs["tokens_sent"] else 0.0
+    return f"{told}; tokens sent: +{more * 100:.0f} %." if more >= 0.005 else f"{told}."

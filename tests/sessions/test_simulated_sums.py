@@ -120,6 +120,12 @@ DEAREST = {"step": 4, "rewritten": 12_000, "cost_microusd": 9}
         ({"in_place": 0.6, "retrievable": 0.4}, LOST[2:], 0.4, 2, "c_2", "only retrievable"),
         ({"in_place": 0.6, "named": 0.4}, [LOST[0] | {"state": "named"}], 0.4, 9, "b_9",
          "only named"),
+        # Newly lost, though no more of it is out of place: at the need, however dear an edit is.
+        ({"cost_microusd": 75, "dearest": DEAREST, "in_place": 1.0, "lost": 0.1}, LOST, 0.6, 7,
+         "a_7", "Loses 10.0 % of what was needed. The first that is lost comes at S7."),
+        # Neither a need nor an edit explains it: what was sent does, and the last step has it all.
+        ({"cost_microusd": 75, "tokens_sent": 1_370}, [], 0.5, 10, None,
+         "50 % dearer than under old@1; tokens sent: +37 %."),
         # Both: the worse of them says where.
         ({"cost_microusd": 60, "dearest": DEAREST, "in_place": 0.6}, LOST, 0.6, 7, "a_7", "S4"),
         ({"cost_microusd": 95, "dearest": DEAREST, "in_place": 0.6}, LOST, 1.3, 4, None, "S7"),
