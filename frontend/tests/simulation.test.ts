@@ -25,7 +25,8 @@ describe('a simulation in a sentence', () => {
   it('says who gets cheaper, who loses what was needed, and of whom less is in place', () => {
     const beside = { sessions: [line('a', figures(50, 1, 0.2)), line('b', figures(50, 1, 0.2), figures(1, 1, 0.2)), line('c', null)], tried: [] };
     expect(losers(beside.sessions)).toBe(1);
-    expect(summary(body(), beside)).toBe('3 of 4 sessions get cheaper, 1 dearer; 1 loses a fact that was needed later; 1 has fewer needs in place.');
+    const versions = [version('draft', { cost_microusd: 51_650, in_place: 0.884 }), version('active')];
+    expect(summary(body({ versions }), beside)).toBe('3 of 4 sessions get cheaper, 1 dearer; 1 loses a fact that was needed later; 1 has fewer needs in place. All in all cost +3.3 %, in place +8.4 points.');
     expect(summary(body(), none)).toContain('none loses a fact that was needed later');
   });
 

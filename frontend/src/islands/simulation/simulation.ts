@@ -76,8 +76,17 @@ export function summary(body: Body, beside: Beside): string {
   const lost = losers(beside.sessions);
   parts.push(lost ? `${lost} ${lost === 1 ? 'loses' : 'lose'} a fact that was needed later` : 'none loses a fact that was needed later');
   if (against?.hides_more) parts.push(`${against.hides_more} ${against.hides_more === 1 ? 'has' : 'have'} fewer needs in place`);
-  const text = `${parts.join('; ')}.`;
+  const text = `${parts.join('; ')}.${allInAll(draft.sums, body.versions.find((one) => one.role === 'active')?.sums)}`;
   return so + (so ? text : text.charAt(0).toUpperCase() + text.slice(1));
+}
+
+/** " All in all cost +3.3 %, in place +8.4 points.": the sums against those of the active version. */
+function allInAll(draft: Sums, active: Sums | undefined): string {
+  if (!active) return '';
+  const cost = ratio(draft.cost_microusd, active.cost_microusd);
+  const parts = [cost === null ? `tokens sent ${changeText(ratio(draft.tokens_sent, active.tokens_sent))}` : `cost ${changeText(cost)}`];
+  if (draft.in_place !== null && active.in_place !== null) parts.push(`in place ${pointsText(draft.in_place, active.in_place)}`);
+  return ` All in all ${parts.join(', ')}.`;
 }
 
 export type Change = { text: string; tone: 'less' | 'more' | 'muted' };
