@@ -23,6 +23,8 @@ describe('what a chart says of itself', () => {
   it('says highest and last with their places, once where they are one', () => {
     expect(sentence(chart([line('draft', [1000, 3000, 2000])]))).toBe('draft rises: highest 3.0k at S2, last 2.0k at S3.');
     expect(sentence(chart([line('draft', [1000, 2000, 3000])]))).toBe('draft rises: highest 3.0k at S3, which is the last.');
+    expect(sentence(chart([line('share', [0.975, 0.66, 0.973], { unit: 'share' })]))).toBe('share goes between 66.0 % at S2 and 97.5 % at S1, last 97.3 % at S3.');
+    expect(sentence(chart([line('draft', [5, 5, 5])]))).toBe('draft stays level at 5.');
     expect(sentence(chart([line('draft', [null, 7, null])]))).toBe('draft: 7 at S2.');
     expect(sentence(chart([line('draft', [null, null])]))).toBe('draft: no values.');
     expect(sentence(chart([], []))).toBe('There are no values yet.');

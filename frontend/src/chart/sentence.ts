@@ -1,4 +1,4 @@
-/* A chart in one sentence: how it goes, where it is highest, how it ends. */
+/* A chart in one sentence: how it goes, where it is lowest and highest, how it ends. */
 import type { ChartProps, Series } from './chart';
 import { isDays, show, showX } from './values';
 
@@ -33,6 +33,11 @@ function told(series: Series, props: ChartProps): string {
   const most = points.reduce((best, point) => (point.value > best.value ? point : best));
   const going = trend(series);
   const start = going ? `${series.label} ${going}` : `${series.label} has ${points.length} values`;
+  const least = points.reduce((best, point) => (point.value < best.value ? point : best));
+  const [low, high] = [show(least.value, series.unit), show(most.value, series.unit)];
+  if (going === 'stays level' && low === high) return `${start} at ${high}`;
+  // "Stays level" would hide a fall between its ends.
+  if (going === 'stays level') return `${series.label} goes between ${low} at ${at(least)} and ${high} at ${at(most)}, last ${show(last.value, series.unit)} at ${at(last)}`;
   const end = most === last ? 'which is the last' : `last ${show(last.value, series.unit)} at ${at(last)}`;
   return `${start}: highest ${show(most.value, series.unit)} at ${at(most)}, ${end}`;
 }
