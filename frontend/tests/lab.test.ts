@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { fromQuery, told, toQuery, wanted } from '../src/islands/lab/choice';
 import { estimate, isRough, notEstimated, STUB } from '../src/islands/lab/estimate';
-import type { Sizes } from '../src/islands/lab/sizes';
+import { longest, type Sizes } from '../src/islands/lab/sizes';
 import { isSame, valueAt, withValue, type Field, type PolicyDocument, type PolicyStep } from '../src/islands/lab/policy';
 import { problemOf, reachOf } from '../src/islands/lab/slider';
 import { changeOf, changeText, recorded, totalsOf } from '../src/islands/lab/totals';
@@ -182,4 +182,8 @@ describe('a choice of sessions', () => {
     expect(told({ by: 'sample', n: 5, seed: 2, min_steps: 9 })).toBe('a sample (seed 2) with 9 steps or more');
     expect(told({ by: 'hand', ids: ['a', 'b'] })).toBe('2 chosen by hand');
   });
+});
+
+it('draws the longest session first, the first of those that are as long', () => {
+  expect([longest([{ steps: 1 }, { steps: 9 }, { steps: 9 }]), longest([])]).toEqual([1, 0]);
 });

@@ -2,7 +2,7 @@
 import { ask, problemFrom, send, type Problem } from '../../request';
 import { fromQuery, toQuery, wanted, type Choice } from './choice';
 import { estimate, isRough, notEstimated, type Estimate } from './estimate';
-import type { Sizes } from './sizes';
+import { longest, type Sizes } from './sizes';
 import { isSame, valueAt, withValue, type Field, type PolicyDocument, type Value } from './policy';
 import { recorded, totalsOf } from './totals';
 
@@ -72,7 +72,10 @@ export class Lab {
   totals = $derived({ draft: totalsOf(this.draft), active: totalsOf(this.active), recorded: totalsOf(this.asRecorded) });
   missing = $derived(notEstimated(this.document));
   rough = $derived(isRough(this.document));
-  place = $derived(Math.max(0, this.sizes.findIndex((one) => one.id === this.shown)));
+  place = $derived.by(() => {
+    const chosen = this.sizes.findIndex((one) => one.id === this.shown);
+    return chosen < 0 ? longest(this.sizes) : chosen;
+  });
   changed = $derived(!isSame(this.document, this.begun.document));
   changes = $derived(this.told.fields.filter((field) => this.differs(field.path)).length);
 

@@ -27,3 +27,6 @@ export type Sizes = {
   output: number[];
   recorded: number[];
 };
+
+/** Where the session with most steps stands, the first of them: its curves are drawn unless another is chosen. */
+export const longest = (sizes: readonly Pick<Sizes, 'steps'>[]): number => sizes.reduce((best, one, i) => (one.steps > sizes[best].steps ? i : best), 0);
