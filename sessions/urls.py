@@ -1,6 +1,7 @@
 """Addresses of pages and of the API."""
 
 from django.urls import include, path
+from django.views.generic import RedirectView
 
 from sessions.views import (
     accounts,
@@ -78,6 +79,11 @@ urlpatterns = [
         for act in rollouts.ACTS
     ),
     path("policies/<str:name>/<int:number>/propose/", proposals.propose, name="propose"),
+    path(
+        "settings/",
+        RedirectView.as_view(pattern_name="keys", http_method_names=["get", "head"]),
+        name="settings",
+    ),
     path("settings/keys/", keys.keys, name="keys"),
     path("settings/keys/<str:prefix>/revoke/", keys.revoke, name="key_revoke"),
     path("settings/members/", members.members, name="members"),

@@ -26,7 +26,7 @@ PUBLIC = {"healthz", "login/", "login/<str:token>/", "invitations/<str:token>/",
 NOTHING = "api/v1/<path:rest>"
 
 AT_LARGE = {"", "dashboard/", "api/v1/dashboard",
-            "start/", "start/demo/", "sessions/", "live/", "settings/keys/",
+            "start/", "start/demo/", "sessions/", "live/", "settings/", "settings/keys/",
             "settings/members/", "settings/team/", "settings/audit/", "settings/audit/export/",
             "account/", "imports/",
             "rollouts/", "api/v1/rollouts", "policies/", "policies/new/", "api/v1/policies",
