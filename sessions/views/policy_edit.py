@@ -19,6 +19,7 @@ from compaction.strategies import STRATEGIES
 from sessions.actions.policies import (
     NOTE_LENGTH,
     UnknownPolicy,
+    checked,
     named_version,
     newest_number,
     save_version,
@@ -32,6 +33,8 @@ from sessions.views.policy_values import Told, sections
 
 USUAL = "offload-first"
 """The preset that a new policy begins with where none is named."""
+
+TAKEN = "there is a policy of that name; change it there, or take another"
 
 
 @require_http_methods(["GET", "POST"])
@@ -92,7 +95,20 @@ def _answered(request: HttpRequest, team: Team, policy: Policy | None) -> HttpRe
         draft.document["recite"] = {} if draft.document["recite"] is None else None
     else:
         change(draft, act, request.POST.get("strategy", ""))
+    if policy is None and draft.name:
+        _name_told(team, draft)
     return _shown(request, team, policy, draft)
+
+
+def _name_told(team: Team, draft: Draft) -> None:
+    """Say of the name of a new policy why it may not be, if it may not."""
+    try:
+        checked(draft.name, {}, "", "")
+    except InvalidPolicy as error:
+        if error.field == "name":
+            draft.problems["name"] = error.problem
+    if newest_number(team, draft.name):
+        draft.problems["name"] = TAKEN
 
 
 def _pasted(request: HttpRequest) -> str:
@@ -131,7 +147,7 @@ def _saved(request: HttpRequest, team: Team, policy: Policy | None, draft: Draft
         )
     newest = newest_number(team, draft.name)
     if policy is None and newest:
-        draft.problems["name"] = "there is a policy of that name; change it there, or take another"
+        draft.problems["name"] = TAKEN
     elif policy is not None and newest != draft.seen:
         draft.problems["seen"] = (
             f"{draft.name}@{newest} was saved while you wrote. Look at what it changed; saving "

@@ -273,6 +273,8 @@ def test_a_name_is_free_and_fits_into_an_address(browser: Client, name: str, say
     preset_version(local_team(), "recitation")
     page = post(browser, "/policies/new/", form_of(PRESET, name=name), 422)
     assert says in page.text
+    page = post(browser, "/policies/new/", form_of(PRESET, name=name, do="check"))
+    assert (says in page.text) == bool(name), "told before it is saved, once there is a name"
     assert PolicyVersion.objects.filter(policy__name="ours").count() == 1
 
 
@@ -340,7 +342,9 @@ def test_remarks_come_before_anything_is_saved(browser: Client):
     page = post(browser, "/policies/new/", sent)
     assert "cached prefix breaks at every call" in page.text
     assert "1 warning" in page.text
-    assert "No remarks." in post(browser, "/policies/new/", form_of(PRESET, do="check")).text
+    page = post(browser, "/policies/new/", form_of(PRESET, name="free", do="check"))
+    assert "No remarks." in page.text
+    assert "to mend" not in page.text
 
 
 YAML = "name: theirs\nbased_on: sliding-window\nreserve: 77\n"

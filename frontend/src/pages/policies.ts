@@ -15,6 +15,11 @@ function follow(form: HTMLFormElement): void {
     clearTimeout(timer);
     timer = window.setTimeout(() => void check(), WAIT);
   });
+  form.addEventListener('keydown', (event) => {
+    if (event.key !== 'Enter' || event.isComposing || (event.target as HTMLElement).id !== 'note') return;
+    event.preventDefault();
+    form.requestSubmit(form.querySelector<HTMLButtonElement>('.save-bar button[value="save"]'));
+  });
   form.addEventListener('submit', (event) => {
     const act = (event.submitter as HTMLButtonElement | null)?.value ?? 'check';
     clearTimeout(timer);
@@ -48,7 +53,7 @@ function follow(form: HTMLFormElement): void {
       const news = fresh.getElementById(told.id);
       if (news && !news.isEqualNode(told)) told.replaceChildren(...news.childNodes);
     }
-    for (const field of form.querySelectorAll<HTMLElement>('.value-field')) {
+    for (const field of form.querySelectorAll<HTMLElement>('.value-field, #name-field')) {
       const wrong = fresh.getElementById(field.id)?.classList.contains('wrong') ?? false;
       field.classList.toggle('wrong', wrong);
       for (const input of field.querySelectorAll('input, textarea')) {
@@ -69,8 +74,19 @@ function follow(form: HTMLFormElement): void {
     const fresh = (await ask(act))?.getElementById(form.id);
     if (!fresh) return;
     const known = new Set([...form.querySelectorAll('fieldset')].map((one) => one.id));
+    const stood = document.activeElement?.id ?? '';
     form.replaceChildren(...fresh.childNodes);
-    focus(act, known);
+    if (act === 'check') told(stood);
+    else focus(act, known);
+  }
+
+  /** The first thing that is wrong or remarked upon; where there is none, what was under his hands. */
+  function told(stood: string): void {
+    const first = form.querySelector<HTMLElement>('[aria-invalid="true"], .remark');
+    if (first?.matches('.remark')) first.tabIndex = -1;
+    const here = stood ? form.querySelector<HTMLElement>(`#${CSS.escape(stood)}`) : null;
+    if (first) first.focus();
+    else (here ?? form.querySelector<HTMLElement>('.save-bar button[value="check"]'))?.focus({ preventScroll: true });
   }
 
   /** The button that was pressed, where its step went; or the step that came. */
