@@ -58,10 +58,18 @@ def _address(chosen: dict[str, str], cursor: str) -> str:
 def _details(row: AuditEntry) -> list[tuple[str, str]]:
     def text(value: Any) -> str:
         if isinstance(value, list):
-            return ", ".join(map(text, value))
-        return str(value) if isinstance(value, str | int | float) else json.dumps(value)
+            return ", ".join(map(text, value)) or "–"
+        if isinstance(value, dict):
+            return ", ".join(f"{_words(key)} {text(one)}" for key, one in value.items()) or "–"
+        if isinstance(value, bool):
+            return "yes" if value else "no"
+        return "–" if value is None or value == "" else str(value)
 
-    return [(name.replace("_", " "), text(value)) for name, value in row.detail.items()]
+    return [(_words(name), text(value)) for name, value in row.detail.items()]
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ")
 
 
 @require_POST

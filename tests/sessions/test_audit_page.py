@@ -168,3 +168,11 @@ def test_a_replay_is_given_only_to_who_may_still_do_it(team: Team):
     assert ask(first).status_code == 403
     user.memberships.all().delete()
     assert ask(first).status_code == 404
+
+
+def test_details_are_told_in_words(owner: Client, team: Team):
+    detail = {"before": None, "made": False, "only": [], "found": {"new_side": True}}
+    audit.note(team, audit.COMMAND, "rollout.proposed", "careful@1", **detail)
+    text = shown(owner.get("/settings/audit/")).text
+    for said in ("before –", "made no", "only –", "found new side yes"):
+        assert said in text
