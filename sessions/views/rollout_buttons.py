@@ -40,7 +40,7 @@ def buttons(found: Rollout, before: PolicyVersion, user: User) -> list[Button]:
             *_words(found, before, act),
             why_not=actions.why_not(found, act, user),
             share=actions.next_stage(found) if act == "widen" else None,
-            **_MORE[act],
+            **_more(found, act),
         )
         for act in _OFFERED.get(found.state, ())
     ]
@@ -60,6 +60,12 @@ _MORE: dict[Act, dict[str, Any]] = {
     "resume": {"kind": "primary"},
     "roll_back": {"kind": "danger", "reason": True},
 }
+
+
+def _more(found: Rollout, act: Act) -> dict[str, Any]:
+    """To go on is no usual thing while a bound is broken: then no button stands out for it."""
+    more = _MORE[act]
+    return more | {"kind": ""} if act == "resume" and actions.broken(found) else more
 
 
 def _words(found: Rollout, before: PolicyVersion, act: Act) -> tuple[str, str]:

@@ -152,7 +152,9 @@ def test_what_its_sessions_come_to_is_told_with_what_is_missing():
     for name in ids(rollout, inside=True, count=5):
         put_session(local_team(), name, session_fields({"outcome": "failed"}))
     assert "100 points above, where at most 10 is allowed" in page(rollout).text
-    assert "without the bound on sessions that failed" in page(rollout).text
+    seen = page(rollout)
+    assert "without the bound on sessions that failed" in seen.text
+    assert "primary" not in seen.classes, "to go on stands out no more than to roll back"
 
 
 def test_check_now_looks_and_pauses():
