@@ -93,6 +93,13 @@ def simulation_body(request: HttpRequest, simulation: Simulation) -> Body:
     }
 
 
+def compared(simulation: Simulation, version: PolicyVersion) -> Body:
+    """One of its versions against the active one, as in `simulation_body`, with `active_sums`."""
+    found = _Found.of(simulation)
+    told = _version(found, "draft", version, simulation.active_id)
+    return told | {"active_sums": sums(found.figures(simulation.active_id))}
+
+
 def _version(found: _Found, role: str, version: PolicyVersion, active: int) -> Body:
     figures = found.figures(version.pk)
     pairs = list(zip(figures, found.figures(active), strict=True))

@@ -10,8 +10,6 @@ from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
-from compaction.policy import InvalidPolicy, from_dict
-from compaction.policy_lint import Remark, remarks
 from compaction.policy_origin import changes
 from sessions.actions import rollouts as actions
 from sessions.actions.bounds import (
@@ -27,6 +25,7 @@ from sessions.actions.policies import active_version
 from sessions.actions.rollouts import NOTE_LENGTH, CannotRollOut
 from sessions.api.access import actor_of, require
 from sessions.models import PolicyVersion, Simulation
+from sessions.views.rollout_evidence import remarks_of
 from sessions.views.rollouts import version_named
 
 SIMULATIONS = 20
@@ -93,7 +92,7 @@ def _context(
         "is_active": active.pk == version.pk,
         "under_way": actions.under_way(team),
         "changes": changes(active.document, version.document),
-        "remarks": _remarks(version),
+        "remarks": remarks_of(version),
         "note": given.get("note", "") if given else "",
         "note_length": NOTE_LENGTH,
         "choices": [_choice(bound, given) for bound in BOUNDS.values()],
@@ -103,13 +102,6 @@ def _context(
         "simulation": (given or request.GET).get("simulation", ""),
         "problems": problems,
     }
-
-
-def _remarks(version: PolicyVersion) -> tuple[Remark, ...]:
-    try:
-        return tuple(remarks(from_dict(version.document)))
-    except InvalidPolicy:  # of another release; that it cannot run is said when it is proposed
-        return ()
 
 
 def _choice(bound: Bound, given: QueryDict | None) -> Choice:

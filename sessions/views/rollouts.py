@@ -24,6 +24,7 @@ from sessions.models import AuditEntry, PolicyVersion, Rollout, Team
 from sessions.templatetags.figures import money, percent
 from sessions.views.paging import page
 from sessions.views.rollout_buttons import buttons
+from sessions.views.rollout_evidence import evidence, remarks_of
 
 State = Rollout.State
 
@@ -119,6 +120,8 @@ def _shown(request: HttpRequest, found: Rollout, refusal: str = "") -> HttpRespo
             _per_hundred(side.errors, side.steps) for side in (findings.new, findings.other)
         ],
         "changes": changes(before.document, found.version.document),
+        "evidence": evidence(found),
+        "remarks": remarks_of(found.version),
         "entries": _history(found),
         "may_check": allowed(request, found.team, "write") and found.state in Rollout.UNDER_WAY,
         "version": version_of(found),

@@ -17,10 +17,11 @@ from sessions.actions.policies import active_version
 from sessions.actions.rollouts import CannotRollOut
 from sessions.actions.teams import local_team
 from sessions.consumers import look
-from sessions.models import Rollout, Session, Simulation
+from sessions.models import Rollout, Session, Simulation, SimulationResult
 from sessions.views.rollouts import version_of
 from tests.sessions.pages import Page, page_of
 from tests.sessions.test_rollouts import ids, in_state, person, proposed, running, version
+from tests.sessions.test_simulated_sums import figures
 
 pytestmark = pytest.mark.django_db
 
@@ -136,6 +137,27 @@ def test_bounds_are_left_out_and_a_simulation_is_evidence():
     rollout = Rollout.objects.get()
     assert (rollout.guardrail["reviews"], rollout.simulation) == (None, simulation)
     assert page(rollout).links["The simulation that speaks for it"] == f"/lab/{simulation.pk}/"
+
+
+def test_what_the_simulation_found_stands_beside_accept():
+    careful, active = version(), active_version(local_team())
+    session, _ = Session.objects.get_or_create(team=local_team(), external_id="a")
+    simulation = Simulation.objects.create(
+        team=local_team(), draft=careful, active=active, sessions=[str(session.pk)]
+    )
+    simulation.versions.add(careful, active)
+    dear = figures(cost_microusd=60, tokens_sent=900, in_place=0.8)
+    for one, found in ((None, figures()), (active, figures()), (careful, dear)):
+        SimulationResult.objects.create(
+            simulation=simulation, session=session, version=one, figures=found
+        )
+    rollout = proposed()
+    Rollout.objects.update(simulation=simulation)
+    text = page(rollout).text
+    for said in ("Cost+20.0 %", "Tokens sent−10.0 %", "Needs in place−20.0 points",
+                 "Sessions dearer1 of 1", "Sessions cheaper0 of 1"):  # fmt: skip
+        assert said in text
+    assert f"All in all over 1 session, against {active}" in text
 
 
 def test_what_its_sessions_come_to_is_told_with_what_is_missing():
