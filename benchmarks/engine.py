@@ -27,7 +27,8 @@ from compaction import tokens  # noqa: E402
 from compaction.extract import extractive  # noqa: E402
 from compaction.fold import Arrival, advance, start  # noqa: E402
 from compaction.plan import Means  # noqa: E402
-from compaction.policy import PRESETS, Policy  # noqa: E402
+from compaction.policy import Policy  # noqa: E402
+from compaction.presets import PRESETS  # noqa: E402
 from compaction.session import Session  # noqa: E402
 from compaction.simulate import simulate  # noqa: E402
 from tests.build import coding  # noqa: E402

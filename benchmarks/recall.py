@@ -28,7 +28,8 @@ from compaction.cache_run import CacheRun, simulate_cache, terms_of
 from compaction.context import Block, FileRef
 from compaction.facts import FactIndex
 from compaction.files import file_of
-from compaction.policy import PRESETS, Policy, Step
+from compaction.policy import Policy, Step
+from compaction.presets import PRESETS
 from compaction.recall import Recall, recall
 from compaction.session import Call, Session
 from compaction.simulate import Run, simulate

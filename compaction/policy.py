@@ -7,15 +7,8 @@ from collections.abc import Mapping
 from dataclasses import MISSING, asdict, dataclass, field, fields
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from compaction.reading import READING
 from compaction.recite import Recite
 from compaction.strategies import STRATEGIES
-from compaction.strategies.compact import Compact
-from compaction.strategies.dedupe import Dedupe
-from compaction.strategies.externalise import Externalise
-from compaction.strategies.offload import Offload
-from compaction.strategies.outline import Outline
-from compaction.strategies.window import Window
 
 MOST = 10_000_000
 """What a whole number may be where nothing else is said."""
@@ -185,40 +178,3 @@ def _share(value: Any, where: str, low: float, high: float) -> float:
     if not number or not low <= value <= high:
         raise InvalidPolicy(where, f"must be a number from {low} to {high}")
     return float(value)
-
-
-PRESETS: dict[str, Policy] = {
-    "offload-first": Policy(
-        "offload-first",
-        steps=(
-            Step("dedupe", Dedupe(within=4)),
-            Step("outline", Outline()),
-            Step("offload", Offload()),
-            Step("compact", Compact()),
-        ),
-        reserve=16_384,
-    ),
-    "recitation": Policy(
-        "recitation",
-        steps=(
-            Step("externalise", Externalise(exclude=READING)),
-            Step("offload", Offload(age=1, batch=1, only=READING, inputs=False)),
-            Step("compact", Compact(trigger=0.85, keep_failures=True)),
-        ),
-        reserve=16_384,
-        recite=Recite(),
-    ),
-    "sliding-window": Policy("sliding-window", steps=(Step("window", Window(budget=32_000)),)),
-    "unmanaged": Policy("unmanaged"),
-}
-"""Policies that stand for known systems.
-
-`offload-first` (CodeGenius): files once, then diffs, outlines of files over 3,000 lines; age 5,
-batch 5, compaction at 70 % of the window less the output's reserve; the reserve is pi-mono's
-16,384. `recitation` (MaybeAi): what reading tools show stands for one step (ours) and is never cut,
-as it is asked for; other results over 2,000 tokens (ours) enter as excerpts; failures stay until
-mended; at most 1,000 tokens (ours) are recited; where all that fills 85 % of the room (ours),
-history is summarised without the failures. `sliding-window` (Shannon): 3 primers, 20 recents,
-trigger 75 %, target 37.5 % of a budget of 32,000: its medium window, whose target is the 12,000 of
-its table (docs/sources.md, Published reductions). `unmanaged` changes nothing.
-"""

@@ -11,7 +11,7 @@ from compaction.context import Block, Ending, context_of
 from compaction.edits import context_at
 from compaction.fold import State
 from compaction.layers import ending_then
-from compaction.policy import PRESETS
+from compaction.presets import PRESETS
 from compaction.state import EVEN
 from compaction.tokens import scaled
 from sessions.actions import tend

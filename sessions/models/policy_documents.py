@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from compaction.policy import PRESETS, InvalidPolicy, Policy, from_dict, to_dict
+from compaction.policy import InvalidPolicy, Policy, from_dict, to_dict
 from compaction.policy_yaml import written
+from compaction.presets import PRESETS
 from sessions.models.policies import PolicyVersion
 
 

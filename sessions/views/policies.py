@@ -10,9 +10,10 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
-from compaction.policy import PRESETS, InvalidPolicy, from_dict
+from compaction.policy import InvalidPolicy, from_dict
 from compaction.policy_lint import Remark, remarks
 from compaction.policy_origin import Change, changes
+from compaction.presets import PRESETS
 from sessions.actions import agreement
 from sessions.actions.policies import (
     UnknownPolicy,

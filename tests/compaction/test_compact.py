@@ -10,7 +10,8 @@ from compaction.extract import extractive
 from compaction.fold import Arrival, advance, start
 from compaction.invariants import violations
 from compaction.plan import Means, Span
-from compaction.policy import PRESETS, Policy, Step
+from compaction.policy import Policy, Step
+from compaction.presets import PRESETS
 from compaction.session import Session
 from compaction.simulate import Run, simulate
 from compaction.strategies.compact import Compact

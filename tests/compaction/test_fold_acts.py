@@ -21,7 +21,8 @@ from compaction.fold import (
 )
 from compaction.invariants import violations
 from compaction.plan import Means, Span
-from compaction.policy import PRESETS, Policy, Step
+from compaction.policy import Policy, Step
+from compaction.presets import PRESETS
 from compaction.session import Session
 from compaction.strategies.compact import Compact
 from compaction.strategies.offload import Offload

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from compaction.policy import PRESETS, InvalidPolicy, Policy, from_dict, to_dict
+from compaction.policy import InvalidPolicy, Policy, from_dict, to_dict
+from compaction.presets import PRESETS
 from tests.compaction.talks import policies
 
 

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from compaction.policy import PRESETS, InvalidPolicy, Policy, Step, from_dict, to_dict
+from compaction.policy import InvalidPolicy, Policy, Step, from_dict, to_dict
 from compaction.policy_fields import about, fields, parameters_of
 from compaction.policy_origin import Change, changes, filled, origins
+from compaction.presets import PRESETS
 from compaction.recite import Recite
 from compaction.strategies import STRATEGIES
 from compaction.strategies.compact import Compact

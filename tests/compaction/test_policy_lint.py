@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from compaction.policy import PRESETS, Policy, from_dict
+from compaction.policy import Policy, from_dict
 from compaction.policy_fields import fields
 from compaction.policy_lint import remarks
+from compaction.presets import PRESETS
 from compaction.recite import Recite
 from tests.compaction.talks import policies
 

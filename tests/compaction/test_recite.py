@@ -15,7 +15,7 @@ from compaction.extract import extractive
 from compaction.fold import Arrival, advance, start, undo
 from compaction.layers import ending_at
 from compaction.plan import Means
-from compaction.policy import PRESETS
+from compaction.presets import PRESETS
 from compaction.recite import HEAD, Recital, Recite, recitation
 from compaction.session import Session
 from compaction.simulate import simulate

@@ -12,7 +12,7 @@ from compaction.cache_run import Terms, simulate_cache
 from compaction.context import Block, Ending, FileRef
 from compaction.edits import context_at
 from compaction.layers import ending_at
-from compaction.policy import PRESETS
+from compaction.presets import PRESETS
 from compaction.prices import price
 from compaction.reading import READING, reads
 from compaction.simulate import Run, simulate

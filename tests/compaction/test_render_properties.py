@@ -11,7 +11,8 @@ from compaction import render
 from compaction.context import Block
 from compaction.edits import context_at
 from compaction.layers import ending_at
-from compaction.policy import PRESETS, Policy
+from compaction.policy import Policy
+from compaction.presets import PRESETS
 from compaction.render.content import text_part
 from compaction.session import Session
 from compaction.simulate import simulate

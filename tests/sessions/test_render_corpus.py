@@ -19,7 +19,7 @@ from compaction import render
 from compaction.context import Block, Ending
 from compaction.edits import context_at
 from compaction.layers import ending_at
-from compaction.policy import PRESETS
+from compaction.presets import PRESETS
 from compaction.simulate import simulate
 from compaction.wire import WireBlock
 from sessions.actions.append import append

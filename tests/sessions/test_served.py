@@ -10,7 +10,8 @@ import pytest
 from compaction import tokens
 from compaction.edits import context_at
 from compaction.extract import extractive
-from compaction.policy import PRESETS, Policy, Step, to_dict
+from compaction.policy import Policy, Step, to_dict
+from compaction.presets import PRESETS
 from compaction.simulate import Run as RunValue
 from compaction.simulate import simulate
 from compaction.strategies.compact import Compact

@@ -7,7 +7,8 @@ import pytest
 from compaction import tokens
 from compaction.edits import context_at
 from compaction.extract import extractive
-from compaction.policy import PRESETS, from_dict
+from compaction.policy import from_dict
+from compaction.presets import PRESETS
 from compaction.simulate import simulate
 from sessions.actions.append import append
 from sessions.actions.measure import measure

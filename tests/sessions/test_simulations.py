@@ -14,7 +14,8 @@ from django.test import Client
 from django.urls import reverse
 
 from compaction import tokens
-from compaction.policy import PRESETS, from_dict
+from compaction.policy import from_dict
+from compaction.presets import PRESETS
 from sessions import tasks
 from sessions.actions import jobs, simulations
 from sessions.actions.append import append

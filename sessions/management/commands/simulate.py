@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 
 from django.core.management.base import BaseCommand, CommandError
 
-from compaction.policy import PRESETS, InvalidPolicy, Policy, from_dict, to_dict
+from compaction.policy import InvalidPolicy, Policy, from_dict, to_dict
 from compaction.policy_origin import filled
 from compaction.policy_yaml import Unreadable, read
+from compaction.presets import PRESETS
 from sessions import importers
 from sessions.actions.imports import FILE_LIMIT, files_under
 from sessions.actions.policies import UnknownPolicy, named_version

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 from django.contrib.auth import get_user_model
 
-from compaction.policy import PRESETS, from_dict, to_dict
+from compaction.policy import from_dict, to_dict
 from compaction.policy_yaml import read
+from compaction.presets import PRESETS
 from sessions.models import AuditEntry, PolicyVersion, Session
 from tests.sessions.api.conftest import Program, problem
 
