@@ -22,7 +22,7 @@ LONGEST = 400_000
 MOST_MESSAGES = 500
 """Messages that are asked for, the newest."""
 
-_NOT_SAID = ("[Request interrupted", "<command-", "<local-command-", "Caveat:")
+NOT_SAID = ("[Request interrupted", "<command-", "<local-command-", "Caveat:")
 """How texts begin that Claude Code writes in a person's name."""
 
 _OPEN = "- [ ] "
@@ -70,7 +70,7 @@ def parts_of(span: Sequence[Block], summary: str, standing: Sequence[Block]) -> 
 def _is_said(block: Block) -> bool:
     if block.kind != "user" or block.role != "user" or block.type != "text":
         return False
-    return bool(block.text.strip()) and not block.text.startswith(_NOT_SAID)
+    return bool(block.text.strip()) and not block.text.startswith(NOT_SAID)
 
 
 def _open_todos(span: Sequence[Block], standing: Sequence[Block]) -> list[str]:

@@ -74,7 +74,7 @@ class Todo:
     text: str = ""
     calls: int = 0
     behind: bool = False
-    _tasks: dict[str, Item] = field(default_factory=dict)
+    tasks: dict[str, Item] = field(default_factory=dict)
 
     def take_in(self, use: Block, result: Block, calls: int) -> None:
         """A call that did not fail, with its result; `calls` is its number in the session."""
@@ -125,13 +125,13 @@ class Todo:
             number = found.group(1)
             # A subject says it; the description that comes with it is long.
             text = given.get("subject") or given.get("description") or ""
-            self._tasks[number] = Item(str(text), "")
-        elif number in self._tasks:
-            old = self._tasks[number]
+            self.tasks[number] = Item(str(text), "")
+        elif number in self.tasks:
+            old = self.tasks[number]
             text = str(given.get("subject") or old.text)
-            self._tasks[number] = Item(text, str(given.get("status") or old.status).lower())
-            if self._tasks[number].status == "deleted":
-                del self._tasks[number]
+            self.tasks[number] = Item(text, str(given.get("status") or old.status).lower())
+            if self.tasks[number].status == "deleted":
+                del self.tasks[number]
         else:
             return
-        self._now("\n".join(str(item) for item in self._tasks.values()), calls)
+        self._now("\n".join(str(item) for item in self.tasks.values()), calls)
