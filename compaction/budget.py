@@ -13,7 +13,13 @@ WARN = 0.80
 """Share of the room from which an agent is warned (Shannon)."""
 
 LADDER = ((0.95, 1_500), (0.90, 750), (0.85, 300), (0.80, 50))
-"""Share of the room from which so many milliseconds of waiting are advised (Shannon)."""
+"""Share of the room, or of what may be spent, from which so many milliseconds of waiting are advised
+(Shannon)."""
+
+
+def delay_of(share: float) -> int:
+    """Milliseconds to wait before the next call, as advice."""
+    return next((delay for least, delay in LADDER if share >= least), 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +99,7 @@ def standing(budget: Budget, used: int, counted: int | None = None) -> Standing:
         state=_level(budget, used, share),
         trigger=budget.trigger,
         target=budget.target,
-        delay_ms=next((delay for least, delay in LADDER if share >= least), 0),
+        delay_ms=delay_of(share),
     )
 
 

@@ -4,6 +4,16 @@ from sessions.models.accounts import LoginFailure
 from sessions.models.assessments import Assessment, FactLedger
 from sessions.models.audit import AuditEntry
 from sessions.models.blobs import Blob
+from sessions.models.boards import (
+    Anchor,
+    Board,
+    Delivery,
+    Gathering,
+    Opening,
+    Share,
+    Subscription,
+)
+from sessions.models.budgets import Approval, Budget, Reservation, Use
 from sessions.models.imports import Import, ImportFile, SkippedRecord
 from sessions.models.jobs import Job
 from sessions.models.keys import Answer, Key
@@ -14,17 +24,24 @@ from sessions.models.served import Artefact, Pin, ServedContext
 from sessions.models.sessions import Block, Message, ModelCall, Session
 from sessions.models.simulations import Simulation, SimulationResult
 from sessions.models.teams import Invitation, Membership, Team
+from sessions.models.tunings import Tuning, TuningTrial
 
 __all__ = [
+    "Anchor",
     "Answer",
+    "Approval",
     "Artefact",
     "Assessment",
     "AuditEntry",
     "Blob",
     "Block",
+    "Board",
+    "Budget",
+    "Delivery",
     "Edit",
     "Entry",
     "FactLedger",
+    "Gathering",
     "Import",
     "ImportFile",
     "Invitation",
@@ -34,10 +51,12 @@ __all__ = [
     "Membership",
     "Message",
     "ModelCall",
+    "Opening",
     "Pin",
     "Policy",
     "PolicyVersion",
     "Replacement",
+    "Reservation",
     "Review",
     "ReviewItem",
     "ReviewRules",
@@ -46,8 +65,13 @@ __all__ = [
     "Run",
     "ServedContext",
     "Session",
+    "Share",
     "Simulation",
     "SimulationResult",
     "SkippedRecord",
+    "Subscription",
     "Team",
+    "Tuning",
+    "TuningTrial",
+    "Use",
 ]
