@@ -58,7 +58,8 @@ class Arrival:
     none, or for a context that a simulation made. `sent` are the tokens of that context without
     the hidden part as we count them; None where it is what stands now. `gone` are positions of
     originals that the agent took back (a rewind, a newer setup), `pinned` and `unpinned` those that
-    people pinned and let loose.
+    people pinned and let loose. `last` is when the newest call before it began, as it was recorded;
+    None for what was told before.
     """
 
     step: int
@@ -69,6 +70,7 @@ class Arrival:
     gone: tuple[int, ...] = ()
     pinned: tuple[int, ...] = ()
     unpinned: tuple[int, ...] = ()
+    last: int | None = None
 
 
 def advance(state: State, arrival: Arrival) -> tuple[State, Revision | None]:
@@ -86,6 +88,7 @@ def advance(state: State, arrival: Arrival) -> tuple[State, Revision | None]:
     if arrival.step > state.step and arrival.prompt:
         _learn(state, arrival.prompt, arrival.sent)
     state.step = arrival.step
+    state.last = state.last if arrival.last is None else arrival.last
     state.unchanged_prefix, state.touched = before, None
     state.wanted, state.skipped = [], []
     for block in arrival.blocks:
@@ -280,7 +283,7 @@ def compact_now(state: State, instructions: str = "", until: int | None = None) 
     if budget < LEAST_SUMMARY:
         raise CannotCompact(f"Only {gone} tokens could go; that is no more than a summary takes.")
     given = "\n".join(filter(None, (parameters.instructions, instructions)))
-    wish = span_of(view, "nine", targets, kept, budget, given)
+    wish = span_of(view, parameters.form, targets, kept, budget, given)
     edit = summary_edit(view, "compact", wish, targets)
     state.wanted = [] if edit is not None else [wish]
     if edit is None:

@@ -16,16 +16,20 @@ from compaction.stubs import entered_short
 
 
 def ending_at(
-    policy: Policy, originals: Iterable[Block], context: Sequence[Block], count: Count
+    policy: Policy,
+    originals: Iterable[Block],
+    context: Sequence[Block],
+    count: Count,
+    at: int | None = None,
 ) -> Ending:
     """The end of a context under a policy: a function of the context and of all originals so far,
-    both in order, without those that the agent took back.
+    both in order, without those that the agent took back, and of when the newest call began.
 
     Work is linear in the originals; a state at its newest step has it at hand (`State.ending`).
     """
     shortened = [one for one in context if one.replaces is not None and one.type == "tool_result"]
     recital = Recital() if policy.recite is None else Recital.of(originals)
-    return _ending(policy, reversed(context), (recital, reversed(shortened)), count)
+    return _ending(policy, reversed(context), (recital, reversed(shortened)), count, at)
 
 
 def _ending(
@@ -33,6 +37,7 @@ def _ending(
     newest_first: Iterable[Block],
     told: tuple[Recital, Iterable[Block]],
     count: Count,
+    at: int | None,
 ) -> Ending:
     once: tuple[int, ...] = ()
     steps = [one.parameters for one in policy.steps if isinstance(one.parameters, Offload)]
@@ -41,7 +46,7 @@ def _ending(
         once = _once(_hot(newest_first), reading)
     if policy.recite is None:
         return Ending(once)
-    text = recitation(*told, policy.recite, count)
+    text = recitation(*told, policy.recite, count, at)
     return Ending(once, text, count(text) if text else 0)
 
 
@@ -49,14 +54,20 @@ def ending_of(state: State) -> Ending:
     """The end of the context as it stands; work is that of writing it."""
     shortened = (state.standing[place] for place in reversed(state.shortened))
     newest_first = reversed(state.standing.values())
-    return _ending(state.policy, newest_first, (state.recital, shortened), state.means.count)
+    told = state.recital, shortened
+    return _ending(state.policy, newest_first, told, state.means.count, state.last)
 
 
 def ending_then(
-    state: State, context: Sequence[Block], head: int, arrived: Callable[[Entry], bool]
+    state: State,
+    context: Sequence[Block],
+    head: int,
+    arrived: Callable[[Entry], bool],
+    at: int | None = None,
 ) -> Ending:
     """The end of an earlier context of a state: after revision `head`, of originals that had
-    arrived then. What the agent took back later is still recited."""
+    arrived then; `at` is when the newest call began then. What the agent took back later is still
+    recited."""
     later = {
         made.number
         for made in state.made
@@ -75,7 +86,7 @@ def ending_then(
         and arrived(entry)
         and (entry.block.position in back or entry.block.position not in state.gone)
     )
-    return ending_at(state.policy, originals, context, state.means.count)
+    return ending_at(state.policy, originals, context, state.means.count, at)
 
 
 def is_for_one_step(parameters: Offload) -> bool:

@@ -72,7 +72,7 @@ def to_dict(policy: Policy) -> dict[str, Any]:
             {"strategy": step.strategy, "parameters": _plain(asdict(step.parameters))}
             for step in policy.steps
         ],
-        "recite": None if policy.recite is None else asdict(policy.recite),
+        "recite": None if policy.recite is None else _plain(asdict(policy.recite)),
     }
 
 

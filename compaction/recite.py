@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain, islice
 
 from compaction.context import Block
+from compaction.dashboard import GUIDANCE, KEPT, Panel, dashboard
 from compaction.hints import IMAGES, LANGUAGES
 from compaction.plan import Count
+from compaction.room import Room, harmless
 from compaction.stubs import reference
 from compaction.todo import FILE, Todo
 
@@ -19,6 +22,7 @@ LINE = 240
 
 _DATA = frozenset({"csv", "tsv", "json", "jsonl", "xlsx", "xls", "parquet", "xml", "yaml", "yml"})
 _NOTES = frozenset({"md", "txt", "rst", "pdf", "docx", "html"})
+_LOG = re.compile(r"(?:^|[^a-z])(?:err(?:or)?s?|logs?)(?:$|[^a-z])")
 _CHANGES = ("write", "edit", "delete")
 _SAID = {"write": "written", "edit": "edited", "delete": "deleted", "read": "read"}
 
@@ -27,7 +31,8 @@ _SAID = {"write": "written", "edit": "edited", "delete": "deleted", "read": "rea
 class Recite:
     """How much is recited; `help` says what each value does.
 
-    10 tool calls and the reminder: MaybeAi; the other numbers are ours.
+    10 tool calls and the reminder: MaybeAi; dashboard and guidance: Dakou; the other numbers are
+    ours.
     """
 
     tokens: int = field(
@@ -53,6 +58,26 @@ class Recite:
         default=True,
         metadata={"help": "Whether a flagged list is followed by a line that asks for an update."},
     )
+    dashboard: int = field(
+        default=0,
+        metadata={
+            "min": 0,
+            "max": 50_000,
+            "help": "Tokens of these that the dashboard may take at most; 0 for none.",
+        },
+    )
+    operations: int = field(
+        default=5,
+        metadata={
+            "min": 0,
+            "max": KEPT,
+            "help": "Newest operations that the dashboard tells at most.",
+        },
+    )
+    guidance: tuple[str, ...] = field(
+        default=GUIDANCE,
+        metadata={"help": "What the dashboard reminds the agent of, a line each."},
+    )
 
 
 @dataclass(slots=True)
@@ -71,6 +96,7 @@ class Recital:
     """
 
     todo: Todo = field(default_factory=Todo)
+    panel: Panel = field(default_factory=Panel)
     calls: int = 0
     _changed: dict[str, _File] = field(default_factory=dict)
     _read: dict[str, _File] = field(default_factory=dict)
@@ -92,6 +118,7 @@ class Recital:
                 self._waiting[block.tool_call] = block, self.calls
         elif block.type == "tool_result" and block.tool_call in self._waiting:
             use, number = self._waiting.pop(block.tool_call)
+            self.panel.take_in(use, block)
             if not block.error:
                 self.todo.take_in(use, block, number)
                 self._note(block, use)
@@ -124,11 +151,11 @@ def _times(said: str, count: int) -> str:
 
 def _group(path: str) -> str:
     """What kind of file it is: as MaybeAi groups them, and code."""
-    ending = path.rsplit("/", 1)[-1].rpartition(".")[2].lower()
+    stem, _, ending = path.rsplit("/", 1)[-1].lower().rpartition(".")
     if ending in IMAGES:
         return "image"
-    if ending in ("log", "err", "out"):
-        return "log"
+    if ending in ("log", "err", "out") or (ending not in LANGUAGES and _LOG.search(stem)):
+        return "error log"
     if ending in _DATA:
         return "data"
     if ending in _NOTES:
@@ -159,82 +186,66 @@ def observations(shortened: Iterable[Block]) -> Iterator[str]:
 
 
 def recitation(
-    recital: Recital, shortened: Iterable[Block], parameters: Recite, count: Count
+    recital: Recital,
+    shortened: Iterable[Block],
+    parameters: Recite,
+    count: Count,
+    at: int | None = None,
 ) -> str:
     """What is recited, each part between its own marks; empty where there is nothing to tell.
 
-    `shortened` are the standing replacements of results, newest first. The todo list takes what it
-    needs, then key files, then observations, each the newest first, as far as `tokens` go. The
-    same blocks give the same text. Source: MaybeAi, after Manus.
+    `shortened` are the standing replacements of results, newest first; `at` is when the newest
+    call began (ms since the epoch). The todo list takes what it needs, then the dashboard, key
+    files and observations, each the newest first, as far as `tokens` go. The same blocks and the
+    same time give the same text. Source: MaybeAi, after Manus; the dashboard: Dakou.
     """
-    room = _Room(parameters.tokens - count(f"{HEAD}\n"), count)
-    parts = [
-        room.todo(recital.todo, recital.calls, parameters),
-        room.part("key_files", islice(recital.files(), parameters.files)),
-        room.part("recent_observations", islice(observations(shortened), parameters.observations)),
-    ]
-    told = [part for part in reversed(parts) if part]
+    room = Room(parameters.tokens - count(f"{HEAD}\n"), count)
+    todo = _todo(room, recital.todo, recital.calls, parameters)
+    panel = _dashboard(room, recital.panel, at, parameters)
+    files = room.part("key_files", islice(recital.files(), parameters.files))
+    newest = islice(observations(shortened), parameters.observations)
+    observed = room.part("recent_observations", newest)
+    told = [part for part in (observed, panel, files, todo) if part]
     return "\n".join([HEAD, *told]) if told else ""
 
 
-class _Room:
-    """Tokens that are left. Lines are counted one by one, which is never less than all at once
-    but for the rounding of a session's counting; a token a line is kept for that."""
+def _dashboard(room: Room, panel: Panel, at: int | None, parameters: Recite) -> str:
+    if not parameters.dashboard:
+        return ""
+    own = Room(min(parameters.dashboard, room.left), room.count)
+    before = own.left
+    told = dashboard(panel, at, parameters.operations, parameters.guidance, own)
+    room.left -= before - own.left
+    return told
 
-    def __init__(self, left: int, count: Count) -> None:
-        self.left, self.count = left, count
 
-    def _fits(self, line: str) -> bool:
-        cost = self.count(f"{line}\n") + 1
-        if cost > self.left:
-            return False
-        self.left -= cost
-        return True
-
-    def part(self, name: str, lines: Iterable[str]) -> str:
-        """As many lines as fit, given newest first, told oldest first."""
-        if not self._fits(f"<{name}>\n</{name}>"):
-            return ""
-        told: list[str] = []
-        for line in lines:
-            line = _harmless(line, name)
-            if not self._fits(line):
-                break
-            told.append(line)
-        return "\n".join([f"<{name}>", *reversed(told), f"</{name}>"]) if told else ""
-
-    def todo(self, todo: Todo, calls: int, parameters: Recite) -> str:
-        """The whole list; of one that is too long what is not done yet comes first."""
-        if not todo.text.strip():
-            return ""
-        since = calls - todo.calls
-        head, tail = f'<todo file="{FILE}">', "</todo>"
-        if since >= parameters.stale:
-            head = f'<todo file="{FILE}" updated="{since} tool calls ago">'
-            if parameters.remind:
-                tail += f"\nNot updated for {since} tool calls: bring the list up to date."
-        lines = [_harmless(line.rstrip()[:LINE], "todo") for line in todo.text.strip().splitlines()]
-        if todo.behind:
-            lines.append("[edited since: read the file for its newest text]")
-        more = f"[and {len(lines)} more lines]"
-        if not self._fits(f"{head}\n{more}\n{tail}"):
-            return ""
-        order = sorted(range(len(lines)), key=lambda place: _is_done(lines[place]))
-        kept = set()
-        for place in order:
-            if not self._fits(lines[place]):
-                break
-            kept.add(place)
-        told = [line for place, line in enumerate(lines) if place in kept]
-        if len(kept) < len(lines):
-            told.append(f"[and {len(lines) - len(kept)} more lines]")
-        return "\n".join([head, *told, tail])
+def _todo(room: Room, todo: Todo, calls: int, parameters: Recite) -> str:
+    """The whole list; of one that is too long what is not done yet comes first."""
+    if not todo.text.strip():
+        return ""
+    since = calls - todo.calls
+    head, tail = f'<todo file="{FILE}">', "</todo>"
+    if since >= parameters.stale:
+        head = f'<todo file="{FILE}" updated="{since} tool calls ago">'
+        if parameters.remind:
+            tail += f"\nNot updated for {since} tool calls: bring the list up to date."
+    lines = [harmless(line.rstrip()[:LINE]) for line in todo.text.strip().splitlines()]
+    if todo.behind:
+        lines.append("[edited since: read the file for its newest text]")
+    more = f"[and {len(lines)} more lines]"
+    if not room.fits(f"{head}\n{more}\n{tail}"):
+        return ""
+    order = sorted(range(len(lines)), key=lambda place: _is_done(lines[place]))
+    kept = set()
+    for place in order:
+        if not room.fits(lines[place]):
+            break
+        kept.add(place)
+    told = [line for place, line in enumerate(lines) if place in kept]
+    if len(kept) < len(lines):
+        told.append(f"[and {len(lines) - len(kept)} more lines]")
+    return "\n".join([head, *told, tail])
 
 
 def _is_done(line: str) -> bool:
     return line.lstrip(" \t-*+").lower().startswith("[x]")
-
-
-def _harmless(line: str, name: str) -> str:
-    """A line that cannot end the part that it stands in."""
-    return line.replace(f"</{name}>", f"<\\/{name}>")

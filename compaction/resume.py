@@ -24,6 +24,7 @@ def marks_of(state: State) -> dict[str, Any]:
     """What must be kept beside blocks and revisions to go on from them; plain JSON values."""
     return {
         "step": state.step,
+        "last": state.last,
         "window": state.window,
         "hidden": state.hidden,
         "scale": state.scale,
@@ -63,6 +64,7 @@ def resume(
         follow(state, revision)
     state.step, state.window = marks["step"], marks["window"]
     state.hidden, state.scale = marks["hidden"], marks.get("scale")
+    state.last = marks.get("last")
     state.marks = [dict(mark) for mark in marks["marks"]]
     state.failures, state.waiting = list(marks["failures"]), list(marks["waiting"])
     for place in set(pinned(state)) ^ set(marks["pins"]):

@@ -89,14 +89,16 @@ def simulate(
     revisions: list[Revision] = []
     place = 0
     prompt: int | None = None
+    last: int | None = None
     for call in session.calls:
         first = place
         while place < len(blocks) and blocks[place].born <= call.step:
             place += 1
-        arrival = Arrival(call.step, blocks[first:place], call.at, prompt)
+        arrival = Arrival(call.step, blocks[first:place], call.at, prompt, last=last)
         state, revision = advance(state, arrival)
         if revision is not None:
             revisions.append(revision)
+        last = call.at
         steps.append(_figures(state, call.at, revision))
         # Reported prompts are of the recorded context: they say nothing once ours differs by more
         # than what is recited.

@@ -36,7 +36,8 @@ class State:
     `skipped` why strategies that were due did nothing. `stubs` are the positions of standing
     replacements, ascending, those made at entry left out; `shortened` those of all that stand for
     results. `covers` says of which originals a replacement tells; `gone` are originals that left by
-    themselves for good. `recital` is what a recitation is made of, `ending` what follows on the
+    themselves for good. `last` is when the newest call before this step began (ms since the epoch),
+    as far as known. `recital` is what a recitation is made of, `ending` what follows on the
     standing blocks that can be cached.
     """
 
@@ -45,6 +46,7 @@ class State:
     window: int
     hidden: int
     step: int = 0
+    last: int | None = None
     standing: Context = field(default_factory=dict)
     originals: Context = field(default_factory=dict)
     known: dict[str, int] = field(default_factory=dict)

@@ -159,6 +159,7 @@ class _News:
             tuple(due),
             tuple(sorted(pins - now)),
             tuple(sorted(now - pins)),
+            calls.begun_before(step),
         )
 
 
@@ -202,6 +203,11 @@ class _Calls:
         """When the call of a step began; now where it is still to come."""
         call = self.by_step.get(step)
         return call.at if call is not None else self.now
+
+    def begun_before(self, step: int) -> int | None:
+        """When the call before a step began, as it was recorded; None where that is unknown."""
+        call = self.by_step.get(step - 1)
+        return call.at if call is not None else None
 
     def prompt_before(self, step: int, state: State) -> tuple[int | None, int | None]:
         """Reported prompt of the call before and our count of it (see `Arrival`), where its context

@@ -14,7 +14,7 @@ from sessions.actions.runs import left_out
 from sessions.actions.served import plan_at
 from sessions.models import Run, Session
 from sessions.models.revised import revisions_of
-from sessions.models.values import blocks_of
+from sessions.models.values import begun_before, blocks_of
 
 
 def recited_at(session: Session, run: Run, step: int) -> Ending:
@@ -37,4 +37,5 @@ def recited_at(session: Session, run: Run, step: int) -> Ending:
             take_in(state, block, block.born)
     for revision in revisions_of(session, run, state.originals, {}, until=step):
         follow(state, revision)
+    state.last = begun_before(session, step)
     return ending_of(state)

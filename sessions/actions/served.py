@@ -19,6 +19,7 @@ from sessions.actions.advance import Facts, advance_to, serving, stood_in
 from sessions.actions.folds import Fold, with_fold
 from sessions.models import Run, ServedContext, Session
 from sessions.models.lived import lived_context
+from sessions.models.values import begun_before
 
 __all__ = ["NoSuchStep", "Plan", "catch_up", "hand_out", "plan_at", "plan_of", "serving"]
 
@@ -123,7 +124,8 @@ def plan_at(session: Session, step: int) -> Plan:
         blocks = tuple(context_at(state.entries, step).values())
         last = max((e.block.message for e in state.entries if e.from_step <= step), default=0)
         made = sum(revision.step <= step for revision in state.made)
-        end = ending_then(state, blocks, made, lambda entry: entry.from_step <= step)
+        at = begun_before(session, step)
+        end = ending_then(state, blocks, made, lambda entry: entry.from_step <= step, at)
         counted = sum(block.tokens for block in blocks) + state.hidden + end.tokens
         standing = _standing(state, scaled(counted, state.scale or EVEN), counted)
         return Plan(session, _run(fold), step, made, last, blocks, standing, ending=end)
@@ -151,7 +153,11 @@ def plan_of(served: ServedContext) -> Plan:
             blocks,
             _standing(state, served.tokens, counted),
             ending=ending_then(
-                state, blocks, served.revision, lambda entry: entry.block.message <= served.seq
+                state,
+                blocks,
+                served.revision,
+                lambda entry: entry.block.message <= served.seq,
+                begun_before(session, served.step),
             ),
         )
 

@@ -135,6 +135,13 @@ def calls_of(session: Session) -> tuple[recorded.Call, ...]:
     )
 
 
+def begun_before(session: Session, step: int) -> int | None:
+    """When the newest call before a step began (ms since the epoch); None where nobody knows."""
+    known = session.calls.filter(step__lt=step, at__isnull=False).order_by("-step")
+    at: int | None = known.values_list("at", flat=True).first()
+    return at
+
+
 def usage_of(call: ModelCall) -> recorded.Usage | None:
     """Reported usage of a call; None where the provider reported none."""
     if call.fresh is None:

@@ -7,6 +7,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from compaction.context import FileAction, FileRef
+from compaction.dashboard import GUIDANCE
 from compaction.policy import Policy, Step
 from compaction.reading import READING
 from compaction.recite import Recite
@@ -141,6 +142,9 @@ def policies() -> st.SearchStrategy[Policy]:
         files=st.integers(0, 5),
         stale=st.integers(1, 12),
         remind=st.booleans(),
+        dashboard=st.sampled_from([0, 60, 300]),
+        operations=st.integers(0, 6),
+        guidance=st.sampled_from([GUIDANCE, (), ("</dashboard>",)]),
     )
     return st.builds(
         lambda steps, recite: Policy("drawn", steps=tuple(steps), recite=recite),

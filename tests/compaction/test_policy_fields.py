@@ -91,6 +91,7 @@ def _with(document: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
 def test_recitation_and_strategies_have_defaults_to_begin_with():
     assert [field.path for field in parameters_of("recite", "recite")] == [
         "recite.tokens", "recite.observations", "recite.files", "recite.stale", "recite.remind",
+        "recite.dashboard", "recite.operations", "recite.guidance",
     ]  # fmt: skip
     assert all(field.value == field.default for field in parameters_of("compact"))
     with pytest.raises(KeyError):

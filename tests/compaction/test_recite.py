@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -181,30 +182,38 @@ def test_of_a_long_list_what_is_open_comes_first_and_its_end_cannot_be_forged() 
     assert text.count("</todo>") == 1
 
 
-@given(talks(), st.integers(100, 600), st.integers(0, 9), st.integers(0, 9))
+@given(talks(), st.integers(100, 600), st.integers(0, 9), st.integers(0, 9), st.integers(0, 600))
 @settings(max_examples=80, deadline=None)
-def test_it_holds_to_its_tokens(session: Session, tokens: int, files: int, seen: int) -> None:
+def test_it_holds_to_its_tokens(
+    session: Session, tokens: int, files: int, seen: int, dashboard: int
+) -> None:
     run = simulate(session, PRESET, rough)
     step = run.steps[-1].step
     context = context_at(run.entries, step)
     stubs = [b for b in reversed(context.values()) if b.replaces and b.type == "tool_result"]
-    parameters = Recite(tokens=tokens, files=files, observations=seen)
-    text = recitation(Recital.of(session.blocks), stubs, parameters, rough)
+    parameters = Recite(tokens=tokens, files=files, observations=seen, dashboard=dashboard)
+    text = recitation(Recital.of(session.blocks), stubs, parameters, rough, 5_000)
     assert not text or rough(text) <= tokens
-    assert text == recitation(Recital.of(session.blocks), stubs, parameters, rough)
+    assert text == recitation(Recital.of(session.blocks), stubs, parameters, rough, 5_000)
+    assert ("<dashboard>" in text) == ("</dashboard>" in text)
+    shown = text.partition("<dashboard>")[2].partition("</dashboard>")[0]
+    assert not shown or rough(f"<dashboard>{shown}</dashboard>") <= dashboard
 
 
 @given(talks())
 @settings(max_examples=80, deadline=None)
 def test_the_end_of_any_context_can_be_made_again_from_its_blocks(session: Session) -> None:
-    state = start(PRESET, session.window, MEANS, session.hidden)
-    run = simulate(session, PRESET, rough)
+    policy = replace(PRESET, recite=Recite(dashboard=600))
+    state = start(policy, session.window, MEANS, session.hidden)
+    run = simulate(session, policy, rough)
+    last = None
     for call, figures in zip(session.calls, run.steps, strict=True):
         fresh = tuple(block for block in session.blocks if block.born == call.step)
-        advance(state, Arrival(call.step, fresh, call.at))
+        advance(state, Arrival(call.step, fresh, call.at, last=last))
         originals = [block for block in session.blocks if block.born <= call.step]
         context = list(context_at(run.entries, call.step).values())
-        assert state.ending == ending_at(PRESET, originals, context, rough)
+        assert state.ending == ending_at(policy, originals, context, rough, last)
+        last = call.at
         assert figures.recited == state.ending.tokens
         assert figures.total == state.total + state.ending.tokens
 

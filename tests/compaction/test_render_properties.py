@@ -76,7 +76,8 @@ def test_contexts_that_policies_make_are_valid_at_every_step(
     step = data.draw(st.sampled_from([call.step for call in session.calls]))
     blocks = list(context_at(run.entries, step).values())
     originals = [block for block in session.blocks if block.born <= step]
-    end = ending_at(policy, originals, blocks, rough)
+    last = max((call.at for call in session.calls if call.step < step and call.at), default=None)
+    end = ending_at(policy, originals, blocks, rough, last)
     made = render.anthropic(blocks, _wire, end)
     assert anthropic_problems(sent(made)) == []
     assert openai_problems(sent(render.openai(blocks, _wire, end))) == []
