@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
 
 from compaction.context import Block
-from compaction.groups import failure_key
 from compaction.hints import LANGUAGES, LOOK_AT, hint, one_line
-from compaction.plan import Span
-from compaction.stubs import arguments, key_arguments, reference
-from compaction.summary import command, file_operation, parse, render
+from compaction.merge import Merged, Trouble, by_weight, merge
+from compaction.plan import Span, SummaryForm
+from compaction.stubs import arguments, key_arguments
+from compaction.summary import command, element_key, file_operation, named_by, render
+from compaction.summary_carry import carried
 from compaction.todo import items_of
 
 SHARES = {
@@ -25,6 +26,16 @@ SHARES = {
     "pending_tasks": 0.08,
     "current_work": 0.08,
     "optional_next_step": 0.04,
+    "task_overview": 0.2,
+    "steps": 0.2,
+    "current_state": 0.1,
+    "next_plan": 0.1,
+    "file_operations": 0.25,
+    "commands": 0.12,
+    "flow": 0.3,
+    "findings": 0.2,
+    "final_state": 0.3,
+    "result": 0.15,
     "key_decisions": 0.3,
     "discoveries": 0.25,
     "unresolved_questions": 0.2,
@@ -32,84 +43,152 @@ SHARES = {
 }
 """Which part of the budget a section may take (ours)."""
 
-KEEP_FIRST = frozenset({"primary_request_and_intent", "all_user_messages"})
+CODED: Mapping[SummaryForm, tuple[str, ...]] = {
+    "nine": ("files_and_code", "errors_and_fixes", "all_user_messages", "pending_tasks"),
+    "progress": ("file_operations", "commands"),
+    "done": ("final_state",),
+    "window": (),
+}
+"""Sections that code writes whoever writes the others: what the log itself says of files, failures,
+people's messages and open todos. Of `final_state` a model writes the sentences."""
+
+KEEP_FIRST = frozenset({"primary_request_and_intent", "all_user_messages", "task_overview", "flow"})
 """Sections whose oldest line is worth more than the one after it: it states the task."""
+
+NEWEST = frozenset({"current_work", "current_state", "optional_next_step", "result"})
+"""Sections that say how things are now: what a newer summary says takes the old one's place."""
 
 BYTES_PER_TOKEN = 2.6
 """Careful: agent logs have 2.8 characters a token (docs/sources.md, Token ratios); 2.6 is ours."""
 
 _WRAPPING = re.compile(r"^(?:Exit code \d+|exit status \d+)\s*$|</?tool_use_error>", re.MULTILINE)
-_INDEXES = frozenset({"files_and_code", "entities_and_relations"})
-
-Calls = dict[str | None, Block]
-
-_CHANGES = frozenset({"write", "edit", "delete"})
-_SHELL = ("command", "cmd", "script")
+_INDEXES = frozenset({"files_and_code", "file_operations", "final_state", "entities_and_relations"})
+_MENDED, _OPEN = " (fixed)", " (not fixed)"
 
 
 def extractive(span: Span) -> str:
     """Summarise a span without a model.
 
     Files with their last action, errors with their fate, commands with their status, user messages
-    and open todos are read off the blocks; current work and the next step quote the agent. What an
-    earlier summary of the same form said is carried on; each section holds to its share of the
+    and open todos are read off the blocks; current work and the next step quote the agent. What
+    earlier summaries said, of whatever form, is carried on; each section holds to its share of the
     budget, so that summaries of summaries do not grow.
     """
-    earlier = parse(span.previous, span.form) if span.previous else {}
-    lines = _window(span) if span.form == "window" else _nine(span)
-    merged = {name: _merge(name, earlier.get(name, []), fresh) for name, fresh in lines.items()}
+    merged = _all_sections(span)
     sections: dict[str, list[str]] = {}
-    left = span.budget * sum(SHARES[name] for name in lines)
+    left = span.budget * sum(SHARES[name] for name in merged)
     # Files come last and take what the others leave: they are what agents ask for again.
-    for name in sorted(lines, key=lambda name: name in _INDEXES):
+    for name in sorted(merged, key=lambda name: name in _INDEXES):
         share = left if name in _INDEXES else span.budget * SHARES[name]
         sections[name] = _fit(merged[name], share, name in KEEP_FIRST)
         left -= sum(map(_cost, sections[name]))
     return render(sections, span.form)
 
 
+def coded(span: Span) -> dict[str, list[str]]:
+    """The sections of a span's form that code writes beside a model, within their shares."""
+    merged = _all_sections(span)
+    found: dict[str, list[str]] = {}
+    for name in CODED[span.form]:
+        lines = merged[name]
+        if name == "final_state":
+            lines = [line for line in lines if named_by(line) is not None]
+        found[name] = _fit(lines, span.budget * SHARES[name], name in KEEP_FIRST)
+    return found
+
+
+def _all_sections(span: Span) -> dict[str, list[str]]:
+    """All lines of all sections, old and new, as if there were no budget."""
+    known = carried(span.previous, span.form)
+    made = {"nine": _nine, "progress": _progress, "done": _done, "window": _window}
+    fresh = made[span.form](span)
+    ended = _succeeded(span.originals)
+    lines = {
+        name: _merge(name, [_now(line, ended) for line in known.get(name, [])], new)
+        for name, new in fresh.items()
+    }
+    if span.form == "progress":
+        for name in ("file_operations", "commands"):
+            lines[name] = _keyed(known.get(name, []), lines[name])
+    return lines
+
+
 def _nine(span: Span) -> dict[str, list[str]]:
     blocks = span.originals
     said = _texts(blocks, "assistant")
-    people = _people(span)
-    uses = _calls(blocks)
-    request = [_quote(b.text, 700) for b in people[:1]]
-    if len(people) > 1:
-        request.append(f"Latest: {_quote(people[-1].text, 400)}")
     todos = open_todos(blocks)
+    ways = merge(blocks)
     return {
-        "primary_request_and_intent": request,
+        "primary_request_and_intent": _request(span),
         "key_technical_concepts": _concepts(blocks),
-        "files_and_code": _files(blocks),
-        "errors_and_fixes": _errors(blocks, uses),
-        "problem_solving": _commands(blocks, uses),
-        "all_user_messages": [_quote(b.text, 160) for b in people],
+        "files_and_code": _files(ways),
+        "errors_and_fixes": _errors(ways),
+        "problem_solving": _commands(ways),
+        "all_user_messages": [_quote(b.text, 160) for b in _people(span, pictures=True)],
         "pending_tasks": ["", *map(_quote, todos)] if todos is not None else [],
         "current_work": [_quote(said[-1].text, 700)] if said else [],
         "optional_next_step": _next_step(said, todos),
     }
 
 
+def _progress(span: Span) -> dict[str, list[str]]:
+    blocks = span.originals
+    said = _texts(blocks, "assistant")
+    todos = open_todos(blocks)
+    ways = merge(blocks)
+    plan = ["", *map(_quote, todos)] if todos is not None else _next_step(said, todos)
+    return {
+        "task_overview": [*_request(span), *(_quote(b.text, 160) for b in _people(span)[1:-1])],
+        "steps": _steps(said, ways),
+        "current_state": [_quote(said[-1].text, 700)] if said else [],
+        "next_plan": plan,
+        "file_operations": _files(ways, keys=True),
+        "commands": _commands(ways, keys=True),
+    }
+
+
+def _done(span: Span) -> dict[str, list[str]]:
+    blocks = span.originals
+    said = _texts(blocks, "assistant")
+    ways = merge(blocks)
+    told = [_told(b, 120) for b in blocks if b.type == "tool_result" and not b.error]
+    return {
+        "flow": [*_request(span), *(_quote(b.text, 160) for b in said[:-1])],
+        "findings": [*(line for line in told[-4:] if line), *_errors(ways)],
+        "final_state": [*_files(ways), *_commands(ways)[-5:]],
+        "result": [_quote(said[-1].text, 1_200)] if said else [],
+    }
+
+
+def _request(span: Span) -> list[str]:
+    people = _people(span)
+    request = [_quote(b.text, 700) for b in people[:1]]
+    if len(people) > 1:
+        request.append(f"Latest: {_quote(people[-1].text, 400)}")
+    return request
+
+
+def _steps(said: Sequence[Block], ways: Merged) -> list[str]:
+    """What the agent said it did, and each trouble, in the order in which they came."""
+    found = [(block.position, _quote(block.text, 160)) for block in said[:-1]]
+    found += [(way.failures[0].position, _trouble(way)) for way in ways.troubles]
+    return [line for _, line in sorted(found)]
+
+
 def _window(span: Span) -> dict[str, list[str]]:
     blocks = span.originals
-    uses = _calls(blocks)
     people = _people(span)
     asked = [b for b in people if "?" in b.text or "？" in b.text]
+    ways = merge(blocks)
     decided = [f"asked for: {_quote(b.text, 140)}" for b in people[-4:]]
     decided += [_quote(b.text, 140) for b in _texts(blocks, "assistant")[-4:]]
-    failed = [line for line in _errors(blocks, uses) if "not fixed" in line]
+    failed = [line for line in _errors(ways) if line.endswith(_OPEN)]
     return {
         "key_decisions": decided,
         "discoveries": [_told(b, 120) for b in blocks if b.type == "tool_result"][-6:],
         "unresolved_questions": [_quote(b.text, 120) for b in asked[-3:]] + failed[-3:],
-        "entities_and_relations": [
-            f"{path}: {action}" for path, (action, _) in _last_actions(blocks).items()
-        ],
+        "entities_and_relations": [f"{one.path}: {one.action}" for one in ways.files],
     }
-
-
-def _calls(blocks: Iterable[Block]) -> Calls:
-    return {block.tool_call: block for block in blocks if block.type == "tool_use"}
 
 
 def _quote(text: str, width: int = 160) -> str:
@@ -127,8 +206,10 @@ def _texts(blocks: Iterable[Block], kind: str) -> list[Block]:
     return [b for b in blocks if b.kind == kind and b.type == "text" and b.text.strip()]
 
 
-def _people(span: Span) -> list[Block]:
+def _people(span: Span, *, pictures: bool = False) -> list[Block]:
     found = [*_texts(span.originals, "user"), *_texts(span.kept, "user")]
+    if pictures:
+        found += [b for b in span.originals if b.type == "image" and b.role == "user"]
     return sorted(found, key=lambda block: block.position)
 
 
@@ -139,56 +220,74 @@ def _concepts(blocks: Iterable[Block]) -> list[str]:
     return [*languages, *(f"tool {_quote(str(name), 60)}" for name in tools)]
 
 
-def _last_actions(blocks: Iterable[Block]) -> dict[str, tuple[str, str]]:
-    """Last action and reference by path, oldest first; a change outlives later reads."""
-    last: dict[str, tuple[str, str]] = {}
-    for block in blocks:
-        if block.file is None or block.file.action == "list" or block.error:
-            continue
-        path, action = block.file.path, block.file.action
-        earlier = last.pop(path, None)
-        if action == "read" and earlier is not None and earlier[0] in _CHANGES:
-            last[path] = earlier
-        else:
-            last[path] = (action, reference(block))
-    return last
+def _files(ways: Merged, *, keys: bool = False) -> list[str]:
+    return [
+        file_operation(one.path, one.action, one.ref, one.first if keys else None)
+        for one in by_weight(ways.files)
+    ]
 
 
-def _files(blocks: Iterable[Block]) -> list[str]:
-    found = _last_actions(blocks).items()
-    reads = [file_operation(p, a, r) for p, (a, r) in found if a not in _CHANGES]
-    return reads + [file_operation(p, a, r) for p, (a, r) in found if a in _CHANGES]
+def _errors(ways: Merged) -> list[str]:
+    return [_trouble(way) for way in ways.troubles]
 
 
-def _errors(blocks: Iterable[Block], uses: Calls) -> list[str]:
-    fate: dict[str, tuple[str, bool]] = {}
-    for block in blocks:
-        use = uses.get(block.tool_call)
-        if block.type != "tool_result" or use is None:
-            continue
-        key = failure_key(use)
-        if block.error:
-            about = _quote(f"{use.tool} {key_arguments(use)}", 100)
-            fate.pop(key, None)
-            fate[key] = (f"{about}: {_told(block, 140)}", False)
-        elif key in fate:
-            fate[key] = (fate[key][0], True)
-    return [f"{line} ({'fixed' if fixed else 'not fixed'})" for line, fixed in fate.values()]
+def _trouble(way: Trouble) -> str:
+    """The way from a failure to what mended it, in one line: each failure that says something
+    else, the files that were changed, and how it ended."""
+    failed = list(dict.fromkeys(_told(block, 140) for block in way.failures))
+    parts = [f"{_quote(way.about, 100)}: {failed[0]}", *failed[1:]]
+    if way.times > len(failed):
+        parts[-1] += f" ({way.times} times)"
+    if way.fixes and way.mended:
+        parts.append(f"changed {_quote(', '.join(way.fixes), 200)}")
+    return " → ".join(parts) + (_MENDED if way.mended else _OPEN)
 
 
-def _commands(blocks: Iterable[Block], uses: Calls) -> list[str]:
-    last: dict[str, str] = {}
+def _commands(ways: Merged, *, keys: bool = False) -> list[str]:
+    """One element per command; those of programs that only look around come first, and go first."""
+    return [
+        command(one_line(one.text, 120), one.status, one.times, one.first if keys else None)
+        for one in sorted(ways.commands, key=lambda one: not one.looks)
+    ]
+
+
+def _succeeded(blocks: Sequence[Block]) -> set[str]:
+    """What calls that succeeded last were about, as the lines of troubles begin."""
+    uses = {block.tool_call: block for block in blocks if block.type == "tool_use"}
+    found: set[str] = set()
     for block in blocks:
         use = uses.get(block.tool_call)
-        if block.type != "tool_result" or use is None or use.file is not None:
-            continue
-        given = arguments(use) or {}
-        run = next((given[key] for key in _SHELL if isinstance(given.get(key), str)), None)
-        if run is not None:
-            line = one_line(run, 120)
-            last.pop(line, None)
-            last[line] = "failed" if block.error else "succeeded"
-    return [command(line, status) for line, status in last.items()]
+        if block.type == "tool_result" and use is not None:
+            about = _quote(f"{use.tool} {key_arguments(use)}".strip(), 100)
+            (found.discard if block.error else found.add)(about)
+    return found
+
+
+def _now(line: str, ended: set[str]) -> str:
+    """A line of an earlier summary as it is now: what failed there may have succeeded since."""
+    if line.endswith(_OPEN) and line.split(": ", 1)[0] in ended:
+        return line.removesuffix(_OPEN) + _MENDED
+    return line
+
+
+def _keyed(earlier: list[str], lines: list[str]) -> list[str]:
+    """Elements with keys that stay: the earlier summary's, a number of its own where it had none,
+    else the position at which the file or command first occurred."""
+    known = {named_by(line): element_key(line) for line in earlier}
+    taken = {key for line in [*earlier, *lines] if (key := element_key(line)) is not None}
+    free = iter(number for number in range(len(taken) + len(lines) + 1) if number not in taken)
+    made = []
+    for line in lines:
+        key = known.get(named_by(line)) if named_by(line) in known else element_key(line)
+        made.append(_with_key(line, next(free) if key is None else key))
+    return made
+
+
+def _with_key(line: str, key: int) -> str:
+    bare = re.sub(r' key="\w+"', "", line, count=1)
+    if bare.startswith("<file_operation"):
+        return bare.replace("<file_operation", f'<file_operation key="fileOp_{key}"', 1)
+    return bare.replace("<command", f'<command key="cmd_{key}"', 1)
 
 
 def open_todos(blocks: Iterable[Block]) -> list[str] | None:
@@ -220,19 +319,26 @@ def _todo_list(given: dict[str, Any]) -> list[str] | None:
 def _next_step(said: list[Block], todos: list[str] | None) -> list[str]:
     if said:
         lines = [line for line in said[-1].text.splitlines() if line.strip()]
-        return [f"Quote: “{_quote(lines[-1], 240)}”"] if lines else []
+        return [f"Quote: “{_whole(lines[-1], 240)}”"] if lines else []
     return [_quote(todos[0])] if todos else []
+
+
+def _whole(text: str, width: int) -> str:
+    """The beginning of a text up to a blank, word for word."""
+    line = " ".join(text.split())
+    cut = line if len(line) <= width else line[:width].rsplit(" ", 1)[0]
+    return escape(cut, quote=False)
 
 
 def _merge(name: str, earlier: list[str], fresh: list[str]) -> list[str]:
     """Old lines and new ones; the newer of two lines about the same thing stands."""
-    if name == "pending_tasks":
+    if name in ("pending_tasks", "next_plan"):
         # An empty first line says that the span has a list of its own, even if all is done.
         return [line for line in fresh if line] if fresh else earlier
-    if name in ("current_work", "optional_next_step"):
+    if name in NEWEST:
         return fresh or earlier
     if name == "primary_request_and_intent" and earlier:
-        return [earlier[0], *fresh[-1:]] if fresh else earlier
+        return list(dict.fromkeys([earlier[0], *fresh[-1:]])) if fresh else earlier
     kept = {_subject(line): line for line in earlier}
     for line in fresh:
         subject = _subject(line)
@@ -243,9 +349,12 @@ def _merge(name: str, earlier: list[str], fresh: list[str]) -> list[str]:
 
 
 def _subject(line: str) -> str:
-    for mark in ('" action="', '" status="', " (fixed)", " (not fixed)"):
-        if mark in line:
-            return line.split(mark, 1)[0]
+    """What a line is about: of two lines about the same thing the newer one stands."""
+    name = named_by(line)
+    if name is not None:
+        return name
+    if line.endswith((_MENDED, _OPEN)):
+        return line.split(": ", 1)[0]
     return line
 
 

@@ -12,7 +12,7 @@ from typing import Literal
 from compaction.context import Block
 from compaction.facts import OUTSIDE, RUN, is_fact, texts_of
 from compaction.sections import Form, form_of
-from compaction.summary import NINE, WINDOW
+from compaction.summary import FORMS
 from compaction.told import Lines
 from compaction.vocabulary import LONGEST, FactKind, Vocabulary, is_name, kind_of, normal
 from compaction.weighty import Weighty, weighty
@@ -34,7 +34,7 @@ FactState = Literal["kept", "retrievable", "lost", "unsupported"]
 _WRITTEN_AROUND = re.compile(r"read the full transcript at: \S{1,400}")
 """Of Claude Code's frame around a summary: the place of its log, which no model wrote."""
 
-_OURS = frozenset({*NINE, *WINDOW, "file_operation"})
+_OURS = frozenset({name for names in FORMS.values() for name in names} | {"file_operation"})
 """Words of the summarizer's own markup."""
 
 

@@ -12,8 +12,9 @@ from compaction.protect import Guard
 from compaction.sights import Sights
 from compaction.tokens import scaled
 
-SummaryForm = Literal["nine", "window"]
-"""`nine`: the nine sections in XML; `window`: the short note of the sliding window."""
+SummaryForm = Literal["nine", "progress", "done", "window"]
+"""`nine`: the nine sections in XML; `progress` and `done`: the forms of a task that goes on and of
+one that is over; `window`: the short note of the sliding window."""
 
 Mark = Mapping[str, int]
 """How far a strategy has looked and what it decided: small numbers, stored with the state."""
@@ -25,7 +26,8 @@ class Span:
 
     `blocks` are as the model sees them, `originals` what stood in their places at first. `kept`
     are user messages of the span that stay in the context verbatim. `budget` is the most that the
-    summary may take, in tokens. `instructions` are the team's own.
+    summary may take, in tokens. `instructions` are the team's own. `board` is the anchor board as
+    text, which whoever writes the summary may know but has not to repeat; empty without one.
     """
 
     form: SummaryForm
@@ -35,6 +37,7 @@ class Span:
     budget: int
     kept: tuple[Block, ...] = ()
     instructions: str = ""
+    board: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -156,7 +156,7 @@ def mask_span(span: Span) -> tuple[Span, dict[str, int]]:
     Equal texts are masked once; what stood in blocks and in originals counts once.
     """
     masker = Masker()
-    for text in (span.previous, span.instructions):
+    for text in (span.previous, span.instructions, span.board):
         masker.know(text or "")
     done: dict[str, str] = {}
 
@@ -175,5 +175,6 @@ def mask_span(span: Span) -> tuple[Span, dict[str, int]]:
         kept=blocks(span.kept),
         previous=None if span.previous is None else clean(span.previous),
         instructions=clean(span.instructions),
+        board=clean(span.board),
     )
     return masked, dict(masker.masked)

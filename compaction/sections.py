@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from compaction import summary
-from compaction.summary import NINE, NONE, WINDOW
+from compaction.summary import FORMS, NINE, NONE
 
-Form = Literal["nine", "window", "numbered", "free"]
-"""Our two forms, Claude Code's numbered headings, and any other text."""
+Form = Literal["nine", "progress", "done", "window", "numbered", "free"]
+"""Our forms, Claude Code's numbered headings, and any other text."""
 
 _HEADING = re.compile(
     r"^[ \t]*(?:#+[ \t]*)?(\d)\.[ \t]+\**([A-Z][^\n:]{3,60}?)\**:\**[ \t]*$", re.MULTILINE
@@ -41,6 +41,11 @@ def form_of(text: str) -> Form:
     """The form that a summary has."""
     if summary.parse(text, "nine"):
         return "nine"
+    if text.startswith("<summary>"):
+        # Their sections have plain names, which any text may hold between such brackets.
+        for form in ("progress", "done"):
+            if len(summary.parse(text, form)) == len(FORMS[form]):
+                return form
     if summary.parse(text, "window"):
         return "window"
     return "numbered" if _numbered(text) else "free"
@@ -49,7 +54,7 @@ def form_of(text: str) -> Form:
 def sections(text: str) -> list[Section]:
     """The summary's sections in order; one without title where none are recognised."""
     form = form_of(text)
-    if form in ("nine", "window"):
+    if form != "numbered" and form != "free":
         found = summary.parse(text, form)
         return [Section(title(name), "\n".join(lines)) for name, lines in found.items()]
     return _numbered(text) or [Section("", text.strip())]
@@ -64,10 +69,11 @@ def presence(text: str, form: Form) -> list[Presence]:
     """Of each section that a form asks for whether it is there; of a free text nothing is asked."""
     if form == "free":
         return []
-    asked = WINDOW if form == "window" else NINE
+    asked: tuple[str, ...] = NINE
     if form == "numbered":
         found = {_name(part.title): part.text for part in _numbered(text)}
     else:
+        asked = FORMS[form]
         parsed = summary.parse(text, form)
         found = {name: "\n".join(lines) for name, lines in parsed.items()}
     return [Presence(name, _state(found.get(name))) for name in asked]

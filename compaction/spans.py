@@ -10,6 +10,7 @@ from compaction.extract import extractive
 from compaction.plan import Span, SummaryForm, View
 from compaction.stubs import digest
 from compaction.summary import file_operations, problems
+from compaction.summary_instructions import given_in
 
 OVERRUN = 1.25
 """How far a summary may exceed its budget before it is refused (ours)."""
@@ -32,6 +33,11 @@ def is_summary(block: Block) -> bool:
     return block.kind == "summary" and block.replaces is not None
 
 
+def form_for(form: SummaryForm, done: bool) -> SummaryForm:
+    """The form of a summary, by what is wished and whether the task is over (Dakou)."""
+    return "done" if done else form
+
+
 def span_of(
     view: View,
     form: SummaryForm,
@@ -39,8 +45,12 @@ def span_of(
     kept: Sequence[Block],
     budget: int,
     instructions: str = "",
+    board: str = "",
 ) -> Span:
-    """What a summarizer is given for these targets; an earlier summary among them comes first."""
+    """What a summarizer is given for these targets; an earlier summary among them comes first.
+
+    `instructions` are the policy's; those that the context itself gives are added to them.
+    """
     earlier = [block.text for block in targets if is_summary(block)]
     blocks = tuple(block for block in targets if not is_summary(block))
     return Span(
@@ -50,7 +60,8 @@ def span_of(
         previous="\n".join(earlier) if earlier else None,
         budget=budget,
         kept=tuple(kept),
-        instructions=instructions,
+        instructions="\n\n".join(filter(None, (instructions, *given_in(view.standing.values())))),
+        board=board,
     )
 
 

@@ -23,8 +23,29 @@ NINE = (
 )
 """Sections of the long form, in order (Claude Code's, as CodeGenius took them)."""
 
+PROGRESS = (
+    "task_overview",
+    "steps",
+    "current_state",
+    "next_plan",
+    "file_operations",
+    "commands",
+)
+"""Sections of the form for a task under way, in order (Dakou)."""
+
+DONE = ("flow", "findings", "final_state", "result")
+"""Sections of the form for a task that is over, in order (Dakou)."""
+
 WINDOW = ("key_decisions", "discoveries", "unresolved_questions", "entities_and_relations")
 """Sections of the sliding window's note, in order (Shannon)."""
+
+FORMS: Mapping[SummaryForm, tuple[str, ...]] = {
+    "nine": NINE,
+    "progress": PROGRESS,
+    "done": DONE,
+    "window": WINDOW,
+}
+"""The sections of each form, in order."""
 
 WINDOW_HEAD = "Previous context summary:"
 NONE = "None"
@@ -34,14 +55,20 @@ Sections = Mapping[str, Sequence[str]]
 
 STATUSES = ("succeeded", "failed")
 
-_FILE = re.compile(r'<file_operation path="([^"]*)" action="([^"]*)"(?: ref="([^"]*)")?\s*/>')
-_COMMAND = re.compile(r'<command execution="([^"]*)" status="([^"]*)"\s*/>')
+_FILE = re.compile(
+    r'<file_operation(?: key="fileOp_(\d{1,9})")? path="([^"]*)" action="([^"]*)"'
+    r'(?: ref="([^"]*)")?\s*/>'
+)
+_COMMAND = re.compile(
+    r'<command(?: key="cmd_(\d{1,9})")? execution="([^"]*)" status="([^"]*)"'
+    r'(?: times="\d{1,9}")?\s*/>'
+)
 _ANY_FIXED = re.compile(r"<(?:file_operation|command)\b[^>]*>")
 
 
 def names(form: SummaryForm) -> tuple[str, ...]:
     """The sections of a form, in order."""
-    return NINE if form == "nine" else WINDOW
+    return FORMS[form]
 
 
 def render(sections: Sections, form: SummaryForm = "nine") -> str:
@@ -53,7 +80,7 @@ def render(sections: Sections, form: SummaryForm = "nine") -> str:
             parts.extend(f"- {line}" for line in sections.get(name) or (NONE,))
         return "\n".join(parts)
     parts = ["<summary>"]
-    for name in NINE:
+    for name in FORMS[form]:
         lines = sections.get(name) or (NONE,)
         parts.append(f"<{name}>\n" + "\n".join(lines) + f"\n</{name}>")
     parts.append("</summary>")
@@ -76,7 +103,7 @@ def parse(text: str, form: SummaryForm = "nine") -> dict[str, list[str]]:
             elif current is not None and line.startswith("- ") and line[2:] != NONE:
                 current.append(line[2:])
         return found
-    for name in NINE:
+    for name in FORMS[form]:
         opening, closing = text.find(f"<{name}>"), text.find(f"</{name}>")
         if 0 <= opening < closing:
             body = text[opening + len(name) + 2 : closing].strip()
@@ -87,18 +114,18 @@ def parse(text: str, form: SummaryForm = "nine") -> dict[str, list[str]]:
 def problems(text: str, form: SummaryForm = "nine") -> list[str]:
     """Why a summary must not be stored; empty when it may.
 
-    The long form needs all nine sections, in order, each with content or an explicit `None`, and
-    its fixed elements well-formed; a summary that says nothing at all is refused in both forms.
+    A form in XML needs all its sections, in order, each with content or an explicit `None`, and
+    its fixed elements well-formed; a summary that says nothing at all is refused in every form.
     """
     found = parse(text, form)
     wrong = [f"section {name} is missing" for name in names(form) if name not in found]
-    if form == "nine":
-        places = [text.find(f"<{name}>") for name in NINE if name in found]
+    if form != "window":
+        places = [text.find(f"<{name}>") for name in names(form) if name in found]
         if places != sorted(places):
             wrong.append("sections are not in order")
         if not text.startswith("<summary>") or not text.rstrip().endswith("</summary>"):
             wrong.append("it is not enclosed in <summary>")
-        wrong.extend(_fixed_elements(text))
+        wrong.extend(malformed(text))
     elif not text.startswith(WINDOW_HEAD):
         wrong.append(f"it does not begin with {WINDOW_HEAD!r}")
     if not any(found.values()):
@@ -106,16 +133,17 @@ def problems(text: str, form: SummaryForm = "nine") -> list[str]:
     return wrong
 
 
-def _fixed_elements(text: str) -> list[str]:
+def malformed(text: str) -> list[str]:
+    """What is wrong with the fixed elements in a text."""
     wrong = []
     for element in _ANY_FIXED.findall(text):
         file, command = _FILE.fullmatch(element), _COMMAND.fullmatch(element)
         if file is None and command is None:
             wrong.append(f"malformed element {element[:80]}")
-        elif file is not None and file.group(2) not in get_args(FileAction):
-            wrong.append(f"unknown action {file.group(2)[:40]}")
-        elif command is not None and command.group(2) not in STATUSES:
-            wrong.append(f"unknown status {command.group(2)[:40]}")
+        elif file is not None and file.group(3) not in get_args(FileAction):
+            wrong.append(f"unknown action {file.group(3)[:40]}")
+        elif command is not None and command.group(3) not in STATUSES:
+            wrong.append(f"unknown status {command.group(3)[:40]}")
     return wrong
 
 
@@ -123,17 +151,48 @@ def _attribute(text: str) -> str:
     return escape(text, quote=False).replace('"', "&quot;")
 
 
-def file_operation(path: str, action: str, ref: str = "") -> str:
+def file_operation(path: str, action: str, ref: str = "", key: int | None = None) -> str:
     """The fixed element for the last thing done to a file; `ref` leads to the block that did it."""
+    head = f' key="fileOp_{key}"' if key is not None else ""
     tail = f' ref="{_attribute(ref)}"' if ref else ""
-    return f'<file_operation path="{_attribute(path)}" action="{action}"{tail}/>'
+    return f'<file_operation{head} path="{_attribute(path)}" action="{action}"{tail}/>'
 
 
-def command(execution: str, status: str) -> str:
-    """The fixed element for the last run of a command."""
-    return f'<command execution="{_attribute(execution)}" status="{status}"/>'
+def command(execution: str, status: str, times: int = 1, key: int | None = None) -> str:
+    """The fixed element for the last run of a command; `times` counts the runs it stands for."""
+    head = f' key="cmd_{key}"' if key is not None else ""
+    tail = f' times="{times}"' if times > 1 else ""
+    return f'<command{head} execution="{_attribute(execution)}" status="{status}"{tail}/>'
 
 
 def file_operations(text: str) -> list[tuple[str, str, str]]:
     """(path, action, reference) of each file operation in a summary."""
-    return [(unescape(p), a, unescape(r)) for p, a, r in _FILE.findall(text)]
+    return [(unescape(p), a, unescape(r)) for _, p, a, r in _FILE.findall(text)]
+
+
+def keyed(text: str) -> dict[str, str]:
+    """The merged operations of a summary under stable keys (Dakou).
+
+    `fileOp_N_path`, `fileOp_N_action` and `cmd_N_text`. N stays with its file or command over all
+    later summaries where the elements carry it, as the form for a task under way does; else
+    elements are numbered in order.
+    """
+    found: dict[str, str] = {}
+    for place, (key, path, action, _) in enumerate(_FILE.findall(text)):
+        found[f"fileOp_{key or place}_path"] = unescape(path)
+        found[f"fileOp_{key or place}_action"] = action
+    for place, (key, execution, _) in enumerate(_COMMAND.findall(text)):
+        found[f"cmd_{key or place}_text"] = unescape(execution)
+    return found
+
+
+def element_key(line: str) -> int | None:
+    """The number in the key of the element on a line; None where it has none."""
+    match = _FILE.match(line) or _COMMAND.match(line)
+    return int(match.group(1)) if match and match.group(1) else None
+
+
+def named_by(line: str) -> str | None:
+    """What the element on a line is about: a path, or a command; None where there is none."""
+    match = _FILE.match(line) or _COMMAND.match(line)
+    return unescape(match.group(2)) if match else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Literal
 
 from compaction.plan import Mark, Proposal, View
 from compaction.spans import kept_messages, span_of, summary_edit
@@ -60,6 +61,10 @@ class Compact:
         default=False,
         metadata={"help": "Whether what failed stays word for word until the same thing succeeds."},
     )
+    form: Literal["nine", "progress"] = field(
+        default="nine",
+        metadata={"help": "Sections of a summary while the task goes on."},
+    )
 
 
 MARK: Mark = {"rearm": 0}
@@ -93,7 +98,7 @@ def compact(view: View, parameters: Compact) -> Proposal:
     if gone - parameters.summary_tokens < parameters.progress * view.used:
         return Proposal((), later, skipped=f"only {gone} tokens could go")
     budget, instructions = parameters.summary_tokens, parameters.instructions
-    wish = span_of(view, "nine", targets, kept, budget, instructions)
+    wish = span_of(view, parameters.form, targets, kept, budget, instructions)
     edit = summary_edit(view, "compact", wish, targets)
     if edit is None:
         return Proposal((), view.mark, wanted=(wish,))

@@ -31,6 +31,7 @@ def digest(kind: str, maker: str, wanted: Span | FileText) -> str:
             wanted.form,
             wanted.budget,
             wanted.instructions,
+            wanted.board,
             wanted.previous,
             _names(wanted.blocks),
             _names(wanted.originals),

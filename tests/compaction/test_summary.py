@@ -6,12 +6,23 @@ from xml.etree import ElementTree
 
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from compaction.context import Block, FileRef
 from compaction.extract import extractive, open_todos
 from compaction.plan import Span, SummaryForm
 from compaction.session import Session
-from compaction.summary import NINE, NONE, WINDOW_HEAD, file_operations, parse, problems, render
+from compaction.summary import (
+    FORMS,
+    NINE,
+    NONE,
+    WINDOW_HEAD,
+    file_operations,
+    keyed,
+    parse,
+    problems,
+    render,
+)
 from tests.build import Talk, coding
 from tests.compaction.talks import talks
 
@@ -61,12 +72,12 @@ def test_sections_are_read_off_the_blocks() -> None:
         f'<file_operation path="p.py" action="edit" ref="{edited.id}@{edited.sha[:8]}"/>'
     ]
     assert found["errors_and_fixes"] == [
-        "Bash pytest -q p: last error: error: boom (fixed)",
+        "Bash pytest -q p: last error: error: boom → changed p.py (fixed)",
         "Bash ruff check: bad (not fixed)",
     ]
     assert found["problem_solving"] == [
         '<command execution="ruff check" status="failed"/>',
-        '<command execution="pytest -q p" status="succeeded"/>',
+        '<command execution="pytest -q p" status="succeeded" times="2"/>',
     ]
     assert found["pending_tasks"] == ["fix it"]
     assert found["current_work"] == ["The parser works. Next I run ruff again."]
@@ -109,10 +120,10 @@ def test_todo_lists_in_all_known_forms() -> None:
     assert open_todos(talk.blocks) == ["b", "c"]
 
 
-@pytest.mark.parametrize("form", ["nine", "window"])
+@pytest.mark.parametrize("form", FORMS)
 def test_the_budget_holds(form: SummaryForm) -> None:
     blocks = coding(2_000, 100).blocks
-    budget = 3_000 if form == "nine" else 400
+    budget = 400 if form == "window" else 3_000
     text = extractive(_span(blocks, form=form, budget=budget))
     assert problems(text, form) == []
     assert len(text.encode()) / 2.6 <= budget * 1.1
@@ -121,10 +132,10 @@ def test_the_budget_holds(form: SummaryForm) -> None:
 @given(talks())
 @settings(max_examples=60, deadline=None)
 def test_every_extractive_summary_may_be_stored(session: Session) -> None:
-    for form in ("nine", "window"):
+    for form in FORMS:
         text = extractive(_span(session.blocks, form=form))
-        assert problems(text, form) == []  # type: ignore[arg-type]
-        if form == "nine":
+        assert problems(text, form) == []
+        if form != "window":
             ElementTree.fromstring(text.encode("utf-8", "replace"))
         assert extractive(_span(session.blocks, form=form)) == text
 
@@ -172,3 +183,70 @@ def test_the_window_form() -> None:
     assert problems(text, "window") == []
     assert problems(text[9:], "window") == [f"it does not begin with {WINDOW_HEAD!r}"]
     assert NONE in text
+
+
+def test_operations_have_keys_that_stay() -> None:
+    """A file or command keeps its number over later summaries; no number names another thing."""
+    first = extractive(_span(_worked().blocks, form="progress"))
+    keys = keyed(first)
+    edited = next(key for key, value in keys.items() if value == "p.py")
+    assert edited.startswith("fileOp_") and edited.endswith("_path")
+    assert keys[edited.replace("_path", "_action")] == "edit"
+    assert "pytest -q p" in keys.values() and "ruff check" in keys.values()
+    talk = _worked()
+    talk.respond()
+    talk.call("Write", {"path": "d.md"}, file=FileRef("d.md", "write"))
+    later = keyed(extractive(_span(talk.blocks[3:], form="progress", previous=first)))
+    assert {key: value for key, value in later.items() if key in keys} == keys
+    assert "d.md" in later.values() and len(set(later)) == len(later)
+
+
+def test_elements_without_keys_are_numbered_in_order() -> None:
+    keys = keyed(extractive(_span(_worked().blocks)))
+    assert keys == {
+        "fileOp_0_path": "p.py", "fileOp_0_action": "edit",
+        "cmd_0_text": "ruff check", "cmd_1_text": "pytest -q p",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("old", FORMS)
+@pytest.mark.parametrize("new", FORMS)
+def test_a_summary_of_any_form_is_carried_into_any_other(
+    old: SummaryForm, new: SummaryForm
+) -> None:
+    first = extractive(_span(_worked().blocks, form=old))
+    second = extractive(_span([], form=new, previous=first))
+    assert problems(second, new) == []
+    assert "p.py" in second and "Fix the &lt;parser" in second
+
+
+def test_two_earlier_summaries_are_both_carried() -> None:
+    talk = Talk()
+    talk.user("And the docs")
+    talk.respond()
+    talk.call("Write", {"path": "d.md"}, file=FileRef("d.md", "write"))
+    both = "\n".join([extractive(_span(_worked().blocks)), extractive(_span(talk.blocks))])
+    text = extractive(_span([], previous=both))
+    assert [path for path, _, _ in file_operations(text)] == ["p.py", "d.md"]
+
+
+def test_what_failed_before_is_fixed_once_it_succeeds() -> None:
+    first = extractive(_span(_worked().blocks))
+    talk = Talk()
+    talk.respond()
+    talk.result(talk.call("Bash", {"command": "ruff check"}), "all good")
+    errors = parse(extractive(_span(talk.blocks, previous=first)))["errors_and_fixes"]
+    assert "Bash ruff check: bad (fixed)" in errors
+
+
+@given(st.lists(talks(), min_size=10, max_size=10), st.sampled_from(list(FORMS)))
+@settings(max_examples=25, deadline=None)
+def test_a_summary_of_summaries_does_not_grow(parts: list[Session], form: SummaryForm) -> None:
+    """Over ten cycles at most 1.2 times what the budget takes."""
+    budget = 400 if form == "window" else 1_000
+    previous: str | None = None
+    for part in parts:
+        previous = extractive(_span(part.blocks, form=form, budget=budget, previous=previous))
+        assert problems(previous, form) == []
+        assert len(previous.encode("utf-8", "replace")) / 2.6 <= 1.2 * (budget + 100)
+    assert extractive(_span([], form=form, budget=budget, previous=previous)) == previous

@@ -66,6 +66,7 @@ CHANGES: list[dict[str, Any]] = [
     {"budget": 501},
     {"previous": "<summary>"},
     {"instructions": "keep SQL"},
+    {"board": "<task>mend</task>"},
     {"kept": span().blocks[:1]},
     {"blocks": span().blocks[1:]},
     {"originals": span("other text").blocks},
