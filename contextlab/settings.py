@@ -174,11 +174,12 @@ JOB_KINDS: dict[str, str] = {
     "simulate": "sessions.actions.simulate.simulate_job",
     "simulation": "sessions.actions.simulations.simulation_job",
     "tend": "sessions.actions.tend.tend",
+    "tuning": "sessions.actions.tunings.tuning_job",
 }
 JOB_COMMAND = [sys.executable, "-P", "-m", "contextlab.job"]
 JOB_SECONDS = env.number("JOB_SECONDS", 900)  # one attempt, then it is killed
 # Of kinds that every live session asks for: one that hangs must not hold up the others.
-JOB_SECONDS_OF = {"tend": min(JOB_SECONDS, 240)}
+JOB_SECONDS_OF = {"tend": min(JOB_SECONDS, 240), "tuning": 4 * JOB_SECONDS}
 JOB_LEASE_SECONDS = env.number("JOB_LEASE_SECONDS", 20)
 JOB_RETRY_SECONDS = env.number("JOB_RETRY_SECONDS", 5)  # times the attempts made
 JOB_ATTEMPTS = 3

@@ -26,6 +26,7 @@ from sessions.views import (
     rollouts,
     sessions,
     simulation,
+    tunings,
 )
 
 urlpatterns = [
@@ -63,6 +64,12 @@ urlpatterns = [
     path("review/items/<uuid:item_id>/release/", review_items.release, name="review_release"),
     path("lab/", lab.lab, name="lab"),
     path("lab/draft/", lab.draft, name="lab_draft"),
+    path("lab/searches/", tunings.ask, name="tunings"),
+    path("lab/searches/<uuid:tuning_id>/", tunings.tuning, name="tuning"),
+    path("lab/searches/<uuid:tuning_id>/cancel/", tunings.cancel, name="tuning_cancel"),
+    path(
+        "lab/searches/<uuid:tuning_id>/trials/<int:number>/save/", tunings.save, name="tuning_save"
+    ),
     path("lab/<uuid:simulation_id>/", simulation.simulation, name="simulation"),
     path("lab/<uuid:simulation_id>/beside/", simulation.more, name="simulation_beside"),
     path("live/", live.live, name="live"),

@@ -11,6 +11,7 @@ const islands: Record<string, () => Promise<Island>> = {
   chart: () => import('./chart/Chart.svelte'),
   lab: () => import('./islands/lab/Lab.svelte'),
   simulation: () => import('./islands/simulation/Simulation.svelte'),
+  scatter: () => import('./chart/ScatterChart.svelte'),
 };
 
 class IslandElement extends HTMLElement {

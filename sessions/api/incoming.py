@@ -11,6 +11,7 @@ from compaction.presets import PRESETS
 from sessions.actions.choices import MOST, USUAL
 from sessions.actions.policies import NOTE_LENGTH
 from sessions.actions.simulations import MOST_OTHERS
+from sessions.actions.tunings import MOST_TRIALS, TRIALS
 from sessions.models.matching import FLAGS
 
 MESSAGES_AT_ONCE = 1000
@@ -170,6 +171,19 @@ class LabSimulationWanted(Wanted):
         default_factory=list, description="further versions to compare: name or name@version"
     )
     note: Annotated[StrictStr, Field(max_length=300)] = Field("", description="why, for people")
+
+
+class TuningWanted(Wanted):
+    """From which policy to search, on which sessions, for what."""
+
+    sessions: Choice
+    base: Text = Field(description="name, or name@version", examples=["balanced"])
+    objective: Literal["cheap", "lean"] = Field(
+        "cheap", description="what is to be little: dollars, or tokens sent"
+    )
+    trials: Annotated[StrictInt, Field(ge=1, le=MOST_TRIALS)] = Field(
+        TRIALS, description="policies that are tried at most"
+    )
 
 
 class ReviewWanted(Wanted):

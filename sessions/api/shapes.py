@@ -392,3 +392,46 @@ class SimulationTold(SimulationLine):
     versions: list[VersionSimulated]
     regressions: list[RegressionTold]
     assumptions: list[str]
+
+
+class TuningAsked(JobAsked):
+    """The same, with the search and its page."""
+
+    tuning: str
+    url: str
+
+
+class TrialTold(Schema):
+    """A policy that a search tried. `cost` and `tokens` are shares of the sessions as recorded,
+    `cost` null without a price; `figures` are sums, `held` those over sessions that the search
+    never saw, null where there are none. `changes` are against the first trial."""
+
+    number: int
+    name: str
+    on_frontier: bool
+    document: dict[str, Json]
+    changes: list[dict[str, Json]]
+    figures: dict[str, Json]
+    cost: float | None
+    tokens: float
+    held: dict[str, Json] | None
+
+
+class TuningTold(Schema):
+    """A search for better policies and what it tried so far, in the order of trials.
+
+    It looks at `sessions`, and puts its frontier to the `held` ones at the end.
+    """
+
+    id: str
+    state: Literal["queued", "running", "done", "partial", "failed", "cancelled"]
+    base: str
+    objective: Literal["cheap", "lean"]
+    basis: Literal["simulated"]
+    sessions: int
+    held: int
+    limit: int
+    created: str
+    job: str | None
+    problem: dict[str, Json] | None
+    trials: list[TrialTold]

@@ -24,6 +24,7 @@ from sessions.api import (
     rollouts,
     sessions,
     simulations,
+    tunings,
 )
 from sessions.api.access import KeyOrPerson
 from sessions.api.bodies import CarefulParser
@@ -54,6 +55,7 @@ for router in (
     replay.router,
     simulations.router,
     simulations.lab,
+    tunings.router,
     rollouts.router,
     dashboards.router,
     blobs.router,

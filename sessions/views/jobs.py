@@ -14,6 +14,7 @@ from django.views.decorators.http import require_GET, require_POST
 from sessions.actions.jobs import cancel as cancel_job
 from sessions.actions.jobs import retry as retry_job
 from sessions.actions.simulations import KIND as SIMULATION
+from sessions.actions.tunings import KIND as TUNING
 from sessions.actions.uploads import KIND
 from sessions.api.access import allowed, require, team_of, teams_of
 from sessions.models import Import, ImportFile, Job, Session
@@ -24,6 +25,7 @@ NAMES = {
     KIND: "Import",
     "simulate": "Simulated replay",
     SIMULATION: "Simulation",
+    TUNING: "Search",
     "demo": "Demo sessions",
     "compact": "Compaction",
     "tend": "Tending",
@@ -129,6 +131,8 @@ def _links(job: Job) -> list[tuple[str, str]]:
     if job.kind == SIMULATION:
         address = reverse("simulation", args=[job.payload["simulation"]])
         links.append(("What the simulation found", address))
+    if job.kind == TUNING:
+        links.append(("What the search found", reverse("tuning", args=[job.payload["tuning"]])))
     session = _session(job)
     if session is not None:
         run = (job.result or {}).get("run")

@@ -23,9 +23,11 @@ from compaction.prices import UNKNOWN_WINDOW
 from sessions.actions.choices import MOST
 from sessions.actions.policies import UnknownPolicy, named_version, preset_document
 from sessions.actions.simulations import MOST_OTHERS
+from sessions.actions.tunings import MOST_SESSIONS, MOST_TRIALS, TRIALS
 from sessions.api.access import allowed, team_of, team_to
 from sessions.api.simulated import simulation_line
-from sessions.models import PolicyVersion, Session, Simulation, Team
+from sessions.api.tunings import state_of
+from sessions.models import PolicyVersion, Session, Simulation, Team, Tuning
 from sessions.models.matching import FACETS, FLAGS, matching
 
 RECENT = 12
@@ -42,6 +44,11 @@ BEGINS_WITH = 20
 def lab(request: HttpRequest) -> HttpResponse:
     """Where thresholds are tried; `?draft=name@n` begins from a version, `?simulation=` from a
     simulation's draft and sessions. A choice of sessions in the address is for the page itself."""
+    return lab_page(request)
+
+
+def lab_page(request: HttpRequest, problem: str = "") -> HttpResponse:
+    """The lab; `problem` says why a search that was asked for here was not begun."""
     team = team_of(request)
     earlier = _earlier(team, request.GET.get("simulation", ""))
     active = _active_ref(team)
@@ -53,6 +60,11 @@ def lab(request: HttpRequest) -> HttpResponse:
         "team": team,
         "any": bool(sessions),
         "recent": [(one, simulation_line(request, one)) for one in _recent(team)],
+        "searches": [(one, state_of(one)) for one in _searches(team)],
+        "search": _search(request, draft),
+        "search_problem": problem,
+        "may_write": may_write,
+        "refs": [one["ref"] for one in _policies(team, active)],
         "props": {
             "may_write": may_write,
             "active": _begun(team, active),
@@ -67,7 +79,7 @@ def lab(request: HttpRequest) -> HttpResponse:
             **addresses(),
         },
     }
-    return render(request, "lab/lab.html", context)
+    return render(request, "lab/lab.html", context, status=422 if problem else 200)
 
 
 def addresses() -> dict[str, str]:
@@ -104,6 +116,20 @@ def _earlier(team: Team, name: str) -> Simulation | None:
         return None
     rows = Simulation.objects.for_team(team).select_related("draft__policy")
     return rows.filter(pk=known).first()
+
+
+def _search(request: HttpRequest, draft: str) -> dict[str, Any]:
+    """What the form of a search holds: what was sent, or what is usual."""
+    usual = {"base": draft, "objective": "cheap", "n": "40", "min_steps": "30", "trials": TRIALS}
+    return {name: request.POST.get(name, value) for name, value in usual.items()} | {
+        "most": MOST_SESSIONS,
+        "most_trials": MOST_TRIALS,
+    }
+
+
+def _searches(team: Team) -> list[Tuning]:
+    rows = Tuning.objects.for_team(team).select_related("base__policy", "job", "author")
+    return list(rows.order_by("-created", "-pk")[:RECENT])
 
 
 def _recent(team: Team) -> list[Simulation]:

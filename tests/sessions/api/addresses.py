@@ -31,7 +31,8 @@ AT_LARGE = {"", "dashboard/", "api/v1/dashboard",
             "account/", "imports/",
             "rollouts/", "api/v1/rollouts", "policies/", "policies/new/", "api/v1/policies",
             "jobs/", "logout/", "api/v1/sessions", "api/v1/imports",
-            "api/v1/simulations", "api/v1/simulations/curves",
+            "api/v1/simulations", "api/v1/simulations/curves", "api/v1/tunings",
+            "lab/searches/",
             "api/v1/reviews", "review/", "review/next/",
             "review/more/", "review/skipped/", "review/rules/", "lab/", "lab/draft/"}  # fmt: skip
 """These name nothing, and show everybody their own."""
@@ -97,6 +98,11 @@ NEEDS: dict[tuple[str, str], Right | None] = {
     ("POST", f"{SESSION}/simulations"): "write",
     ("POST", "lab/draft/"): "read",
     ("POST", "api/v1/simulations"): "write",
+    ("POST", "api/v1/tunings"): "write",
+    ("POST", "api/v1/tunings/<uuidstr:tuning_id>/cancel"): "write",
+    ("POST", "lab/searches/"): "write",
+    ("POST", "lab/searches/<uuid:tuning_id>/cancel/"): "write",
+    ("POST", "lab/searches/<uuid:tuning_id>/trials/<int:number>/save/"): "write",
     ("POST", "api/v1/simulations/<uuidstr:simulation_id>/cancel"): "write",
     ("POST", "api/v1/imports"): "write",
 }
@@ -110,6 +116,7 @@ BODIES: dict[str, Any] = {
     "rollouts": {"version": "recitation"},
     "<name>": {"document": {"reserve": 7}},
     "widen": {"share": 50},
+    "tunings": {"base": "offload-first", "sessions": {"by": "query"}},
     "reviews": {"session": "run", "run": "served", "revision": 1},
     "simulations": {
         "policy": "offload-first",

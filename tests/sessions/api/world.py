@@ -16,7 +16,9 @@ from django.db import transaction
 from django.http import HttpResponse
 from django.test import Client
 
-from sessions.actions import bounds, jobs, pins, rollouts, simulations
+from compaction.policy import to_dict
+from compaction.presets import PRESETS
+from sessions.actions import bounds, jobs, pins, rollouts, simulations, tunings
 from sessions.actions.audit import COMMAND
 from sessions.actions.imports import begin_import
 from sessions.actions.invitations import invite
@@ -29,6 +31,7 @@ from sessions.models import (
     Revision,
     Session,
     SkippedRecord,
+    TuningTrial,
 )
 from tests.sessions.api.addresses import BODIES, Address
 
@@ -85,11 +88,16 @@ def one_of_everything(program: Program) -> dict[str, Any]:
     simulation = simulations.ask(
         program.team, {"by": "query"}, preset_version(program.team, "unmanaged"), [], "", COMMAND
     )
+    tuning = tunings.ask(
+        preset_version(program.team, "unmanaged"), {"by": "query"}, "cheap", 1, COMMAND
+    )
+    TuningTrial.objects.create(tuning=tuning, number=1, document=to_dict(PRESETS["recitation"]),
+                               figures={"tokens_sent": 1, "tokens_sent_unmanaged": 2})  # fmt: skip
     version = save_version(program.team, "our-policy", {}, "sliding-window", "", None, COMMAND)
     rollout = rollouts.propose(version, "", bounds.defaults(), COMMAND)
     return {
         "rollout_id": rollout.pk, "name": "our-policy",
-        "item_id": item.pk, "simulation_id": simulation.pk,
+        "item_id": item.pk, "simulation_id": simulation.pk, "tuning_id": tuning.pk,
         "member_id": member.pk, "invitation_id": invitation.pk, "slug": program.team.slug,
         "session_id": session.pk, "job_id": job.pk, "import_id": made.pk, "record_id": skipped.pk,
         "sha": message["blocks"][0]["sha"], "ref": "1", "seq": 1, "number": 1, "step": 1,

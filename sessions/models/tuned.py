@@ -1,0 +1,69 @@
+"""What a tuning found: its trials as values, and the frontier of cost and recall."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from compaction.policy import from_dict
+from compaction.policy_origin import Change, changes
+from compaction.tuner import Objective, Outcome, Tried, frontier
+from sessions.models.tunings import Tuning, TuningTrial
+
+
+def outcome_of(figures: Mapping[str, Any]) -> Outcome:
+    """Sums over sessions as shares of what was recorded. Without needs all are in place."""
+    sent, whole = figures["tokens_sent"], figures["tokens_sent_unmanaged"]
+    cost, unmanaged = figures.get("cost_microusd"), figures.get("cost_unmanaged_microusd")
+    in_place, lost = figures.get("in_place"), figures.get("lost")
+    return Outcome(
+        cost=cost / unmanaged if cost is not None and unmanaged else None,
+        tokens=sent / whole if whole else 1.0,
+        in_place=1.0 if in_place is None else in_place,
+        lost=lost or 0.0,
+    )
+
+
+def tried_of(tuning: Tuning) -> list[tuple[TuningTrial, Tried]]:
+    """The trials in their order, each with its policy and outcome."""
+    return [
+        (trial, Tried(from_dict(trial.document), outcome_of(trial.figures)))
+        for trial in tuning.trials.order_by("number")
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A trial: what it says otherwise than the first one, what it came to, whether none beats it.
+
+    `held` is its outcome over the sessions that the search never saw, None where it has none.
+    """
+
+    trial: TuningTrial
+    changes: tuple[Change, ...]
+    outcome: Outcome
+    held: Outcome | None
+    best: bool
+
+
+def found_by(tuning: Tuning) -> list[Found]:
+    """All trials of a search in their order."""
+    tried = tried_of(tuning)
+    best = {id(one) for one in frontier([one for _, one in tried], objective_of(tuning))}
+    first = tried[0][0].document if tried else {}
+    return [
+        Found(
+            trial,
+            changes(first, trial.document),
+            one.outcome,
+            outcome_of(trial.held) if trial.held else None,
+            id(one) in best,
+        )
+        for trial, one in tried
+    ]
+
+
+def objective_of(tuning: Tuning) -> Objective:
+    """What the search is to make little."""
+    return "lean" if tuning.objective == "lean" else "cheap"
