@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from compaction.facts import OUTSIDE, RUN
+from compaction.facts import OUTSIDE, RUN, is_fact
 
 FactKind = Literal["error", "path", "url", "identifier", "number"]
 
@@ -86,6 +86,11 @@ class Vocabulary:
             self._take(set(RUN.findall(_ESCAPES.sub(" ", text))))
         for number in _GROUPED.findall(text):
             self._pieces.add("".join(filter(str.isdecimal, number)))
+
+    @property
+    def anything(self) -> bool:
+        """Whether any text had a name, a path or a number that counts as a fact."""
+        return any(is_fact(token.strip(OUTSIDE)) for token in self._seen)
 
     def _take(self, runs: set[str]) -> None:
         for run in runs - self._seen:

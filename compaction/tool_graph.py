@@ -1,0 +1,254 @@
+"""Which tools an agent may use when: what each needs first, and masks over a list that stays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+
+LEAST_ONE = "LeastOne"
+"""The need that any tool's use meets (Dakou)."""
+
+GROUP = "*"
+"""Ends the name of a group: `browser_*` are the tools whose names begin with `browser_`."""
+
+Sends = Literal["enabled", "all"]
+"""Whether the list holds the tools that are enabled, or all of them and a mask says which."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolGraph:
+    """What each tool needs before it is enabled, and in which state which tools are allowed.
+
+    `needs` holds, by tool and in the order of registration, names of tools, groups or LEAST_ONE;
+    all of them are to be met, a group by any of its tools. `states` holds the names and groups that
+    are allowed in each state, `after` the state that the use of a tool or a group leads to; no
+    states allow everything. Tools that are not in `needs` depend on nothing.
+    """
+
+    needs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    sends: Sends = "enabled"
+    states: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    after: Mapping[str, str] = field(default_factory=dict)
+    initial: str = ""
+
+
+class Enabled(NamedTuple):
+    """A tool, the step from which it is enabled, and the tools whose use met its needs.
+
+    `by` is empty for one that needs nothing, and its own name where it was used all the same.
+    """
+
+    tool: str
+    step: int
+    by: tuple[str, ...] = ()
+
+
+class Move(NamedTuple):
+    """From a step on another state holds, because of the use of a tool (empty: the first one)."""
+
+    step: int
+    state: str
+    by: str = ""
+
+
+def matches(pattern: str, tool: str) -> bool:
+    """Whether a tool is meant by a name or a group."""
+    if pattern.endswith(GROUP):
+        return tool.startswith(pattern[: -len(GROUP)])
+    return pattern == tool
+
+
+def cycle(graph: ToolGraph) -> tuple[str, ...]:
+    """Tools that wait for each other, the first named again at the end; empty where none do.
+
+    A tool of a cycle could never be enabled. Names that are not registered may still come; a group
+    is waited for only where every one of its tools waits. Constant work per tool and need.
+    """
+    waiting = _stuck(graph)
+    if not waiting:
+        return ()
+    path: list[str] = []
+    tool = next(name for name in graph.needs if name in waiting)
+    while tool not in path:
+        path.append(tool)
+        need = next(one for one in graph.needs[tool] if _none_free(graph, one, waiting))
+        if need not in graph.needs:
+            path.append(need)
+        tool = next(one for one in graph.needs if one in waiting and _meets(one, need))
+    return (*path[path.index(tool) :], tool)
+
+
+def _meets(tool: str, need: str) -> bool:
+    return need == LEAST_ONE or matches(need, tool)
+
+
+def _none_free(graph: ToolGraph, need: str, waiting: set[str]) -> bool:
+    """Whether a need waits for tools that all wait; what no tool is known for may still come."""
+    if need in graph.needs:
+        return need in waiting
+    meeting = [tool for tool in graph.needs if _meets(tool, need)]
+    return bool(meeting) and waiting.issuperset(meeting)
+
+
+def _stuck(graph: ToolGraph) -> set[str]:
+    """Tools that stay disabled however many others are used."""
+    enabling = Enabling()
+    enabling.register(graph, 1)
+    later = {need for needs in graph.needs.values() for need in needs}
+    coming = [one for one in later if not any(_meets(tool, one) for tool in graph.needs)]
+    todo = [*enabling.enabled, *coming]
+    while todo:
+        todo.extend(one.tool for one in enabling.use(todo.pop(), 1))
+    return set(graph.needs) - set(enabling.enabled)
+
+
+@dataclass(slots=True)
+class Enabling:
+    """Which tools are enabled since when, and by what: brought up use by use, never taken back.
+
+    `used` holds the step of each tool's first use, in order; `enabled` what is enabled, in order;
+    `moves` the states in order. Work is constant for each use but the first of a tool, which looks
+    at the needs that wait for it.
+    """
+
+    graph: ToolGraph = field(default_factory=ToolGraph)
+    used: dict[str, int] = field(default_factory=dict)
+    enabled: dict[str, Enabled] = field(default_factory=dict)
+    moves: list[Move] = field(default_factory=list)
+    _unmet: dict[str, set[str]] = field(default_factory=dict)
+    _waiting: dict[str, set[str]] = field(default_factory=dict)
+
+    def register(self, graph: ToolGraph, step: int) -> list[Enabled]:
+        """A graph holds from a step on, in place of the one before; gives what it enables."""
+        self.graph = graph
+        self._unmet, self._waiting = {}, {}
+        for tool, needs in graph.needs.items():
+            if tool not in self.enabled:
+                self._unmet[tool] = {need for need in needs if self._by(need) is None}
+                for need in self._unmet[tool]:
+                    self._waiting.setdefault(need, set()).add(tool)
+        if graph.states and self.state not in graph.states:
+            self.moves.append(Move(step, graph.initial))
+        ready = [tool for tool, unmet in self._unmet.items() if not unmet or tool in self.used]
+        return self._enable(ready, step)
+
+    def use(self, tool: str, step: int) -> list[Enabled]:
+        """A tool was used, so that from a step on others are enabled; gives these."""
+        self._move(tool, step)
+        if tool in self.used:
+            return []
+        self.used[tool] = step
+        # Also one that nobody enabled: it is there, and what is there stays.
+        ready = {tool} if tool in self._unmet else set()
+        for need in [one for one in self._waiting if _meets(tool, one)]:
+            for other in self._waiting.pop(need):
+                unmet = self._unmet[other]
+                unmet.discard(need)
+                if not unmet:
+                    ready.add(other)
+        return self._enable([one for one in self.graph.needs if one in ready], step)
+
+    def _enable(self, tools: Sequence[str], step: int) -> list[Enabled]:
+        made = []
+        for tool in tools:
+            by = [tool]
+            if not self._unmet[tool]:
+                by = [self._by(need) or "" for need in self.graph.needs[tool]]
+            for need in self._unmet.pop(tool):
+                self._waiting.get(need, set()).discard(tool)
+            self.enabled[tool] = Enabled(tool, step, tuple(dict.fromkeys(by)))
+            made.append(self.enabled[tool])
+        return made
+
+    def _by(self, need: str) -> str | None:
+        """The tool whose use met a need first."""
+        if need in self.used:
+            return need
+        if need == LEAST_ONE or need.endswith(GROUP):
+            return next((tool for tool in self.used if _meets(tool, need)), None)
+        return None
+
+    def _move(self, tool: str, step: int) -> None:
+        after = self.graph.after
+        name = tool if tool in after else next((one for one in after if matches(one, tool)), "")
+        if name and after[name] != self.state:
+            self.moves.append(Move(step, after[name], tool))
+
+    @property
+    def state(self) -> str:
+        """The state that holds now; empty without states."""
+        return self.moves[-1].state if self.moves else ""
+
+    def state_at(self, step: int) -> str:
+        """The state that held at a step."""
+        return next((one.state for one in reversed(self.moves) if one.step <= step), "")
+
+    def is_enabled(self, tool: str, step: int) -> bool:
+        """Whether a tool was enabled at a step; one that the graph does not name always is."""
+        if tool not in self.graph.needs:
+            return True
+        one = self.enabled.get(tool)
+        return one is not None and one.step <= step
+
+    def allows(self, tool: str, step: int) -> bool:
+        """Whether a tool may be used at a step: enabled, and allowed by the state."""
+        patterns = self.graph.states.get(self.state_at(step)) if self.graph.states else None
+        free = patterns is None or any(matches(one, tool) for one in patterns)
+        return free and self.is_enabled(tool, step)
+
+    def listed(self, tools: Sequence[str], step: int) -> list[str]:
+        """Of defined tools, in their order, the list that is sent at a step.
+
+        All of them where a mask says which; else those that are enabled, new ones at the end, so
+        that the list of a step begins with the list of the step before.
+        """
+        if self.graph.sends == "all":
+            return list(tools)
+        standing = [tool for tool in tools if self.is_enabled(tool, step)]
+        return sorted(standing, key=lambda tool: self._since(tool))
+
+    def _since(self, tool: str) -> int:
+        one = self.enabled.get(tool) if tool in self.graph.needs else None
+        return one.step if one is not None else 0
+
+
+@dataclass(frozen=True, slots=True)
+class ListCost:
+    """What sending only enabled tools saves and costs over steps 1 to n, against sending all.
+
+    `less` are tokens that were not sent, added up over the steps; `changes` the steps at which the
+    list differs from the step before; `rewritten` the tokens that stood in the cache before these
+    and are written anew: tools come first, so all of the prompt. None where the size of a prompt is
+    not known. A mask changes no byte of the prefix: its `less` and `rewritten` are 0.
+    """
+
+    less: int
+    changes: tuple[int, ...]
+    rewritten: int | None
+
+
+def list_cost(
+    enabling: Enabling, sizes: Mapping[str, int], prompts: Sequence[int | None]
+) -> ListCost:
+    """What the growing list costs; `sizes` are tokens of definitions, `prompts` those of the steps'
+    prompts from step 1 on, with all tools in them."""
+    hidden = [tool for tool in sizes if tool in enabling.graph.needs]
+    less, changes = 0, []
+    rewritten: int | None = 0
+    out = sum(sizes[tool] for tool in hidden)
+    comes: dict[int, int] = {}
+    for tool in hidden:
+        if tool in enabling.enabled:
+            step = enabling.enabled[tool].step
+            comes[step] = comes.get(step, 0) + sizes[tool]
+    for step in range(1, len(prompts) + 1):
+        before = out
+        out -= comes.get(step, 0)
+        less += out
+        if step > 1 and step in comes:
+            changes.append(step)
+            prompt = prompts[step - 2]
+            sent = None if prompt is None else max(prompt - before, 0)
+            rewritten = None if rewritten is None or sent is None else rewritten + sent
+    return ListCost(less, tuple(changes), rewritten)

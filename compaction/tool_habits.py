@@ -1,0 +1,106 @@
+"""Which tool follows which: counted in sessions that were, to say what is likely next."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+WITHIN = 3
+"""Steps within which one tool counts as following another (ours)."""
+
+OWN = 5
+"""How often a session's own steps count against those of other sessions (ours, by measurement:
+docs/strategies.md, Tools)."""
+
+
+class Likely(NamedTuple):
+    """A tool that may be next, and its share of what came next in like places."""
+
+    tool: str
+    share: float
+
+
+@dataclass(slots=True)
+class Habits:
+    """`uses` counts the steps that used a tool, `follows` the steps within `WITHIN` of those at
+    which another was used, by the distance in steps; the same tool again counts too."""
+
+    uses: Counter[str] = field(default_factory=Counter)
+    follows: dict[str, list[Counter[str]]] = field(default_factory=dict)
+
+    def add(self, other: Habits, times: int = 1) -> None:
+        """Take in those of other sessions, each count so many times."""
+        self.uses.update({tool: count * times for tool, count in other.uses.items()})
+        for tool, ways in other.follows.items():
+            for mine, theirs in zip(self._ways(tool), ways, strict=False):
+                mine.update({after: count * times for after, count in theirs.items()})
+
+    def _ways(self, tool: str) -> list[Counter[str]]:
+        return self.follows.setdefault(tool, [Counter() for _ in range(WITHIN)])
+
+    def learn(self, before: Sequence[Collection[str]], now: Collection[str]) -> None:
+        """Take in a step: the tools it used, and those of the steps before it, oldest first."""
+        tools = sorted(set(now))
+        self.uses.update(tools)
+        for distance, earlier in enumerate(reversed(before[-WITHIN:])):
+            for tool in set(earlier):
+                self._ways(tool)[distance].update(tools)
+
+    def pairs(self, tool: str) -> Counter[str]:
+        """What followed a tool within `WITHIN` steps, and how often."""
+        found: Counter[str] = Counter()
+        for way in self.follows.get(tool, ()):
+            found.update(way)
+        return found
+
+    def stored(self) -> dict[str, Any]:
+        """As JSON."""
+        return {
+            "uses": dict(self.uses),
+            "follows": {tool: [dict(way) for way in ways] for tool, ways in self.follows.items()},
+        }
+
+
+def habits_of(steps: Iterable[Collection[str]]) -> Habits:
+    """The habits of one session: the tools of each of its steps, in order. Linear in the uses."""
+    made, before = Habits(), list[Collection[str]]()
+    for now in steps:
+        if now:
+            made.learn(before, now)
+            before = [*before, now][-WITHIN:]
+    return made
+
+
+def read(stored: Mapping[str, Any]) -> Habits:
+    """What `stored` gave."""
+    follows = {
+        tool: [Counter(way) for way in ways] for tool, ways in stored.get("follows", {}).items()
+    }
+    return Habits(Counter(stored.get("uses", {})), follows)
+
+
+def likely(habits: Habits, before: Sequence[Collection[str]], most: int = 3) -> list[Likely]:
+    """The likeliest tools of the next step, after the steps before it (oldest first).
+
+    Each tool of the last `WITHIN` steps votes with the shares of what followed it at that distance,
+    the nearest with the most weight; where nothing is known of these, all uses vote. Ties go by
+    frequency, then by name.
+    """
+    votes: dict[str, float] = {}
+    for distance, earlier in enumerate(reversed(before[-WITHIN:])):
+        for tool in set(earlier):
+            way = habits.follows.get(tool, [Counter()] * WITHIN)[distance]
+            for other, count in way.items():
+                vote = count / max(habits.uses[tool], 1) / 4**distance
+                votes[other] = votes.get(other, 0.0) + vote
+    votes = votes or {tool: float(count) for tool, count in habits.uses.items()}
+    whole = sum(votes.values()) or 1
+    ranked = sorted(votes, key=lambda tool: (-votes[tool], -habits.uses[tool], tool))
+    return [Likely(tool, votes[tool] / whole) for tool in ranked[:most]]
+
+
+def unused(defined: Iterable[str], habits: Habits) -> list[str]:
+    """Tools that were offered and that no step used, in their order."""
+    return [tool for tool in dict.fromkeys(defined) if not habits.uses[tool]]
