@@ -29,8 +29,8 @@ _LOOKS = frozenset(
     re.findall(
         r"\w+",
         "ls cat cd pwd echo head tail sed awk grep egrep rg find fd tree wc which type file stat "
-        "du df git gh cp mv rm mkdir touch chmod export env printenv ps kill sleep date history true "
-        "whoami printf nl sort uniq diff curl wget man less more xargs tee test source for if"
+        "du df git gh cp mv rm mkdir touch chmod export env printenv ps kill sleep date history "
+        "true whoami printf nl sort uniq diff curl wget man less more xargs tee test source for if"
         " while",
     )
 )

@@ -24,6 +24,10 @@ class ServedContext(models.Model):
     recited = models.PositiveIntegerField(
         default=0, help_text="of these, what was recited at the end and stood in no block"
     )
+    knowledge = models.CharField(
+        max_length=64, default="", blank=True,
+        help_text="blob of what others shared, recited behind that; part of `recited`",
+    )  # fmt: skip
     created = models.DateTimeField(auto_now_add=True)
 
     class Meta:
