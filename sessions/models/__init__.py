@@ -24,6 +24,7 @@ from sessions.models.served import Artefact, Pin, ServedContext
 from sessions.models.sessions import Block, Message, ModelCall, Session
 from sessions.models.simulations import Simulation, SimulationResult
 from sessions.models.teams import Invitation, Membership, Team
+from sessions.models.tools import Retry, ToolGraph
 from sessions.models.tunings import Tuning, TuningTrial
 
 __all__ = [
@@ -57,6 +58,7 @@ __all__ = [
     "PolicyVersion",
     "Replacement",
     "Reservation",
+    "Retry",
     "Review",
     "ReviewItem",
     "ReviewRules",
@@ -71,6 +73,7 @@ __all__ = [
     "SkippedRecord",
     "Subscription",
     "Team",
+    "ToolGraph",
     "Tuning",
     "TuningTrial",
     "Use",

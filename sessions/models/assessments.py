@@ -40,8 +40,9 @@ class Assessment(models.Model):
 
     Micro-dollars of reported usage by where they went, `avoidable` being the part of `write` and
     `fresh` that paid again for what had been cached; failed tool calls and those that succeeded
-    later; needed-later recall of what was served, in counts of needs. `steps` says up to which
-    step it holds.
+    later; needed-later recall of what was served, in counts of needs; steps that could be judged
+    and that drift from the task; tool calls whose schema is known and that break it. `tools` counts
+    which tool follows which (`compaction/tool_habits.py`). `steps` says up to which step it holds.
     """
 
     session = models.OneToOneField(
@@ -63,6 +64,11 @@ class Assessment(models.Model):
     named = models.PositiveIntegerField(null=True)
     retrievable = models.PositiveIntegerField(null=True)
     lost = models.PositiveIntegerField(null=True)
+    judged_steps = models.PositiveIntegerField(null=True)
+    adrift_steps = models.PositiveIntegerField(null=True)
+    checked_calls = models.PositiveIntegerField(null=True)
+    schema_violations = models.PositiveIntegerField(null=True)
+    tools = models.JSONField(default=dict)
     engine = models.PositiveIntegerField(default=0, help_text="rises when its rules change")
     changed = models.DateTimeField(auto_now=True)
 

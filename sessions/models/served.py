@@ -28,6 +28,13 @@ class ServedContext(models.Model):
         max_length=64, default="", blank=True,
         help_text="blob of what others shared, recited behind that; part of `recited`",
     )  # fmt: skip
+    tools = models.ForeignKey(
+        "agent_sessions.ToolGraph", null=True, on_delete=models.CASCADE, related_name="served",
+        help_text="the graph by which its tools were chosen",
+    )  # fmt: skip
+    retry_of = models.PositiveIntegerField(
+        null=True, help_text="failed step whose prefix and error this is, for `step` to do it again"
+    )
     created = models.DateTimeField(auto_now_add=True)
 
     class Meta:
