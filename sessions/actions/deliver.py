@@ -8,10 +8,11 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from django.db import IntegrityError, transaction
+from django.utils import timezone
 
 from compaction import tokens
 from compaction.state import EVEN
-from sessions.actions import tend
+from sessions.actions import openings, tend
 from sessions.actions.append import first_words
 from sessions.actions.conversation import Conversation, Incoming, known_of, memory_of
 from sessions.actions.intake import Intake, Taken
@@ -24,6 +25,7 @@ from sessions.actions.live_sessions import (
 from sessions.actions.measure import reopen
 from sessions.actions.once import AnotherRequest, Once, answer_of
 from sessions.actions.reports import check_context, report_call
+from sessions.actions.spending import Settled, settle, spent_before
 from sessions.importers import records
 from sessions.importers.delivered import Delivery, Unacceptable, delivery
 from sessions.live import hint
@@ -133,11 +135,14 @@ def _in_one_go(
         intake = Intake(locked, live=True)
         memory = memory_of(locked, intake.recorded.run.fold)
         Conversation(intake, memory).take(incoming)
+        before = spent_before(intake.calls)
         intake.write()
+        settled = settle(locked, before, timezone.now())
         served = _served(locked)
         _note_use(locked, served, memory.visible)
         job = _announce(locked, intake)
         answer = _answer(locked, intake, served, job)
+        answer |= _spending(settled, answer["advice"])
         answer["notes"] = [*notes, *_notes(intake.fresh)]
         if once is not None:
             once.keep(locked.team, CREATED, answer)
@@ -156,6 +161,8 @@ def _begin(session: Session, batch: Delivery) -> None:
         fix_counting(session)
     if session.policy_version is None:
         choose_for_new(session)
+    if not session.message_count:
+        openings.fix(session)
 
 
 def _served(session: Session) -> Run | None:
@@ -227,6 +234,18 @@ def _answer(
         "policy": _policy(session, served, due=budget.state in ("trigger", "over")),
         "job": str(job.pk) if job else None,
     }
+
+
+_SPENT = "A budget is nearly or wholly spent: ask `budgets/check` before the next call."
+
+
+def _spending(settled: Settled, advice: dict[str, Any]) -> dict[str, Any]:
+    """What the budgets of the session add, and the longer of both delays."""
+    if settled.delay_ms > advice["delay_ms"]:
+        advice = advice | {"delay_ms": settled.delay_ms, "text": _SPENT}
+    advice = advice | {"retry_after": advice["delay_ms"] / 1000}
+    told = {"budgets": list(settled.budgets), "warnings": list(settled.warnings)}
+    return {"advice": advice} | told
 
 
 def _message(session: Session, taken: Taken) -> dict[str, Any]:

@@ -75,6 +75,11 @@ class Intake:
         return any(gathered) or self.recorded.revision_count > 0
 
     @property
+    def calls(self) -> list[ModelCall]:
+        """Calls that were taken in, or of which something new was told."""
+        return [*self._new_calls, *self._changed_calls.values()]
+
+    @property
     def reopened(self) -> int | None:
         """The lowest step of which something changed that was there before; None for none."""
         late = [born for _, _, born in self._blocks if born <= self._steps_before]

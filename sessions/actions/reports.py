@@ -6,12 +6,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from django.db import transaction
+from django.utils import timezone
 
 from compaction import prices
 from sessions.actions import tend
 from sessions.actions.append import touch
 from sessions.actions.calls import told, unnamed
 from sessions.actions.measure import reopen
+from sessions.actions.spending import settle, spent_before
 from sessions.importers import records
 from sessions.importers.delivered import Unacceptable, call_report
 from sessions.models import ModelCall, ServedContext, Session
@@ -32,11 +34,13 @@ def report_call(session: Session, body: Any) -> ModelCall:
         locked = Session.objects.select_for_update().get(pk=session.pk)
         check_context(locked, [record.context] if record.context else [])
         call = _find(locked, record, step) or _begin(locked, record)
+        before = spent_before([call])
         if told(call, record) or call.pk is None:
             call.cost_microusd = _cost(call)
             call.save()
             locked.measured = False
             touch(locked)
+            settle(locked, before, timezone.now())
             reopen(locked, call.step)
             tend.ask(locked)
     return call

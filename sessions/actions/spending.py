@@ -1,0 +1,323 @@
+"""Spending of live agents: checked and reserved before a call, settled by what was reported."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import transaction
+from django.db.models import QuerySet
+
+from compaction import prices
+from compaction.session import Usage
+from compaction.spending import Amount, Finding, Verdict, judge
+from sessions.actions import uses
+from sessions.actions.folds import tell
+from sessions.models import Approval, ModelCall, Reservation, Session, Team, Use
+from sessions.models.values import usage_of
+
+HELD = timedelta(minutes=10)
+"""How long a reservation holds by default: longer than a model call takes. Ours."""
+
+EXPECTED_OUTPUT = 1_000
+"""Tokens of output that are expected of the first call of a session. Ours."""
+
+RECENT = 20
+"""Calls whose output and price tell what the next one takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A call that is to come. `call` is the agent's own id of it; without one nothing is reserved.
+
+    What is left out is estimated. A reservation holds for `held`.
+    """
+
+    call: str = ""
+    tokens: int | None = None
+    microusd: int | None = None
+    held: timedelta = HELD
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """How the budgets of a session stand after a report, and what is to be warned of, once."""
+
+    budgets: tuple[dict[str, Any], ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def delay_ms(self) -> int:
+        """Advice of the fullest."""
+        return max((one["delay_ms"] for one in self.budgets), default=0)
+
+
+def estimate_of(session: Session, wanted: Wanted) -> Amount:
+    """What a call may take: as given, else the next context and the output of the last calls.
+
+    Money is by what the last calls cost a token, else by list prices without a cache; 0 where no
+    price is known.
+    """
+    rows = session.calls.exclude(fresh=None).order_by("-step")
+    recent = [(call, usage) for call in rows[:RECENT] if (usage := usage_of(call)) is not None]
+    output = EXPECTED_OUTPUT
+    if recent:
+        output = sum(usage.output for _, usage in recent) // len(recent)
+    tokens = (session.used_tokens or 0) + output if wanted.tokens is None else wanted.tokens
+    if wanted.microusd is not None:
+        return Amount(tokens, wanted.microusd)
+    spent = [uses.spent_by(call) for call, _ in recent]
+    counted, cost = sum(one.tokens for one in spent), sum(one.microusd for one in spent)
+    if counted and cost:
+        return Amount(tokens, -(-cost * tokens // counted))
+    price = prices.price(session.model)
+    usage = Usage(fresh=max(0, tokens - output), output=min(tokens, output))
+    return Amount(tokens, prices.cost(usage, price) if price else 0)
+
+
+def check(session: Session, wanted: Wanted, now: datetime) -> dict[str, Any]:
+    """Whether a call may go out, as the API answers; where it may and has an id, it is reserved.
+
+    The same id again is answered the same while it is reserved or settled. Never raises for money:
+    a refusal is an answer.
+    """
+    release_expired(session.team, now)
+    with transaction.atomic():
+        locked = Session.objects.select_for_update(of=("self",)).get(pk=session.pk)
+        known = Reservation.objects.filter(session=locked, call=wanted.call).first()
+        if wanted.call and known is not None and known.state != Reservation.State.RELEASED:
+            return dict(known.answer)
+        estimate = estimate_of(locked, wanted)
+        budgets = uses.budgets_for(locked)
+        held, _ = uses.locked(locked, budgets, now)
+        limiting = [use for use in held if use.budget_id in uses.in_force(budgets)]
+        found = findings(limiting, estimate, locked, wanted.call)
+        verdict = judge(found, estimate)
+        approval = None
+        if verdict.require_approval and wanted.call:
+            approval = ask(limiting, found, locked, wanted.call, estimate)
+        reserved = verdict.can_proceed and bool(wanted.call) and bool(held)
+        if reserved:
+            for use in held:
+                use.take(use.account.reserve(estimate))
+            _no_longer_waiting(held, locked, wanted.call)
+        warnings = latch(limiting)
+        uses.save(held, now)
+        answer = answer_to(verdict, estimate, wanted, limiting, warnings, approval)
+        if reserved:
+            answer["expires"] = (now + wanted.held).isoformat()
+            _keep(locked, wanted, estimate, held, answer, now)
+        if warnings or approval is not None or not verdict.can_proceed:
+            tell(locked)
+    return answer
+
+
+def findings(limiting: list[Use], estimate: Amount, session: Session, call: str) -> list[Finding]:
+    """How each use stands to a call of that size."""
+    refused = set()
+    if call:
+        rows = Approval.objects.filter(session=session, call=call, state=Approval.State.REFUSED)
+        refused = set(rows.values_list("use_id", flat=True))
+    return [
+        Finding(
+            use.account, uses.called(use), use.account.exceeded(estimate), refused=use.pk in refused
+        )
+        for use in limiting
+    ]
+
+
+def ask(
+    limiting: list[Use], found: list[Finding], session: Session, call: str, estimate: Amount
+) -> Approval | None:
+    """The approval that a call waits for first; one waits for each use, whoever asked first."""
+    asked = []
+    by_use = {one.name: one for one in found}
+    for use in limiting:
+        finding = by_use.get(uses.called(use))
+        if finding is not None and finding.exceeded and finding.account.mode == "approval":
+            row, _ = Approval.objects.get_or_create(
+                use=use,
+                state=Approval.State.WAITING,
+                defaults={
+                    "session": session,
+                    "call": call,
+                    "tokens": estimate.tokens,
+                    "microusd": estimate.microusd,
+                },
+            )
+            asked.append(row)
+    return asked[0] if asked else None
+
+
+def _no_longer_waiting(held: list[Use], session: Session, call: str) -> None:
+    """What this call waited for it needs no more, as when somebody raised the limit."""
+    rows = Approval.objects.filter(use__in=held, state=Approval.State.WAITING)
+    rows.filter(session=session, call=call).delete()
+
+
+def latch(limiting: Iterable[Use]) -> tuple[str, ...]:
+    """Thresholds that uses passed since they were last looked at, in words; each is told once."""
+    warnings = []
+    for use in limiting:
+        account, new = use.account.latched()
+        use.take(account)
+        share = f"{account.share():.0%}"
+        warnings += [f"The {uses.called(use)} passed {mark / 10:g} %: {share}." for mark in new]
+    return tuple(warnings)
+
+
+def answer_to(
+    verdict: Verdict,
+    estimate: Amount,
+    wanted: Wanted,
+    limiting: list[Use],
+    warnings: Sequence[str],
+    approval: Approval | None,
+) -> dict[str, Any]:
+    """What a check is answered, as the API tells it."""
+    return {
+        "can_proceed": verdict.can_proceed,
+        "reason": verdict.reason,
+        "require_approval": verdict.require_approval,
+        "approval": str(approval.pk) if approval else None,
+        "warnings": list(warnings),
+        "delay_ms": verdict.delay_ms,
+        "retry_after": verdict.delay_ms / 1000,
+        "call": wanted.call,
+        "estimate": asdict(estimate),
+        "estimated": wanted.tokens is None,
+        "expires": None,
+        "budgets": [uses.told(use) for use in limiting],
+    }
+
+
+def _keep(
+    session: Session,
+    wanted: Wanted,
+    estimate: Amount,
+    held: list[Use],
+    answer: dict[str, Any],
+    now: datetime,
+) -> None:
+    Reservation.objects.update_or_create(
+        session=session,
+        call=wanted.call,
+        defaults={
+            "tokens": estimate.tokens,
+            "microusd": estimate.microusd,
+            "state": Reservation.State.OPEN,
+            "uses": [use.pk for use in held],
+            "answer": answer,
+            "expires": now + wanted.held,
+        },
+    )
+
+
+def open_reservations(session: Session) -> QuerySet[Reservation]:
+    """What calls of a session hold that are under way."""
+    return Reservation.objects.filter(session=session, state=Reservation.State.OPEN)
+
+
+# After the call
+
+
+def spent_before(calls: Sequence[ModelCall]) -> list[tuple[ModelCall, Amount]]:
+    """Calls, each with what it is counted with by what is stored of it."""
+    keys = [call.pk for call in calls if call.pk is not None]
+    rows = ModelCall.objects.filter(pk__in=keys) if keys else ()
+    stored = {row.pk: uses.spent_by(row) for row in rows}
+    return [(call, stored.get(call.pk, Amount())) for call in calls]
+
+
+def settle(session: Session, reports: Sequence[tuple[ModelCall, Amount]], now: datetime) -> Settled:
+    """Count what calls took beyond what each was counted with before; their reservations end.
+
+    Inside a transaction that holds the session's lock, with the calls stored.
+    """
+    budgets = uses.budgets_for(session)
+    opened = list(open_reservations(session).order_by("pk"))
+    if not budgets and not opened:
+        return Settled()
+    more = Amount()
+    for call, before in reports:
+        more += uses.spent_by(call) - before
+    ending = _ending(opened, reports)
+    ids = {id for one in ending for id in one.uses}
+    held, begun = uses.locked(session, budgets, now, also=ids)
+    ending = list(
+        Reservation.objects.select_for_update(of=("self",)).filter(
+            pk__in=[one.pk for one in ending], state=Reservation.State.OPEN
+        )
+    )
+    counting = {one.pk for one in budgets}
+    for use in held:
+        reserved = _sum(one.amount for one in ending if use.pk in one.uses)
+        counts = use.budget_id in counting and use.term == use.budget.term(now)
+        spent = more if counts and use.pk not in begun else Amount()
+        use.take(use.account.settle(reserved, spent))
+    Reservation.objects.filter(pk__in=[one.pk for one in ending]).update(
+        state=Reservation.State.SETTLED
+    )
+    in_force = uses.in_force(budgets)
+    limiting = [
+        use for use in held if use.budget_id in in_force and use.term == use.budget.term(now)
+    ]
+    warnings = latch(limiting)
+    uses.save(held, now)
+    return Settled(tuple(uses.told(use) for use in limiting), warnings)
+
+
+def _ending(
+    opened: list[Reservation], reports: Sequence[tuple[ModelCall, Amount]]
+) -> list[Reservation]:
+    """Reservations that these calls settle: that of a call's id or context, else, at the first
+    report of a call, the oldest."""
+    left, ending = list(opened), []
+    for call, before in reports:
+        if call.fresh is None:
+            continue
+        named = [one for one in left if one.call and one.call in (call.call, call.context)]
+        found = named[:1] or (left[:1] if before == Amount() else [])
+        ending += found
+        left = [one for one in left if one not in found]
+    return ending
+
+
+def _sum(amounts: Iterable[Amount]) -> Amount:
+    total = Amount()
+    for one in amounts:
+        total += one
+    return total
+
+
+def release(session: Session, call: str, now: datetime) -> bool:
+    """Give back what a call had reserved that will not be made; whether there was anything."""
+    found = Reservation.objects.filter(session=session, call=call).first()
+    return found is not None and _release(found, now)
+
+
+def release_expired(team: Team | None, now: datetime) -> int:
+    """Give back what nobody settled in time, of one team or of all; how many reservations."""
+    rows = Reservation.objects.filter(state=Reservation.State.OPEN, expires__lte=now)
+    if team is not None:
+        rows = rows.filter(session__team=team)
+    return sum(_release(one, now) for one in rows.order_by("pk"))
+
+
+def _release(found: Reservation, now: datetime) -> bool:
+    with transaction.atomic():
+        rows = Use.objects.select_for_update(of=("self",)).select_related("budget")
+        held = list(rows.filter(pk__in=found.uses).order_by("pk"))
+        still = Reservation.objects.select_for_update().filter(
+            pk=found.pk, state=Reservation.State.OPEN
+        )
+        if not still:
+            return False
+        for use in held:
+            # What falls below a threshold is warned of again when it passes it again.
+            use.take(use.account.settle(found.amount, Amount()).latched()[0])
+        uses.save(held, now)
+        Reservation.objects.filter(pk=found.pk).update(state=Reservation.State.RELEASED)
+    return True
