@@ -404,10 +404,12 @@ class TuningAsked(JobAsked):
 class TrialTold(Schema):
     """A policy that a search tried. `cost` and `tokens` are shares of the sessions as recorded,
     `cost` null without a price; `figures` are sums, `held` those over sessions that the search
-    never saw, null where there are none. `changes` are against the first trial."""
+    never saw, null where there are none. `changes` are against the policy `like`, which the
+    search began with."""
 
     number: int
     name: str
+    like: str
     on_frontier: bool
     document: dict[str, Json]
     changes: list[dict[str, Json]]

@@ -101,6 +101,7 @@ def _trial(found: Found) -> dict[str, Any]:
         "name": trial.name,
         "on_frontier": found.best,
         "document": trial.document,
+        "like": found.like,
         "changes": [
             {"path": one.path, "name": one.name, "before": one.before, "after": one.after}
             for one in found.changes

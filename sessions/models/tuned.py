@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,12 +35,14 @@ def tried_of(tuning: Tuning) -> list[tuple[TuningTrial, Tried]]:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A trial: what it says otherwise than the first one, what it came to, whether none beats it.
+    """A trial: what it came to, and whether none beats it.
 
+    `like` names the policy that the search began with from which it differs least, by `changes`.
     `held` is its outcome over the sessions that the search never saw, None where it has none.
     """
 
     trial: TuningTrial
+    like: str
     changes: tuple[Change, ...]
     outcome: Outcome
     held: Outcome | None
@@ -51,17 +53,23 @@ def found_by(tuning: Tuning) -> list[Found]:
     """All trials of a search in their order."""
     tried = tried_of(tuning)
     best = {id(one) for one in frontier([one for _, one in tried], objective_of(tuning))}
-    first = tried[0][0].document if tried else {}
+    begun = [trial for trial, _ in tried if trial.name]
     return [
         Found(
             trial,
-            changes(first, trial.document),
+            *_like(trial, begun),
             one.outcome,
             outcome_of(trial.held) if trial.held else None,
             id(one) in best,
         )
         for trial, one in tried
     ]
+
+
+def _like(trial: TuningTrial, begun: Sequence[TuningTrial]) -> tuple[str, tuple[Change, ...]]:
+    """The policy among those begun with from which a trial differs least, and how."""
+    differ = [(one.name, changes(one.document, trial.document)) for one in begun]
+    return min(differ, key=lambda found: len(found[1]), default=("", ()))
 
 
 def objective_of(tuning: Tuning) -> Objective:

@@ -70,6 +70,12 @@ def percent(share: float | None) -> str:
 
 
 @register.filter
+def finely(share: float | None) -> str:
+    """A share of which tenths of a percent matter: 97.5 %; a dash where nothing tells."""
+    return "–" if share is None else f"{share * 100:.1f} %"
+
+
+@register.filter
 def duration(seconds: float | None) -> str:
     """Seconds as 400 ms, 12 s, 7 m 12 s, 3 h 5 m or 4 d 2 h; "unknown" for None."""
     if seconds is None:

@@ -109,6 +109,7 @@ def _scatter(found: Tuning, tried: Sequence[Found]) -> dict[str, Any]:
             {"name": "tried", "shape": "circle"},
         ],
         "basis": "simulated",
+        "line": "here",
         "note": f"Over the {len(found.sessions)} sessions that the search looks at. Policies that "
         "lose over 0.5 % of what was needed are not on the frontier.",
     }

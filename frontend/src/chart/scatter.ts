@@ -16,6 +16,8 @@ export type ScatterProps = {
   points: Point[];
   groups: Group[];
   basis: Basis;
+  /** What the dashed line joins: points that no other beats (usual), or those that say "here". */
+  line?: 'best' | 'here';
   note?: string;
 };
 
