@@ -75,26 +75,28 @@ def extractive(span: Span) -> str:
     budget, so that summaries of summaries do not grow.
     """
     merged = _all_sections(span)
-    sections: dict[str, list[str]] = {}
-    left = span.budget * sum(SHARES[name] for name in merged)
-    # Files come last and take what the others leave: they are what agents ask for again.
-    for name in sorted(merged, key=lambda name: name in _INDEXES):
-        share = left if name in _INDEXES else span.budget * SHARES[name]
-        sections[name] = _fit(merged[name], share, name in KEEP_FIRST)
-        left -= sum(map(_cost, sections[name]))
-    return render(sections, span.form)
+    return render(_fitted(merged, span.budget), span.form)
 
 
 def coded(span: Span) -> dict[str, list[str]]:
     """The sections of a span's form that code writes beside a model, within their shares."""
     merged = _all_sections(span)
-    found: dict[str, list[str]] = {}
-    for name in CODED[span.form]:
-        lines = merged[name]
-        if name == "final_state":
-            lines = [line for line in lines if named_by(line) is not None]
-        found[name] = _fit(lines, span.budget * SHARES[name], name in KEEP_FIRST)
-    return found
+    ours = {name: merged[name] for name in CODED[span.form]}
+    if "final_state" in ours:
+        ours["final_state"] = [x for x in ours["final_state"] if named_by(x) is not None]
+    return _fitted(ours, span.budget)
+
+
+def _fitted(merged: Mapping[str, list[str]], budget: int) -> dict[str, list[str]]:
+    """Sections within their shares; files come last and take what the others leave, as they are
+    what agents ask for again."""
+    sections: dict[str, list[str]] = {}
+    left = budget * sum(SHARES[name] for name in merged)
+    for name in sorted(merged, key=lambda name: name in _INDEXES):
+        share = left if name in _INDEXES else budget * SHARES[name]
+        sections[name] = _fit(merged[name], share, name in KEEP_FIRST)
+        left -= sum(map(_cost, sections[name]))
+    return sections
 
 
 def _all_sections(span: Span) -> dict[str, list[str]]:

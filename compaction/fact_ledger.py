@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from compaction.context import Block
-from compaction.facts import OUTSIDE, RUN, is_fact, texts_of
+from compaction.facts import RUN, texts_of
 from compaction.sections import Form, form_of
-from compaction.summary import FORMS
+from compaction.supported import known_from, plain, unsupported
 from compaction.told import Lines
-from compaction.vocabulary import LONGEST, FactKind, Vocabulary, is_name, kind_of, normal
+from compaction.vocabulary import FactKind, Vocabulary, kind_of, normal
 from compaction.weighty import Weighty, weighty
 
 ENGINE = 2
@@ -30,12 +29,6 @@ INVENTED = 95
 """Weight of what nothing supports, among the others of a list."""
 
 FactState = Literal["kept", "retrievable", "lost", "unsupported"]
-
-_WRITTEN_AROUND = re.compile(r"read the full transcript at: \S{1,400}")
-"""Of Claude Code's frame around a summary: the place of its log, which no model wrote."""
-
-_OURS = frozenset({name for names in FORMS.values() for name in names} | {"file_operation"})
-"""Words of the summarizer's own markup."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +95,7 @@ def ledger_of(
     needed = needed or {}
     judge = _Judge(summary, standing)
     listed = [judge.fact(one, needed) for one in weighty(span, needed)]
-    invented = list(_unsupported(_plain(summary), [*span, *standing.blocks, *sources]))
+    invented = list(_unsupported(summary, [*span, *standing.blocks, *sources]))
     counts = Counter(one.state for one in [*listed, *invented])
     everything = sorted([*listed, *invented], key=lambda one: (-one.weight, one.kind, one.fact))
     return Ledger(
@@ -122,7 +115,7 @@ class _Judge:
     def __init__(self, summary: str, standing: Standing) -> None:
         self.here = Vocabulary()
         self.here.add(summary)
-        self.here.add(_plain(summary))
+        self.here.add(plain(summary))
         texts = [text for block in standing.blocks for text in texts_of(block)]
         texts += [block.file.path for block in standing.blocks if block.file is not None]
         for text in texts:
@@ -169,50 +162,10 @@ def _source(block: Block) -> str:
     return block.id if block.replaces is None or block.kind == "summary" else block.replaces
 
 
-def _plain(summary: str) -> str:
-    """A summary with the entities undone that our forms write; `&amp;` last, or it undoes two."""
-    for entity, letter in (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&amp;", "&")):
-        summary = summary.replace(entity, letter)
-    return summary
-
-
 def _unsupported(summary: str, sources: Iterable[Block]) -> Iterator[Fact]:
-    known = Vocabulary()
-    for block in sources:
-        for text in texts_of(block):
-            known.add(text)
-        if block.type == "tool_use":
-            known.add(block.text)  # the names of arguments, too
-        for name in (block.tool, block.file.path if block.file is not None else None):
-            known.add(name or "")
-    seen: set[str] = set()
-    for fact in claims(summary):
-        kind, token = kind_of(fact), normal(fact)
-        if token not in seen and not known.knows(fact, kind):
-            seen.add(token)
-            yield Fact(_key(kind, fact), fact, kind, "unsupported", INVENTED)
-
-
-def claims(summary: str) -> Iterator[str]:
-    """The facts that a summary states: without its markup, references, masks of secrets, names that
-    an ellipsis cuts, and words that only capitals set apart."""
-    summary = _WRITTEN_AROUND.sub("", summary)
-    for match in RUN.finditer(summary):
-        run, start, end = match.group(), match.start(), match.end()
-        token = run.strip(OUTSIDE)
-        around = summary[max(start - 1, 0) : start], summary[end : end + 1]
-        if len(token) > LONGEST or not is_fact(token) or token in _OURS:
-            continue
-        if "…" in around or ".." in run or around == ("[", "]") or _is_reference(token):
-            continue
-        if kind_of(token) != "identifier" or is_name(token):
-            yield token
-
-
-def _is_reference(token: str) -> bool:
-    """Whether it is one of ours to an original: its id, and the head of its hash."""
-    name, at, check = token.partition("@")
-    return bool(at) and len(check) == 8 and name[:1] in "mb" and name[1:2].isdecimal()
+    for fact in unsupported(summary, known_from(sources)):
+        kind = kind_of(fact)
+        yield Fact(_key(kind, fact), fact, kind, "unsupported", INVENTED)
 
 
 def _key(kind: FactKind, fact: str) -> str:

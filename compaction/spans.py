@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from compaction import images
 from compaction.context import Block
 from compaction.edits import Edit
 from compaction.extract import extractive
@@ -83,7 +84,8 @@ def summary_edit(view: View, strategy: str, span: Span, targets: Sequence[Block]
     known = {block.id for block in span.originals}
     known.update(ref for block in targets for ref in block.refs)
     named_by = digest(text)
-    named = [ref.rsplit("@", 1)[0] for _, _, ref in file_operations(text)]
+    told = [*(ref for _, _, ref in file_operations(text)), *images.references(text)]
+    named = [ref.rsplit("@", 1)[0] for ref in told]
     replacement = Block(
         # The text is part of the name: after an undo the same span may get another summary.
         id=f"{strategy}:{view.originals[first.position].id}-{targets[-1].position}:{named_by[:8]}",

@@ -17,8 +17,9 @@ from compaction import prices
 from compaction.extract import extractive
 from compaction.plan import Count, Span
 from compaction.session import Usage
-from compaction.summary_answer import faults, read
-from compaction.summary_prompt import Prompt, batches, prompt
+from compaction.summary_answer import Checks, read
+from compaction.summary_parts import batches
+from compaction.summary_prompt import Prompt, prompt
 
 if TYPE_CHECKING:
     from anthropic import Anthropic as Client
@@ -33,6 +34,9 @@ ANALYSIS = 4_000
 TEMPERATURE = 0.2
 """Shannon's for summaries."""
 
+NAMED = 30
+"""Made up facts that a second request names (ours)."""
+
 CONNECT_SECONDS = 10.0
 
 ANSWERS_TIME = 5
@@ -45,6 +49,8 @@ class Made:
 
     `maker` is who wrote it in the end, `note` says why that is not who was asked. `usage` and
     `cost_microusd` add up all requests, failed ones too; the cost is None without a price.
+    `unsupported` are names, paths and numbers that a model made up twice, and that were cut out
+    with the sentences that held them.
     """
 
     text: str
@@ -53,6 +59,7 @@ class Made:
     note: str = ""
     usage: Mapping[str, Any] = field(default_factory=dict)
     cost_microusd: int | None = None
+    unsupported: tuple[str, ...] = ()
 
 
 class Summarizer(Protocol):
@@ -124,22 +131,28 @@ class Anthropic:
         except Unusable as problem:
             note, maker = f"{self.model} gave no summary: {problem.reason}.", "extractive"
             text = extractive(span)
-        return Made(text, maker, self.model, note, talk.usage, talk.cost)
+            talk.invented.clear()
+        invented = tuple(dict.fromkeys(talk.invented))
+        if invented:
+            note = f"{self.model} named {len(invented)} things that are not in the transcript; "
+            note += "the sentences that do were cut out."
+        return Made(text, maker, self.model, note, talk.usage, talk.cost, invented)
 
     def _in_batches(self, span: Span, count: Count, talk: _Talk) -> str:
         """Summarise the first part, then the next on top of that, until all is in."""
+        checks = Checks.of(span, count)
         window = self.window or prices.window(self.model) or prices.UNKNOWN_WINDOW
-        room = int(window * INPUT_SHARE) - 2 * span.budget - ANALYSIS - count(span.instructions)
-        room -= sum(block.tokens for block in span.kept)
+        # The code's sections go with every part, as the summary so far and the board do.
+        room = int(window * INPUT_SHARE) - 3 * span.budget - ANALYSIS - count(span.instructions)
+        room -= sum(block.tokens for block in span.kept) + count(span.board)
         if room < span.budget:
             raise Unusable("its window is too small for this span")
         summary = span.previous
-        parts = batches(span, count, room)
-        # As whoever puts the summary in its place will count.
-        size = sum(block.tokens for block in span.blocks) + count(summary or "")
         with self._client() as client:
-            for part in parts:
-                summary = _ask(client, talk, prompt(span, part, summary), (span, count, size))
+            for number, part in enumerate(batches(span, count, room)):
+                before = checks.draft(summary) if number and summary else summary
+                asked = prompt(span, part, before, checks.code, checks.budget)
+                summary = _ask(client, talk, asked, checks)
         assert summary is not None, "there is one part at least"
         return summary
 
@@ -152,23 +165,54 @@ class Anthropic:
         return anthropic.Anthropic(timeout=timeout, max_retries=self.retries)
 
 
-def _ask(client: Client, talk: _Talk, asked: Prompt, against: tuple[Span, Count, int]) -> str:
-    """One summary; where the first answer is of no use, the second request says why."""
-    said = asked.user
+def _ask(client: Client, talk: _Talk, asked: Prompt, checks: Checks) -> str:
+    """One summary; where the first answer is of no use, the second request says why.
+
+    An answer that is sound but for what it made up is asked for again by naming that. What the
+    second one still makes up is cut out; where the second is of no use, so is the first's.
+    """
+    budget, said, sound = checks.span.budget, asked.user, ""
     try:
-        return _checked(talk.answer(client, asked.system, said, against[0].budget), *against)
+        text = _sound(talk.answer(client, asked.system, said, budget), checks)
+        invented = checks.unsupported(text)
+        if not invented:
+            return checks.summary(text)
+        sound = text
+        told = ", ".join(invented[:NAMED])
+        said += (
+            "\n\nYour first answer names what does not stand in the transcript, nor in anything "
+            f"else that you were given: {told}. Write another one, without that."
+        )
     except Unusable as problem:
         if not problem.again:
             raise
         if problem.telling:
             said += f"\n\nYour first answer was of no use: {problem.reason}. Write another one."
-    return _checked(talk.answer(client, asked.system, said, against[0].budget), *against)
+    try:
+        text = _sound(talk.answer(client, asked.system, said, budget), checks)
+    except Unusable:
+        if not sound:
+            raise
+        text = sound
+    return _without_inventions(text, talk, checks)
 
 
-def _checked(answer: str, span: Span, count: Count, size: int) -> str:
-    summary = read(answer, span)
-    if wrong := faults(summary, span, count, size):
+def _sound(answer: str, checks: Checks) -> str:
+    """What an answer holds of a summary, if its form and size are right."""
+    text = read(answer, checks.span)
+    if wrong := checks.faults(text):
         raise Unusable("; ".join(wrong), telling=True)
+    return text
+
+
+def _without_inventions(text: str, talk: _Talk, checks: Checks) -> str:
+    invented = checks.unsupported(text)
+    if not invented:
+        return checks.summary(text)
+    summary = checks.without(text, invented)
+    if summary is None:
+        raise Unusable("nothing that it said was supported by the transcript")
+    talk.invented += invented
     return summary
 
 
@@ -185,6 +229,7 @@ class _Talk:
     cache_read: int = 0
     cache_write: int = 0
     output: int = 0
+    invented: list[str] = field(default_factory=list)
 
     def answer(self, client: Client, system: str, said: str, budget: int) -> str:
         """The text of one answer. Raises Unusable where there is none to be read."""

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import partial
 
 import msgspec
-from django.db import transaction
+from django.db import DatabaseError, transaction
 
-from compaction import tokens
+from compaction import images, tokens
 from compaction.context import Block
 from compaction.plan import FileText, Span
 from compaction.redact import mask_span
+from sessions.actions import boards
 from sessions.models import Artefact, Blob, Session
 from sessions.models.blobs import sha256
 from sessions.models.values import contents
 from sessions.summarizers import Summarizer, chosen
+
+log = logging.getLogger(__name__)
 
 OUTLINER = "tree-sitter"
 
@@ -102,8 +107,11 @@ def make(session: Session, wanted: Span | FileText) -> Artefact:
 
 
 def _summary(summarizer: Summarizer, session: Session, span: Span) -> tuple[Artefact, str]:
+    # Beside what names the summary: a board that grew meanwhile must not ask for another.
+    span = replace(span, board=span.board or _board(session))
     # Before anything else: whoever writes the summary has never seen the secrets.
     span, masked = mask_span(span)
+    span, pictures = images.take_out(span)
     made = summarizer.summarize(span, lambda text: session.scaled(tokens.count(text)))
     row = Artefact(
         maker=made.maker,
@@ -113,7 +121,16 @@ def _summary(summarizer: Summarizer, session: Session, span: Span) -> tuple[Arte
         cost_microusd=made.cost_microusd,
         masked=masked,
     )
-    return row, made.text
+    return row, images.put_back(made.text, pictures)
+
+
+def _board(session: Session) -> str:
+    """The session's board, as a help for whoever writes; a summary does not wait for one."""
+    try:
+        return boards.rendered(session, boards.board_of(session)).text
+    except DatabaseError as error:
+        log.warning("a summary is written without its board: %s", type(error).__name__)
+        return ""
 
 
 def _outline(file: FileText) -> tuple[Artefact, str]:

@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 
 from compaction.context import Block, FileRef
 from compaction.extract import extractive
-from compaction.fact_ledger import LISTED, Fact, Ledger, Standing, claims, ledger_of
+from compaction.fact_ledger import LISTED, Fact, Ledger, Standing, ledger_of
 from compaction.facts import COMMON, texts_of
 from compaction.plan import Span
 from compaction.session import Session
+from compaction.supported import claims
 from compaction.vocabulary import FactKind, Vocabulary, is_name, kind_of, normal
 from compaction.weighty import CARRIED, CHANGED, MENDED, NEEDED, OPEN_ERROR, READ, SAID, named_later
 from tests.build import Talk, coding

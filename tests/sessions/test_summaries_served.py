@@ -65,7 +65,7 @@ def summary_of(body: dict[str, Any]) -> at.Answer:
         + render(
             {
                 "primary_request_and_intent": ["find the port, with [PASSWORD_1]"],
-                "files_and_code": [file_operation("src/f1.py", "read", ref[1])],
+                "problem_solving": [file_operation("src/f1.py", "read", ref[1])],
             }
         )
     )

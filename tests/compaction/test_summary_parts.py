@@ -1,0 +1,68 @@
+"""Spans in parts: within the room, never through a group, nothing left out that fits."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from compaction.context import Block
+from compaction.groups import Groups
+from compaction.plan import Span
+from compaction.session import Session
+from compaction.stubs import reference
+from compaction.summary_parts import DEPTH, batches
+from tests.build import Talk, coding, rough
+from tests.compaction.talks import talks
+
+
+def _span(blocks: tuple[Block, ...]) -> Span:
+    return Span("nine", blocks, blocks, None, 1_000)
+
+
+@given(talks(), st.integers(200, 3_000))
+@settings(max_examples=60, deadline=None)
+def test_parts_fit_and_hold_every_block_in_order(session: Session, room: int) -> None:
+    span = _span(session.blocks)
+    parts = batches(span, rough, room)
+    assert 1 <= len(parts) <= 2**DEPTH
+    if len(parts) < 2**DEPTH:
+        assert all(rough(part) <= room + len(session.blocks) for part in parts)
+        heads = [f"ref {reference(block)}]" for block in session.blocks]
+        whole = "\n\n".join(parts)
+        places = [whole.find(head) for head in heads]
+        assert -1 not in places and places == sorted(places)
+    assert batches(span, rough, room) == parts
+
+
+def test_no_part_ends_inside_a_group() -> None:
+    """A response with several calls, and their results, stay in one part."""
+    talk = Talk()
+    for number in range(12):
+        talk.respond()
+        uses = [talk.call("Read", {"path": f"{number}-{n}.py"}) for n in range(3)]
+        for use in uses:
+            talk.result(use, f"text {number} " * 60)
+    span = _span(tuple(talk.blocks))
+    parts = batches(span, rough, 1_500)
+    groups = Groups()
+    for block in talk.blocks:
+        groups.add(block)
+    assert len(parts) > 2
+    for part in parts:
+        first = next(b for b in talk.blocks if reference(b) in part.split("\n", 1)[0])
+        assert first.position in groups.cuts
+
+
+def test_what_is_too_much_after_all_halvings_is_cut_in_every_block() -> None:
+    parts = batches(_span(coding(400, 500).blocks), rough, 800)
+    assert len(parts) == 2**DEPTH
+    assert all("characters are left out here" in part for part in parts)
+    assert all(rough(part) <= 3_000 for part in parts)
+
+
+def test_halves_are_of_about_one_size() -> None:
+    blocks = coding(60, 250).blocks
+    whole = sum(rough(block.text) for block in blocks)
+    parts = batches(_span(blocks), rough, whole * 3 // 4)
+    assert len(parts) == 2
+    assert abs(len(parts[0]) - len(parts[1])) < max(map(len, parts)) / 4
