@@ -171,6 +171,7 @@ JOB_KINDS: dict[str, str] = {
     "compact": "sessions.actions.compactions.compact",
     "demo": "sessions.actions.demo.demo_job",
     "import": "sessions.actions.uploads.run",
+    "share": "sessions.actions.shares.bring",
     "simulate": "sessions.actions.simulate.simulate_job",
     "simulation": "sessions.actions.simulations.simulation_job",
     "tend": "sessions.actions.tend.tend",

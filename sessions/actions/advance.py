@@ -223,7 +223,8 @@ class _Calls:
 def _sent(context: ServedContext, state: State) -> int | None:
     """Our count of a context without the hidden part; None where it is what stands now."""
     newest = state.originals[state.arrivals[-1]].message if state.arrivals else 0
-    if (context.revision, context.seq) == (state.revisions, newest):
+    as_now = (context.revision, context.seq) == (state.revisions, newest)
+    if as_now and not context.knowledge:
         return None
     stood = (entry.block.tokens for entry in state.entries if stood_in(context, entry))
     return sum(stood) + context.recited

@@ -19,7 +19,7 @@ from sessions.actions.policies import UnknownPolicy, named_version
 from sessions.actions.rollouts import policy_for_new
 from sessions.importers.decoded import clean
 from sessions.importers.delivered import Unacceptable
-from sessions.models import Session, Team
+from sessions.models import Opening, Session, Team
 
 __all__ = ["SessionFields", "Unacceptable", "put_session", "session_fields", "standing_of"]
 
@@ -29,7 +29,8 @@ WIDEST = 2**31 - 1
 
 _LONGEST = {
     **dict.fromkeys(("agent", "model"), 120),
-    **dict.fromkeys(("task", "title", "parent"), 300),
+    **dict.fromkeys(("task", "title", "parent", "project"), 300),
+    "opening": 8,
     "parent_call": 200,
     "policy": 100,
     "outcome": 12,
@@ -55,6 +56,8 @@ class SessionFields:
     policy: str | None = None
     window: int | None = None
     outcome: str | None = None
+    opening: str | None = None
+    project: str | None = None
     metadata: dict[str, Any] = field(default_factory=dict)
     unknown: tuple[str, ...] = ()
 
@@ -67,6 +70,8 @@ def session_fields(body: Any) -> SessionFields:
     texts = {name: _text(body, name) for name in named}
     if texts["outcome"] and texts["outcome"] not in OUTCOMES:
         raise Unacceptable("/outcome", f"must be one of {', '.join(OUTCOMES)}")
+    if texts["opening"] and texts["opening"] not in Opening.Wanted.values:
+        raise Unacceptable("/opening", f"must be one of {', '.join(Opening.Wanted.values)}")
     metadata = body.get("metadata")
     if metadata is not None and not isinstance(metadata, dict):
         raise Unacceptable("/metadata", "must be an object")
@@ -115,6 +120,7 @@ def put_session(team: Team, external_id: str, fields: SessionFields) -> tuple[Se
         if created or _described(session) != before:
             touch(session)
             link_parents(team, session)
+        _choose_opening(session, fields)
     if session.outcome != ended and session.message_count:
         tend.ask(session)  # what is worked out once a session is over
     if session.outcome != ended and session.rollout is not None:
@@ -153,6 +159,19 @@ def learn_model(session: Session, model: str) -> None:
         tend.ask(session)
     session.model = model[:120]
     session.window = session.window or prices.window(session.model)
+
+
+def _choose_opening(session: Session, fields: SessionFields) -> None:
+    """What a session is to begin with; that cannot change once there are messages."""
+    if fields.opening is None and fields.project is None:
+        return
+    row = Opening.objects.filter(session=session).first() or Opening(session=session)
+    wanted = row.wanted if fields.opening is None else fields.opening
+    if session.message_count and wanted != row.wanted:
+        raise Unacceptable("/opening", "cannot change once there are messages")
+    row.wanted = wanted or Opening.Wanted.NOTHING
+    row.project = row.project if fields.project is None else fields.project
+    row.save()
 
 
 def _choose_policy(session: Session, name: str | None) -> None:

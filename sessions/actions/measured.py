@@ -14,6 +14,7 @@ from compaction import composition
 from sessions.actions import tally as tallies
 from sessions.actions.events import sub_agents
 from sessions.actions.news import RECORDED, News
+from sessions.actions.openings import opening_tokens
 from sessions.actions.tally import Part, Table, Tally
 from sessions.live import hint
 from sessions.models import ModelCall, Revision, Run, Session, delta, manifest, tail
@@ -102,7 +103,7 @@ def _write_costs(made: Measuring) -> None:
 def _session_fields(made: Measuring) -> dict[str, Any]:
     session, tally, sums = made.session, made.tally, made.tally.sums
     fields = {
-        "hidden_tokens": tally.hidden or 0,
+        "hidden_tokens": tally.hidden or opening_tokens(session),
         "sparkline": _sparkline(made),
         "peak_measured": sums.prompt > 0,
         "peak_tokens": sums.prompt or max(tally.largest[0], 0),

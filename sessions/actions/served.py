@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from compaction.budget import Standing, budget_of, standing
 from compaction.context import Block, Ending, context_of
@@ -13,10 +13,11 @@ from compaction.fold import State
 from compaction.layers import ending_then
 from compaction.presets import PRESETS
 from compaction.state import EVEN
-from compaction.tokens import scaled
+from compaction.tokens import count, scaled
 from sessions.actions import tend
 from sessions.actions.advance import Facts, advance_to, serving, stood_in
 from sessions.actions.folds import Fold, with_fold
+from sessions.actions.openings import ending_with, known_then, known_to, with_opening
 from sessions.models import Run, ServedContext, Session
 from sessions.models.lived import lived_context
 from sessions.models.values import begun_before
@@ -40,7 +41,8 @@ class Plan:
 
     `run` is the served run, or the recorded one of a session without a policy. `missing` says
     which artefacts would have been used but are not ready. `ending` is what lies after the last
-    cache breakpoint; what it recites is part of what `standing` counts.
+    cache breakpoint; what it recites is part of what `standing` counts. `knowledge` is the blob of
+    what others shared, which is part of that.
     """
 
     session: Session
@@ -52,6 +54,7 @@ class Plan:
     standing: Standing
     missing: tuple[str, ...] = ()
     ending: Ending = Ending()
+    knowledge: str = ""
 
 
 def catch_up(session: Session, *, wait: float = 0) -> Plan:
@@ -74,8 +77,10 @@ def _next_plan(session: Session) -> Plan:
     session.refresh_from_db()
     run = serving(session)
     facts = Facts.of(session)
+    known, knowledge, more = known_to(session)
     if run is None:
-        return _recorded_plan(session, facts.steps + 1)
+        plan = _recorded_plan(session, facts.steps + 1, more)
+        return replace(plan, ending=ending_with(plan.ending, known, more), knowledge=knowledge)
 
     def work(fold: Fold) -> Plan:
         advance_to(fold, session, facts, facts.steps + 1)
@@ -86,10 +91,11 @@ def _next_plan(session: Session) -> Plan:
             state.step,
             state.revisions,
             state.originals[state.arrivals[-1]].message if state.arrivals else 0,
-            tuple(state.standing.values()),
-            _standing(state, state.billed, state.counted),
+            with_opening(session, tuple(state.standing.values())),
+            _standing(state, state.billed + more, state.counted + more),
             tuple(_run(fold).fold.get("wanted", ())),
-            state.ending,
+            ending_with(state.ending, known, more),
+            knowledge,
         )
 
     return with_fold(session, run, work)
@@ -128,6 +134,7 @@ def plan_at(session: Session, step: int) -> Plan:
         end = ending_then(state, blocks, made, lambda entry: entry.from_step <= step, at)
         counted = sum(block.tokens for block in blocks) + state.hidden + end.tokens
         standing = _standing(state, scaled(counted, state.scale or EVEN), counted)
+        blocks = with_opening(session, blocks)
         return Plan(session, _run(fold), step, made, last, blocks, standing, ending=end)
 
     return with_fold(session, run, work)
@@ -136,48 +143,54 @@ def plan_at(session: Session, step: int) -> Plan:
 def plan_of(served: ServedContext) -> Plan:
     """The very plan that was handed out, whatever came later."""
     session = served.run.session
+    known = known_then(session, served.knowledge)
+    more = session.scaled(count(known)) if known else 0
     if served.run.origin == Run.Origin.RECORDED:
-        return _lived_plan(session, served.run, served.step, served.revision, served.seq)
+        plan = _lived_plan(session, served.run, served.step, served.revision, served.seq, more)
+        return replace(plan, ending=ending_with(plan.ending, known, more))
 
     def work(fold: Fold) -> Plan:
         state = fold.state
         found = context_of(entry.block for entry in state.entries if stood_in(served, entry))
         blocks = tuple(found.values())
         counted = sum(block.tokens for block in blocks) + state.hidden + served.recited
+        end = ending_then(
+            state,
+            blocks,
+            served.revision,
+            lambda entry: entry.block.message <= served.seq,
+            begun_before(session, served.step),
+        )
         return Plan(
             session,
             _run(fold),
             served.step,
             served.revision,
             served.seq,
-            blocks,
+            with_opening(session, blocks),
             _standing(state, served.tokens, counted),
-            ending=ending_then(
-                state,
-                blocks,
-                served.revision,
-                lambda entry: entry.block.message <= served.seq,
-                begun_before(session, served.step),
-            ),
+            ending=ending_with(end, known, more),
         )
 
     return with_fold(session, served.run, work)
 
 
-def _recorded_plan(session: Session, step: int) -> Plan:
+def _recorded_plan(session: Session, step: int, more: int = 0) -> Plan:
     """What a session without a policy recorded is what its model is to see."""
     run, _ = Run.objects.get_or_create(session=session, origin=Run.Origin.RECORDED)
     newest = run.revisions.filter(step__lte=step).order_by("-number").first()
     last = session.messages.filter(born__lte=step).order_by("-seq").first()
     revision, seq = newest.number if newest else 0, last.seq if last else 0
-    return _lived_plan(session, run, step, revision, seq)
+    return _lived_plan(session, run, step, revision, seq, more)
 
 
-def _lived_plan(session: Session, run: Run, step: int, revision: int, seq: int) -> Plan:
+def _lived_plan(
+    session: Session, run: Run, step: int, revision: int, seq: int, more: int = 0
+) -> Plan:
     blocks = tuple(lived_context(session, run, revision, seq))
-    used = sum(block.tokens for block in blocks) + session.hidden_tokens
+    used = sum(block.tokens for block in blocks) + session.hidden_tokens + more
     stands = standing(budget_of(PRESETS["unmanaged"], session.window_taken), used)
-    return Plan(session, run, step, revision, seq, blocks, stands)
+    return Plan(session, run, step, revision, seq, with_opening(session, blocks), stands)
 
 
 def hand_out(plan: Plan, format: str) -> ServedContext:
@@ -191,4 +204,5 @@ def hand_out(plan: Plan, format: str) -> ServedContext:
         format=format,
         tokens=plan.standing.used,
         recited=plan.ending.tokens,
+        knowledge=plan.knowledge,
     )

@@ -57,7 +57,7 @@ class CannotSubscribe(ValueError):
 
 
 def share_due(session: Session) -> None:
-    """Share what a live session compacted since it last did, and what came of it once it is done."""
+    """Share what a live session compacted since it last shared, and how it ended."""
     if session.source != SOURCE_LIVE:
         return
     served = summarised(session).filter(run__origin=Run.Origin.SERVED)

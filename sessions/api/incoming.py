@@ -51,6 +51,14 @@ class SessionWanted(Wanted):
     outcome: Literal["succeeded", "failed", "abandoned"] | None = Field(
         None, description="how it ended"
     )
+    opening: Literal["none", "board", "project"] | None = Field(
+        None,
+        description="what it begins with: nothing, the board of its task (or its parent's summary "
+        "and board), or that and what is known of its project",
+    )
+    project: Text | None = Field(
+        None, description="what it works on, such as a repository; else metadata's project or cwd"
+    )
     metadata: dict[str, Json] | None = Field(
         None, description="whatever you like; fields that are none of these join it"
     )

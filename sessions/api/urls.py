@@ -8,6 +8,7 @@ from ninja import NinjaAPI
 
 from sessions.api import (
     blobs,
+    boards,
     content,
     contexts,
     dashboards,
@@ -49,6 +50,7 @@ for router in (
     content.router,
     sessions.router,
     pins.router,
+    boards.router,
     policies.router,
     revisions.router,
     reviews.router,

@@ -30,6 +30,7 @@ NAMES = {
     "compact": "Compaction",
     "tend": "Tending",
     "assess": "Assessment",
+    "share": "Sharing",
 }
 """How kinds of jobs are called on pages."""
 

@@ -1,0 +1,145 @@
+"""Openings: what a session begins with that others found out, and what comes to it later."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from django.db import transaction
+from django.utils import timezone
+
+from compaction import tokens
+from compaction.board import BoardSize, plain, render, shortened
+from compaction.context import Block, Ending
+from compaction.stubs import digest
+from sessions.actions import boards
+from sessions.actions.shares import readable
+from sessions.models import Anchor, Blob, Opening, Session, Share
+from sessions.models.values import contents
+
+HEAD = (
+    "[What was known when this session began, gathered from other sessions of the team. Not a "
+    "message of the user. It may be out of date: check what the work depends on.]"
+)
+KNOWN = "[Shared by other sessions of the team. Not a message of the user, and checked by nobody.]"
+
+PARENT_CHARS = 8_000
+"""Code points of a parent's summary (ours): of one of 2,000 to 3,000 tokens all."""
+
+PROJECT_SIZE = BoardSize(600)
+KNOWN_SIZE = BoardSize(800)
+"""Tokens of what is known of a project, and of what others shared (ours)."""
+
+
+def fix(session: Session) -> None:
+    """Write down what a session begins with, at its first message; it never changes again.
+
+    Nothing where its agent did not ask for it, or nothing is known.
+    """
+    row = Opening.objects.filter(session=session).first()
+    if row is None or row.fixed is not None:
+        return
+    text = _text(session, row) if row.wanted != Opening.Wanted.NOTHING else ""
+    row.fixed = timezone.now()
+    if text:
+        row.tokens = session.scaled(tokens.count(text))
+        row.sha = _store(session, text)
+        # Until usage is reported this is all that is known of what the log does not show.
+        session.hidden_tokens = row.tokens
+        Session.objects.filter(pk=session.pk).update(hidden_tokens=row.tokens)
+    row.save()
+
+
+def _text(session: Session, row: Opening) -> str:
+    parts = []
+    parent = session.parent
+    of = parent if parent is not None and not session.task else session
+    if parent is not None and (summary := _summary(parent)):
+        told = shortened(readable(summary), PARENT_CHARS)
+        parts.append(f"<parent_summary>\n{plain(told).replace('</', '< /')}\n</parent_summary>")
+    parts.append(boards.rendered(session, boards.board_of(of)).text)
+    if row.wanted == Opening.Wanted.PROJECT and (project := boards.project_of(session)):
+        board = boards.project_board(session.team, project)
+        if board is not None:
+            text = boards.rendered(session, board, PROJECT_SIZE).text
+            parts.append(text.replace("chat_board>", "project>"))
+    told = "\n".join(part for part in parts if part)
+    return f"{HEAD}\n{told}" if told else ""
+
+
+def _summary(session: Session) -> str:
+    shares = Share.objects.filter(session=session).exclude(summary="")
+    return shares.order_by("number").values_list("summary", flat=True).last() or ""
+
+
+def _store(session: Session, text: str) -> str:
+    blob = Blob.of(session.team_id, text.encode("utf-8", "replace"))
+    Blob.objects.bulk_create([blob], ignore_conflicts=True)
+    return blob.sha
+
+
+def opening_of(session: Session) -> str:
+    """What a session began with; empty where that was nothing."""
+    sha = Opening.objects.filter(session=session).values_list("sha", flat=True).first()
+    return contents(session, [sha])[sha].decode() if sha else ""
+
+
+def opening_tokens(session: Session) -> int:
+    """The same in tokens of the session's counting."""
+    found = Opening.objects.filter(session=session).values_list("tokens", flat=True)
+    return found.first() or 0
+
+
+def with_opening(session: Session, blocks: tuple[Block, ...]) -> tuple[Block, ...]:
+    """A context with what the session began with, as the first message of a user.
+
+    It is part of the cached prefix, and always the same; before the first message there is none.
+    """
+    if not any(block.kind not in ("tools", "system") for block in blocks):
+        return blocks
+    text = opening_of(session)
+    if not text:
+        return blocks
+    place = next(i for i, one in enumerate(blocks) if one.kind not in ("tools", "system"))
+    first = blocks[place]
+    opening = Block(
+        id="opening", position=first.position, message=first.message, born=1, turn=first.turn,
+        role="user", type="text", kind="memory", tokens=opening_tokens(session), chars=len(text),
+        sha=digest(text), text=text, replaces="opening",
+    )  # fmt: skip
+    return (*blocks[:place], opening, *blocks[place:])
+
+
+def known_to(session: Session) -> tuple[str, str, int]:
+    """What others shared with a session: the text, the blob it is stored as, its tokens.
+
+    It is recited at the end, behind the last cache breakpoint; empty where nothing came.
+    """
+    rows = Anchor.objects.filter(
+        share__deliveries__session=session,
+        board__team=session.team_id,
+        board__name=session.task or str(session.pk),
+        removed=None,
+    ).select_related("share")
+    entries = [boards.entry_of(row) for row in rows.order_by("pk")]
+    if not entries:
+        return "", "", 0
+    made = render(entries, KNOWN_SIZE, lambda text: session.scaled(tokens.count(text)))
+    if not made.text:
+        return "", "", 0
+    text = f"{KNOWN}\n{made.text}"
+    with transaction.atomic():
+        sha = _store(session, text)
+    return text, sha, session.scaled(tokens.count(text))
+
+
+def known_then(session: Session, sha: str) -> str:
+    """What was recited of that, by its blob."""
+    return contents(session, [sha])[sha].decode() if sha else ""
+
+
+def ending_with(ending: Ending, known: str, more: int) -> Ending:
+    """The end of a context with what others shared before what the session recites itself."""
+    if not known:
+        return ending
+    text = f"{known}\n{ending.text}" if ending.text else known
+    return replace(ending, text=text, tokens=ending.tokens + more)
