@@ -18,7 +18,7 @@ from django.test import Client
 
 from compaction.policy import to_dict
 from compaction.presets import PRESETS
-from sessions.actions import bounds, jobs, pins, rollouts, simulations, tunings
+from sessions.actions import boards, bounds, jobs, pins, rollouts, shares, simulations, tunings
 from sessions.actions.audit import COMMAND
 from sessions.actions.imports import begin_import
 from sessions.actions.invitations import invite
@@ -46,6 +46,7 @@ MISSING = {
     "slug": "nobodys",
 }
 MISSING |= {"member_id": 10**6, "invitation_id": 10**6}
+MISSING |= dict.fromkeys(("anchor_id", "board_id", "subscription_id"), 10**6)
 
 
 def each(asked: list[Address]) -> Iterator[Address]:
@@ -84,6 +85,8 @@ def one_of_everything(program: Program) -> dict[str, Any]:
     member = Membership.objects.create(user=somebody, team=program.team)
     invitation, _ = invite(program.team, "viewer", COMMAND)
     revision = Revision.objects.get(run__session=session, run__origin="served", number=1)
+    anchor, _ = boards.anchor(session, "knowledge", "the port is 80")
+    subscription = shares.subscribe(session, "agent", "other", COMMAND)
     item = ReviewItem.objects.create(team=program.team, revision=revision, reason="hand")
     simulation = simulations.ask(
         program.team, {"by": "query"}, preset_version(program.team, "unmanaged"), [], "", COMMAND
@@ -98,6 +101,7 @@ def one_of_everything(program: Program) -> dict[str, Any]:
     return {
         "rollout_id": rollout.pk, "name": "our-policy",
         "item_id": item.pk, "simulation_id": simulation.pk, "tuning_id": tuning.pk,
+        "anchor_id": anchor.pk, "board_id": anchor.board_id, "subscription_id": subscription.pk,
         "member_id": member.pk, "invitation_id": invitation.pk, "slug": program.team.slug,
         "session_id": session.pk, "job_id": job.pk, "import_id": made.pk, "record_id": skipped.pk,
         "sha": message["blocks"][0]["sha"], "ref": "1", "seq": 1, "number": 1, "step": 1,
