@@ -70,12 +70,13 @@ class Panel:
 def dashboard(
     panel: Panel, at: int | None, operations: int, guidance: Iterable[str], room: Room
 ) -> str:
-    """The `<dashboard>` block, each part between its own marks; empty where there is no room.
+    """The `<dashboard>` block, each part between its own marks; empty before the first call was
+    answered, and where there is no room.
 
     `at` is when the newest call began (ms since the epoch), None where nobody knows. Guidance
     takes its room first, then edited files, terminals, browser and operations. Source: Dakou.
     """
-    if not room.fits(f"<{MARK}>\n</{MARK}>"):
+    if not panel.operations or not room.fits(f"<{MARK}>\n</{MARK}>"):
         return ""
     said = f"<time>{_time(at)}, when the last call began</time>"
     time = said if _time(at) and room.fits(said) else ""

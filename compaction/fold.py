@@ -191,6 +191,7 @@ def _view(state: State, index: int | None, limit: int | None = None) -> View:
         means=state.means,
         mark={} if index is None else state.marks[index],
         sights=state.sights,
+        repeats=state.repeats,
     )
 
 

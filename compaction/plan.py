@@ -9,6 +9,7 @@ from typing import Any, Literal
 from compaction.context import Block
 from compaction.edits import Edit, Trigger
 from compaction.protect import Guard
+from compaction.repeats import Repeats
 from compaction.sights import Sights
 from compaction.tokens import scaled
 
@@ -98,6 +99,8 @@ class View:
     mark: Mark
     sights: Sights = field(default_factory=Sights)
     """Which readings, writes and edits of which file arrived."""
+    repeats: Repeats = field(default_factory=Repeats)
+    """What was asked again; known only where a policy replaces."""
 
     def billed(self, tokens: int) -> int:
         """Tokens of our count in the provider's."""

@@ -168,6 +168,38 @@ def _externalise(place: _Place, given: Any) -> Told:
         yield "keep_failures", _FAILURES, "note"
 
 
+def _shard(place: _Place, given: Any) -> Told:
+    trigger = place.trigger()
+    if trigger is not None and given.over >= trigger:
+        text = (
+            f"A part alone may fill the context: {given.over:,} tokens are not below the trigger, "
+            f"which is at {trigger:,} in a window of {place.window:,}. Set it to 18,000 or less "
+            f"(Dakou)."
+        )
+        yield "over", text, "warning"
+    if place.earlier("externalise"):
+        text = (
+            "What is long enough to be split was cut to an excerpt before, so this rarely acts. "
+            "Keep one of the two: shard shows all of it, externalise costs less."
+        )
+        yield "", text, "note"
+
+
+def _replace(place: _Place, given: Any) -> Told:
+    if given.batch == 1:
+        text = (
+            "Each result that is asked for again breaks the provider's cached prefix at the older "
+            "one. Set it to 5 or more: one break for all of them (Dakou: 1)."
+        )
+        yield "batch", text, "note"
+    if place.later("dedupe"):
+        text = (
+            "Files lose their older text before their newest reading is compared with it, so it is "
+            "shown whole again. Move it behind dedupe."
+        )
+        yield "", text, "note"
+
+
 def _offload(_place: _Place, given: Any) -> Told:
     if given.batch == 1 and given.unit == "steps":
         # At the very end of the prompt little is written again (recitation has age 1).
@@ -274,6 +306,8 @@ _RULES: dict[str, Callable[[_Place, Any], Told]] = {
     "dedupe": _dedupe,
     "outline": _outline,
     "externalise": _externalise,
+    "shard": _shard,
+    "replace": _replace,
     "offload": _offload,
     "compact": _compact,
     "window": _window,

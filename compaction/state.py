@@ -13,6 +13,7 @@ from compaction.plan import FileText, Mark, Means, Span
 from compaction.policy import Policy
 from compaction.prefix import PrefixSums
 from compaction.recite import Recital
+from compaction.repeats import Repeats
 from compaction.sights import Sights
 from compaction.strategies import STRATEGIES
 from compaction.stubs import entered_short
@@ -58,6 +59,7 @@ class State:
     scale: int | None = None
     groups: Groups = field(default_factory=Groups)
     sights: Sights = field(default_factory=Sights)
+    repeats: Repeats = field(default_factory=Repeats)
     marks: list[Mark] = field(default_factory=list)
     failures: list[int] = field(default_factory=list)
     waiting: list[int | None] = field(default_factory=list)
@@ -123,6 +125,8 @@ def take_in(state: State, block: Block, step: int) -> None:
     state.sights.add(block)
     if state.policy.recite is not None:
         state.recital.add(block)
+    if any(one.strategy == "replace" for one in state.policy.steps):
+        state.repeats.add(block)
     _open(state, block, step)
 
 

@@ -20,7 +20,7 @@ KEEP_ARGUMENT = 160
 """Code points up to which an argument of an offloaded call stays whole."""
 
 
-AT_ENTRY = ("dedupe:", "outline:", "externalise:")
+AT_ENTRY = ("dedupe:", "outline:", "externalise:", "shard:")
 """How ids begin of what strategies put in place of an original at its arrival."""
 
 

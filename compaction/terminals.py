@@ -57,12 +57,12 @@ class Terminals:
         command = command_of(given) if given is not None else use.text
         if not command:
             return
-        name = _named(given or {}) or tool
+        name = named(given or {}) or tool
         one = self.known.pop(name, None) or Terminal()
         self.known[name] = one
         while len(self.known) > TERMINALS:
             del self.known[next(iter(self.known))]
-        one.folder = _folder(given or {}, command, one.folder)
+        one.folder = folder_after(given or {}, command, one.folder)
         one.commands.append(f"{one_line(command, WIDTH)} ({ended(result)})")
 
     def lines(self) -> Iterator[str]:
@@ -83,12 +83,13 @@ def ended(result: Block) -> str:
     return "failed" if result.error else "ok"
 
 
-def _named(given: Mapping[str, Any]) -> str:
+def named(given: Mapping[str, Any]) -> str:
+    """The terminal that a call names; empty where it names none."""
     told = (given.get(key) for key in _NAMES)
     return next((str(one) for one in told if isinstance(one, (str, int)) and one != ""), "")
 
 
-def _folder(given: Mapping[str, Any], command: str, before: str) -> str:
+def folder_after(given: Mapping[str, Any], command: str, before: str) -> str:
     """Where a terminal is after a command; what cannot be told leaves it where it was."""
     told = next((given[key] for key in _FOLDERS if isinstance(given.get(key), str)), "")
     folder = told or before

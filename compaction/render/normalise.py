@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -15,8 +15,10 @@ from compaction.render.content import (
     permitted,
     result_content,
     result_part,
+    sendable,
     text_part,
 )
+from compaction.shards import READ_ON, parts_of_shard
 from compaction.wire import WireBlock
 
 WireOf = Callable[[Block], WireBlock]
@@ -160,7 +162,7 @@ class _Turns:
         for before, turn in zip(merged, merged[1:], strict=False):
             turn.parts[:0] = [self._answer(use) for use in before.calls]
         self._end(merged)
-        return merged
+        return [one for turn in merged for one in self._in_parts(turn)]
 
     def _take(self, block: Block) -> None:
         if block.position in self.pairs.calls:
@@ -211,7 +213,33 @@ class _Turns:
             self.notes.add("A call without a result was given a placeholder", use)
             wire = {"content": NO_RESULT, "tool_use_id": id, "type": "tool_result"}
             return Part(wire, None)
-        return Part(result_part(result, self.wire_of(result), id, self.notes), result)
+        wire = result_part(result, self.wire_of(result), id, self.notes)
+        first, *more = parts_of_shard(result)
+        if more:
+            wire["content"] = sendable(first)
+            self.notes.add("A long result is followed by its other parts", result)
+        return Part(wire, result)
+
+    def _in_parts(self, turn: Turn) -> Iterator[Turn]:
+        """A turn whose results are sharded: each further part is a message of its own, after a
+        word of the assistant, and what else is in the turn comes with the last."""
+        more = [
+            (part.block, one)
+            for part in turn.parts
+            if part.block is not None and part.wire["type"] == "tool_result"
+            for one in parts_of_shard(part.block)[1:]
+        ]
+        answers = [part for part in turn.parts if part.wire["type"] == "tool_result"]
+        if not more:
+            yield turn
+            return
+        others = turn.parts[len(answers) :]
+        yield Turn("user", answers)
+        for block, text in more[:-1]:
+            yield Turn("assistant", [Part(text_part(READ_ON), None)])
+            yield Turn("user", [Part(text_part(text), block)])
+        yield Turn("assistant", [Part(text_part(READ_ON), None)])
+        yield Turn("user", [Part(text_part(more[-1][1]), more[-1][0]), *others])
 
     def _stray(self, block: Block) -> list[WireBlock]:
         """A result that answers no call here, as text and media."""

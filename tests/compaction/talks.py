@@ -17,6 +17,8 @@ from compaction.strategies.dedupe import Dedupe
 from compaction.strategies.externalise import Externalise
 from compaction.strategies.offload import Offload
 from compaction.strategies.outline import Outline
+from compaction.strategies.replace import Replace
+from compaction.strategies.shard import Shard
 from compaction.strategies.window import Window
 from tests.build import Talk
 from tests.compaction.dice import Dice
@@ -51,7 +53,10 @@ def _talk(dice: Dice) -> Session:
             talk.say("done " * (1 + dice(120)), pinned=dice(10) == 9)
         _calls(dice, talk)
         if dice(6) == 5:
-            talk.user("next " * (1 + dice(200)), pinned=dice(6) == 5)
+            text = "next " * (1 + dice(200))
+            if dice(3) == 2:
+                text = f"{text}<dashboard>{text}</dashboard> go on"
+            talk.user(text, pinned=dice(6) == 5)
     return talk.session(window)
 
 
@@ -98,6 +103,10 @@ def _compacts() -> st.SearchStrategy[Step]:
         progress=st.floats(0, 0.3),
         rearm=st.floats(0, 0.3),
         keep_failures=st.booleans(),
+        on_new_topic=st.booleans(),
+        on_task_done=st.booleans(),
+        least_cold=st.integers(0, 2_000),
+        least_warm=st.integers(0, 2_000),
     ).map(lambda parameters: Step("compact", parameters))
 
 
@@ -111,6 +120,7 @@ def _windows() -> st.SearchStrategy[Step]:
         budget=st.sampled_from([0, 600, 3_000]),
         progress=st.floats(0, 0.3),
         rearm=st.floats(0, 0.3),
+        messages=st.sampled_from([0, 5, 20]),
     ).map(lambda parameters: Step("window", parameters))
 
 
@@ -125,7 +135,13 @@ def _entries() -> st.SearchStrategy[Step]:
         tail=st.integers(0, 300),
         keep_failures=st.booleans(),
     )
+    shard = st.builds(Shard, over=st.integers(100, 300), parts=st.integers(2, 9))
+    replace = st.builds(
+        Replace, batch=st.integers(1, 4), minimum=st.integers(1, 60), dashboards=st.booleans()
+    )
     return st.one_of(
+        shard.map(lambda parameters: Step("shard", parameters)),
+        replace.map(lambda parameters: Step("replace", parameters)),
         dedupe.map(lambda parameters: Step("dedupe", parameters)),
         outline.map(lambda parameters: Step("outline", parameters)),
         externalise.map(lambda parameters: Step("externalise", parameters)),
