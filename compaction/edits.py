@@ -10,6 +10,8 @@ from compaction.context import Block, Context, context_of
 
 Trigger = Literal[
     "batch",
+    "pays",
+    "cold",
     "window",
     "budget",
     "new_topic",
@@ -25,7 +27,8 @@ Trigger = Literal[
     "entry",
     "unknown",
 ]
-"""Why a revision was made; `auto`, `clear`, `rewind` and `setup` (another system prompt or list of
+"""Why a revision was made; `pays`: by the prices of the cache; `cold`: nothing was cached any more;
+`auto`, `clear`, `rewind` and `setup` (another system prompt or list of
 tools) occur in recorded runs only. At `entry`: what is shortened had not been seen by the model."""
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import MISSING, asdict, dataclass, field, fields
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
+from compaction.economy import Objective
 from compaction.recite import Recite
 from compaction.strategies import STRATEGIES
 
@@ -55,6 +56,13 @@ class Policy:
         },
     )
     recite: Recite | None = None
+    objective: Objective = field(
+        default="cheap",
+        metadata={
+            "help": "What is to be little: dollars (cheap: edits wait until they pay), or tokens "
+            "in the prompt (lean: edits come sooner). Only payback looks at it."
+        },
+    )
 
     def kept_free(self, window: int) -> int:
         """The reserve in a window, both in tokens: a quarter of it at most (ours), or a small
@@ -67,6 +75,7 @@ def to_dict(policy: Policy) -> dict[str, Any]:
     return {
         "name": policy.name,
         "version": policy.version,
+        "objective": policy.objective,
         "reserve": policy.reserve,
         "steps": [
             {"strategy": step.strategy, "parameters": _plain(asdict(step.parameters))}
@@ -87,7 +96,7 @@ def from_dict(data: Mapping[str, Any]) -> Policy:
     """
     if not isinstance(data, Mapping):
         raise InvalidPolicy("policy", "must be an object")
-    _known(data, {"name", "version", "reserve", "steps", "recite"}, "")
+    _known(data, {"name", "version", "objective", "reserve", "steps", "recite"}, "")
     name = data.get("name")
     if not isinstance(name, str) or not _is_text(name) or not name.strip():
         raise InvalidPolicy("name", "must be text that is not empty")
@@ -100,7 +109,14 @@ def from_dict(data: Mapping[str, Any]) -> Policy:
         steps=tuple(_step(step, f"steps[{index}]") for index, step in enumerate(steps)),
         reserve=_whole(data.get("reserve", 0), "reserve", 0, MOST),
         recite=_recite(data.get("recite")),
+        objective=_objective(data.get("objective", "cheap")),
     )
+
+
+def _objective(given: Any) -> Objective:
+    """What a policy wants little of; those of before this was asked wanted to be cheap."""
+    found: Objective = _value(given, Objective, {}, "objective")
+    return found
 
 
 def _recite(given: Any) -> Recite | None:

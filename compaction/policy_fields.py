@@ -38,7 +38,7 @@ class Field:
 
 def fields(policy: Policy) -> list[Field]:
     """Every value of a policy but its name, in order; recitation's only where it recites."""
-    found = [_reserve(policy.reserve)]
+    found = [_whole("objective", policy), _whole("reserve", policy)]
     for index, step in enumerate(policy.steps):
         found += _valued(f"steps[{index}].parameters", step.parameters)
     return found + ([] if policy.recite is None else _valued("recite", policy.recite))
@@ -61,9 +61,11 @@ def about(strategy: str) -> str:
     return said[:1].upper() + said[1:]
 
 
-def _reserve(value: int) -> Field:
-    one = next(one for one in dataclasses.fields(Policy) if one.name == "reserve")
-    return _field("reserve", "reserve", int, value, one.default, one.metadata)
+def _whole(name: str, policy: Policy) -> Field:
+    """A value of the policy as a whole."""
+    one = next(one for one in dataclasses.fields(Policy) if one.name == name)
+    hint = get_type_hints(Policy)[name]
+    return _field(name, name, hint, getattr(policy, name), one.default, one.metadata)
 
 
 def _valued(where: str, parameters: Any) -> list[Field]:

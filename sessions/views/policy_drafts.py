@@ -99,9 +99,9 @@ def typed(post: QueryDict) -> Draft:
             where = f"steps[{index}].parameters"
             steps.append({"strategy": strategy, "parameters": _values(post, strategy, where)})
     draft.document = {"steps": steps}
-    reserve = fields(Policy("reserve"))[0]
-    if (value := _value(post, reserve, reserve.path)) is not None:
-        draft.document["reserve"] = value
+    for one in fields(Policy("whole")):
+        if (value := _value(post, one, one.path)) is not None:
+            draft.document[one.name] = value
     recites = post.getlist("recite")[-1:] == ["true"]
     draft.document["recite"] = _values(post, "recite", "recite") if recites else None
     return draft

@@ -102,7 +102,7 @@ def sections(policy: Policy, told: Told) -> list[Section]:
                 told.problems.get(one.path, ""),
             )
         )
-    whole = Section("steps", "", "", came["steps"], rows["reserve"], told.of("steps"))
+    whole = Section("steps", "", "", came["steps"], [*rows["objective"], *rows["reserve"]], told.of("steps"))
     made = [whole]
     for index, step in enumerate(policy.steps):
         path = f"steps[{index}]"
