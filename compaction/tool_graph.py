@@ -171,7 +171,9 @@ class Enabling:
 
     def _move(self, tool: str, step: int) -> None:
         after = self.graph.after
-        name = tool if tool in after else next((one for one in after if matches(one, tool)), "")
+        # The longest group is meant, in whatever order they were stored.
+        groups = [one for one in after if matches(one, tool)]
+        name = tool if tool in after else max(groups, key=len, default="")
         if name and after[name] != self.state:
             self.moves.append(Move(step, after[name], tool))
 
@@ -200,8 +202,8 @@ class Enabling:
     def listed(self, tools: Sequence[str], step: int) -> list[str]:
         """Of defined tools, in their order, the list that is sent at a step.
 
-        All of them where a mask says which; else those that are enabled, new ones at the end, so
-        that the list of a step begins with the list of the step before.
+        All of them where a mask says which; else those that are enabled, what use enabled at the
+        end, so that the list of a step begins with the list of the step before.
         """
         if self.graph.sends == "all":
             return list(tools)
@@ -210,7 +212,7 @@ class Enabling:
 
     def _since(self, tool: str) -> int:
         one = self.enabled.get(tool) if tool in self.graph.needs else None
-        return one.step if one is not None else 0
+        return one.step if one is not None and one.by else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,10 +231,14 @@ class ListCost:
 
 
 def list_cost(
-    enabling: Enabling, sizes: Mapping[str, int], prompts: Sequence[int | None]
+    enabling: Enabling,
+    sizes: Mapping[str, int],
+    prompts: Sequence[int | None],
+    *,
+    shortened: bool = False,
 ) -> ListCost:
     """What the growing list costs; `sizes` are tokens of definitions, `prompts` those of the steps'
-    prompts from step 1 on, with all tools in them."""
+    prompts from step 1 on, with all tools in them unless they were `shortened` already."""
     hidden = [tool for tool in sizes if tool in enabling.graph.needs]
     less, changes = 0, []
     rewritten: int | None = 0
@@ -249,6 +255,35 @@ def list_cost(
         if step > 1 and step in comes:
             changes.append(step)
             prompt = prompts[step - 2]
-            sent = None if prompt is None else max(prompt - before, 0)
+            sent = None if prompt is None else max(prompt - (0 if shortened else before), 0)
             rewritten = None if rewritten is None or sent is None else rewritten + sent
     return ListCost(less, tuple(changes), rewritten)
+
+
+Stored = dict[str, list[list[object]]]
+
+
+def stored(enabling: Enabling) -> Stored:
+    """An enabling without its graph, as JSON; lists, since stores may reorder objects."""
+    return {
+        "used": [[tool, step] for tool, step in enabling.used.items()],
+        "enabled": [[one.tool, one.step, list(one.by)] for one in enabling.enabled.values()],
+        "moves": [list(one) for one in enabling.moves],
+    }
+
+
+def restored(graph: ToolGraph, given: Mapping[str, Sequence[Sequence[object]]]) -> Enabling:
+    """What `stored` gave, under the graph that held."""
+    made = Enabling(
+        used={str(tool): _whole(step) for tool, step in given.get("used", ())},
+        moves=[Move(_whole(step), str(to), str(by)) for step, to, by in given.get("moves", ())],
+    )
+    for tool, step, by in given.get("enabled", ()):
+        names = tuple(map(str, by)) if isinstance(by, list) else ()
+        made.enabled[str(tool)] = Enabled(str(tool), _whole(step), names)
+    made.register(graph, 1)
+    return made
+
+
+def _whole(number: object) -> int:
+    return number if isinstance(number, int) else 0

@@ -28,6 +28,7 @@ from sessions.views import (
     rollouts,
     sessions,
     simulation,
+    tools,
     tunings,
 )
 
@@ -52,6 +53,8 @@ urlpatterns = [
         revisions.undo,
         name="revision_undo",
     ),
+    path("sessions/<uuid:session_id>/tools/", tools.session_tools, name="session_tools"),
+    path("tools/", tools.team_tools, name="team_tools"),
     path("review/", reviews.queue, name="reviews"),
     path("review/next/", reviews.next_item, name="review_next"),
     path("review/more/", reviews.more, name="review_more"),

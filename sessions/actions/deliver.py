@@ -25,6 +25,7 @@ from sessions.actions.live_sessions import (
 from sessions.actions.measure import reopen
 from sessions.actions.once import AnotherRequest, Once, answer_of
 from sessions.actions.reports import check_context, report_call
+from sessions.actions.retries import check_retries
 from sessions.actions.spending import Settled, settle, spent_before
 from sessions.importers import records
 from sessions.importers.delivered import Delivery, Unacceptable, delivery
@@ -131,6 +132,7 @@ def _in_one_go(
             # Somebody else appended meanwhile, perhaps the calls that this batch answers.
             incoming = Incoming(locked, batch, tokens.counted)
         check_context(locked, _contexts(batch))
+        check_retries(locked, batch.messages)
         _begin(locked, batch)
         intake = Intake(locked, live=True)
         memory = memory_of(locked, intake.recorded.run.fold)

@@ -11,7 +11,7 @@ from sessions.actions.known import Known, as_imported
 from sessions.actions.prepare import PreparedBlock, PreparedMessage
 from sessions.actions.recorded import BATCH, RecordedRun, Stand
 from sessions.importers import records
-from sessions.models import Blob, Block, Message, ModelCall, Pin, Session
+from sessions.models import Blob, Block, Message, ModelCall, Pin, Retry, Session
 from sessions.models.inserts import insert, stored_uuid
 
 MESSAGE_COLUMNS = (
@@ -274,7 +274,18 @@ class Intake:
         ids = dict(self.session.messages.filter(seq__gte=first).values_list("seq", "pk"))
         pins = [ids[one.seq] for one in self.fresh if one.message.record.pinned]
         Pin.objects.bulk_create([Pin(session=self.session, message_id=pk) for pk in pins])
+        Retry.objects.bulk_create(self._retries(ids))
         return ids
+
+    def _retries(self, ids: Mapping[int, int]) -> list[Retry]:
+        # What a response says is born with the step after it.
+        born = {seq: step for seq, _, step in self._blocks}
+        found = ((one.seq, one.message.record.retry_of) for one in self.fresh)
+        return [
+            Retry(session=self.session, message_id=ids[seq], step=born[seq] - 1, of_step=again)
+            for seq, again in found
+            if again is not None
+        ]
 
     def _call_row(self, call: ModelCall) -> tuple[Any, ...]:
         return (self._session_key, *(getattr(call, name) for name in CALL_COLUMNS[1:]))

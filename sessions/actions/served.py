@@ -6,7 +6,7 @@ import secrets
 import time
 from dataclasses import dataclass, replace
 
-from compaction.budget import Standing, budget_of, standing
+from compaction.budget import Budget, Standing, budget_of, standing
 from compaction.context import Block, Ending, context_of
 from compaction.edits import context_at
 from compaction.fold import State
@@ -18,11 +18,22 @@ from sessions.actions import tend
 from sessions.actions.advance import Facts, advance_to, serving, stood_in
 from sessions.actions.folds import Fold, with_fold
 from sessions.actions.openings import ending_with, known_then, known_to, with_opening
-from sessions.models import Run, ServedContext, Session
+from sessions.actions.retries import NothingFailed, errors_of
+from sessions.models import Run, ServedContext, Session, ToolGraph
 from sessions.models.lived import lived_context
 from sessions.models.values import begun_before
 
-__all__ = ["NoSuchStep", "Plan", "catch_up", "hand_out", "plan_at", "plan_of", "serving"]
+__all__ = [
+    "NoSuchStep",
+    "NothingFailed",
+    "Plan",
+    "catch_up",
+    "hand_out",
+    "plan_again",
+    "plan_at",
+    "plan_of",
+    "serving",
+]
 
 LONGEST_WAIT = 30.0
 """Seconds that a request may wait for an artefact at most; below the time after which clients and
@@ -42,7 +53,8 @@ class Plan:
     `run` is the served run, or the recorded one of a session without a policy. `missing` says
     which artefacts would have been used but are not ready. `ending` is what lies after the last
     cache breakpoint; what it recites is part of what `standing` counts. `knowledge` is the blob of
-    what others shared, which is part of that.
+    what others shared, which is part of that. `tools` is the graph by which its tools were chosen,
+    `retry_of` the failed step whose prefix and error this is, for `step` to do it again.
     """
 
     session: Session
@@ -55,6 +67,8 @@ class Plan:
     missing: tuple[str, ...] = ()
     ending: Ending = Ending()
     knowledge: str = ""
+    tools: ToolGraph | None = None
+    retry_of: int | None = None
 
 
 def catch_up(session: Session, *, wait: float = 0) -> Plan:
@@ -140,14 +154,37 @@ def plan_at(session: Session, step: int) -> Plan:
     return with_fold(session, run, work)
 
 
+def plan_again(session: Session, step: int) -> Plan:
+    """The plan for the next model call to do a failed step again: what that step saw, and at the
+    end how it failed. What came since stands in none of it.
+
+    Raises NoSuchStep, NothingFailed.
+    """
+    before = plan_at(session, step)
+    text = errors_of(session, step)
+    more = session.scaled(count(text))
+    now = before.standing
+    budget = Budget(now.window, now.window - now.room, trigger=now.trigger, target=now.target)
+    return replace(
+        before,
+        step=Facts.of(session).steps + 1,
+        standing=standing(budget, now.used + more, now.counted + more),
+        ending=ending_with(before.ending, text, more),
+        retry_of=step,
+    )
+
+
 def plan_of(served: ServedContext) -> Plan:
     """The very plan that was handed out, whatever came later."""
     session = served.run.session
     known = known_then(session, served.knowledge)
+    if served.retry_of is not None:
+        known = errors_of(session, served.retry_of)
     more = session.scaled(count(known)) if known else 0
     if served.run.origin == Run.Origin.RECORDED:
         plan = _lived_plan(session, served.run, served.step, served.revision, served.seq, more)
-        return replace(plan, ending=ending_with(plan.ending, known, more))
+        end = ending_with(plan.ending, known, more)
+        return replace(plan, ending=end, retry_of=served.retry_of)
 
     def work(fold: Fold) -> Plan:
         state = fold.state
@@ -159,7 +196,7 @@ def plan_of(served: ServedContext) -> Plan:
             blocks,
             served.revision,
             lambda entry: entry.block.message <= served.seq,
-            begun_before(session, served.step),
+            begun_before(session, served.retry_of or served.step),
         )
         return Plan(
             session,
@@ -170,6 +207,7 @@ def plan_of(served: ServedContext) -> Plan:
             with_opening(session, blocks),
             _standing(state, served.tokens, counted),
             ending=ending_with(end, known, more),
+            retry_of=served.retry_of,
         )
 
     return with_fold(session, served.run, work)
@@ -205,4 +243,6 @@ def hand_out(plan: Plan, format: str) -> ServedContext:
         tokens=plan.standing.used,
         recited=plan.ending.tokens,
         knowledge=plan.knowledge,
+        tools=plan.tools,
+        retry_of=plan.retry_of,
     )

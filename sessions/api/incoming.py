@@ -202,6 +202,42 @@ class ReviewWanted(Wanted):
     revision: Annotated[StrictInt, Field(ge=1, le=BIGGEST)] = Field(description="its number")
 
 
+class ContextWanted(Schema):
+    """Which context; that for the next call where nothing is said."""
+
+    at: int | None = Field(None, ge=1, le=BIGGEST, description="as it was at this step")
+    retry_of: int | None = Field(
+        None,
+        ge=1,
+        le=BIGGEST,
+        description="a failed step that the next call is to do again: what it saw, and its error",
+    )
+    context_id: str = Field(
+        "", description="the very context that was handed out under this id, before all else"
+    )
+
+
+class ToolsWanted(Wanted):
+    """What the tools of a session need before they are enabled, and which states allow what.
+
+    A name of a need or a state may be that of a group, `browser_*`, or LeastOne: any tool.
+    """
+
+    tools: list[Json] = Field(
+        description="in the order of registration: a name, or {name, needs}; all needs are to be "
+        "met, a group by any of its tools",
+        examples=[["edit", {"name": "undo_edit", "needs": ["edit"]}]],
+    )
+    sends: Json = Field(
+        "enabled",
+        description="enabled: the list grows with use; all: the list stays, and a mask says which "
+        "are allowed, so that the cached prefix stays too",
+    )
+    states: Json = Field(None, description="names and groups that are allowed, by state")
+    after: Json = Field(None, description="the state that a tool's or a group's use leads to")
+    initial: Json = Field(None, description="the state at the beginning; else the first")
+
+
 class SelectionWanted(Schema):
     """Which lines of a text."""
 

@@ -10,6 +10,8 @@ from typing import Any, Literal
 from ninja import Schema
 from pydantic import Field
 
+from sessions.api.budget_shapes import BudgetUse
+
 Json = Any
 
 
@@ -104,9 +106,10 @@ class Stored(Schema):
 
 
 class Advice(Schema):
-    """How long to wait before the next call, and why."""
+    """How long to wait before the next call, and why; `retry_after` is the same in seconds."""
 
     delay_ms: int
+    retry_after: float
     level: str
     text: str
 
@@ -125,6 +128,8 @@ class Delivered(Schema):
     advice: Advice
     policy: dict[str, Json] | None
     job: str | None
+    budgets: list[BudgetUse]
+    warnings: list[str]
     notes: list[str]
 
 
@@ -135,10 +140,24 @@ class MessageList(Schema):
     next: int | None
 
 
+class Toolset(Schema):
+    """What of the defined tools a context offers by the session's graph (of that `number`).
+
+    Those `listed` are sent, in order; of these those `allowed` may be used in this `state`.
+    """
+
+    number: int
+    state: str
+    listed: list[str]
+    allowed: list[str]
+    left_out_tokens: int
+
+
 class Context(Schema):
     """The context to send: `system`, `tools` and `messages` go to the provider as they are.
 
-    `recited` of its `tokens` are of what the policy has the agent told again at the end.
+    `recited` of its `tokens` are of what the policy has the agent told again at the end. `retry_of`
+    is the failed step that the call is to do again. `tool_choice` belongs to the request, too.
     """
 
     context_id: str | None
@@ -148,8 +167,12 @@ class Context(Schema):
     seq: int
     tokens: int
     budget: Budget
+    budgets: list[BudgetUse]
     missing: list[str]
     recited: int
+    retry_of: int | None = None
+    toolset: Toolset | None = None
+    tool_choice: Json = None
     notes: list[str]
     system: list[dict[str, Json]] | None = None
     tools: list[dict[str, Json]] | None = None

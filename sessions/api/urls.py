@@ -9,6 +9,7 @@ from ninja import NinjaAPI
 from sessions.api import (
     blobs,
     boards,
+    budgets,
     content,
     contexts,
     dashboards,
@@ -25,6 +26,7 @@ from sessions.api import (
     rollouts,
     sessions,
     simulations,
+    tools,
     tunings,
 )
 from sessions.api.access import KeyOrPerson
@@ -50,6 +52,7 @@ for router in (
     content.router,
     sessions.router,
     pins.router,
+    tools.router,
     boards.router,
     policies.router,
     revisions.router,
@@ -59,6 +62,7 @@ for router in (
     simulations.lab,
     tunings.router,
     rollouts.router,
+    budgets.router,
     dashboards.router,
     blobs.router,
     imports.router,

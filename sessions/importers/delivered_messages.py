@@ -28,7 +28,7 @@ _ROLES: dict[str, Role] = {
 _KINDS = frozenset(get_args(Kind))
 _OURS = {
     *("role", "content", "blocks", "id", "call", "at", "timestamp", "created_at"),
-    *("kind", "human", "pinned", "usage", "model", "stop_reason"),
+    *("kind", "human", "pinned", "usage", "model", "stop_reason", "retry_of"),
     *("tool_calls", "function_call", "tool_call_id", "refusal", "reasoning_content", "reasoning"),
 }
 """Fields that are read; others are kept as they are."""
@@ -73,6 +73,7 @@ def message(item: Json, place: str) -> tuple[Message, Call | None]:
         human=_human(given, role, blocks, place),
         extra={name: value for name, value in given.items() if name not in _OURS} or None,
         pinned=_flag(given, "pinned", place) or False,
+        retry_of=_retry_of(given, role, place),
     )
     reported = _call(given, made, place) if role == "assistant" else None
     return made, reported
@@ -251,6 +252,18 @@ def _flag(given: dict[str, Json], name: str, place: str) -> bool | None:
     if value is not None and not isinstance(value, bool):
         raise Unacceptable(f"{place}/{name}", f"must be true or false, not {_named(value)}")
     return value
+
+
+def _retry_of(given: dict[str, Json], role: Role, place: str) -> int | None:
+    step = given.get("retry_of")
+    if step is None:
+        return None
+    where = f"{place}/retry_of"
+    if isinstance(step, bool) or not isinstance(step, int) or step < 1:
+        raise Unacceptable(where, "must be a whole number from 1: the step that failed")
+    if role != "assistant":
+        raise Unacceptable(where, "belongs to the assistant's message that does the step again")
+    return step
 
 
 def _human(given: dict[str, Json], role: Role, blocks: list[Block], place: str) -> bool:

@@ -28,7 +28,8 @@ class Message:
     the model response it belongs to: for assistant entries only. `kind` overrides the kind of all
     blocks ("summary", "memory", "system"), `human` says that a person wrote it and a turn begins.
     `at` is milliseconds since the epoch, or None. `extra` are fields of the sender that are none
-    of ours, `pinned` asks that the message stays verbatim in every managed context.
+    of ours, `pinned` asks that the message stays verbatim in every managed context,
+    `retry_of` is the failed step that an assistant's message does again.
     """
 
     role: Role
@@ -41,6 +42,7 @@ class Message:
     line: int = 0
     extra: dict[str, Json] | None = None
     pinned: bool = False
+    retry_of: int | None = None
 
 
 @dataclass(slots=True)

@@ -1,0 +1,42 @@
+"""Which of the tools that are sent may be used now, in the form in which a provider is told."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from html import escape
+from typing import Any
+
+from compaction.render.chat import DIALECT
+from compaction.render.content import permitted
+from compaction.wire import WireBlock
+
+
+def openai_choice(sent: Sequence[WireBlock], allowed: Collection[str]) -> str | WireBlock | None:
+    """`tool_choice` of chat completions: the allowed ones of the tools that are sent.
+
+    None where all of them are allowed; "none" where none is.
+    """
+    names = [str(tool["function"]["name"]) for tool in sent]
+    free = {permitted(name, DIALECT.names) for name in allowed}
+    kept = [name for name in names if name in free]
+    if len(kept) == len(names):
+        return None
+    if not kept:
+        return "none"
+    tools = [{"function": {"name": name}, "type": "function"} for name in kept]
+    return {"allowed_tools": {"mode": "auto", "tools": tools}, "type": "allowed_tools"}
+
+
+def anthropic_choice(sent: Sequence[WireBlock], allowed: Collection[str]) -> dict[str, Any] | None:
+    """`tool_choice` of the Messages API: none, where nothing is allowed.
+
+    It knows no list of allowed tools: else they are told in words.
+    """
+    return {"type": "none"} if sent and not allowed else None
+
+
+def words(allowed: Sequence[str], state: str) -> str:
+    """The allowed tools in words, for the end of a context whose provider takes no mask."""
+    said = f' state="{escape(state)}"' if state else ""
+    listed = ", ".join(escape(name, quote=False) for name in allowed) or "none"
+    return f"<allowed_tools{said}>Of the tools, use only these now: {listed}</allowed_tools>"

@@ -1,0 +1,213 @@
+"""What a session's tools came to: enabled, used, left out, and likely next; for page and API."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.db.models import Count, Min
+
+from compaction import prices
+from compaction.tool_graph import ListCost, ToolGraph, list_cost
+from compaction.tool_habits import OWN, WITHIN, Habits, Likely, habits_of, likely, read
+from sessions.models.assessments import Assessment
+from sessions.models.sessions import Session
+from sessions.models.teams import Team
+from sessions.models.tooling import Tooling, definitions, tooling
+
+LEARNED_FROM = 500
+"""Newest assessed sessions of a team whose habits are added up."""
+
+LIKELY = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A tool as page and API tell it; `since` is None while it is not enabled, `tokens` where no
+    definition is known, `depth` counts what must be used before it."""
+
+    name: str
+    needs: tuple[str, ...] = ()
+    tokens: int | None = None
+    since: int | None = None
+    by: tuple[str, ...] = ()
+    enabled: bool = True
+    allowed: bool = True
+    uses: int = 0
+    first: int | None = None
+    failures: int = 0
+    depth: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ToolUse:
+    """The tools of a session at its next call (`step`), and what the list costs; None where there
+    is no graph, or nothing tells."""
+
+    step: int
+    rows: tuple[Row, ...]
+    likely: list[Likely]
+    follows: Habits
+    number: int | None = None
+    document: dict[str, Any] | None = None
+    graph: ToolGraph = field(default_factory=ToolGraph)
+    state: str = ""
+    cost: ListCost | None = None
+    saved_microusd: int | None = None
+    rewritten_microusd: int | None = None
+
+    @property
+    def mask(self) -> dict[str, Any] | None:
+        """The states of the graph; None without any."""
+        graph = self.graph
+        if not graph.states:
+            return None
+        states = {state: list(names) for state, names in graph.states.items()}
+        return {"states": states, "after": dict(graph.after), "initial": graph.initial}
+
+    @property
+    def unused(self) -> list[str]:
+        """Tools that are known and that no step used."""
+        return [row.name for row in self.rows if not row.uses]
+
+    @property
+    def tokens_all(self) -> int | None:
+        """Tokens of all definitions; None where no list is known."""
+        return _sum(row.tokens for row in self.rows)
+
+    @property
+    def tokens_enabled(self) -> int | None:
+        """Tokens of the definitions of enabled tools."""
+        if self.tokens_all is None:
+            return None
+        return _sum(row.tokens for row in self.rows if row.enabled) or 0
+
+    @property
+    def tokens_left_out(self) -> int | None:
+        """Tokens of the definitions that the next call leaves out, or could."""
+        if self.tokens_all is None or self.tokens_enabled is None:
+            return None
+        return self.tokens_all - self.tokens_enabled
+
+
+def _sum(counts: Iterable[int | None]) -> int | None:
+    known = [count for count in counts if count is not None]
+    return sum(known) if known else None
+
+
+def tool_use(session: Session) -> ToolUse:
+    """All that is known of a session's tools. Linear in its tool calls."""
+    found, sizes = tooling(session), definitions(session)
+    step, steps = session.step_count + 1, steps_of(session)
+    own = habits_of(steps)
+    both = team_habits(session.team)
+    both.add(own, OWN)
+    rows = _rows(session, found, sizes, step)
+    expected = likely(both, steps[-WITHIN:], most=LIKELY) if steps else []
+    if found is None:
+        return ToolUse(step, rows, expected, own)
+    cost = saved = rewritten = None
+    if sizes:
+        shortened = found.graph.sends == "enabled"
+        cost = list_cost(found.enabling, sizes, _prompts(session), shortened=shortened)
+        saved, rewritten = _money(session, cost)
+    state = found.enabling.state_at(step)
+    return ToolUse(
+        step, rows, expected, own, found.row.number, found.row.document, found.graph, state,
+        cost, saved, rewritten,
+    )  # fmt: skip
+
+
+def steps_of(session: Session) -> list[list[str]]:
+    """The tools that each step used, of steps that used any, in order."""
+    found: dict[int, list[str]] = {}
+    rows = session.blocks.filter(type="tool_use").exclude(tool="").order_by("position")
+    for born, tool in rows.values_list("born", "tool"):
+        found.setdefault(born, []).append(tool)
+    return [found[born] for born in sorted(found)]
+
+
+def team_habits(team: Team) -> Habits:
+    """The habits of a team's newest sessions, as far as they are assessed."""
+    rows = Assessment.objects.filter(session__team=team).exclude(tools={})
+    made = Habits()
+    for stored in rows.order_by("-changed").values_list("tools", flat=True)[:LEARNED_FROM]:
+        made.add(read(stored))
+    return made
+
+
+def _rows(
+    session: Session, found: Tooling | None, sizes: dict[str, int], step: int
+) -> tuple[Row, ...]:
+    used = _used(session)
+    graph = found.graph if found is not None else ToolGraph()
+    depths = _depths(graph)
+    return tuple(
+        Row(
+            name,
+            graph.needs.get(name, ()),
+            sizes.get(name),
+            *_enabled(found, name, step),
+            *used.get(name, (0, None, 0)),
+            depths.get(name, 0),
+        )
+        for name in dict.fromkeys([*graph.needs, *sizes, *used])
+    )
+
+
+def _enabled(
+    found: Tooling | None, name: str, step: int
+) -> tuple[int | None, tuple[str, ...], bool, bool]:
+    if found is None:
+        return None, (), True, True
+    one = found.enabling.enabled.get(name)
+    since, by = (one.step, one.by) if one is not None else (None, ())
+    return since, by, found.enabling.is_enabled(name, step), found.enabling.allows(name, step)
+
+
+def _used(session: Session) -> dict[str, tuple[int, int | None, int]]:
+    """By tool: uses, the step of the first, and failures; in the order of first use."""
+    calls = session.blocks.exclude(tool="").order_by().values("tool")
+    counted = calls.filter(type="tool_use").annotate(n=Count("pk"), first=Min("born"))
+    failed = calls.filter(type="tool_result", error=True).annotate(n=Count("pk"))
+    failures = dict(failed.values_list("tool", "n"))
+    rows = sorted(counted.values_list("first", "tool", "n"))
+    return {tool: (n, max(first - 1, 1), failures.get(tool, 0)) for first, tool, n in rows}
+
+
+def _depths(graph: ToolGraph) -> dict[str, int]:
+    """How many uses must come before a tool is enabled, at the least; 0 for what needs nothing."""
+    depths = {tool: 0 for tool, needs in graph.needs.items() if not needs}
+    for depth in range(1, len(graph.needs) + 1):
+        came = {
+            tool: depth
+            for tool, needs in graph.needs.items()
+            if tool not in depths
+            and all(need in depths or need not in graph.needs for need in needs)
+        }
+        if not came:
+            break
+        depths |= came
+    return depths
+
+
+def _prompts(session: Session) -> list[int | None]:
+    """Reported prompt tokens by step from 1 on."""
+    parts = ("step", "fresh", "cache_read", "cache_write_5m", "cache_write_1h")
+    found: dict[int, int | None] = {}
+    for step, fresh, *cached in session.calls.order_by("step").values_list(*parts):
+        found[step] = None if fresh is None else fresh + sum(count or 0 for count in cached)
+    return [found.get(step) for step in range(1, session.step_count + 1)]
+
+
+def _money(session: Session, cost: ListCost) -> tuple[int | None, int | None]:
+    """Micro-dollars at today's prices of the model: what leaving out saves at the price of cache
+    reads, and what writing anew costs beyond reading."""
+    price = prices.price(session.model, session.ended_at)
+    if price is None:
+        return None, None
+    rates = price.at(session.peak_tokens)
+    more = max(rates.cache_write_5m - rates.cache_read, 0)
+    rewritten = None if cost.rewritten is None else prices.micros(cost.rewritten * more)
+    return prices.micros(cost.less * rates.cache_read), rewritten

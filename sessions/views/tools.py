@@ -1,0 +1,102 @@
+"""The page of a session's tools, and what a team's sessions used."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.http import require_GET
+
+from compaction.tool_habits import WITHIN, Habits
+from sessions.api.access import session_of, team_of
+from sessions.models import Session
+from sessions.models.tool_use import LEARNED_FROM, Row, ToolUse, team_habits, tool_use
+from sessions.views.places import step_url
+
+FOLLOWERS = 4
+"""Tools that are named after each, the most frequent first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A tool as a row: what followed it, and where it was used first and enabled in the replay."""
+
+    row: Row
+    follows: list[tuple[str, int]]
+    first_url: str
+    since_url: str
+
+
+@require_GET
+def session_tools(request: HttpRequest, session_id: UUID) -> HttpResponse:
+    """The tools of a session: what each needs, enabled when and by what, and what it came to."""
+    session = session_of(request, session_id)
+    found = tool_use(session)
+    net = _net(found)
+    context = {
+        "section": "sessions",
+        "session": session,
+        "session_name": str(session),
+        "replay_url": reverse("replay", args=[session.pk]),
+        "found": found,
+        "layers": _layers(session, found),
+        "within": WITHIN,
+        "share_left_out": _share(found),
+        "dearer": max(net, 0) if net is not None else None,
+        "cheaper": max(-net, 0) if net is not None else None,
+    }
+    return render(request, "tools/session.html", context)
+
+
+def _layers(session: Session, found: ToolUse) -> list[tuple[int, list[Line]]]:
+    """Rows by how much must be used before them; tools that no graph names are the last."""
+    layers: dict[int, list[Line]] = {}
+    free = 1 + max((row.depth for row in found.rows), default=0)
+    for row in found.rows:
+        named = row.name in found.graph.needs
+        depth = row.depth if named or found.number is None else free
+        layers.setdefault(depth, []).append(_line(session, row, found.follows))
+    return sorted(layers.items())
+
+
+def _line(session: Session, row: Row, habits: Habits) -> Line:
+    return Line(
+        row,
+        habits.pairs(row.name).most_common(FOLLOWERS),
+        step_url(session, row.first) if row.first is not None else "",
+        step_url(session, row.since) if row.since is not None and row.by else "",
+    )
+
+
+def _share(found: ToolUse) -> float | None:
+    whole, left = found.tokens_all, found.tokens_left_out
+    return left / whole if whole and left is not None else None
+
+
+def _net(found: ToolUse) -> int | None:
+    """Micro-dollars that the list costs on the whole; below zero where it saves."""
+    if found.saved_microusd is None or found.rewritten_microusd is None:
+        return None
+    return found.rewritten_microusd - found.saved_microusd
+
+
+@require_GET
+def team_tools(request: HttpRequest) -> HttpResponse:
+    """What the team's sessions used, and which tool followed which."""
+    team = team_of(request)
+    habits = team_habits(team)
+    rows = [
+        (tool, steps, habits.pairs(tool).most_common(FOLLOWERS))
+        for tool, steps in sorted(habits.uses.items(), key=lambda item: (-item[1], item[0]))
+    ]
+    context = {
+        "section": "sessions",
+        "team": team,
+        "rows": rows,
+        "within": WITHIN,
+        "learned_from": LEARNED_FROM,
+    }
+    return render(request, "tools/team.html", context)
