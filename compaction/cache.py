@@ -27,6 +27,11 @@ Cause = Literal[
     "rewind",
     "look_back",
     "minimum",
+    "images",
+    "settings",
+    "thinking",
+    "restart",
+    "steps",
     "unexplained",
 ]
 """Why a call could not read what the call before it had left in the cache."""
@@ -72,6 +77,11 @@ _SAID: dict[Cause, str] = {
     "rewind": "rewound",
     "look_back": "more than 20 blocks since the last breakpoint",
     "minimum": "below the model's minimum",
+    "images": "images came or went",
+    "settings": "settings of the request changed",
+    "thinking": "thinking of earlier turns taken out",
+    "restart": "client started anew",
+    "steps": "shorter than the next step that is cached",
     "unexplained": "unexplained",
 }
 

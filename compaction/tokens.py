@@ -166,6 +166,7 @@ RATIOS: dict[str, int] = {
     "claude-fable-5": 1730,
     "claude-opus-5": 1517,
     "claude-opus-4-5": 1245,
+    "claude-sonnet-4-5": 1245,
     "claude-sonnet-4": 1121,
     "claude": 1285,
     "deepseek": 1075,
@@ -174,7 +175,8 @@ RATIOS: dict[str, int] = {
 
 The first four are medians of `calibrate` over recorded Claude Code sessions (7, 1, 2 and 2). The
 next three and DeepSeek are Opus 4.6's, scaled by the characters a token of each: 2.81 against 2.38,
-2.90, 3.22 and 3.36 (docs/sources.md, Token ratios). Other Claude models take Opus 4.6's.
+2.90, 3.22 and 3.36 (docs/sources.md, Token ratios). Sonnet 4.5 takes that of its generation, Opus
+4.5's; other Claude models take Opus 4.6's.
 """
 
 

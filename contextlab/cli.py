@@ -13,6 +13,7 @@ COMMANDS = {
     "import": ("sessions.management.commands.import_logs", "reads logs of agents"),
     "demo": ("sessions.management.commands.demo", "adds sessions to look at"),
     "simulate": ("sessions.management.commands.simulate", "tries a policy on a session"),
+    "calibrate": ("sessions.management.commands.calibrate", "checks the cache rules on logs"),
     "show": ("sessions.management.commands.show", "prints a session's context at a step"),
     "tail": ("sessions.management.commands.tail", "follows agents call by call"),
     "export": ("sessions.management.commands.export", "writes a session to a file"),

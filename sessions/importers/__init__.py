@@ -17,6 +17,7 @@ from sessions.importers import (
     exported,
     mini_swe_agent,
     openai_messages,
+    pi,
     swe_agent,
 )
 from sessions.importers.counted import Counts, counts
@@ -41,6 +42,7 @@ IMPORTERS: dict[str, Importer] = {
     exported.FORMAT: Importer(exported.read, knows_lines=exported.recognises),
     claude_code.FORMAT: Importer(claude_code.read, knows_lines=claude_code.recognises),
     codex.FORMAT: Importer(codex.read, knows_lines=codex.recognises),
+    pi.FORMAT: Importer(pi.read, knows_lines=pi.recognises),
     swe_agent.FORMAT: Importer(swe_agent.read, knows_document=swe_agent.recognises),
     mini_swe_agent.FORMAT: Importer(mini_swe_agent.read, knows_document=mini_swe_agent.recognises),
     anthropic_messages.FORMAT: Importer(

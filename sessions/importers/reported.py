@@ -92,6 +92,20 @@ def cline_usage(raw: Json) -> Reported:
     return _reported(usage, fresh >= 0)
 
 
+def pi_usage(raw: Json) -> Reported:
+    """Read pi's usage, whose input leaves the cache out; an aborted call reports nothing."""
+    given = mapping(raw)
+    usage = Usage(
+        fresh=_count(given, "input"),
+        cache_read=_count(given, "cacheRead"),
+        cache_write_5m=_count(given, "cacheWrite"),
+        output=_count(given, "output"),
+    )
+    total = given.get("totalTokens")
+    stated = isinstance(total, int) and not isinstance(total, bool)
+    return _reported(usage, not stated or total == usage.prompt + usage.output)
+
+
 def _reported(usage: Usage, reconciles: bool) -> Reported:
     return Reported(usage, reconciles) if usage.prompt or usage.output else NOTHING
 

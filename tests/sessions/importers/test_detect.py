@@ -26,6 +26,7 @@ FORMATS = {
     "mini-swe-agent.traj.json": "mini-swe-agent",
     "openai-call.json": "openai-messages",
     "openai.json": "openai-messages",
+    "pi.jsonl": "pi",
     "swe-agent.traj": "swe-agent-traj",
 }
 USER = {"role": "user", "content": "Go."}

@@ -1,0 +1,92 @@
+"""`contextlab calibrate`: logs in, figures out, nothing stored."""
+
+from __future__ import annotations
+
+import json
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from compaction.cache_calibrate import Sums
+
+SAMPLES = Path(__file__).parent / "importers" / "samples"
+
+
+def line(number: int, at: int, read: int, write: int) -> list[dict[str, Any]]:
+    """A response of Claude Code that asks for a tool, and the result that answers it."""
+    time = f"2026-03-01T10:{at:02}:00.000Z"
+    around = {"sessionId": "s", "version": "2", "timestamp": time}
+    usage = {
+        "input_tokens": 3,
+        "cache_read_input_tokens": read,
+        "cache_creation_input_tokens": write,
+        "cache_creation": {"ephemeral_5m_input_tokens": write, "ephemeral_1h_input_tokens": 0},
+        "output_tokens": 9,
+    }
+    call = {"type": "tool_use", "id": f"t{number}", "name": "Read", "input": {"n": number}}
+    answer = {"type": "tool_result", "tool_use_id": f"t{number}", "content": "tide " * 400}
+    said = {"id": f"m{number}", "role": "assistant", "model": "claude-opus-4-6", "usage": usage}
+    asked = {**said, "content": [call]}
+    return [
+        {
+            "type": "assistant",
+            "uuid": f"a{number}",
+            **around,
+            "message": {**said, "content": [call]},
+        },
+        {
+            "type": "user",
+            "uuid": f"u{number}",
+            **around,
+            "message": {"role": "user", "content": [answer]},
+        },
+    ]
+
+
+def write_log(path: Path) -> None:
+    first = {
+        "type": "user",
+        "uuid": "u0",
+        "sessionId": "s",
+        "version": "2",
+        "timestamp": "2026-03-01T10:00:00.000Z",
+        "message": {"role": "user", "content": "Go."},
+    }
+    calls = [(0, 20_000, 30_000), (1, 50_000, 400), (2, 50_400, 400), (12, 20_000, 31_200)]
+    lines = [first]
+    for number, (at, read, write) in enumerate(calls, 1):
+        lines += line(number, at, read, write)
+    path.write_text("\n".join(map(json.dumps, lines)))
+
+
+def test_one_object_of_figures(tmp_path: Path) -> None:
+    write_log(tmp_path / "s.jsonl")
+    (tmp_path / "notes.txt").write_text("no log")
+    out = StringIO()
+    call_command("calibrate", str(tmp_path), "--json", stdout=out)
+    told = json.loads(out.getvalue())
+    assert (told["calls"], told["breaks"], told["causes"]) == (3, 1, {"lifetime": 1})
+    assert told["break_precision"] == told["break_recall"] == 1.0
+    assert told["cache_read_reported"] == told["cache_read_informed"] == 120_400
+    assert told["prompt_reported"] == 152_409
+    assert abs(told["prompt_blind"] / told["prompt_reported"] - 1) < 0.02
+    assert set(told["per_format"]) == {"claude-code"}
+    assert [one["id"] for one in told["per_session"]] == ["s"]
+    table = StringIO()
+    call_command("calibrate", str(tmp_path), stdout=table)
+    assert "lifetime 1" in table.getvalue() and "claude-code" in table.getvalue()
+
+
+def test_what_cannot_be_compared_is_said(tmp_path: Path) -> None:
+    with pytest.raises(CommandError, match="no file or folder"):
+        call_command("calibrate", str(tmp_path / "none"))
+    with pytest.raises(CommandError, match="two calls"):
+        call_command("calibrate", str(SAMPLES / "swe-agent.traj"))
+
+
+def test_shares_of_nothing_are_unknown() -> None:
+    told = Sums().told()
+    assert told["break_recall"] is None and told["within_2_percent_informed"] is None
