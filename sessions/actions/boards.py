@@ -199,6 +199,9 @@ def _write(session: Session, board: Board, entries: Iterable[Entry]) -> None:
             "task": task[:300],
             "message": entry.message,
         }
+        if row is not None and entry.kind == "task_done":
+            row.delete()  # what was said last is the newest entry, too
+            row = None
         if row is None:
             fresh.append(
                 Anchor(
