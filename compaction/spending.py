@@ -1,8 +1,8 @@
-"""What model calls may spend: accounts with a limit, reserved before a call and settled after it."""
+"""What calls may spend: accounts with a limit, reserved before a call and settled after it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -191,19 +191,18 @@ class Projection:
 
 
 def project(
-    days: float, sessions: int, calls: int, reported: Iterable[int], priced: Iterable[int]
+    days: float, sessions: int, calls: int, reported: tuple[int, int], priced: tuple[int, int]
 ) -> Projection | None:
     """The projection of some days; None where no call of theirs reported what it took.
 
-    `reported` are the tokens of each call that told them, `priced` micro-dollars likewise: calls
-    that told nothing count as the mean of those that did.
+    `reported` are the calls that told their tokens and the sum of these, `priced` likewise those
+    with a price and micro-dollars: other calls count as the mean of these.
     """
-    tokens, costs = list(reported), list(priced)
-    if not tokens or not sessions or days <= 0:
+    if not reported[0] or not sessions or days <= 0:
         return None
     return Projection(
         sessions / days,
         calls / sessions,
-        sum(tokens) / len(tokens),
-        sum(costs) / len(costs) if costs else None,
+        reported[1] / reported[0],
+        priced[1] / priced[0] if priced[0] else None,
     )

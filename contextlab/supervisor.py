@@ -11,10 +11,12 @@ from celery.result import _set_task_join_will_block
 from celery.worker import WorkController, state
 from django.conf import settings
 from django.db import connection
+from django.utils import timezone
 
 from sessions import tasks
 from sessions.actions import jobs
 from sessions.actions.once import forget_answers
+from sessions.actions.spending import release_expired
 
 log = logging.getLogger(__name__)
 
@@ -114,6 +116,7 @@ class Sweeper:
             try:
                 jobs.sweep()
                 forget_answers()
+                release_expired(None, timezone.now())
             except Exception as error:  # noqa: BLE001 (whatever it is: nobody else would sweep)
                 log.warning("jobs not swept: %s", type(error).__name__)
             finally:

@@ -11,8 +11,17 @@
 Imports neither Django nor the rest of this package.
 """
 
-from contextlab.client.connection import Refused, Unreachable
+from contextlab.client.connection import OverBudget, Refused, Unreachable
 from contextlab.client.sessions import Appended, Context, ContextLab, Session
 from contextlab.client.wrapped import wrap
 
-__all__ = ["Appended", "Context", "ContextLab", "Refused", "Session", "Unreachable", "wrap"]
+__all__ = [
+    "Appended",
+    "Context",
+    "ContextLab",
+    "OverBudget",
+    "Refused",
+    "Session",
+    "Unreachable",
+    "wrap",
+]

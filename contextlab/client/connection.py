@@ -15,6 +15,7 @@ import httpx2
 
 ATTEMPTS = 5
 LONGEST_PAUSE = 10.0  # seconds, whatever Retry-After asks for
+OVER_BUDGET = 402
 _AGAIN = frozenset({429, 502, 503, 504})
 
 
@@ -27,6 +28,17 @@ class Refused(Exception):
         pointers = [str(error.get("pointer") or "") for error in problem.get("errors", ())]
         fields = ", ".join(pointer for pointer in pointers if pointer not in said)
         super().__init__(f"{status}: {said}" + (f" ({fields})" if fields else ""))
+
+
+class OverBudget(Refused):
+    """A budget lets no such call out: `require_approval` where a person may still say yes to it,
+    `budgets` says how each stands."""
+
+    def __init__(self, status: int, problem: Mapping[str, Any]) -> None:
+        super().__init__(status, problem)
+        self.require_approval = bool(problem.get("require_approval"))
+        self.approval = problem.get("approval")
+        self.budgets = list(problem.get("budgets") or ())
 
 
 class Unreachable(Exception):
@@ -111,7 +123,9 @@ def _body(answer: httpx2.Response) -> dict[str, Any]:
     except ValueError:
         body = {"title": answer.reason_phrase}
     if answer.is_error:
-        raise Refused(answer.status_code, body)
+        raise (OverBudget if answer.status_code == OVER_BUDGET else Refused)(
+            answer.status_code, body
+        )
     return dict(body)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from time import monotonic
 from typing import Any
 
-from contextlab.client.connection import Refused, Unreachable
+from contextlab.client.connection import OverBudget, Refused, Unreachable
 from contextlab.client.sessions import Context, ContextLab, Session
 
 log = logging.getLogger(__name__)
@@ -34,7 +34,10 @@ class Managed:
         self._lock = threading.Lock()
 
     def ask(self, request: dict[str, Any]) -> tuple[dict[str, Any], Context | None]:
-        """The request to send instead of this one, and its context; as given where we failed."""
+        """The request to send instead of this one, and its context; as given where we failed.
+
+        Raises OverBudget.
+        """
         if monotonic() < self._again_at:
             return request, None
         begun = monotonic()
@@ -46,6 +49,8 @@ class Managed:
             request = {**request, **lists}
             with self._lock:
                 context = self._context(request)
+        except OverBudget:  # no failure of ours: a team does not want this call to go out
+            raise
         except Exception as error:  # noqa: BLE001 (an agent must not stop because of us)
             self._failed("the context goes out as it is", error, begun)
             return request, None

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from contextlab.client.connection import Connection, path
+from contextlab.client.connection import OVER_BUDGET, Connection, OverBudget, path
 
 log = logging.getLogger(__name__)
 
@@ -108,6 +108,30 @@ class Session:
             "context_id": context.id if context else None,
         }
         return self.append(message, **{name: value for name, value in more.items() if value})
+
+    def reserve(
+        self, call: str, tokens: int | None = None, *, heed_advice: bool = False, **more: Any
+    ) -> dict[str, Any]:
+        """Reserve what the next model call may spend of the session's budgets, under your own id
+        of it; its usage settles it. Left out, `tokens` is estimated. `more`: microusd, seconds.
+
+        The same id again reserves nothing more. With `heed_advice` it returns after the pause that
+        the server advises. Raises OverBudget where the call must not go out.
+        """
+        body = {"call": call, "tokens": tokens, **more}
+        told = self._server.request("POST", f"{self._address}/budgets/check", body)
+        for warning in told["warnings"]:
+            log.warning("%s", warning)
+        if not told["can_proceed"]:
+            raise OverBudget(OVER_BUDGET, {**told, "detail": told["reason"]})
+        if heed_advice and told["delay_ms"]:
+            time.sleep(told["delay_ms"] / 1000)
+        return told
+
+    def release(self, call: str) -> bool:
+        """Give back what was reserved for a call that will not be made."""
+        told = self._server.request("DELETE", f"{self._address}/reservations", query={"call": call})
+        return bool(told["released"])
 
     def read_back(self, ref: str, **selection: Any) -> str:
         """The text of what was offloaded; `lines="10-40"`, `grep=`, `head=` or `tail=`."""

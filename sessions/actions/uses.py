@@ -123,6 +123,12 @@ def save(uses: Iterable[Use], now: datetime) -> None:
     Use.objects.bulk_update(rows, [*names, "warned", "changed"])
 
 
+def fullest(budget: Budget, now: datetime) -> list[Use]:
+    """What was taken of a budget in this term, the fullest first."""
+    rows = budget.uses.filter(term=budget.term(now)).select_related("budget")
+    return sorted(rows, key=lambda use: (-use.account.share(), use.key))
+
+
 def told(use: Use) -> dict[str, Any]:
     """A use as the API tells it; `share` is of what it may spend, granted included."""
     account, budget = use.account, use.budget

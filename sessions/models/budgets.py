@@ -1,4 +1,4 @@
-"""What a team lets its live agents spend, what they have spent of it, and whom they ask for more."""
+"""What live agents of a team may spend, what they spent of it, and whom they ask for more."""
 
 from __future__ import annotations
 

@@ -13,9 +13,11 @@ from django.views.decorators.http import require_GET
 
 from compaction.budget import LADDER, Standing
 from sessions.actions.live_sessions import budget_for, standing_of
-from sessions.api.access import team_of
+from sessions.api.access import allowed, team_of
 from sessions.models import Revision, Run, Session
+from sessions.views import budgets
 from sessions.views.filters import list_version
+from sessions.views.said import said
 
 ROWS = 100
 """Sessions that the page shows; whoever has more looks at the list."""
@@ -111,6 +113,10 @@ def live(request: HttpRequest) -> HttpResponse:
     rows.sort(key=lambda row: (-row.gauge.share, row.session.created))
     context = {
         "section": "live",
+        "waiting": budgets.waiting_in(team),
+        "near": budgets.near_limit(team, found),
+        "may": allowed(request, team, "accept"),
+        "said": said(request),
         "team": team,
         "rows": rows,
         "total": len(rows) if len(rows) < ROWS else running.count(),

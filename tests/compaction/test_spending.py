@@ -164,7 +164,7 @@ def test_a_granted_call_always_fits(used: int, asked: int, more: int):
 
 
 def test_days_like_these():
-    made = project(7, 14, 140, [1_000, 3_000], [200])
+    made = project(7, 14, 140, (2, 4_000), (1, 200))
     assert made is not None
     assert (made.sessions, made.calls_per_session, made.tokens_per_call) == (2, 10, 2_000)
     assert (made.tokens_a_day, made.microusd_a_day) == (40_000, 4_000)
@@ -172,9 +172,9 @@ def test_days_like_these():
 
 
 def test_what_nobody_reported_is_unknown():
-    assert project(7, 3, 30, [], []) is None
-    assert project(7, 0, 0, [], []) is None
-    unpriced = project(7, 3, 30, [10], [])
+    assert project(7, 3, 30, (0, 0), (0, 0)) is None
+    assert project(7, 0, 0, (0, 0), (0, 0)) is None
+    unpriced = project(7, 3, 30, (1, 10), (0, 0))
     assert unpriced is not None
     assert unpriced.microusd_a_day is None
     assert unpriced.microusd_a_month is None

@@ -90,9 +90,9 @@ function updateParts(section: HTMLElement, fresh: HTMLElement): boolean {
     if (part.dataset.same ? part.dataset.same === now.dataset.same : part.isEqualNode(now)) return;
     const active = document.activeElement;
     if (active instanceof HTMLInputElement && part.contains(active)) return; // somebody is writing there
-    const place = part.contains(active) ? [...part.querySelectorAll('a, summary, [tabindex]')].indexOf(active!) : -1;
+    const place = part.contains(active) ? [...part.querySelectorAll('a, button, summary, [tabindex]')].indexOf(active!) : -1;
     part.replaceWith(now);
-    if (place >= 0) now.querySelectorAll<HTMLElement>('a, summary, [tabindex]')[place]?.focus({ preventScroll: true });
+    if (place >= 0) now.querySelectorAll<HTMLElement>('a, button, summary, [tabindex]')[place]?.focus({ preventScroll: true });
   });
   return true;
 }

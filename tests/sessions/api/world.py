@@ -15,15 +15,28 @@ from django.contrib.auth import get_user_model
 from django.db import transaction
 from django.http import HttpResponse
 from django.test import Client
+from django.utils import timezone
 
 from compaction.policy import to_dict
 from compaction.presets import PRESETS
-from sessions.actions import boards, bounds, jobs, pins, rollouts, shares, simulations, tunings
+from sessions.actions import (
+    boards,
+    bounds,
+    budgets,
+    jobs,
+    pins,
+    rollouts,
+    shares,
+    simulations,
+    spending,
+    tunings,
+)
 from sessions.actions.audit import COMMAND
 from sessions.actions.imports import begin_import
 from sessions.actions.invitations import invite
 from sessions.actions.policies import preset_version, save_version
 from sessions.models import (
+    Approval,
     ImportFile,
     Job,
     Membership,
@@ -87,6 +100,10 @@ def one_of_everything(program: Program) -> dict[str, Any]:
     revision = Revision.objects.get(run__session=session, run__origin="served", number=1)
     anchor, _ = boards.anchor(session, "knowledge", "the port is 80")
     subscription = shares.subscribe(session, "agent", "other", COMMAND)
+    asking = budgets.BudgetFields("session", tokens=10, mode="approval")
+    budget, _ = budgets.put_budget(program.team, asking, COMMAND)
+    spending.check(session, spending.Wanted("c1", 20), timezone.now())
+    approval = Approval.objects.get()
     item = ReviewItem.objects.create(team=program.team, revision=revision, reason="hand")
     simulation = simulations.ask(
         program.team, {"by": "query"}, preset_version(program.team, "unmanaged"), [], "", COMMAND
@@ -102,6 +119,7 @@ def one_of_everything(program: Program) -> dict[str, Any]:
         "rollout_id": rollout.pk, "name": "our-policy",
         "item_id": item.pk, "simulation_id": simulation.pk, "tuning_id": tuning.pk,
         "anchor_id": anchor.pk, "board_id": anchor.board_id, "subscription_id": subscription.pk,
+        "budget_id": budget.pk, "approval_id": approval.pk,
         "member_id": member.pk, "invitation_id": invitation.pk, "slug": program.team.slug,
         "session_id": session.pk, "job_id": job.pk, "import_id": made.pk, "record_id": skipped.pk,
         "sha": message["blocks"][0]["sha"], "ref": "1", "seq": 1, "number": 1, "step": 1,
