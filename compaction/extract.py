@@ -63,6 +63,7 @@ BYTES_PER_TOKEN = 2.6
 
 _WRAPPING = re.compile(r"^(?:Exit code \d+|exit status \d+)\s*$|</?tool_use_error>", re.MULTILINE)
 _INDEXES = frozenset({"files_and_code", "file_operations", "final_state", "entities_and_relations"})
+_ENTITY = re.compile(r"&\w{0,4}\Z")
 _MENDED, _OPEN = " (fixed)", " (not fixed)"
 
 
@@ -365,14 +366,27 @@ def _cost(line: str) -> float:
 
 
 def _fit(lines: list[str], budget: float, keep_first: bool) -> list[str]:
-    """The newest lines that fit into a budget of tokens, after the oldest where it is the task."""
-    head = lines[:1] if keep_first else []
+    """The newest lines that fit into a budget of tokens, after the oldest where it is the task.
+
+    A line that would fit alone in no way is cut, unless it is an element or a quotation.
+    """
+    head = [_cut(lines[0], budget)] if keep_first and lines else []
     rest = lines[len(head) :]
     left = budget - sum(map(_cost, head))
     kept: list[str] = []
     for line in reversed(rest):
+        if _cost(line) > left and not (kept or head):
+            line = _cut(line, left)
         left -= _cost(line)
         if left < 0:
             break
         kept.append(line)
     return head + kept[::-1]
+
+
+def _cut(line: str, budget: float) -> str:
+    """The beginning of a line within a budget, no entity cut in two."""
+    if _cost(line) <= budget or line.startswith(("<", "Quote: ")):
+        return line
+    room = max(int(len(line) * (budget - 2) / _cost(line)) - 1, 0)
+    return _ENTITY.sub("", line[:room]).rstrip() + "…"

@@ -16,7 +16,7 @@ from compaction.told import Lines
 from compaction.vocabulary import FactKind, Vocabulary, kind_of, normal
 from compaction.weighty import Weighty, weighty
 
-ENGINE = 2
+ENGINE = 3
 """Rises when a rule changes by which ledgers are made."""
 
 LISTED = 400

@@ -120,6 +120,7 @@ def _summary(summarizer: Summarizer, session: Session, span: Span) -> tuple[Arte
         usage=dict(made.usage),
         cost_microusd=made.cost_microusd,
         masked=masked,
+        unsupported=[_clean(fact) for fact in made.unsupported],
     )
     return row, images.put_back(made.text, pictures)
 
@@ -131,6 +132,11 @@ def _board(session: Session) -> str:
     except DatabaseError as error:
         log.warning("a summary is written without its board: %s", type(error).__name__)
         return ""
+
+
+def _clean(text: str) -> str:
+    """PostgreSQL takes neither NUL nor lone surrogates."""
+    return text.replace("\x00", "␀").encode("utf-8", "replace").decode("utf-8")
 
 
 def _outline(file: FileText) -> tuple[Artefact, str]:

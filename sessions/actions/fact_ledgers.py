@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from compaction import tokens
 from compaction.asked import Part, parts_of
 from compaction.fact_ledger import ENGINE, Fact, Ledger, Standing, ledger_of
+from compaction.quality import Compacted, Measure, measures
 from compaction.weighty import named_later
 from sessions.actions.after_effects import STEPS, AfterEffects, after_effects
 from sessions.models import FactLedger, Revision, Session
@@ -35,6 +37,7 @@ class Judged:
     parts: list[Part]
     after: AfterEffects
     looked_until: int
+    quality: list[Measure]
 
     @property
     def facts(self) -> list[dict[str, Any]]:
@@ -64,13 +67,32 @@ def judge(session: Session, revision: Revision) -> Judged | None:
         needed=named_later(later),
     )
     lacking = unseen(session, revision, sum(block.tokens for block in found.span))
+    parts = parts_of(found.span, found.summary, found.standing)
+    made = Compacted(
+        found.span,
+        found.sources,
+        found.standing,
+        found.summary,
+        session.scaled(tokens.count(found.summary)),
+        revision.tokens_before,
+        _after(session, revision),
+        session.window or None,
+    )
     return Judged(
         ledger,
         ledger.score if lacking is None else None,
-        parts_of(found.span, found.summary, found.standing),
+        parts,
         after_effects(session, revision),
         until,
+        measures(made, ledger, parts),
     )
+
+
+def _after(session: Session, revision: Revision) -> int | None:
+    """Tokens after a compaction; logs that state them leave the hidden prompt out of these."""
+    if revision.tokens_after is None:
+        return None
+    return revision.tokens_after + (session.hidden_tokens if revision.tokens_stated else 0)
 
 
 def keep_ledger(session: Session, revision: Revision) -> FactLedger | None:
@@ -89,6 +111,7 @@ def keep_ledger(session: Session, revision: Revision) -> FactLedger | None:
             "score": judged.score,
             "facts": judged.facts,
             "sections": [asdict(part) for part in judged.parts],
+            "quality": [asdict(one) for one in judged.quality],
             "after": judged.after.stored(),
             "after_effects": len(judged.after.signs),
             "looked_until": judged.looked_until,

@@ -12,7 +12,8 @@ class FactLedger(models.Model):
     unsupported), null where there was no fact, or the log lacks most of what was replaced.
     `facts` lists them, the weightiest first, as far as they are kept
     (`compaction/fact_ledger.py`); `sections` says of each section that the form asks for whether
-    it is there; `after` counts and lists what came of it later, seen up to step `looked_until`.
+    it is there, `quality` has the measures of `compaction/quality.py`; `after` counts and lists
+    what came of it later, seen up to step `looked_until`.
     """
 
     revision = models.OneToOneField(
@@ -25,6 +26,7 @@ class FactLedger(models.Model):
     score = models.PositiveIntegerField(null=True, help_text="permille")
     facts = models.JSONField(default=list)
     sections = models.JSONField(default=list)
+    quality = models.JSONField(default=list, help_text="measures that need no model")
     after = models.JSONField(default=dict)
     after_effects = models.PositiveIntegerField(default=0)
     looked_until = models.PositiveIntegerField(default=0)

@@ -82,6 +82,9 @@ class Artefact(models.Model):
     usage = models.JSONField(default=dict, help_text="tokens as reported, normalised")
     cost_microusd = models.BigIntegerField(null=True)
     masked = models.JSONField(default=dict, help_text="secrets masked before it was made, by kind")
+    unsupported = models.JSONField(
+        default=list, help_text="what a model made up twice and was cut out with its sentences"
+    )
     ms = models.PositiveIntegerField(default=0)
     created = models.DateTimeField(auto_now_add=True)
 

@@ -16,6 +16,7 @@ from compaction.weighty import WHY
 from sessions.actions.after_effects import AfterEffects, Sign, after_effects
 from sessions.actions.fact_ledgers import judge
 from sessions.models import FactLedger, Revision, Run, Session
+from sessions.views import quality
 from sessions.views.places import entry_url, step_url
 
 SHOWN = 50
@@ -92,7 +93,11 @@ def shown(request: HttpRequest, session: Session, revision: Revision) -> dict[st
         counts = {name: getattr(ledger, name) for name in STATES}
         found = _ledger(request, session, revision, ledger.facts, counts)
         found |= _summed(ledger.sections, ledger.score, ledger.looked_until)
-        return {"ledger": found, **aftermath(session, revision, after_effects(session, revision))}
+        return {
+            "ledger": found,
+            "quality": quality.shown(session, revision, ledger.quality, ledger.facts),
+            **aftermath(session, revision, after_effects(session, revision)),
+        }
     judged = judge(session, revision)
     if judged is None:
         return aftermath(session, revision, after_effects(session, revision))
@@ -100,7 +105,12 @@ def shown(request: HttpRequest, session: Session, revision: Revision) -> dict[st
     found = _ledger(request, session, revision, judged.facts, counts)
     parts = [asdict(part) for part in judged.parts]
     found |= _summed(parts, judged.score, judged.looked_until)
-    return {"ledger": found, **aftermath(session, revision, judged.after)}
+    measured = [asdict(one) for one in judged.quality]
+    return {
+        "ledger": found,
+        "quality": quality.shown(session, revision, measured, judged.facts),
+        **aftermath(session, revision, judged.after),
+    }
 
 
 def _summed(parts: Sequence[Mapping[str, Any]], score: int | None, until: int) -> dict[str, Any]:
