@@ -274,15 +274,13 @@ def memory(
 ) -> HttpResponse:
     """Searches the team's boards, and the summaries that its sessions shared.
 
-    Full text: rare words count more. Each answer says where it comes from, and whether it may be
+    Full text: rare words count more, and without a word nothing is found. Each answer says where it comes from, and whether it may be
     out of date.
     """
     query = q
     if not q and session:
         found = _named(request, session, "?session")
         query = board_query(boards.board_of(found))
-    elif not q.strip():
-        raise Refusal(422, "Not acceptable", "Say what to look for.", field="?q")
     rows = search(teams_of(request), query.replace("\x00", " "), task=task, limit=limit)
     return told(
         {

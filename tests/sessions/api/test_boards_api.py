@@ -116,7 +116,7 @@ def test_memory_is_searched_by_words_and_by_a_board(
     by_board = program.get("/memory?session=run")["found"]
     assert {row["kind"] for row in by_board} == {"task", "summary"}
     assert stranger.get("/memory?q=cookie")["found"] == []
-    assert program.ask("GET", "/memory").json()["errors"][0]["pointer"] == "?q"
+    assert program.get("/memory") == {"query": [], "found": []}
     assert stranger.ask("GET", "/memory?session=run").status_code == 422
 
 
