@@ -6,11 +6,13 @@ what mended it does.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from compaction.context import Block, FileAction
+from compaction.files import command_of
 from compaction.groups import failure_key
 from compaction.reading import READING, reads
 from compaction.stubs import arguments, key_arguments, reference
@@ -24,7 +26,12 @@ MOST_FAILURES = 4
 MOST_FIXES = 6
 """Files that it names as changed meanwhile, the last ones (ours)."""
 
-_SHELL = ("command", "cmd", "script")
+LONGEST_PROGRAM = 20_000
+"""Code points of a program in which commands are looked for."""
+
+_NESTED = re.compile(r"\bexec_command\(\{\s*\"?cmd\"?\s*:\s*(\"(?:[^\"\\]|\\.){1,4000}\")")
+"""How Codex' code mode runs a command."""
+
 _CD = re.compile(r"^\s*cd\s+\S+\s*(?:&&|;)\s*")
 _TRIMMED = re.compile(r"(?:\s*2>&1)?(?:\s*\|\s*(?:tail|head)(?:\s+-n?\s*\d+)?)?\s*$")
 _TEMPORARY = re.compile(
@@ -183,14 +190,23 @@ class _Merging:
 
 def command_line(use: Block) -> str | None:
     """The command that a call runs, on one line and without its folder and what cuts its output;
-    None where it runs none."""
+    None where it runs none. Of a program in a tool's own language, the commands that it names."""
     given = arguments(use) or {}
-    run = next((given[key] for key in _SHELL if isinstance(given.get(key), str)), None)
-    if run is None:
+    run = command_of(given)
+    if run is None and isinstance(program := given.get("input"), str):
+        run = "; ".join(_unquoted(text) for text in _NESTED.findall(program[:LONGEST_PROGRAM]))
+    if not run:
         return None
     line = " ".join(run[:4_000].split())
     bare = _TRIMMED.sub("", _CD.sub("", line), count=1).strip()
     return bare or line
+
+
+def _unquoted(text: str) -> str:
+    try:
+        return str(json.loads(text))
+    except ValueError:
+        return text[1:-1]
 
 
 def by_weight(files: Iterable[FileState]) -> list[FileState]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from hypothesis import given, settings
 
 from compaction.context import FileRef
-from compaction.merge import MOST_FAILURES, merge
+from compaction.merge import MOST_FAILURES, command_line, merge
 from compaction.session import Session
 from tests.build import Talk
 from tests.compaction.talks import talks
@@ -48,6 +50,19 @@ def test_runs_of_a_command_are_one_whatever_was_shown_of_them() -> None:
         "pytest -q tests/b.py": ("succeeded", 1, False),
         "grep -rn c src": ("succeeded", 3, True),
     }
+
+
+def test_commands_are_found_in_every_form_that_agents_send() -> None:
+    talk = Talk()
+    talk.respond()
+    given: list[dict[str, Any]] = [
+        {"command": "make"},
+        {"cmd": ["bash", "-lc", "cd /x && make all"]},
+        {"input": 'const r = await tools.exec_command({cmd: "git \\"x\\"",\n"workdir": "/a"})'},
+        {"path": "a.py"},
+    ]
+    lines = [command_line(talk.call("shell", one)) for one in given]
+    assert lines == ["make", "make all", 'git "x"', None]
 
 
 def test_the_way_from_failure_over_fix_to_success_stays_whole() -> None:
