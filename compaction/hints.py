@@ -38,6 +38,11 @@ _ERROR = re.compile(
     re.IGNORECASE,
 )
 _TITLE = re.compile(r"<title[^>]*>([^<]{1,200})</title>", re.IGNORECASE)
+_PAGE_TITLE = re.compile(r"^\W{0,4}Page Title:\s*([^\n]{1,200})", re.MULTILINE)
+_PAGE_URL = re.compile(r"^\W{0,4}Page URL:\s*(\S{4,300})", re.MULTILINE)
+"""What tools for browsers write above a page."""
+_OF_PAGES = re.compile(r"\b[Pp]age \d{1,5} (?:of|/) ?(\d{1,5})\b")
+_MEDIA = re.compile(r"\[(image|document)(?: ([\w.+/-]{1,60}))?\]")
 _ADDRESS = re.compile(r"https?://[^\s\"'<>)]{4,200}")
 _WORD = re.compile(r"\w{3}")
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
@@ -60,7 +65,9 @@ def hint(text: str, path: str | None = None) -> str:
     body = _NUMBERED.sub("", text[:LOOK_AT])
     if not body.strip():
         return ""
-    if suffix in IMAGES or body.startswith("[image"):
+    if media := _MEDIA.match(body):
+        return " ".join(filter(None, media.groups()))
+    if suffix in IMAGES:
         return "image"
     for form in _forms(suffix):
         line = form(text if form is _json else body)
@@ -153,15 +160,20 @@ def _source(body: str, language: str) -> str:
 def _pdf(body: str) -> str:
     pages = body.split("\f")
     points = "; ".join(filter(None, (_first_line(page) for page in pages[:PAGES])))
-    return f"pdf, {len(pages)} pages: {points}" if len(pages) > 1 else f"pdf: {points}"
+    told = max((int(number) for number in _OF_PAGES.findall(body)), default=0)
+    total = max(len(pages), told)
+    return f"pdf, {total} pages: {points}" if total > 1 else f"pdf: {points}"
 
 
 def _web(body: str) -> str:
-    title = _TITLE.search(body)
-    if not title:
+    title = _PAGE_TITLE.search(body) or _TITLE.search(body)
+    shown = _PAGE_URL.search(body)
+    if not title and not shown:
         return ""
-    address = _ADDRESS.search(body)
-    return f"web page: {title.group(1).strip()} {address.group(0) if address else ''}"
+    told = title.group(1).strip() if title else ""
+    found = _ADDRESS.search(body)
+    address = shown.group(1) if shown else found.group(0) if found else ""
+    return " ".join(filter(None, ["web page:", told, address]))
 
 
 def _log(body: str) -> str:

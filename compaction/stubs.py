@@ -64,14 +64,20 @@ def result_stub(block: Block, use: Block | None) -> str:
     tool = block.tool or (use.tool if use is not None else None) or "result"
     file = block.file or (use.file if use is not None else None)
     about = key_arguments(use)
-    lines = block.text.count("\n") + 1
     parts = [
         f"{tool} {about}".strip(),
-        f"{block.chars} chars, {lines} lines",
+        size(block),
         hint(block.text, file.path if file is not None else None),
         f"ref {reference(block)}",
     ]
     return f"[offloaded: {' | '.join(part for part in parts if part)}]"
+
+
+def size(block: Block) -> str:
+    """How long a text was; of a picture, which is a word in it, what it took."""
+    if block.text.startswith(("[image", "[document")):
+        return f"{block.tokens} tokens"
+    return f"{block.chars} chars, {block.text.count(chr(10)) + 1} lines"
 
 
 def input_stub(block: Block) -> str:
@@ -89,13 +95,13 @@ def input_stub(block: Block) -> str:
 
 def _short(value: Any, mark: str) -> Any:
     if isinstance(value, str):
-        size = len(value)
+        length = len(value)
     elif isinstance(value, (dict, list)):
         value = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-        size = len(value)
+        length = len(value)
     else:
         return value
-    return value if size <= KEEP_ARGUMENT else f"{one_line(value, KEEP_ARGUMENT // 2)} {mark}"
+    return value if length <= KEEP_ARGUMENT else f"{one_line(value, KEEP_ARGUMENT // 2)} {mark}"
 
 
 def entered_short(block: Block) -> bool:

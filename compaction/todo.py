@@ -18,8 +18,10 @@ FILE = "todo.md"
 LONGEST = 200_000
 """Code points of a call's input that are looked at."""
 
-_LISTS = ("todos", "plan", "todoList", "todo_list", "task_list")
-_TEXTS = ("content", "step", "description", "title", "subject", "text", "task")
+_LISTS = ("todos", "plan", "todoList", "todo_list", "task_list", "task_progress")
+_TEXTS = ("content", "step", "title", "subject", "description", "text", "task")
+_LINE = re.compile(r"^[ \t]*(?:[-*+][ \t]+)?\[([ xX~-])\][ \t]+(\S[^\n]{0,999})", re.MULTILINE)
+"""A line of a checklist: done, under way (`-`, `~`) or neither."""
 _DONE = frozenset({"completed", "done", "cancelled"})
 _NUMBER = re.compile(r"#(\d{1,6})\b")
 
@@ -44,11 +46,13 @@ def items_of(given: Mapping[str, Any]) -> list[Item] | None:
     """The items in the input of a todo or plan tool; None where it holds no such list.
 
     Knows lists of objects under `todos`, `plan` and the like (Claude Code, Codex, Gemini CLI,
-    opencode, OpenHands, Cursor), or their JSON.
+    opencode, OpenHands, Cursor, Copilot), their JSON, or a checklist as text (Roo Code, Cline).
     """
     for key in _LISTS:
         items = given.get(key)
         if isinstance(items, str):
+            if listed := checklist(items):
+                return listed
             try:
                 items = json.loads(items)
             except (ValueError, RecursionError):
@@ -56,6 +60,12 @@ def items_of(given: Mapping[str, Any]) -> list[Item] | None:
         if isinstance(items, list) and all(isinstance(item, dict) for item in items):
             return [_item(item) for item in items]
     return None
+
+
+def checklist(text: str) -> list[Item]:
+    """The items of a checklist in Markdown, in their order."""
+    states = {"x": "completed", "X": "completed", "-": "in_progress", "~": "in_progress"}
+    return [Item(said, states.get(mark, "")) for mark, said in _LINE.findall(text)]
 
 
 def _item(given: Mapping[str, Any]) -> Item:
@@ -88,9 +98,15 @@ class Todo:
         if name in ("taskcreate", "taskupdate"):
             self._task(name, arguments(use) or {}, result, calls)
         elif any(f'"{key}"' in use.text for key in _LISTS):
-            items = items_of(arguments(use) or {})
-            if items is not None:
-                self._now("\n".join(str(item) for item in items if item.text), calls)
+            self._items(items_of(arguments(use) or {}), calls)
+        elif "todo" in name and '"content"' in use.text:
+            # Goose: one text that is the list.
+            text = (arguments(use) or {}).get("content")
+            self._items(checklist(text) or None if isinstance(text, str) else None, calls)
+
+    def _items(self, items: list[Item] | None, calls: int) -> None:
+        if items is not None:
+            self._now("\n".join(str(item) for item in items if item.text), calls)
 
     def _now(self, text: str, calls: int) -> None:
         self.text, self.calls, self.behind = text, calls, False

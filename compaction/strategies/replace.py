@@ -12,7 +12,7 @@ from compaction.plan import Mark, Proposal, View
 from compaction.reading import READING, reads
 from compaction.repeats import is_dashboard, without_dashboards
 from compaction.sights import STUB
-from compaction.stubs import entered_short, key_arguments, reference, stand_in
+from compaction.stubs import entered_short, key_arguments, reference, size, stand_in
 
 STATUS = (
     *READING,
@@ -132,7 +132,7 @@ def _text(view: View, block: Block) -> str:
     parts = [
         f"{block.tool or 'result'} {key_arguments(use)}".strip(),
         "asked again later, the newest result stands there",
-        f"{block.chars} chars, {block.text.count(chr(10)) + 1} lines",
+        size(block),
         hint(block.text, file.path if file is not None else None),
         f"ref {reference(block)}",
     ]

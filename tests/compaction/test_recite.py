@@ -99,6 +99,12 @@ def test_a_call_counts_once_its_result_is_there() -> None:
                                                             "status": "in_progress"}]}),
         ("mcp__x__todo", {"todos": '[{"content": "a", "status": "cancelled"}, '
                                    '{"content": "b", "status": "in_progress"}]'}),
+        ("manage_todo_list", {"operation": "write", "todoList": [
+            {"id": 1, "title": "a", "description": "long", "status": "completed"},
+            {"id": 2, "title": "b", "description": "long", "status": "in-progress"}]}),
+        ("update_todo_list", {"todos": "[x] a\n[-] b"}),
+        ("read_file", {"path": "c", "task_progress": "- [x] a\n- [~] b\n"}),
+        ("todo__todo_write", {"content": "# Plan\n- [X] a\n- [-] b"}),
     ],
 )  # fmt: skip
 def test_the_lists_of_the_usual_tools(tool: str, given: dict[str, Any]) -> None:
@@ -154,6 +160,21 @@ def test_parts_stand_in_order_between_their_own_marks() -> None:
     assert files[0].startswith("- data data/a.csv: read (ref ")
     assert files[1] == f"- code src/b.py: edited 2 times (ref {newest.id}@{newest.sha[:8]})"
     assert "- Read src/module_" in text and f"(ref {stubs[0].refs[0]})" in text
+
+
+@pytest.mark.parametrize(
+    ("path", "group"),
+    [
+        ("out/error_log.txt", "error log"), ("logs.json", "error log"), ("a/run.err", "error log"),
+        ("catalog.json", "data"), ("src/log.ts", "code"), ("insights.md", "notes"),
+        ("heatmap.png", "image"), ("Makefile", "file"),
+    ],
+)  # fmt: skip
+def test_files_are_grouped_by_what_they_hold(path: str, group: str) -> None:
+    talk = Talk()
+    talk.user("go")
+    _done(talk, "Write", {"file_path": path}, file=FileRef(path, "write"))
+    assert f"- {group} {path}: written" in _recited(talk)
 
 
 def test_a_list_that_is_left_alone_is_flagged() -> None:
