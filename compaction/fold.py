@@ -14,10 +14,10 @@ from compaction.plan import Proposal, Span, View
 from compaction.protect import Guard
 from compaction.restore import left, pinned_again, taken_back
 from compaction.resume import follow, marks_of, resume
-from compaction.spans import kept_messages, span_of, summary_edit
+from compaction.spans import form_for, span_of, summary_edit
 from compaction.state import EVEN, State, make, set_pinned, start, take_in
 from compaction.strategies import STRATEGIES
-from compaction.strategies.compact import Compact
+from compaction.strategies.compact import Compact, targets_of
 
 __all__ = [
     "Arrival",
@@ -89,6 +89,10 @@ def advance(state: State, arrival: Arrival) -> tuple[State, Revision | None]:
         _learn(state, arrival.prompt, arrival.sent)
     state.step = arrival.step
     state.last = state.last if arrival.last is None else arrival.last
+    if arrival.at is not None and state.last is not None:
+        state.idle = max(arrival.at - state.last, 0)
+    else:
+        state.idle = None
     state.unchanged_prefix, state.touched = before, None
     state.wanted, state.skipped = [], []
     for block in arrival.blocks:
@@ -191,7 +195,15 @@ def _view(state: State, index: int | None, limit: int | None = None) -> View:
         means=state.means,
         mark={} if index is None else state.marks[index],
         sights=state.sights,
+        objective=state.policy.objective,
+        cold=state.cold,
+        fresh=state.fresh,
+        known=state.known,
+        ripening=state.ripening,
+        tokens_before=state.prefix_tokens,
         repeats=state.repeats,
+        boundary=state.boundary,
+        idle=state.idle,
     )
 
 
@@ -263,8 +275,10 @@ def undo(state: State, number: int) -> Revision:
     return _done(state, "undo", (edit,), before)
 
 
-def compact_now(state: State, instructions: str = "", until: int | None = None) -> Revision | None:
-    """Compact by request all that may leave, before position `until` at most.
+def compact_now(
+    state: State, instructions: str = "", until: int | None = None, *, done: bool = False
+) -> Revision | None:
+    """Compact by request all that may leave, before position `until` at most; `done`: as a task is.
 
     None while the summary is being written: it is in `state.wanted` then, and to ask again with
     `end_of` that span asks for the same. Parameters are those of the policy's own compaction, or
@@ -273,18 +287,13 @@ def compact_now(state: State, instructions: str = "", until: int | None = None) 
     steps = [step.parameters for step in state.policy.steps if step.strategy == "compact"]
     parameters = steps[0] if steps else Compact()
     view = _view(state, None, until)
-    span = [b for p, b in state.standing.items() if p < view.guard.hot and view.guard.may_remove(b)]
-    kept = kept_messages(span, parameters.user_tokens)
-    stay = {block.position for block in kept}
-    if parameters.keep_failures:
-        stay |= state.groups.unmended(state.originals)
-    targets = [block for block in span if block.position not in stay]
+    targets, kept = targets_of(view, parameters)
     gone = sum(block.tokens for block in targets)
     budget = min(parameters.summary_tokens, gone // 2)
     if budget < LEAST_SUMMARY:
         raise CannotCompact(f"Only {gone} tokens could go; that is no more than a summary takes.")
     given = "\n".join(filter(None, (parameters.instructions, instructions)))
-    wish = span_of(view, parameters.form, targets, kept, budget, given)
+    wish = span_of(view, form_for(parameters.form, done), targets, kept, budget, given)
     edit = summary_edit(view, "compact", wish, targets)
     state.wanted = [] if edit is not None else [wish]
     if edit is None:
@@ -296,7 +305,7 @@ def compact_now(state: State, instructions: str = "", until: int | None = None) 
     make(state, edit, state.revisions + 1, state.step)
     _rearm(state, {"compact"})
     state.ending = ending_of(state)
-    return _done(state, "request", (edit,), before)
+    return _done(state, "task_done" if done else "request", (edit,), before)
 
 
 def _rearm(state: State, strategies: set[str]) -> None:

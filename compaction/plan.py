@@ -7,11 +7,14 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from compaction.context import Block
+from compaction.economy import Objective, Rates
 from compaction.edits import Edit, Trigger
 from compaction.protect import Guard
 from compaction.repeats import Repeats
+from compaction.ripening import Ripening
 from compaction.sights import Sights
 from compaction.tokens import scaled
+from compaction.topic import Boundary
 
 SummaryForm = Literal["nine", "progress", "done", "window"]
 """`nine`: the nine sections in XML; `progress` and `done`: the forms of a task that goes on and of
@@ -65,13 +68,20 @@ def no_outline(file: FileText) -> str | None:  # noqa: ARG001
     return None
 
 
+def no_tokens(position: int) -> int:  # noqa: ARG001
+    """Before the beginning."""
+    return 0
+
+
 @dataclass(frozen=True, slots=True)
 class Means:
-    """What a strategy needs from outside; all are pure functions of what they are given."""
+    """What a strategy needs from outside; all are pure functions of what they are given, and
+    `rates` what the session's model costs."""
 
     count: Count
     summarize: Summarize
     outline: Outline = no_outline
+    rates: Rates = Rates()
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +109,23 @@ class View:
     mark: Mark
     sights: Sights = field(default_factory=Sights)
     """Which readings, writes and edits of which file arrived."""
+    boundary: Boundary = ""
+    """What ended just before the newest message of a person, while no model has answered it."""
+    idle: int | None = None
+    """Milliseconds since the call before began, as far as known."""
     repeats: Repeats = field(default_factory=Repeats)
     """What was asked again; known only where a policy replaces."""
+    objective: Objective = "cheap"
+    cold: bool = False
+    """Whether the cache has outlived its time, so that all is written anew whatever is edited."""
+    fresh: int = 0
+    """Tokens of the originals that arrived for this step: no cache holds them."""
+    known: Mapping[str, int] = field(default_factory=dict)
+    """Positions of all blocks and replacements that ever stood, by id."""
+    ripening: Ripening = field(default_factory=Ripening)
+    """When tool inputs and outputs are ripe to leave; known only where a policy asks."""
+    tokens_before: Callable[[int], int] = no_tokens
+    """Tokens of the standing blocks before a position, in O(log n)."""
 
     def billed(self, tokens: int) -> int:
         """Tokens of our count in the provider's."""

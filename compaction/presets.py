@@ -5,21 +5,32 @@ from __future__ import annotations
 from compaction.policy import Policy, Step
 from compaction.reading import READING
 from compaction.recite import Recite
+from compaction.ripening import SHOWS
 from compaction.strategies.compact import Compact
 from compaction.strategies.dedupe import Dedupe
 from compaction.strategies.externalise import Externalise
 from compaction.strategies.offload import Offload
 from compaction.strategies.outline import Outline
+from compaction.strategies.payback import Payback
 from compaction.strategies.window import Window
 
 PRESETS: dict[str, Policy] = {
+    "balanced": Policy(
+        "balanced",
+        steps=(
+            Step("externalise", Externalise(over=2_500, exclude=SHOWS)),
+            Step("payback", Payback()),
+            Step("compact", Compact(trigger=0.90)),
+        ),
+        reserve=16_384,
+    ),
     "offload-first": Policy(
         "offload-first",
         steps=(
             Step("dedupe", Dedupe(within=4)),
             Step("outline", Outline()),
             Step("offload", Offload()),
-            Step("compact", Compact()),
+            Step("compact", Compact(on_new_topic=True)),
         ),
         reserve=16_384,
     ),
@@ -34,16 +45,39 @@ PRESETS: dict[str, Policy] = {
         recite=Recite(),
     ),
     "sliding-window": Policy("sliding-window", steps=(Step("window", Window(budget=32_000)),)),
+    "sliding-window-qa": Policy(
+        "sliding-window-qa",
+        steps=(Step("window", Window(primers=2, recents=10, budget=25_000, messages=30)),),
+    ),
+    "sliding-window-debugging": Policy(
+        "sliding-window-debugging",
+        steps=(
+            Step(
+                "window",
+                Window(primers=5, recents=30, trigger=0.85, budget=75_000, messages=100),
+            ),
+        ),
+    ),
+    "sliding-window-long-task": Policy(
+        "sliding-window-long-task",
+        steps=(Step("window", Window(budget=50_000, messages=75)),),
+    ),
     "unmanaged": Policy("unmanaged"),
 }
-"""Policies that stand for known systems.
+"""Policies that stand for known systems, and ours.
 
+`balanced` (ours, the default, by measurement: docs/presets.md): results of commands and searches
+over 2,500 tokens enter as excerpts, what has had its use leaves when that pays, and where all that
+fills 90 % of the room, history is summarised.
 `offload-first` (CodeGenius): files once, then diffs, outlines of files over 3,000 lines; age 5,
-batch 5, compaction at 70 % of the window less the output's reserve; the reserve is pi-mono's
-16,384. `recitation` (MaybeAi): what reading tools show stands for one step (ours) and is never cut,
-as it is asked for; other results over 2,000 tokens (ours) enter as excerpts; failures stay until
-mended; at most 1,000 tokens (ours) are recited; where all that fills 85 % of the room (ours),
-history is summarised without the failures. `sliding-window` (Shannon): 3 primers, 20 recents,
-trigger 75 %, target 37.5 % of a budget of 32,000: its medium window, whose target is the 12,000 of
-its table (docs/sources.md, Published reductions). `unmanaged` changes nothing.
+batch 5, compaction at 70 % of the window less the output's reserve and where a new topic begins;
+the reserve is pi-mono's 16,384. `recitation` (MaybeAi): what reading tools show stands for one step
+(ours) and is never cut, as it is asked for; other results over 2,000 tokens (ours) enter as
+excerpts; failures stay until mended; at most 1,000 tokens (ours) are recited; where all that fills
+85 % of the room (ours), history is summarised without the failures. `sliding-window` (Shannon): 3
+primers, 20 recents, trigger 75 %, target 37.5 % of a budget of 32,000: its medium window, whose
+target is the 12,000 of its table (docs/sources.md, Published reductions). Its cases, by messages
+and tokens of an agent's budget: `-qa` 30 and 25,000, `-debugging` 100 and 75,000 with trigger 85 %,
+`-long-task` 75 and Shannon's usual 50,000; that task's own budget of 300,000 tokens is spending,
+which no policy bounds (docs/policies.md). `unmanaged` changes nothing.
 """

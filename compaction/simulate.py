@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from compaction.economy import Keep, rates_of
 from compaction.edits import Entry, Refusal, Revision
 from compaction.extract import extractive
 from compaction.fold import Arrival, State, advance, start
 from compaction.plan import Count, Means, Outline, Summarize, no_outline
 from compaction.policy import Policy
-from compaction.session import Session
+from compaction.prices import price
+from compaction.session import Call, Session
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +73,13 @@ class Run:
         return sum(step.total for step in self.steps)
 
 
+def lifetime_of(calls: Sequence[Call]) -> Keep:
+    """How long a session's cache entries live: as most of its reported writes asked for."""
+    written = [call.usage for call in calls if call.usage is not None]
+    hour = sum(usage.cache_write_1h for usage in written)
+    return "1h" if hour > sum(usage.cache_write_5m for usage in written) else "5m"
+
+
 def simulate(
     session: Session,
     policy: Policy,
@@ -83,7 +93,10 @@ def simulate(
     `outline` parses what agents read, so pass one only where a parser may come to grief. Linear
     in the length of the session. Blocks born after the last recorded call are not seen by any.
     """
-    state = start(policy, session.window, Means(count, summarize, outline), session.hidden)
+    began = session.calls[0].at if session.calls else None
+    rates = rates_of(price(session.model, began), lifetime_of(session.calls))
+    means = Means(count, summarize, outline, rates)
+    state = start(policy, session.window, means, session.hidden)
     blocks = session.blocks
     steps: list[StepTokens] = []
     revisions: list[Revision] = []

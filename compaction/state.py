@@ -14,10 +14,12 @@ from compaction.policy import Policy
 from compaction.prefix import PrefixSums
 from compaction.recite import Recital
 from compaction.repeats import Repeats
-from compaction.sights import Sights
+from compaction.ripening import Ripening
+from compaction.sights import STUB, Sights
 from compaction.strategies import STRATEGIES
 from compaction.stubs import entered_short
 from compaction.tokens import scaled
+from compaction.topic import Boundary, Rounds
 
 EVEN = 1000
 """Permille: our count is taken for the provider's."""
@@ -38,8 +40,8 @@ class State:
     replacements, ascending, those made at entry left out; `shortened` those of all that stand for
     results. `covers` says of which originals a replacement tells; `gone` are originals that left by
     themselves for good. `last` is when the newest call before this step began (ms since the epoch),
-    as far as known. `recital` is what a recitation is made of, `ending` what follows on the
-    standing blocks that can be cached.
+    as far as known, `idle` how long ago. `recital` is what a recitation is made of, `ending` what
+    follows on the standing blocks that can be cached.
     """
 
     policy: Policy
@@ -48,6 +50,7 @@ class State:
     hidden: int
     step: int = 0
     last: int | None = None
+    idle: int | None = None
     standing: Context = field(default_factory=dict)
     originals: Context = field(default_factory=dict)
     known: dict[str, int] = field(default_factory=dict)
@@ -59,7 +62,9 @@ class State:
     scale: int | None = None
     groups: Groups = field(default_factory=Groups)
     sights: Sights = field(default_factory=Sights)
+    rounds: Rounds = field(default_factory=Rounds)
     repeats: Repeats = field(default_factory=Repeats)
+    ripening: Ripening = field(default_factory=Ripening)
     marks: list[Mark] = field(default_factory=list)
     failures: list[int] = field(default_factory=list)
     waiting: list[int | None] = field(default_factory=list)
@@ -98,6 +103,27 @@ class State:
         return self.sums.before(bisect_left(self.arrivals, position))
 
     @property
+    def boundary(self) -> Boundary:
+        """What ended just before the newest message of a person; only until a model answers it."""
+        opened = self.rounds.opened
+        if opened is None or self.originals[opened].born < self.step:
+            return ""
+        return self.rounds.boundary
+
+    @property
+    def cold(self) -> bool:
+        """Whether what the call before left in the cache has outlived its time."""
+        return self.idle is not None and self.idle > self.means.rates.lifetime
+
+    @property
+    def fresh(self) -> int:
+        """Tokens of standing blocks that arrived for this step."""
+        first = len(self.arrivals)
+        while first and self.originals[self.arrivals[first - 1]].born >= self.step:
+            first -= 1
+        return self.total - self.sums.before(first)
+
+    @property
     def frontier(self) -> int:
         """Tokens up to and including the last replacement of what had been seen; 0 without one."""
         return self.prefix_tokens(self.stubs[-1] + 1) if self.stubs else 0
@@ -123,10 +149,13 @@ def take_in(state: State, block: Block, step: int) -> None:
     state.originals[position] = block
     state.groups.add(block)
     state.sights.add(block)
+    state.rounds.add(block, state.groups.uses.get(block.tool_call or ""))
     if state.policy.recite is not None:
         state.recital.add(block)
     if any(one.strategy == "replace" for one in state.policy.steps):
         state.repeats.add(block)
+    if any(one.strategy == "payback" for one in state.policy.steps):
+        state.ripening.add(block, state.groups.uses.get(block.tool_call or ""))
     _open(state, block, step)
 
 
@@ -137,6 +166,7 @@ def make(state: State, edit: Edit, number: int, step: int) -> None:
     if edit.replacement is not None:
         opened = [edit.replacement]
         state.covers[edit.replacement.id] = told
+        _lend(state, edit.replacement)
     else:
         opened = [_own(state, block) for block in edit.restores]
     for block in closed:
@@ -155,6 +185,13 @@ def make(state: State, edit: Edit, number: int, step: int) -> None:
     if touched:
         before = touched if state.touched is None else [*touched, state.touched]
         state.touched = min(before)
+
+
+def _lend(state: State, note: Block) -> None:
+    """What a note on a file rests on is in use again."""
+    if note.id.startswith(STUB):
+        for source in note.refs[1:]:
+            state.ripening.lend(state.known[source], note.born)
 
 
 def _own(state: State, block: Block) -> Block:

@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from compaction.boundaries import history, is_worth, largest
+from compaction.context import Block
+from compaction.edits import Trigger
 from compaction.plan import Mark, Proposal, View
-from compaction.spans import kept_messages, span_of, summary_edit
+from compaction.spans import form_for, kept_messages, span_of, summary_edit
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,45 +68,123 @@ class Compact:
         default="nine",
         metadata={"help": "Sections of a summary while the task goes on."},
     )
+    on_new_topic: bool = field(
+        default=False,
+        metadata={"help": "Whether history is also summarised where a person begins a new topic."},
+    )
+    on_task_done: bool = field(
+        default=False,
+        metadata={
+            "help": "Whether history is also summarised where the todo list was worked off, or the "
+            "session's outcome is told."
+        },
+    )
+    least_cold: int = field(
+        default=3_000,
+        metadata={
+            "min": 0,
+            "max": 10_000_000,
+            "help": "Tokens of history above which that is done once the provider's cache is cold.",
+        },
+    )
+    least_warm: int = field(
+        default=30_000,
+        metadata={
+            "min": 0,
+            "max": 10_000_000,
+            "help": "Tokens of history above which that is done while the cache is still warm.",
+        },
+    )
 
 
-MARK: Mark = {"rearm": 0}
-"""Below how many tokens of prompt nothing is tried again."""
+MARK: Mark = {"rearm": 0, "due": 0}
+"""Below how many tokens of prompt nothing is tried again; the turn whose boundary is still due."""
 
 
 def compact(view: View, parameters: Compact) -> Proposal:
     """Replace everything before the hot cache by a summary, pins and user messages apart.
 
     Does nothing below the trigger, where the fixed part alone would stay above it, where too
-    little would be won, or before the prompt has grown again. An earlier summary is taken up into
-    the new one. CodeGenius' rule with Dakou's hot cache; when not to start is ours, but for the
-    least progress (docs/sources.md).
+    little would be won, or before the prompt has grown again. Below the trigger a new topic or a
+    task that is done may be the cause, where history is long enough and the summary saves more
+    than writing the cache again costs. An earlier summary is taken up into the new one. CodeGenius'
+    rules with Dakou's hot cache; when not to start is ours, but for the least progress
+    (docs/sources.md).
     """
     limit = int(parameters.trigger * view.room)
-    if view.used < limit or view.used < view.mark["rearm"]:
-        return Proposal((), view.mark)
-    later: Mark = {"rearm": view.used + int(parameters.rearm * view.room)}
+    if view.used >= max(limit, view.mark["rearm"]):
+        return _compact(view, parameters, "window")
+    over = _over(view, parameters)
+    if over is not None:
+        least = parameters.least_cold if view.cold else parameters.least_warm
+        if not _waits(view) and (tokens := history(view)) <= least:
+            skipped = f"{_SAID[over]}, but history is only {tokens} tokens"
+            return Proposal((), _mark(view), skipped=skipped)
+        return _compact(view, parameters, over)
+    return Proposal((), _mark(view))
+
+
+_SAID: dict[Trigger, str] = {"new_topic": "a new topic begins", "task_done": "a task is done"}
+
+
+def _over(view: View, parameters: Compact) -> Trigger | None:
+    """What ended at this call, or at an earlier one of this turn while the summary is written."""
+    if view.boundary == "new_topic" and parameters.on_new_topic:
+        return "new_topic"
+    if view.boundary == "task_done" and parameters.on_task_done:
+        return "task_done"
+    due = view.mark.get("due", 0)
+    if due and abs(due) == view.turn:
+        return "new_topic" if due > 0 else "task_done"
+    return None
+
+
+def _waits(view: View) -> bool:
+    return view.guard.limit is not None
+
+
+def _mark(view: View, rearm: int | None = None, due: int = 0) -> Mark:
+    return {"rearm": view.mark["rearm"] if rearm is None else rearm, "due": due}
+
+
+def targets_of(view: View, parameters: Compact) -> tuple[list[Block], list[Block]]:
+    """What a summary would replace, and the user messages among it that stay."""
     hot = view.guard.hot
     span = [b for p, b in view.standing.items() if p < hot and view.guard.may_remove(b)]
     kept = kept_messages(span, parameters.user_tokens)
     stay = {block.position for block in kept}
     if parameters.keep_failures:
         stay |= view.guard.groups.unmended(view.originals)
-    targets = [block for block in span if block.position not in stay]
+    return [block for block in span if block.position not in stay], kept
+
+
+def _compact(view: View, parameters: Compact, cause: Trigger) -> Proposal:
+    limit, growth = int(parameters.trigger * view.room), int(parameters.rearm * view.room)
+    later = _mark(view, view.used + growth) if cause == "window" else _mark(view)
+    targets, kept = targets_of(view, parameters)
     gone = view.billed(sum(block.tokens for block in targets))
     floor = view.used - gone + parameters.summary_tokens
-    if floor >= limit:
+    if cause == "window" and floor >= limit:
         skipped = f"what must stay takes {floor} tokens, the trigger is at {limit}"
-        return Proposal((), later, skipped=skipped)
+        return Proposal((), later, skipped=f"{skipped} ({largest(view)})")
     if gone - parameters.summary_tokens < parameters.progress * view.used:
         return Proposal((), later, skipped=f"only {gone} tokens could go")
+    if (
+        cause != "window"
+        and not _waits(view)
+        and not is_worth(view, targets[0].position, gone - parameters.summary_tokens)
+    ):
+        skipped = f"{_SAID[cause]}, but to write the cache again costs more than is won"
+        return Proposal((), later, skipped=skipped)
+    form = form_for(parameters.form, done=cause == "task_done")
     budget, instructions = parameters.summary_tokens, parameters.instructions
-    wish = span_of(view, parameters.form, targets, kept, budget, instructions)
+    wish = span_of(view, form, targets, kept, budget, instructions)
     edit = summary_edit(view, "compact", wish, targets)
     if edit is None:
-        return Proposal((), view.mark, wanted=(wish,))
+        due = {"new_topic": view.turn, "task_done": -view.turn}.get(cause, 0)
+        return Proposal((), _mark(view, due=due), wanted=(wish,))
     assert edit.replacement is not None
     after = view.used - gone + view.billed(edit.replacement.tokens)
-    mark: Mark = {"rearm": after + int(parameters.rearm * view.room)}
-    reason = f"{view.used} of {view.room} tokens used, trigger at {limit}"
-    return Proposal((edit,), mark, "window", reason)
+    why = f"trigger at {limit}" if cause == "window" else _SAID[cause]
+    reason = f"{view.used} of {view.room} tokens used, {why}"
+    return Proposal((edit,), _mark(view, after + growth), cause, reason)

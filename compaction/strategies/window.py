@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from dataclasses import dataclass, field
 
+from compaction.boundaries import largest
 from compaction.context import Block
 from compaction.plan import Mark, Proposal, View
 from compaction.protect import FIXED_KINDS
@@ -15,7 +16,8 @@ from compaction.spans import span_of, summary_edit
 class Window:
     """How the window is cut; `help` says what each value does.
 
-    3 primers, 20 recents, 0.75, half of it and 400 tokens: Shannon. `progress` and `rearm` as for
+    3 primers, 20 recents, 0.75, half of it and 400 tokens: Shannon, whose cases also count
+    `messages` (30, 75, 100). `progress` and `rearm` as for
     compaction.
     """
 
@@ -52,6 +54,15 @@ class Window:
             "less the reserve.",
         },
     )
+    messages: int = field(
+        default=0,
+        metadata={
+            "min": 0,
+            "max": 10_000,
+            "help": "Messages of the conversation above which the middle is summarised too; 0 "
+            "does not count them.",
+        },
+    )
     summary_tokens: int = field(
         default=400,
         metadata={"min": 100, "max": 50_000, "help": "Tokens that the summary may take at most."},
@@ -82,16 +93,19 @@ def window(view: View, parameters: Window) -> Proposal:
 
     Cuts fall between groups. Fewer recents than asked for stay where they would not fit the
     target, the hot cache always stays. Does nothing below the trigger, where what must stay is
-    itself above it, or where too little would be won. Source: Shannon; ours
-    are the cuts between groups, the count of recents in tokens too, and when not to start.
+    itself above it, or where too little would be won. Where it lies between target and trigger,
+    the cut is made and the reason says what is too large. Source: Shannon; ours are the cuts
+    between groups, the count of recents in tokens too, and when not to start.
     """
     budget = parameters.budget or view.room
     used = view.total if parameters.budget else view.used
     limit = int(parameters.trigger * budget)
-    if used < limit or used < view.mark["rearm"]:
+    count = _too_many(view, parameters.messages)
+    if (used < limit and not count) or used < view.mark["rearm"]:
         return Proposal((), view.mark)
+    target = int(parameters.target * budget)
     later: Mark = {"rearm": used + int(parameters.rearm * budget)}
-    start, end = _bounds(view, parameters, int(parameters.target * budget), used)
+    start, end = _bounds(view, parameters, target, used)
     targets = [
         block
         for position, block in view.standing.items()
@@ -100,9 +114,9 @@ def window(view: View, parameters: Window) -> Proposal:
     gone = sum(block.tokens for block in targets)
     gone = gone if parameters.budget else view.billed(gone)
     floor = used - gone + parameters.summary_tokens
-    if floor >= limit:
+    if floor >= limit and used >= limit:
         skipped = f"what must stay takes {floor} tokens, the trigger is at {limit}"
-        return Proposal((), later, skipped=skipped)
+        return Proposal((), later, skipped=f"{skipped} ({largest(view)})")
     if gone - parameters.summary_tokens < parameters.progress * used:
         return Proposal((), later, skipped=f"only {gone} tokens could go")
     wish = span_of(view, "window", targets, (), parameters.summary_tokens)
@@ -112,7 +126,20 @@ def window(view: View, parameters: Window) -> Proposal:
     assert edit.replacement is not None
     after = used - gone + edit.replacement.tokens
     mark: Mark = {"rearm": after + int(parameters.rearm * budget)}
-    return Proposal((edit,), mark, "budget", f"{used} of {budget} tokens, trigger at {limit}")
+    reason = f"{used} of {budget} tokens, trigger at {limit}"
+    if used < limit:
+        reason = f"{count} messages, at most {parameters.messages}"
+    if after > target:
+        reason += f"; target of {target} missed: {largest(view)}"
+    return Proposal((edit,), mark, "budget", reason)
+
+
+def _too_many(view: View, most: int) -> int:
+    """How many messages stand in the conversation; 0 where that is no more than allowed."""
+    if not most or len(view.standing) <= most:
+        return 0
+    found = len({block.message for block in view.standing.values() if not _fixed(block)})
+    return found if found > most else 0
 
 
 def _bounds(view: View, parameters: Window, target: int, used: int) -> tuple[int, int]:
