@@ -12,6 +12,8 @@ from compaction.strategies.externalise import Externalise
 from compaction.strategies.offload import Offload
 from compaction.strategies.outline import Outline
 from compaction.strategies.payback import Payback
+from compaction.strategies.replace import Replace
+from compaction.strategies.shard import Shard
 from compaction.strategies.window import Window
 
 PRESETS: dict[str, Policy] = {
@@ -44,6 +46,16 @@ PRESETS: dict[str, Policy] = {
         reserve=16_384,
         recite=Recite(),
     ),
+    "seven-principles": Policy(
+        "seven-principles",
+        steps=(
+            Step("shard", Shard()),
+            Step("replace", Replace()),
+            Step("compact", Compact(trigger=0.85, form="progress", on_task_done=True)),
+        ),
+        reserve=16_384,
+        recite=Recite(tokens=1_500, observations=0, files=0, dashboard=1_000),
+    ),
     "sliding-window": Policy("sliding-window", steps=(Step("window", Window(budget=32_000)),)),
     "sliding-window-qa": Policy(
         "sliding-window-qa",
@@ -74,7 +86,14 @@ batch 5, compaction at 70 % of the window less the output's reserve and where a 
 the reserve is pi-mono's 16,384. `recitation` (MaybeAi): what reading tools show stands for one step
 (ours) and is never cut, as it is asked for; other results over 2,000 tokens (ours) enter as
 excerpts; failures stay until mended; at most 1,000 tokens (ours) are recited; where all that fills
-85 % of the room (ours), history is summarised without the failures. `sliding-window` (Shannon): 3
+85 % of the room (ours), history is summarised without the failures. `seven-principles` (Dakou):
+results over 18,000 tokens enter in up to 8 parts; what is asked again, and dashboards that an agent
+sends, keep their newest; a dashboard is recited (at most 1,000 tokens, ours); at 85 % of the room
+(ours: Dakou says near the limit) and once a task is done all before the last tool call is
+summarised in Dakou's form, in parts on top of each other where it is long, with operations merged
+by file and command. From elsewhere: user messages that stay (Codex CLI), least progress (OpenHands
+SDK), the todo list that is recited where there is one (MaybeAi), the reserve (pi-mono). Anchors,
+sharing and the graph of tools are the team's, beside a policy. `sliding-window` (Shannon): 3
 primers, 20 recents, trigger 75 %, target 37.5 % of a budget of 32,000: its medium window, whose
 target is the 12,000 of its table (docs/sources.md, Published reductions). Its cases, by messages
 and tokens of an agent's budget: `-qa` 30 and 25,000, `-debugging` 100 and 75,000 with trigger 85 %,
