@@ -128,10 +128,12 @@ class Session:
             time.sleep(told["delay_ms"] / 1000)
         return told
 
-    def release(self, call: str) -> bool:
-        """Give back what was reserved for a call that will not be made."""
-        told = self._server.request("DELETE", f"{self._address}/reservations", query={"call": call})
-        return bool(told["released"])
+    def release(self, call: str = "") -> int:
+        """Give back what was reserved for a call that will not be made, or for all; how many."""
+        told = self._server.request(
+            "DELETE", f"{self._address}/reservations", query={"call": call or None}
+        )
+        return int(told["released"])
 
     def read_back(self, ref: str, **selection: Any) -> str:
         """The text of what was offloaded; `lines="10-40"`, `grep=`, `head=` or `tail=`."""

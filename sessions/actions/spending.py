@@ -292,10 +292,11 @@ def _sum(amounts: Iterable[Amount]) -> Amount:
     return total
 
 
-def release(session: Session, call: str, now: datetime) -> bool:
-    """Give back what a call had reserved that will not be made; whether there was anything."""
-    found = Reservation.objects.filter(session=session, call=call).first()
-    return found is not None and _release(found, now)
+def release(session: Session, call: str, now: datetime) -> int:
+    """Give back what a call had reserved that will not be made, or all calls of a session where
+    none is named; how many reservations."""
+    rows = open_reservations(session).order_by("pk")
+    return sum(_release(one, now) for one in (rows.filter(call=call) if call else rows))
 
 
 def release_expired(team: Team | None, now: datetime) -> int:

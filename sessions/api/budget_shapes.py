@@ -84,9 +84,9 @@ class Checked(Schema):
 
 
 class Released(Schema):
-    """Whether there was anything to give back."""
+    """How many reservations were given back."""
 
-    released: bool
+    released: int
 
 
 class BudgetWanted(Schema):

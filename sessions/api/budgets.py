@@ -60,9 +60,9 @@ def check(
 def release(
     request: HttpRequest,
     session_id: str,
-    call: str = Query(..., min_length=1, max_length=shapes.CALL_CHARS),
+    call: str = Query("", max_length=shapes.CALL_CHARS, description="your id of it; else all"),
 ) -> HttpResponse:
-    """Gives back what a call had reserved that will not be made."""
+    """Gives back what calls had reserved that will not be made."""
     session = session_of(request, session_id)
     return told({"released": spending.release(session, str(clean(call)), timezone.now())})
 
@@ -104,15 +104,16 @@ def put(request: HttpRequest, wanted: shapes.BudgetWanted) -> HttpResponse:
     return told(budget_told(made), 201 if created else 200)
 
 
-@router.delete("budgets/{uuid:budget_id}", response={204: None}, url_name="budget_remove")
+@router.delete("budgets/{uuid:budget_id}", response=shapes.BudgetTold, url_name="budget_remove")
 def remove(request: HttpRequest, budget_id: UUID) -> HttpResponse:
-    """Takes a budget away, with what was counted of it. For people alone."""
+    """Takes a budget away, with what was counted of it, and tells it this once. For people."""
     found = budget_of_teams(teams_of(request), budget_id)
     if found is None:
         raise Http404("no such budget")
     require(request, found.team, "accept")
+    answer = told(budget_told(found))
     remove_budget(found, actor_of(request))
-    return HttpResponse(status=204)
+    return answer
 
 
 # Approvals

@@ -38,7 +38,11 @@ router = Router(tags=["Context"])
 Format = Literal["anthropic", "openai", "blocks"]
 
 
-@router.get("sessions/{path:session_id}/context", response=shapes.Context, url_name="context")
+@router.get(
+    "sessions/{path:session_id}/context",
+    response={200: shapes.Context, 402: shapes.OverBudget},
+    url_name="context",
+)
 def context(
     request: HttpRequest,
     session_id: str,

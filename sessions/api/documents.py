@@ -49,7 +49,7 @@ curl -H "$KEY" $API/sessions/my-run/messages \\
 curl -H "$KEY" "$API/sessions/my-run/context?format=anthropic\""""
 
 _ORDER = (
-    *("Sessions", "Messages", "Context", "Pins", "Tools", "Memory", "Revisions"),
+    *("Sessions", "Messages", "Context", "Budgets", "Pins", "Tools", "Memory", "Revisions"),
     *("Imports", "Jobs", "Dashboard", "Replay", "Lab", "Policies", "Reviews"),
 )
 """Groups as people need them: first what an agent does at every step."""

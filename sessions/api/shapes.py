@@ -32,6 +32,14 @@ class Problem(Schema):
     errors: list[Fault] = []
 
 
+class OverBudget(Problem):
+    """What a check would answer: whether a person may still say yes, and how budgets stand."""
+
+    require_approval: bool
+    approval: str | None
+    budgets: list[BudgetUse]
+
+
 class Budget(Schema):
     """How full the window is, in tokens; `delay_ms` is how long to wait before the next call.
 

@@ -57,8 +57,9 @@ def test_what_was_reserved_is_given_back(program: Program, owner: Client, sessio
     put(owner)
     program.post(f"{session}/budgets/check", {"call": "a/b c", "tokens": 1_500})
     gone = program.ask("DELETE", f"{session}/reservations?call=a/b%20c")
-    assert gone.json() == {"released": True}
-    problem(program.ask("DELETE", f"{session}/reservations"), 422)
+    assert gone.json() == {"released": 1}
+    program.post(f"{session}/budgets/check", {"call": "d", "tokens": 1_500})
+    assert program.ask("DELETE", f"{session}/reservations").json() == {"released": 1}
 
 
 def test_an_append_tells_how_budgets_stand_and_is_never_refused(
@@ -138,7 +139,7 @@ def test_the_same_budget_again_is_changed(owner: Client):
     assert put(owner).status_code == 201
     changed = put(owner, tokens=5)
     assert (changed.status_code, changed.json()["tokens"]) == (200, 5)
-    assert owner.delete(f"/api/v1/budgets/{changed.json()['id']}").status_code == 204
+    assert owner.delete(f"/api/v1/budgets/{changed.json()['id']}").status_code == 200
     assert not Budget.objects.exists()
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from uuid import UUID, uuid4
 
@@ -104,6 +105,7 @@ def one_of_everything(program: Program) -> dict[str, Any]:
     budget, _ = budgets.put_budget(program.team, asking, COMMAND)
     spending.check(session, spending.Wanted("c1", 20), timezone.now())
     approval = Approval.objects.get()
+    budgets.put_budget(program.team, replace(asking, active=False), COMMAND)
     item = ReviewItem.objects.create(team=program.team, revision=revision, reason="hand")
     simulation = simulations.ask(
         program.team, {"by": "query"}, preset_version(program.team, "unmanaged"), [], "", COMMAND
