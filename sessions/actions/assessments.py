@@ -11,11 +11,12 @@ from compaction.groups import Groups
 from compaction.recall import recall
 from compaction.session import Call
 from sessions.actions.fact_ledgers import is_over
+from sessions.actions.outcomes import outcomes
 from sessions.models import Assessment, Run, Session, tail
 from sessions.models.replaced import entries_of
 from sessions.models.values import blocks_of, calls_of, contents, recorded_session
 
-ENGINE = 1
+ENGINE = 2
 """Rises when a rule changes by which assessments are made."""
 
 SOONEST = 50
@@ -37,7 +38,7 @@ def assessment_due(session: Session) -> bool:
 def keep_assessment(session: Session) -> Assessment:
     """Assess a session as it is stored now, in place of what was known of it."""
     steps = session.step_count
-    fields = _spend(session) | _failures(session) | _recall(session)
+    fields = _spend(session) | _failures(session) | _recall(session) | outcomes(session)
     row, _ = Assessment.objects.update_or_create(
         session=session, defaults={**fields, "steps": steps, "engine": ENGINE}
     )

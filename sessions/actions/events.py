@@ -123,6 +123,12 @@ def _errors(errors: Sequence[tuple[int, str]]) -> list[Event]:
     return [mark(step, "error", f"failed: {what}") for step, what in failed.items()]
 
 
+def retries(session: Session) -> list[Event]:
+    """Where a response did a failed step again."""
+    rows = session.retries.order_by("step").values_list("step", "of_step")
+    return [mark(step, "retry", f"does S{of_step} again") for step, of_step in rows]
+
+
 def sub_agents(session: Session) -> list[Event]:
     """Where other sessions were started from this one."""
     children = session.children.exclude(parent_step=None)

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from compaction import composition
 from sessions.actions import tally as tallies
-from sessions.actions.events import sub_agents
+from sessions.actions.events import retries, sub_agents
 from sessions.actions.news import RECORDED, News
 from sessions.actions.openings import opening_tokens
 from sessions.actions.tally import Part, Table, Tally
@@ -139,7 +139,7 @@ def _run_fields(made: Measuring, origin: str) -> dict[str, Any]:
     session, run = made.session, made.runs[origin]
     values: dict[str, Any] = {"generation": run.generation + 1}
     new = made.parts[-1].figures[origin]
-    new.events = tail.in_order([*new.events, *sub_agents(session)])
+    new.events = tail.in_order([*new.events, *sub_agents(session), *retries(session)])
     if is_live(session):
         values |= _tail_fields(made, origin, new)
     else:

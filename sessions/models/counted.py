@@ -32,6 +32,8 @@ CONDITIONS: dict[str, Q] = {
     "peak_counted": _WINDOWED & Q(peak_measured=False),
     "recalled": Q(assessment__needs__gt=0),
     "failed_calls": Q(assessment__failures__gt=0),
+    "judged": Q(assessment__judged_steps__gt=0),
+    "checked": Q(assessment__checked_calls__gt=0),
     "silent": Q(assessment__failures=0, source__in=TELL_NO_FAILURES),
     "compacted_in_log": Q(compaction_count__gt=0),
     "told": ~Q(outcome=""),
@@ -55,6 +57,10 @@ SUMMED: dict[str, str] = {
     "avoidable": "assessment__avoidable_microusd",
     "failures": "assessment__failures",
     "recovered": "assessment__recovered",
+    "judged_steps": "assessment__judged_steps",
+    "adrift_steps": "assessment__adrift_steps",
+    "checked_calls": "assessment__checked_calls",
+    "violations": "assessment__schema_violations",
     "needs": "assessment__needs",
     "in_place": "assessment__in_place",
     "named": "assessment__named",
@@ -70,5 +76,7 @@ LEFT: dict[str, tuple[str, str]] = {
     "no_window": ("sessions", "windowed"),
     "not_recalled": ("assessed", "recalled"),
     "unfailed": ("assessed", "failed_calls"),
+    "unjudged": ("assessed", "judged"),
+    "unchecked": ("assessed", "checked"),
 }
 """Sums that are what one has more than another."""

@@ -221,6 +221,47 @@ FAILURES = Tile(
     "No log of this range tells of a failed tool call.",
 )
 
+DRIFT = Tile(
+    "drift",
+    "Drift",
+    "Steps that name nothing of what people asked for and nothing of an open todo ÷ steps that can "
+    "be judged. Found by rules; looking around counts as drift, too: compare it, do not read it as "
+    "a share of wasted work.",
+    "estimated",
+    "judged",
+    lambda: Q(assessment__judged_steps__gt=0),
+    (
+        Column("share", "Drifting", "share", ratio("adrift_steps", "judged_steps")),
+        Column("adrift", "steps", "count", total("adrift_steps", "judged")),
+        Column("judged", "judged", "count", total("judged_steps", "judged")),
+    ),
+    (
+        ("unjudged", "whose task names no file, name or number, or whose steps name none"),
+        ("not_assessed", "not assessed yet"),
+    ),
+    "No task of this range names anything that a step could name again.",
+)
+
+SCHEMAS = Tile(
+    "schemas",
+    "Schema violations",
+    "Tool calls whose input lacks a required field, has one that is not allowed, or one of another "
+    "type ÷ calls of tools whose definition is known. A simple check: what it finds is wrong.",
+    "measured",
+    "checked",
+    lambda: Q(assessment__checked_calls__gt=0),
+    (
+        Column("share", "Violations", "share", ratio("violations", "checked_calls")),
+        Column("violations", "calls", "count", total("violations", "checked")),
+        Column("checked", "checked", "count", total("checked_calls", "checked")),
+    ),
+    (
+        ("unchecked", "whose log holds no tool definitions, or that call none of them"),
+        ("not_assessed", "not assessed yet"),
+    ),
+    "No log of this range holds the definitions of the tools it calls.",
+)
+
 OUTCOMES = Tile(
     "outcomes",
     "Succeeded",
@@ -256,7 +297,7 @@ STEPS = Tile(
 
 TILES = (
     *(SPEND, AVOIDABLE, CACHE, WINDOW, COMPACTIONS, LEDGER),
-    *(RECALL, REVIEWS, FAILURES, OUTCOMES, STEPS),
+    *(RECALL, REVIEWS, FAILURES, OUTCOMES, STEPS, DRIFT, SCHEMAS),
 )  # fmt: skip
 
 COUNTED: dict[str, Tile] = {tile.name: tile for tile in TILES}

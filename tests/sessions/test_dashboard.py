@@ -71,7 +71,8 @@ def five() -> dict[str, Session]:
     assessed(
         priced, fresh_microusd=400_000, write_microusd=600_000, read_microusd=500_000,
         output_microusd=500_000, avoidable_microusd=300_000, failures=2, recovered=1,
-        needs=10, in_place=6, named=1, retrievable=2, lost=1,
+        needs=10, in_place=6, named=1, retrievable=2, lost=1, judged_steps=4, adrift_steps=1,
+        checked_calls=5, schema_violations=1,
     )  # fmt: skip
     silent = made(
         "silent", "2026-11-18 01:00", step_count=2, window=1000, peak_tokens=900,
@@ -111,6 +112,8 @@ def five() -> dict[str, Session]:
         ("failures", {"rate": 0.5, "failures": 2, "recovered": 1}, None),
         ("outcomes", {"rate": 1, "succeeded": 1, "failed": 0, "abandoned": 0, "unknown": 2}, 0),
         ("steps", {"median": 3, "p90": 4, "all": 9}, 2),
+        ("drift", {"share": 0.25, "adrift": 1, "judged": 4}, None),
+        ("schemas", {"share": 0.2, "violations": 1, "checked": 5}, None),
     ],
 )  # fmt: skip
 def test_each_tile_against_values_worked_out_by_hand(

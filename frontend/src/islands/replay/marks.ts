@@ -3,13 +3,13 @@ import type { EventKind, SessionEvent } from './manifest';
 
 const shapes: Record<EventKind, [glyph: string, name: string]> = {
   error: ['▲', 'Error'], break: ['✕', 'Cache break'], compaction: ['◆', 'Compaction'], clear: ['✂', 'Cleared'], window: ['✂', 'Window'],
-  offload: ['▽', 'Offload'], rewind: ['↶', 'Rewind'], undo: ['↺', 'Undo'], pin: ['⚲', 'Pin'], setup: ['◇', 'New set-up'], model: ['⇄', 'Model switch'], subagent: ['⤷', 'Sub-agent'],
+  offload: ['▽', 'Offload'], rewind: ['↶', 'Rewind'], undo: ['↺', 'Undo'], pin: ['⚲', 'Pin'], setup: ['◇', 'New set-up'], model: ['⇄', 'Model switch'], retry: ['⟳', 'Retry'], subagent: ['⤷', 'Sub-agent'],
 };
 /** Shape and name of an event; a plain one for kinds that came after this page was made. */
 export const shapeOf = (kind: string): [glyph: string, name: string] => shapes[kind as EventKind] ?? ['◇', kind.charAt(0).toUpperCase() + kind.slice(1)];
 
 // Which shape stands for a cluster: what changed the context before what merely happened in it.
-const rank: EventKind[] = ['compaction', 'offload', 'window', 'clear', 'undo', 'pin', 'setup', 'rewind', 'break', 'model', 'error', 'subagent'];
+const rank: EventKind[] = ['compaction', 'offload', 'window', 'clear', 'undo', 'pin', 'setup', 'rewind', 'break', 'model', 'retry', 'error', 'subagent'];
 const weight = (kind: EventKind) => (rank.indexOf(kind) + 1 || rank.length + 1);
 
 export type Mark = { events: SessionEvent[]; kind: EventKind; x: number; from: number; to: number };

@@ -1,0 +1,61 @@
+"""Outcomes: how far a session drifts from its task, whether its calls keep to their schemas, and
+which tool follows which."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from compaction.context import Block
+from compaction.drift import Drift
+from compaction.schema_check import faults, schemas_of
+from compaction.tool_habits import habits_of
+from sessions.models import Session
+from sessions.models.tool_use import steps_of
+from sessions.models.values import blocks_of, summary_messages
+
+
+def outcomes(session: Session) -> dict[str, Any]:
+    """Fields of an assessment; null where nothing tells. Linear in the session."""
+    left_out = summary_messages(session)
+    drift, schemas = Drift(), _Schemas()
+    for block in blocks_of(session, with_text=True):
+        if block.message not in left_out:
+            drift.add(block)
+            schemas.add(block)
+    drift.close()
+    return {
+        "judged_steps": drift.judged or None,
+        "adrift_steps": drift.adrift if drift.judged else None,
+        "checked_calls": schemas.checked or None,
+        "schema_violations": schemas.broken if schemas.checked else None,
+        "tools": _habits(steps_of(session)),
+    }
+
+
+def _habits(steps: Iterable[list[str]]) -> dict[str, Any]:
+    made = habits_of(steps)
+    return made.stored() if made.uses else {}
+
+
+class _Schemas:
+    """Calls against the definitions that stood before them."""
+
+    def __init__(self) -> None:
+        self.known: dict[str, Mapping[str, Any]] = {}
+        self.checked = self.broken = 0
+
+    def add(self, block: Block) -> None:
+        if block.type == "tools":
+            self.known = schemas_of(_read(block.text))
+        elif block.type == "tool_use" and block.tool in self.known:
+            self.checked += 1
+            self.broken += bool(faults(self.known[block.tool], _read(block.text)))
+
+
+def _read(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
