@@ -42,6 +42,7 @@ _NAMED_BY = ("subagent_type", "agent_type", "agent", "name", "mode")
 _ASKED = ("description", "prompt", "task", "message", "query", "url", "q")
 _RESULT = ("result", "summary", "message", "answer", "output")
 
+_COMMAND = re.compile(r"/[\w:-]{1,40}")
 _BOX = re.compile(r"^[ \t]*(?:[-*+]|\d+[.)])[ \t]*(?:\[.\][ \t]*)?")
 
 
@@ -99,7 +100,8 @@ class Gatherer:
         if not text:
             return
         yield from self._answer()
-        if not self.tasked:
+        # A command to the client itself is nothing that is to be done.
+        if not self.tasked and not _COMMAND.fullmatch(text):
             self.tasked = True
             yield self._entry("task", shortened(text, LONGEST), "task", block)
         self._asked, self._said, self._worked = one_line(text, 160), ("", "", 0), False

@@ -22,8 +22,18 @@ LONGEST = 4_000
 
 HEAD, TAIL = "<chat_board>", "</chat_board>"
 
-_STEPS = (1_600, 800, 400, 240, 160, 100)
-"""Code points to which entries are shortened, all alike, before any is left out (ours)."""
+_STEPS = (
+    *((1_600, 1_600), (800, 800), (400, 400), (400, 160), (240, 160), (240, 100)),
+    *((240, 60), (160, 60), (100, 60)),
+)
+"""Code points to which entries are shortened before any is left out: those that are worth most,
+and the others (ours)."""
+
+_NEAR = 12
+"""So many entries are worth most (ours)."""
+
+_BARE = 60
+"""At this length an entry stands without who and when, which would be longer than what it says."""
 
 _TASK = 4
 """So many times as long as the others may the task be: it is what must not drift (ours)."""
@@ -90,10 +100,10 @@ def plain(text: str) -> str:
 def render(entries: Iterable[Entry], size: BoardSize, count: Count) -> Rendered:
     """The board as XML, in the order of its entries, the task first.
 
-    Entries are shortened alike before any is left out. What leaves first: plans that a newer one
-    of the same agent took the place of, then stale knowledge, then the oldest of findings,
-    knowledge and reports, then the plans; last of all the task. The same entries give the same
-    text; well-formed whatever they hold. Linear in the entries.
+    Entries are shortened before any is left out, the newest last. What leaves first: plans that a
+    newer one of the same agent took the place of, then stale knowledge, then the oldest of
+    findings, knowledge and reports, then the plans; last of all the task. The same entries give
+    the same text; well-formed whatever they hold. Linear in the entries.
     """
     listed = list(entries)[-MOST_ENTRIES:]
     if not listed:
@@ -101,8 +111,8 @@ def render(entries: Iterable[Entry], size: BoardSize, count: Count) -> Rendered:
     ranked = _ranked(listed)
     room = size.tokens - count(f"{HEAD}\n{TAIL}") - 1
     told: dict[int, str] = {}
-    for longest in _STEPS:
-        told = _fitting(listed, ranked, longest, room, count)
+    for near, far in _STEPS:
+        told = _fitting(listed, ranked, (near, far), room, count)
         if len(told) == len(listed):
             break
     # Lines were counted one by one; what a tokenizer makes of all of them is what counts.
@@ -139,12 +149,13 @@ def _ranked(listed: Sequence[Entry]) -> list[int]:
 
 
 def _fitting(
-    listed: Sequence[Entry], ranked: Sequence[int], longest: int, room: int, count: Count
-) -> dict[int, str]:
+    listed: Sequence[Entry], ranked: Sequence[int], longest: tuple[int, int], room: int,
+    count: Count,
+) -> dict[int, str]:  # fmt: skip
     """As many entries as fit, shortened; in order of their worth."""
     told: dict[int, str] = {}
-    for place in ranked:
-        line = element(listed[place], longest)
+    for number, place in enumerate(ranked):
+        line = element(listed[place], longest[number >= _NEAR])
         cost = count(f"{line}\n") + 1
         if cost > room:
             break
@@ -158,7 +169,8 @@ def element(entry: Entry, longest: int = LONGEST) -> str:
     most = longest * (_TASK if entry.kind == "task" else 1)
     text = shortened(plain(entry.text).strip(), most)
     name = "task_done_summary" if entry.kind == "task_done" else entry.kind
-    given = [f'{key}="{_attribute(value)}"' for key, value in _attributes(entry) if value]
+    named = _attributes(entry) if longest > _BARE or entry.untrusted or entry.stale else ()
+    given = [f'{key}="{_attribute(value)}"' for key, value in named if value]
     return f"<{' '.join([name, *given])}>{escape(text, quote=False)}</{name}>"
 
 

@@ -22,7 +22,7 @@ WORKED = 2
 _SHELL = ("command", "cmd", "script")
 _TESTS = re.compile(
     r"\b(?:pytest|unittest|tox|jest|vitest|mocha|rspec|phpunit|ctest|nextest)\b"
-    r"|\b(?:go|cargo|make|npm|pnpm|yarn|bun|mvn|gradle|gradlew|dotnet|mix|swift|just)"
+    r"|\b(?:go|cargo|make|mise|npm|pnpm|yarn|bun|mvn|gradle|gradlew|dotnet|mix|swift|just)"
     r"(?: run)?(?: -\S+)* (?:test|check)\b"
 )
 _LOOKS = frozenset(

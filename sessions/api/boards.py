@@ -274,8 +274,8 @@ def memory(
 ) -> HttpResponse:
     """Searches the team's boards, and the summaries that its sessions shared.
 
-    Full text: rare words count more, and without a word nothing is found. Each answer says where it comes from, and whether it may be
-    out of date.
+    Full text: rare words count more, and without a word nothing is found. Each answer says
+    where it comes from, and whether it may be out of date.
     """
     query = q
     if not q and session:

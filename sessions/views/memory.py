@@ -47,7 +47,7 @@ SAID_OF = {
 OF_A_KIND = 20
 """Entries of each kind that a board shows at first, the newest."""
 
-SHARES, SUBSCRIPTIONS = 20, 50
+BOARDS, SHARES, SUBSCRIPTIONS = 20, 20, 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ def memory(request: HttpRequest) -> HttpResponse:
     }
     rows = Board.objects.filter(team=team).select_related("session")
     rows = rows.annotate(entries=Count("anchors", filter=live), **counted).filter(entries__gt=0)
-    shown = page(rows, request.GET.get("cursor", ""), "changed")
+    shown = page(rows, request.GET.get("cursor", ""), "changed", BOARDS)
     shares = Share.objects.filter(team=team).select_related("session")
     subscribed = Subscription.objects.filter(session__team=team).select_related("session")
     context = {

@@ -41,6 +41,7 @@ def _told(talk: Talk) -> list[tuple[str, str]]:
 def test_the_first_thing_a_person_says_is_the_task() -> None:
     talk = Talk()
     talk.user("<command-name>/clear</command-name>")
+    talk.user("/model")
     talk.user("Mend the login.")
     talk.user("And the logout.")
     assert _told(talk) == [("task", "Mend the login.")]

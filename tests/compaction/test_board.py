@@ -106,6 +106,16 @@ def test_entries_are_shortened_before_any_is_left_out() -> None:
     assert "…" in made.text
 
 
+def test_many_entries_are_told_in_a_few_words_each() -> None:
+    listed = [
+        Entry("agent", f"Found {number}: " + "word " * 90, str(number), agent="coder", at=10**12)
+        for number in range(71)
+    ]
+    made = render(listed, BoardSize(2_000), rough)
+    assert len(made.kept) == 71
+    assert made.text.count('id="coder"') == 12, "the newest still say who and when"
+
+
 def test_what_leaves_first() -> None:
     listed = [
         Entry("task", "t " * 300, "task"),
