@@ -9,8 +9,9 @@ from __future__ import annotations
 from bisect import bisect_right
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, Protocol
 
+from compaction.cache_rules import Confidence
 from compaction.prices import Price, micros, nanos
 from compaction.session import Usage
 
@@ -50,7 +51,8 @@ class Break:
 
     `rewritten` are tokens, `cost` is what they cost above reading them (micro-dollars, None
     without a price). `idle` and `lifetime` are milliseconds, where the cause is time; `revision`
-    is the number of the edit, where the cause is one.
+    is the number of the edit, where the cause is one. `after` are the tokens that stood before the
+    place of the break and could still be read.
     """
 
     cause: Cause
@@ -59,6 +61,7 @@ class Break:
     idle: int | None = None
     lifetime: int | None = None
     revision: int | None = None
+    after: int | None = None
 
     def __str__(self) -> str:
         said = _SAID[self.cause]
@@ -92,7 +95,8 @@ class CacheUse:
 
     `expected` are the tokens that the call before left to be read, where that can be told: the
     error of our expectation is its difference to `read`. `cost` is in micro-dollars, output
-    included; None where the model has no price.
+    included; None where the model has no price. `confidence` is that of our rules, for what was
+    not measured.
     """
 
     step: int
@@ -105,6 +109,7 @@ class CacheUse:
     cost: int | None = None
     expected: int | None = None
     broken: Break | None = None
+    confidence: Confidence = "likely"
 
     @property
     def prompt(self) -> int:
@@ -137,7 +142,10 @@ class Request:
     those behind the last breakpoint that are not meant to be in the next request. `at` is when
     it began (ms since the epoch; None: within the lifetime). Shorter prefixes than `minimum` are
     not cached. `tools` and `system` are the offsets at which those layers end, so that a cut
-    inside them can be named; `changed` and `revision` name any other cut.
+    inside them can be named; `changed` and `revision` name any other cut. `images` tells whether
+    any stand in the prompt, `settings` are those that the messages are cached under (tool choice,
+    thinking, effort), `toggles` those that the system prompt is (web search, citations, speed), as
+    any text: what differs from the request before cuts the prefix at that layer.
     """
 
     step: int
@@ -154,6 +162,10 @@ class Request:
     revision: int | None = None
     output: int = 0
     passing: int = 0
+    images: bool = False
+    settings: str = ""
+    toggles: str = ""
+    cut: bool = False
 
     def paid_again(self, read: int, stood: int, cached: int) -> int:
         """Tokens that are paid though the request before left them in the cache.
@@ -188,6 +200,39 @@ class CacheState:
     total: int = 0
     cached: int = 0
     passing: int = 0
+    images: bool = False
+    settings: str = ""
+    toggles: str = ""
+
+
+class _Layered(Protocol):
+    """What a simulator remembers of a request beside its bytes."""
+
+    model: str | None
+    images: bool
+    settings: str
+    toggles: str
+
+
+def tiers(state: _Layered, request: Request) -> Request:
+    """The request with its unchanged prefix cut where a change beside the bytes ends it.
+
+    Brings those of the state up to this request.
+    """
+    first = state.model is None
+    cuts: list[tuple[int, Cause]] = []
+    if not first and request.toggles != state.toggles:
+        cuts.append((request.tools, "settings"))
+    if not first and request.settings != state.settings:
+        cuts.append((request.system, "settings"))
+    if not first and request.images != state.images:
+        cuts.append((request.system, "images"))
+    state.images, state.settings = request.images, request.settings
+    state.toggles = request.toggles
+    at, cause = min(cuts, default=(request.unchanged, request.changed), key=lambda cut: cut[0])
+    if at >= request.unchanged:
+        return request
+    return replace(request, unchanged=at, changed=cause, revision=None, cut=True)
 
 
 def advance(
@@ -201,6 +246,7 @@ def advance(
     longer one) or that cannot be (a prefix unchanged beyond either prompt).
     """
     _check(state, request)
+    request = tiers(state, request)
     chain = state.chains.setdefault(request.model, _Chain())
     # Before the cut: what had died by itself is not to be blamed on an edit.
     idle, died = _expire(chain, request.at)
@@ -233,6 +279,8 @@ def advance(
 
 def priced(use: CacheUse, broken: Break | None, price: Price | None) -> CacheUse:
     """A use with its dollars, those of its break included."""
+    if broken is not None and broken.rewritten:
+        broken = replace(broken, after=use.read)
     if price is None:
         return replace(use, broken=broken)
     if broken is not None:
@@ -314,10 +362,10 @@ def _broken(
         return Break("model", rewritten)
     if died is not None:
         return Break("lifetime", rewritten, idle=idle, lifetime=died)
-    if request.unchanged < request.tools:
+    if not request.cut and request.unchanged < request.tools:
         return Break("tools", rewritten)
-    if request.unchanged < request.system:
+    if not request.cut and request.unchanged < request.system:
         return Break("system", rewritten)
-    if request.unchanged >= min(stood, state.cached or stood) and reachable:
+    if not request.cut and request.unchanged >= min(stood, state.cached or stood) and reachable:
         return Break("look_back", rewritten)
     return Break(request.changed, rewritten, revision=request.revision)

@@ -6,18 +6,14 @@ of what a recorded session does show: reported usage of earlier calls, times, an
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from compaction.cache import LIFETIME_MS, LOOK_BACK, Cause
+from compaction.cache_automatic import whole_steps
+from compaction.cache_rules import Confidence, kept_by
 from compaction.session import Usage
-
-HOUR_MS = 3_600_000
-
-Confidence = Literal["guaranteed", "likely", "best-effort"]
-"""How far a forecast may be relied on; no provider guarantees a hit of an automatic cache."""
 
 RESTART_PAUSE_MS = 30_000
 """A pause before a prompt in which somebody may have started the client anew (ours)."""
@@ -27,52 +23,6 @@ BREAK_TOKENS, BREAK_SHARE = 2_000, 0.02
 
 _ALL = -1
 """A change from here on leaves nothing: it stands before the hidden prompt's end."""
-
-
-class Kept(NamedTuple):
-    """How an automatic cache keeps prefixes: in which steps, less what offset, and how long (ms).
-
-    Of `step` tokens less `lag` reads are whole multiples; `minimum` tokens are the least. `answers`
-    tells whether the response is kept as well.
-    """
-
-    step: int
-    lag: int
-    minimum: int
-    lifetime: int
-    answers: bool = False
-
-
-_KEPT: tuple[tuple[str, Kept], ...] = (
-    (r"gpt-(?:5\.(?:[6-9]|\d\d)|[6-9])", Kept(1_024, 256, 1_024, 1_800_000)),
-    (r"gpt-5\.5", Kept(512, 128, 1_024, 24 * HOUR_MS)),
-    (r"gpt-|chatgpt|codex|o[1-9](?:-|$)", Kept(128, 0, 1_024, 600_000)),
-    (r"gemini-3", Kept(4_096, 0, 4_096, HOUR_MS)),
-    (r"gemini", Kept(2_048, 0, 2_048, HOUR_MS)),
-    (r"", Kept(64, 0, 64, HOUR_MS, answers=True)),
-)
-"""By the beginning of a model's name, first match; sources and measurements: docs/cache.md."""
-
-
-def kept_by(model: str) -> Kept:
-    """How the automatic cache of a model's provider keeps prefixes; a plain one where unknown."""
-    name = model.lower().rpartition("/")[2]
-    return next(kept for pattern, kept in _KEPT if re.match(pattern, name))
-
-
-def strips_thinking(model: str) -> bool:
-    """Whether a new human turn takes the thinking of earlier turns out of the prompt.
-
-    Anthropic: Opus before 4.5, Sonnet before 4.6, every Haiku. OpenAI: reasoning of earlier turns
-    is not kept up to GPT-5.5.
-    """
-    name = model.lower().rpartition("/")[2].replace(".", "-")
-    if "haiku" in name or "claude-3" in name:
-        return True
-    if found := re.search(r"(opus|sonnet)-(\d{1,2})(?:-(\d{1,2})(?!\d))?", name):
-        version = int(found[2]), int(found[3] or 0)
-        return version < ((4, 5) if found[1] == "opus" else (4, 6))
-    return bool(re.match(r"gpt-5(?!-[6-9]|-\d\d(?!\d))|o[1-9]-", name))
 
 
 class Change(NamedTuple):
@@ -189,8 +139,7 @@ def _whole(known: Known, model: str, left: int) -> int:
     kept = kept_by(model)
     if kept.answers and known.usage is not None:
         left += known.usage.output
-    steps = (left + kept.lag) // kept.step * kept.step - kept.lag
-    return max(steps, 0) if left >= kept.minimum else 0
+    return whole_steps(left, kept)
 
 
 def _restarted(known: Known, moment: Moment, idle: int) -> bool:

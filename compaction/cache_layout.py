@@ -35,6 +35,7 @@ class Layout:
     changed: Cause = "unexplained"
     last: tuple[int, int] | None = None
     passing: int = 0
+    images: bool = False
 
     @property
     def cacheable(self) -> tuple[int, int]:
@@ -67,15 +68,16 @@ def unmanaged(run: Run) -> Iterator[Layout]:
     """The prompts of the same session without the run's edits: originals as they arrived."""
     timeline = _Timeline.of(entry for entry in run.entries if entry.opened_by is None)
     total, blocks, last = run.hidden, HIDDEN_BLOCKS if run.hidden else 0, 0
-    unchanged = 0
+    unchanged, images = 0, False
     for step in run.steps:
         for passed in range(last + 1, step.step + 1):
             for entry in timeline.opens.get(passed, ()):
                 total += entry.block.tokens
                 blocks += 1
+                images = images or entry.block.type == "image"
         last = step.step
         output = timeline.output.get(step.step, 0)
-        yield Layout(step, total, blocks, unchanged, total - unchanged, output)
+        yield Layout(step, total, blocks, unchanged, total - unchanged, output, images=images)
         unchanged = total
 
 
@@ -110,6 +112,7 @@ def managed(run: Run) -> Iterator[Layout]:
             changed=changed,
             last=until,
             passing=step.passing,
+            images=bool(standing.images),
         )
 
 
@@ -124,6 +127,7 @@ class _Standing:
             self.sums.append(0)
         self.replacements: list[tuple[int, str]] = []
         self.gone: set[str] = set()
+        self.images: set[str] = set()
 
     def follow(
         self, opens: Sequence[Entry], closes: Sequence[Entry], once_from: int | None = None
@@ -137,11 +141,14 @@ class _Standing:
             if entry.from_step != entry.to_step:
                 self.sums.add(self.places[entry.block.position], -1)
                 self.gone.add(entry.block.id)
+                self.images.discard(entry.block.id)
         stay = [entry for entry in opens if entry.from_step != entry.to_step]
         fresh = [entry.block.position for entry in opens if entry.opened_by is None]
         for entry in stay:
             self.sums.add(self.places[entry.block.position], 1)
             self.gone.discard(entry.block.id)
+            if entry.block.type == "image":
+                self.images.add(entry.block.id)
             if entry.block.replaces is not None:
                 heappush(self.replacements, (-entry.block.position, entry.block.id))
         start = min(fresh if once_from is None else [once_from, *fresh], default=None)

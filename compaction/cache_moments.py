@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from compaction.cache import Cause
-from compaction.cache_forecast import Change, Moment, changes_at, strips_thinking
+from compaction.cache_forecast import Change, Moment, changes_at
+from compaction.cache_rules import strips_thinking
 from compaction.edits import Entry, Revision
 from compaction.session import Call
 from compaction.simulate import Run

@@ -2,31 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Literal
 
-from compaction import cache_openai
+from compaction import cache_automatic
 from compaction.cache import Basis, Breakpoint, CacheState, CacheUse, Lifetime, Request, advance
 from compaction.cache_layout import HIDDEN_BLOCKS, Layout, managed, unmanaged
+from compaction.cache_rules import Rules, rules_of
 from compaction.prices import Price, micros, minimum, nanos, price
 from compaction.session import Call, Session
 from compaction.simulate import Run
-
-Rules = Literal["anthropic", "openai", "unknown"]
-"""Whose cache is simulated; `unknown` where we know no rules of a model's provider."""
-
-_OPENAI = re.compile(r"(?:gpt|chatgpt|codex|o[1-9])(?:-|$)")
-
-
-def rules_of(model: str) -> Rules:
-    """By whose rules the prompts of a model are cached, as its name tells."""
-    name = model.lower()
-    if "claude" in name:
-        return "anthropic"
-    return "openai" if _OPENAI.match(name.rpartition("/")[2]) else "unknown"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +45,14 @@ def terms_of(session: Session, lifetime: Lifetime | None = None) -> Terms:
     if lifetime is None:
         lifetime = "1h" if hour > sum(usage.cache_write_5m for usage in written) else "5m"
     began = session.calls[0].at if session.calls else None
+    listed = price(session.model, began)
     rules = rules_of(session.model)
+    if rules == "unknown" and listed is not None:
+        # Who lists a price for tokens and none for reading them again keeps none.
+        rules = "none" if listed.cache_read == listed.input else "prefix"
     return Terms(
         rules=rules,
-        price=price(session.model, began) if rules != "unknown" else None,
+        price=listed,
         minimum=minimum(session.model) or Terms().minimum,
         lifetime=lifetime,
     )
@@ -154,9 +144,9 @@ def _sum(uses: Sequence[CacheUse], rates: Price | None, output: bool = True) -> 
 
 def _cache(rules: Rules) -> Callable[[Request, Price | None, Basis], CacheUse]:
     """An empty cache of a provider."""
-    if rules == "openai":
-        return partial(cache_openai.advance, cache_openai.OpenAIState())
-    return partial(advance, CacheState())
+    if rules == "anthropic":
+        return partial(advance, CacheState())
+    return partial(cache_automatic.advance, cache_automatic.AutomaticState(rules))
 
 
 def _send(
@@ -192,6 +182,8 @@ def _send(
             minimum=terms.minimum,
             appended=layout.appended,
             passing=layout.passing,
+            system=run.hidden,
+            images=layout.images,
             changed=layout.changed,
             revision=layout.step.revision if layout.changed != "unexplained" else None,
             output=reported.output if reported else layout.output,

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 from django.db.models import Min
 
+from compaction import cache_causes
 from compaction.cache import Break, CacheUse
 from compaction.session import Call
 from sessions.actions import events
@@ -128,33 +129,17 @@ def turn_starts(session: Session, seq: int = 0) -> dict[int, list[int]]:
     return starts
 
 
-_ADVICE = {
-    "lifetime": "Answer within the lifetime, or write these prefixes for one hour.",
-    "model": "Each model has a cache of its own: switch at a task boundary, where the context is "
-    "small.",
-    "edit": "An edit rewrites what follows it: make edits in batches, or when the cache is cold.",
-    "rewind": "Going back drops what was cached after that point; nothing to mend.",
-    "unexplained": "Nothing on our side of the log changed; the provider may have dropped it.",
-    "tools": "Keep the list of tools and its order the same through a session.",
-    "system": "Keep clocks and counters out of the system prompt.",
-}
-
-
-_AGAIN = "paid again that had been cached"
-_WRITTEN = {
-    "edit": "written anew after the edit",
-    "rewind": "written anew after the session went back",
-}
-
-
 def cause_card(step: int, broken: Break) -> dict[str, Any]:
-    """What a page says about one cache break: cause, tokens paid again, dollars, what to do."""
+    """What a page says about one cache break: cause, tokens paid again and behind which
+    place of the prompt, dollars, the revision where one did it, what to do."""
     return {
         "step": step,
         "kind": broken.cause,
         "title": str(broken),
-        "detail": f"{broken.rewritten:,} tokens were {_WRITTEN.get(broken.cause, _AGAIN)}.",
+        "detail": cache_causes.detail(broken),
         "tokens": broken.rewritten,
+        "after": broken.after,
+        "revision": broken.revision,
         "cost_microusd": broken.cost,
-        "advice": _ADVICE.get(broken.cause, ""),
+        "advice": cache_causes.advice(broken.cause),
     }

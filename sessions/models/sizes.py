@@ -8,8 +8,8 @@ from itertools import accumulate
 import msgspec
 
 from compaction.cache import LIFETIME_MS, Lifetime
-from compaction.cache_openai import LIFETIME_MS as OPENAI_LIFETIME_MS
-from compaction.cache_openai import MINIMUM as OPENAI_MINIMUM
+from compaction.cache_automatic import LIFETIME_MS as OPENAI_LIFETIME_MS
+from compaction.cache_automatic import MINIMUM as OPENAI_MINIMUM
 from compaction.cache_run import Terms, terms_of
 from compaction.prices import Price
 from compaction.protect import FIXED_KINDS
@@ -74,6 +74,8 @@ def sizes_of(session: Session) -> Sizes:
     began = next((at for _, at, *_ in calls if at is not None), 0)
     outputs = {step: output for step, _, output, *_ in calls}
     is_openai = terms.rules == "openai"
+    # The browser knows two sets of rules; of the others it claims nothing.
+    rules = terms.rules if terms.rules in ("anthropic", "openai") else "unknown"
     return Sizes(
         id=str(session.pk),
         title=str(session),
@@ -83,8 +85,8 @@ def sizes_of(session: Session) -> Sizes:
         window=session.window_taken,
         window_assumed=session.window is None,
         hidden=session.hidden_tokens,
-        price=None if terms.price is None else _rates(terms.price, terms.lifetime),
-        rules=terms.rules,
+        price=_rates(terms.price, terms.lifetime) if terms.price and rules != "unknown" else None,
+        rules=rules,
         minimum=OPENAI_MINIMUM if is_openai else terms.minimum,
         lifetime=(OPENAI_LIFETIME_MS if is_openai else LIFETIME_MS[terms.lifetime]) // 1000,
         models=_numbered(steps, {step: model for step, *_, model in calls}),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -69,7 +70,7 @@ def test_the_longer_lifetime_outlives_the_shorter() -> None:
         Request(2, 4000, 4000, places, at=6 * MINUTE),
     )
     assert parts(uses[1]) == (1000, 3000, 0, 0)
-    assert uses[1].broken == Break("lifetime", 3000, 6900, 6 * MINUTE, 5 * MINUTE)
+    assert uses[1].broken == Break("lifetime", 3000, 6900, 6 * MINUTE, 5 * MINUTE, after=1000)
     assert str(uses[1].broken) == "lifetime ran out (idle 6 m 0 s)"
 
 
@@ -291,3 +292,28 @@ def test_after_many_steps_all_but_what_is_new_is_read() -> None:
             SONNET,
         )
         assert (use.read, use.write_5m) == (total - 1000, 1000)
+
+
+@pytest.mark.parametrize(
+    ("change", "read", "cause"),
+    [
+        ({}, 5000, None),
+        ({"images": True}, 2000, "images"),
+        ({"settings": "tool_choice none"}, 2000, "settings"),
+        ({"toggles": "web search"}, 1000, "settings"),
+        ({"toggles": "web search", "images": True}, 1000, "settings"),
+    ],
+)
+def test_what_stands_beside_the_bytes_ends_a_layer(
+    change: dict[str, Any], read: int, cause: str | None
+) -> None:
+    places = (at(1000, position=1), at(2000, position=2), at(5000, position=9))
+    layers = {"tools": 1000, "system": 2000}
+    uses = send(
+        Request(1, 5000, 0, places, at=0, **layers),
+        Request(2, 6000, 5000, (*places, at(6000, position=10)), at=MINUTE, **layers, **change),
+        Request(3, 6000, 6000, (*places, at(6000, position=10)), at=MINUTE, **layers, **change),
+    )
+    assert uses[1].read == read
+    assert (uses[1].broken.cause if uses[1].broken else None) == cause
+    assert uses[2].read == 6000 and uses[2].broken is None

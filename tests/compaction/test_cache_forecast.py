@@ -14,11 +14,10 @@ from compaction.cache_forecast import (
     Moment,
     forecast,
     is_break,
-    kept_by,
     observe,
-    strips_thinking,
     whole_change,
 )
+from compaction.cache_rules import kept_by, strips_thinking
 from compaction.session import Usage
 
 MINUTE = 60_000

@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compaction.cache import Cause, Request
-from compaction.cache_openai import LIFETIME_MS, OpenAIState, advance, whole_steps
-from compaction.cache_run import Terms, rules_of, simulate_cache, terms_of
+from compaction.cache_automatic import LIFETIME_MS, AutomaticState, advance, whole_steps
+from compaction.cache_rules import rules_of
+from compaction.cache_run import Terms, simulate_cache, terms_of
 from compaction.policy import Policy, Step
 from compaction.prices import Price
 from compaction.session import Call, Session
@@ -16,12 +17,13 @@ from compaction.simulate import Run, simulate
 from compaction.strategies.offload import Offload
 from tests.build import coding, rough
 
+MINUTE = 60_000
 GPT = Price("gpt-5", 1250, 125, 1250, 1250, 10_000, "docs/sources.md", "2026-11-20")
 
 
 def send(*requests: Request) -> list[tuple[int, int, Cause | None]]:
     """(read, fresh, cause of a break) of requests sent one after the other."""
-    state = OpenAIState()
+    state = AutomaticState()
     uses = [advance(state, request, GPT) for request in requests]
     return [(use.read, use.fresh, use.broken and use.broken.cause) for use in uses]  # type: ignore[misc]
 
@@ -42,7 +44,7 @@ def test_what_stood_before_is_read_and_the_rest_is_fresh() -> None:
 
 
 def test_writing_has_no_price() -> None:
-    state = OpenAIState()
+    state = AutomaticState()
     advance(state, Request(1, 2000, 0), GPT)
     use = advance(state, Request(2, 3000, 2000, output=10), GPT)
     assert (use.write_5m, use.write_1h) == (0, 0)
@@ -60,7 +62,7 @@ def test_a_short_prompt_is_never_cached() -> None:
 def test_an_edit_leaves_what_stood_before_it() -> None:
     last = Request(2, 4000, 1500, changed="edit", revision=7)
     assert send(Request(1, 4000, 0), last)[1] == (1408, 2592, "edit")
-    state = OpenAIState()
+    state = AutomaticState()
     advance(state, Request(1, 4000, 0), GPT)
     broken = advance(state, last, GPT).broken
     assert broken is not None and (broken.revision, broken.rewritten) == (7, 2560)
@@ -89,12 +91,12 @@ def test_models_have_caches_of_their_own() -> None:
 
 def test_an_impossible_prefix_is_refused() -> None:
     with pytest.raises(ValueError, match="unchanged"):
-        advance(OpenAIState(), Request(1, 10, 11))
+        advance(AutomaticState(), Request(1, 10, 11))
 
 
 @given(st.lists(st.tuples(st.integers(0, 9000), st.integers(0, 9000), st.integers(0, 10**6))))
 def test_every_token_is_accounted_for(calls: list[tuple[int, int, int]]) -> None:
-    state, at, before = OpenAIState(), 0, 0
+    state, at, before = AutomaticState(), 0, 0
     for step, (total, unchanged, later) in enumerate(calls, 1):
         unchanged, at = min(total, unchanged, before), at + later
         use = advance(state, Request(step, total, unchanged, at=at), GPT)
@@ -113,8 +115,9 @@ def test_every_token_is_accounted_for(calls: list[tuple[int, int, int]]) -> None
         ("o3", "openai"),
         ("o4-mini", "openai"),
         ("codex-mini-latest", "openai"),
-        ("gemini-2.5-pro", "unknown"),
-        ("deepseek-chat", "unknown"),
+        ("gemini-2.5-pro", "gemini"),
+        ("google/gemini-3-flash", "gemini"),
+        ("deepseek-chat", "prefix"),
         ("oasis-1", "unknown"),
         ("", "unknown"),
     ],
@@ -127,7 +130,7 @@ def test_terms_follow_the_model_of_the_session() -> None:
     calls = (Call(1, "gpt-5", 0),)
     terms = terms_of(Session((), calls, "gpt-5", 1))
     assert terms.rules == "openai" and terms.price is not None
-    unknown = terms_of(Session((), calls, "gemini-2.5-pro", 1))
+    unknown = terms_of(Session((), calls, "oasis-1", 1))
     assert unknown.rules == "unknown" and unknown.price is None
 
 
@@ -153,3 +156,47 @@ def test_without_rules_nothing_is_claimed() -> None:
     found = simulate_cache(edited(session), session.calls, Terms(rules="unknown"))
     assert found.cost is None and found.unmanaged_cost is None and found.cache_read_share is None
     assert found.uses == found.unmanaged == found.revisions == ()
+
+
+def test_models_that_price_writing_write_all_that_is_not_read() -> None:
+    state = AutomaticState()
+    first = advance(state, Request(1, 20_000, 0, model="gpt-5.6-sol", at=0))
+    assert (first.read, first.write_5m, first.fresh) == (0, 20_000, 0)
+    second = advance(state, Request(2, 21_000, 20_000, model="gpt-5.6-sol", at=20 * MINUTE))
+    assert (second.read, second.write_5m) == (19_200, 1_800)
+    assert second.confidence == "best-effort" and second.broken is None
+    late = advance(state, Request(3, 21_000, 21_000, model="gpt-5.6-sol", at=51 * MINUTE))
+    assert late.read == 0 and late.broken and late.broken.cause == "lifetime"
+
+
+def test_gemini_reads_whole_steps_from_its_minimum_on() -> None:
+    state = AutomaticState("gemini")
+    model = "gemini-3-flash"
+    advance(state, Request(1, 4_000, 0, model=model))
+    assert advance(state, Request(2, 9_000, 4_000, model=model)).read == 0
+    use = advance(state, Request(3, 9_500, 9_000, model=model))
+    assert (use.read, use.fresh, use.confidence) == (8_192, 1_308, "best-effort")
+
+
+def test_a_provider_without_a_cache_has_every_token_fresh() -> None:
+    state = AutomaticState("none")
+    for step, total in enumerate((5_000, 6_000), 1):
+        use = advance(state, Request(step, total, min(5_000, state.total)), GPT)
+        assert (use.read, use.fresh, use.broken) == (0, total, None)
+        assert use.confidence == "guaranteed" and use.cost is not None
+
+
+def test_the_last_image_takes_the_messages_with_it() -> None:
+    state = AutomaticState()
+    advance(state, Request(1, 20_000, 0, system=4_096, images=True))
+    use = advance(state, Request(2, 21_000, 20_000, system=4_096))
+    assert use.read == 4_096 and use.broken and use.broken.cause == "images"
+
+
+def test_who_lists_no_price_for_reading_again_has_no_cache() -> None:
+    def rules(model: str) -> str:
+        return terms_of(Session((), (Call(1, model, 0),), model, 1)).rules
+
+    assert rules("deepseek-chat") == "prefix"
+    assert rules("codestral-latest") == "none"
+    assert rules("gemini-2.5-pro") == "gemini"
