@@ -16,7 +16,7 @@ from django.utils import timezone
 from sessions import tasks
 from sessions.actions import jobs
 from sessions.actions.once import forget_answers
-from sessions.actions.spending import release_expired
+from sessions.actions.reserved import release_expired
 
 log = logging.getLogger(__name__)
 

@@ -13,6 +13,7 @@ from django.db.models import QuerySet
 from compaction.spending import Amount, Finding, judge
 from sessions.actions import audit, spending, uses
 from sessions.actions.folds import tell
+from sessions.actions.reserved import open_reservations, release_expired
 from sessions.models import Approval, Session, Team, Use
 
 NOTHING = Amount()
@@ -93,7 +94,7 @@ def _findings(
     session: Session, limiting: list[Use], estimate: Amount, call: str = ""
 ) -> list[Finding]:
     """As for a check, but for what the session has reserved: that is counted already."""
-    opened = spending.open_reservations(session)
+    opened = open_reservations(session)
     reserved = {id for ids in opened.values_list("uses", flat=True) for id in ids}
     free = [use for use in limiting if use.pk not in reserved]
     return spending.findings(free, estimate, session, call)
@@ -102,7 +103,7 @@ def _findings(
 def _admit(
     session: Session, wanted: spending.Wanted, estimate: Amount, step: int, now: datetime
 ) -> Admission:
-    spending.release_expired(session.team, now)
+    release_expired(session.team, now)
     call = f"step-{step}"
     with transaction.atomic():
         locked = Session.objects.select_for_update(of=("self",)).get(pk=session.pk)

@@ -8,14 +8,14 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import transaction
-from django.db.models import QuerySet
 
 from compaction import prices
 from compaction.session import Usage
 from compaction.spending import Amount, Finding, Verdict, judge
 from sessions.actions import uses
 from sessions.actions.folds import tell
-from sessions.models import Approval, ModelCall, Reservation, Session, Team, Use
+from sessions.actions.reserved import end, expired, open_reservations, settled_by
+from sessions.models import Approval, Budget, ModelCall, Reservation, Session, Use
 from sessions.models.values import usage_of
 
 HELD = timedelta(minutes=10)
@@ -83,7 +83,6 @@ def check(session: Session, wanted: Wanted, now: datetime) -> dict[str, Any]:
     The same id again is answered the same while it is reserved or settled. Never raises for money:
     a refusal is an answer.
     """
-    release_expired(session.team, now)
     with transaction.atomic():
         locked = Session.objects.select_for_update(of=("self",)).get(pk=session.pk)
         known = Reservation.objects.filter(session=locked, call=wanted.call).first()
@@ -91,7 +90,11 @@ def check(session: Session, wanted: Wanted, now: datetime) -> dict[str, Any]:
             return dict(known.answer)
         estimate = estimate_of(locked, wanted)
         budgets = uses.budgets_for(locked)
-        held, _ = uses.locked(locked, budgets, now)
+        late = list(expired(now, locked.team))
+        ids = {id for one in late for id in one.uses}
+        everything, _ = uses.locked(locked, budgets, now, also=ids)
+        end(everything, late, Reservation.State.RELEASED)
+        held = counting(everything, locked, budgets, now)
         limiting = [use for use in held if use.budget_id in uses.in_force(budgets)]
         found = findings(limiting, estimate, locked, wanted.call)
         verdict = judge(found, estimate)
@@ -104,7 +107,7 @@ def check(session: Session, wanted: Wanted, now: datetime) -> dict[str, Any]:
                 use.take(use.account.reserve(estimate))
             _no_longer_waiting(held, locked, wanted.call)
         warnings = latch(limiting)
-        uses.save(held, now)
+        uses.save(everything, now)
         answer = answer_to(verdict, estimate, wanted, limiting, warnings, approval)
         if reserved:
             answer["expires"] = (now + wanted.held).isoformat()
@@ -112,6 +115,19 @@ def check(session: Session, wanted: Wanted, now: datetime) -> dict[str, Any]:
         if warnings or approval is not None or not verdict.can_proceed:
             tell(locked)
     return answer
+
+
+def counting(
+    everything: list[Use], session: Session, budgets: Sequence[Budget], now: datetime
+) -> list[Use]:
+    """Those of locked uses that a session has of these budgets now."""
+    keys, ids = uses.keys_of(session), {one.pk for one in budgets}
+    return [
+        use
+        for use in everything
+        if use.budget_id in ids
+        and (use.key, use.term) == (keys[use.budget.scope], use.budget.term(now))
+    ]
 
 
 def findings(limiting: list[Use], estimate: Amount, session: Session, call: str) -> list[Finding]:
@@ -215,11 +231,6 @@ def _keep(
     )
 
 
-def open_reservations(session: Session) -> QuerySet[Reservation]:
-    """What calls of a session hold that are under way."""
-    return Reservation.objects.filter(session=session, state=Reservation.State.OPEN)
-
-
 # After the call
 
 
@@ -243,82 +254,15 @@ def settle(session: Session, reports: Sequence[tuple[ModelCall, Amount]], now: d
     more = Amount()
     for call, before in reports:
         more += uses.spent_by(call) - before
-    ending = _ending(opened, reports)
+    ending = settled_by(opened, reports)
     ids = {id for one in ending for id in one.uses}
-    held, begun = uses.locked(session, budgets, now, also=ids)
-    ending = list(
-        Reservation.objects.select_for_update(of=("self",)).filter(
-            pk__in=[one.pk for one in ending], state=Reservation.State.OPEN
-        )
-    )
-    counting = {one.pk for one in budgets}
+    everything, begun = uses.locked(session, budgets, now, also=ids)
+    end(everything, ending, Reservation.State.SETTLED)
+    held = counting(everything, session, budgets, now)
     for use in held:
-        reserved = _sum(one.amount for one in ending if use.pk in one.uses)
-        counts = use.budget_id in counting and use.term == use.budget.term(now)
-        spent = more if counts and use.pk not in begun else Amount()
-        use.take(use.account.settle(reserved, spent))
-    Reservation.objects.filter(pk__in=[one.pk for one in ending]).update(
-        state=Reservation.State.SETTLED
-    )
-    in_force = uses.in_force(budgets)
-    limiting = [
-        use for use in held if use.budget_id in in_force and use.term == use.budget.term(now)
-    ]
+        if use.pk not in begun:
+            use.take(use.account.settle(Amount(), more))
+    limiting = [use for use in held if use.budget_id in uses.in_force(budgets)]
     warnings = latch(limiting)
-    uses.save(held, now)
+    uses.save(everything, now)
     return Settled(tuple(uses.told(use) for use in limiting), warnings)
-
-
-def _ending(
-    opened: list[Reservation], reports: Sequence[tuple[ModelCall, Amount]]
-) -> list[Reservation]:
-    """Reservations that these calls settle: that of a call's id or context, else, at the first
-    report of a call, the oldest."""
-    left, ending = list(opened), []
-    for call, before in reports:
-        if call.fresh is None:
-            continue
-        named = [one for one in left if one.call and one.call in (call.call, call.context)]
-        found = named[:1] or (left[:1] if before == Amount() else [])
-        ending += found
-        left = [one for one in left if one not in found]
-    return ending
-
-
-def _sum(amounts: Iterable[Amount]) -> Amount:
-    total = Amount()
-    for one in amounts:
-        total += one
-    return total
-
-
-def release(session: Session, call: str, now: datetime) -> int:
-    """Give back what a call had reserved that will not be made, or all calls of a session where
-    none is named; how many reservations."""
-    rows = open_reservations(session).order_by("pk")
-    return sum(_release(one, now) for one in (rows.filter(call=call) if call else rows))
-
-
-def release_expired(team: Team | None, now: datetime) -> int:
-    """Give back what nobody settled in time, of one team or of all; how many reservations."""
-    rows = Reservation.objects.filter(state=Reservation.State.OPEN, expires__lte=now)
-    if team is not None:
-        rows = rows.filter(session__team=team)
-    return sum(_release(one, now) for one in rows.order_by("pk"))
-
-
-def _release(found: Reservation, now: datetime) -> bool:
-    with transaction.atomic():
-        rows = Use.objects.select_for_update(of=("self",)).select_related("budget")
-        held = list(rows.filter(pk__in=found.uses).order_by("pk"))
-        still = Reservation.objects.select_for_update().filter(
-            pk=found.pk, state=Reservation.State.OPEN
-        )
-        if not still:
-            return False
-        for use in held:
-            # What falls below a threshold is warned of again when it passes it again.
-            use.take(use.account.settle(found.amount, Amount()).latched()[0])
-        uses.save(held, now)
-        Reservation.objects.filter(pk=found.pk).update(state=Reservation.State.RELEASED)
-    return True

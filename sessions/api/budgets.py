@@ -20,6 +20,7 @@ from sessions.actions.budgets import (
     put_budget,
     remove_budget,
 )
+from sessions.actions.reserved import release as release_reserved
 from sessions.api import budget_shapes as shapes
 from sessions.api.access import actor_of, require, session_of, team_of, team_to, teams_of
 from sessions.api.answers import done_once, told
@@ -38,6 +39,7 @@ router = Router(tags=["Budgets"])
 @router.post(
     "sessions/{path:session_id}/budgets/check", response=shapes.Checked, url_name="budget_check"
 )
+@done_once
 def check(
     request: HttpRequest, session_id: str, wanted: shapes.CheckWanted = Body(None)
 ) -> HttpResponse:
@@ -57,6 +59,7 @@ def check(
 @router.delete(
     "sessions/{path:session_id}/reservations", response=shapes.Released, url_name="reservations"
 )
+@done_once
 def release(
     request: HttpRequest,
     session_id: str,
@@ -64,7 +67,7 @@ def release(
 ) -> HttpResponse:
     """Gives back what calls had reserved that will not be made."""
     session = session_of(request, session_id)
-    return told({"released": spending.release(session, str(clean(call)), timezone.now())})
+    return told({"released": release_reserved(session, str(clean(call)), timezone.now())})
 
 
 # Budgets

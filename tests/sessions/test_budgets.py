@@ -20,7 +20,8 @@ from sessions.actions.budgets import (
 )
 from sessions.actions.deliver import report_call
 from sessions.actions.live_sessions import Unacceptable
-from sessions.actions.spending import Wanted, check, release, release_expired
+from sessions.actions.reserved import release, release_expired
+from sessions.actions.spending import Wanted, check
 from sessions.actions.teams import local_team
 from sessions.models import Approval, AuditEntry, Budget, Reservation, Session, Use
 from tests.sessions.test_deliver import live, says, send, user
@@ -164,13 +165,20 @@ def test_what_nobody_settles_is_given_back():
     assert release_expired(None, NOW + timedelta(hours=1)) == 0
 
 
+def test_what_another_session_did_not_settle_goes_back_to_it_alone():
+    budget()
+    ask(running("late"), "c1", 900)
+    answer = ask(running(), "c1", 100, NOW + timedelta(hours=1))
+    assert [one["key"] for one in answer["budgets"]] == ["run"]
+    assert (use("late"), use("run")) == ((0, 0), (0, 100))
+
+
 def test_a_call_that_is_not_made_gives_back_what_it_reserved():
     budget()
     session = running()
     ask(session, "c1", 900)
-    assert release(session, "c1", NOW)
-    assert not release(session, "c1", NOW)
-    assert not release(session, "never", NOW)
+    assert release(session, "c1", NOW) == 1
+    assert release(session, "c1", NOW) == release(session, "never", NOW) == 0
     assert use() == (0, 0)
 
 
