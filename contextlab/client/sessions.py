@@ -144,6 +144,35 @@ class Session:
         """Keep a message verbatim in every context."""
         self._server.request("POST", f"{self._address}/pins", {"seq": seq})
 
+    def anchor(self, kind: str, text: str, **more: Any) -> dict[str, Any]:
+        """Put an entry on the board: task, plan, agent, knowledge or task_done.
+
+        `more`: key, by which a later one takes its place; files that it rests on.
+        """
+        body = {"kind": kind, "text": text, **more}
+        return self._server.request("POST", f"{self._address}/anchors", body)
+
+    def board(self) -> str:
+        """The board of the session's task, or its own, as XML for a model."""
+        return str(
+            self._server.request("GET", f"{self._address}/anchors", query={"limit": 1})["xml"]
+        )
+
+    def share(self, summary: str = "", key: str = "") -> dict[str, Any]:
+        """Share what is known now with the sessions that subscribed."""
+        body = {"summary": summary, "key": key}
+        return self._server.request("POST", f"{self._address}/shares", body)
+
+    def subscribe(self, kind: str, value: str = "") -> dict[str, Any]:
+        """Have what is shared from now on by an agent, in a task, or in the team."""
+        body = {"session": self.id, "kind": kind, "value": value}
+        return self._server.request("POST", "subscriptions", body)
+
+    def search_memory(self, q: str, *, task: str = "", limit: int = 20) -> list[dict[str, Any]]:
+        """What the team's boards and shared summaries hold of these words, the best first."""
+        query = {"q": q, "task": task, "limit": limit}
+        return list(self._server.request("GET", "memory", query=query)["found"])
+
     def finish(self, outcome: str) -> None:
         """Say how it ended: succeeded, failed or abandoned."""
         self._server.request("PUT", f"sessions/{path(self.external_id)}", {"outcome": outcome})
@@ -155,8 +184,8 @@ class ContextLab(Connection):
     def session(self, external_id: str, **fields: Any) -> Session:
         """Make or update a session under your own id, and work with it.
 
-        `fields`: agent, model, task, title, parent, policy, window, metadata, outcome. Warns of
-        others, which are kept in the metadata.
+        `fields`: agent, model, task, title, parent, policy, window, metadata, outcome, opening,
+        project. Warns of others, which are kept in the metadata.
         """
         known = self.request("PUT", f"sessions/{path(external_id)}", fields)
         for note in known.get("notes", ()):

@@ -63,6 +63,18 @@ def test_pins_reading_back_and_the_end(lab: ContextLab):
     assert lab.request("GET", f"sessions/{session.id}")["outcome"] == "succeeded"
 
 
+def test_a_board_a_share_and_a_search(lab: ContextLab):
+    session = lab.session("anchored", agent="fixer", task="kelp", opening="board", project="sea")
+    session.append({"role": "user", "content": "Count the kelp."})
+    session.anchor("knowledge", "Kelp stands at port 8417.", key="port", files={"a.py": ""})
+    assert "<knowledge>Kelp stands at port 8417.</knowledge>" in session.board()
+    reader = lab.session("reading", agent="reader")
+    assert reader.subscribe("task", "kelp")["value"] == "kelp"
+    assert session.share("Kelp is counted.", "counted")["version"] == 1
+    found = session.search_memory("kelp port", task="kelp")
+    assert found[0]["text"] == "Kelp stands at port 8417."
+
+
 def answers(body: dict[str, Any]) -> Answer:
     """Reads a file first, then says that it is done."""
     last = body["messages"][-1]["content"]

@@ -1,0 +1,125 @@
+"""Boards of real sessions: how large they are, and what of them is kept across compactions.
+
+    PYTHONPATH=. python benchmarks/boards.py /path/to/logs     # or CONTEXTLAB_CORPUS
+
+Of each session of 30 steps or more and over 30,000 tokens the board is gathered block by block. At
+each compaction of three presets (`seven-principles`, `offload-first`, `sliding-window`; extractive
+summaries, a window of 60,000 tokens so that short sessions compact, too) an entry is kept where
+the context that follows tells its first line, without the board and with it. Writes nothing of the
+logs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from recall import long_sessions
+
+from compaction import tokens
+from compaction.anchors import Gatherer
+from compaction.board import BoardSize, Entry, put, render
+from compaction.edits import context_at
+from compaction.presets import PRESETS
+from compaction.session import Session
+from compaction.simulate import simulate
+from compaction.told import Lines
+
+NAMES = ("seven-principles", "offload-first", "sliding-window")
+WINDOW = 60_000
+
+Count = Callable[[str], int]
+
+
+def boards(session: Session) -> Iterator[dict[str, Entry]]:
+    """The board before each step, from the first on."""
+    gatherer, board, step = Gatherer("agent"), dict[str, Entry](), 0
+    for block in session.blocks:
+        while step < block.born:
+            step += 1
+            yield dict(board)
+        for entry in gatherer.add(block):
+            put(board, entry)
+    yield dict(board)
+
+
+def kept(board: dict[str, Entry], texts: list[str]) -> int:
+    """Entries of which a text tells the first line."""
+    lines = Lines("\n".join(texts)[:2_000_000])
+    return sum(lines.tell(_first(entry)) for entry in board.values())
+
+
+def _first(entry: Entry) -> str:
+    """Where an answer begins with what was asked, that; else the first line with a word."""
+    listed = [line for line in entry.text.splitlines() if line.strip()]
+    return (listed or [""])[0].removeprefix("Asked: ")[:200]
+
+
+def compactions(session: Session, name: str, count: Count) -> Iterator[tuple[int, list[str]]]:
+    """Steps at which a preset put a summary in, and the texts of the context that follows."""
+    policy = PRESETS[name]
+    run = simulate(replace(session, window=WINDOW), policy, count)
+    for revision in run.revisions:
+        made = [edit.replacement for edit in revision.edits]
+        if any(block is not None and block.kind == "summary" for block in made):
+            after = context_at(run.entries, revision.step)
+            yield revision.step, [block.text for block in after.values()]
+
+
+def main() -> int:
+    """Prints both tables."""
+    corpus = os.environ.get("CONTEXTLAB_CORPUS")
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("folder", nargs="?", type=Path, default=Path(corpus) if corpus else None)
+    folder = parser.parse_args().folder
+    if folder is None:
+        parser.error("which folder of logs?")
+    sizes: list[int] = []
+    told: list[float] = []
+    entries: list[int] = []
+    spent, blocks = 0.0, 0
+    found = {name: [0, 0, 0, 0] for name in NAMES}
+    size = BoardSize()
+    for _, session in long_sessions(folder, tokens.count):
+        began = time.perf_counter()
+        by_step = list(boards(session))
+        if not by_step[-1]:
+            continue
+        spent, blocks = spent + time.perf_counter() - began, blocks + len(session.blocks)
+        made = render(by_step[-1].values(), size, tokens.count)
+        sizes.append(made.tokens)
+        entries.append(len(by_step[-1]))
+        told.append(len(made.kept) / max(len(by_step[-1]), 1))
+        for name in NAMES:
+            for step, texts in compactions(session, name, tokens.count):
+                board = by_step[min(step, len(by_step)) - 1]
+                text = render(board.values(), size, tokens.count).text
+                row = found[name]
+                row[0] += 1
+                row[1] += len(board)
+                row[2] += kept(board, texts)
+                row[3] += kept(board, [*texts, text])
+    if not sizes:
+        return 1
+    within = sum(500 <= one <= 2_000 for one in sizes)
+    smaller = sum(one < 500 for one in sizes)
+    print(f"{len(sizes)} sessions: entries median {statistics.median(entries):.0f}, "
+          f"most {max(entries)}; tokens median {statistics.median(sizes):.0f}, most {max(sizes)}; "
+          f"{within} of 500 to 2,000, {smaller} smaller; told {statistics.mean(told):.3f} of the "
+          f"entries; {1000 * spent / blocks:.3f} ms a block")  # fmt: skip
+    print("| preset | compactions | entries | kept without the board | with it |")
+    print("| --- | --- | --- | --- | --- |")
+    for name, (times, many, without, with_it) in found.items():
+        if many:
+            print(f"| `{name}` | {times} | {many} | {without / many:.3f} | {with_it / many:.3f} |")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
