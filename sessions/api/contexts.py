@@ -12,6 +12,7 @@ from ninja import Query, Router
 
 from compaction import render
 from compaction.context import Block
+from compaction.modalities import readable
 from compaction.wire import WireBlock
 from sessions.actions.approvals import Admission, admit
 from sessions.actions.served import (
@@ -145,8 +146,11 @@ def _plan(session: Session, which: incoming.ContextWanted, wait: float) -> Plan:
 def _rendered(
     plan: Plan, wires: Mapping[str, WireBlock], form: Format, *, breakpoints: bool
 ) -> dict[str, Any]:
+    # Who renders blocks alone decides alone.
+    shown = wires if form == "blocks" else readable(plan.session.model, wires)
+
     def wire_of(block: Block) -> WireBlock:
-        return wires[block.id]
+        return shown[block.id]
 
     if form == "openai":
         return render.openai(plan.blocks, wire_of, plan.ending)
