@@ -188,7 +188,7 @@ def main() -> None:
     if not given.folder:
         sys.exit("Name a folder of logs, or set CONTEXTLAB_CORPUS.")
     print("session | tokens | summary | sections | with text | unsupported | ms | "
-          "merging saves of operations | of the summary | most of 10 cycles, of one summary")  # fmt: skip
+          "merging saves of operations, of the summary | most of 10 cycles")  # fmt: skip
     made = []
     for row in rows(Path(given.folder), given.sessions):
         made.append(row)

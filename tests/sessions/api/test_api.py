@@ -46,6 +46,20 @@ def test_the_simplest_use(program: Program):
     assert given["context_id"].startswith("ctx_")
 
 
+@pytest.mark.parametrize(("model", "kind"), [("deepseek-v4-pro", "text"), ("claude-x", "image")])
+def test_a_model_that_reads_text_alone_gets_no_image(program: Program, model: str, kind: str):
+    program.ask("PUT", "/sessions/pictures", {"agent": "a", "model": model})
+    source = {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="}
+    content = [{"type": "text", "text": "See"}, {"type": "image", "source": source}]
+    program.post(
+        "/sessions/pictures/messages", {"messages": [{"role": "user", "content": content}]}
+    )
+    given = program.get("/sessions/pictures/context?format=anthropic")
+    assert given["messages"][0]["content"][1]["type"] == kind
+    blocks = program.get("/sessions/pictures/context?format=blocks")["blocks"]
+    assert blocks[1]["block"]["type"] == "image", "who renders blocks alone gets what there is"
+
+
 def test_a_put_makes_and_then_changes(program: Program):
     assert program.ask("PUT", "/sessions/run", {"agent": "a", "color": "red"}).status_code == 201
     again = program.ask("PUT", "/sessions/run", {"title": "Mine", "outcome": "succeeded"})
