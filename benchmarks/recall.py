@@ -31,10 +31,13 @@ from compaction.files import file_of
 from compaction.policy import Policy, Step
 from compaction.presets import PRESETS
 from compaction.recall import Recall, recall
+from compaction.recite import Recite
 from compaction.session import Call, Session
 from compaction.simulate import Run, simulate
 from compaction.strategies.dedupe import Dedupe
 from compaction.strategies.externalise import Externalise
+from compaction.strategies.replace import Replace
+from compaction.strategies.shard import Shard
 from sessions.importers import NotALog, parse, records
 
 Count = Callable[[str], int]
@@ -55,6 +58,9 @@ RECITING = {
         RECITATION, steps=(Step("externalise", Externalise()), *RECITATION.steps[1:])
     ),
     "recitation": RECITATION,
+    "recitation with a dashboard": replace(RECITATION, recite=Recite(tokens=1_500, dashboard=500)),
+    "dashboard only": Policy("measured", recite=Recite(600, 0, 0, dashboard=600)),
+    "seven-principles": PRESETS["seven-principles"],
 }
 
 
@@ -71,6 +77,9 @@ POLICIES: dict[str, Callable[[Session, Count], Run]] = {
     **{f"offload after {n} steps, 30 rarest facts": offload(n, names=30) for n in (5, 10, 20)},
     "dedupe": engine(Step("dedupe", Dedupe())),
     "externalise": engine(Step("externalise", Externalise())),
+    "replace": engine(Step("replace", Replace())),
+    "replace, batches of 5": engine(Step("replace", Replace(batch=5))),
+    "shard over 5,000": engine(Step("shard", Shard(over=5_000))),
     "offload-first, no dedupe": engine(*FIRST[1:]),
     "offload-first, dedupe at any age": engine(Step("dedupe", Dedupe()), *FIRST[1:]),
     "offload-first": engine(*FIRST),

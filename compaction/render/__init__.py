@@ -14,8 +14,9 @@ from compaction.render.chat import openai
 from compaction.render.content import text_part
 from compaction.render.messages_api import anthropic
 from compaction.render.normalise import WireOf
+from compaction.render.pairs import pairs
 
-__all__ = ["WireOf", "anthropic", "as_blocks", "openai"]
+__all__ = ["WireOf", "anthropic", "as_blocks", "openai", "pairs"]
 
 
 def as_blocks(

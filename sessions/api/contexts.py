@@ -36,7 +36,7 @@ from sessions.models.values import wire_blocks
 
 router = Router(tags=["Context"])
 
-Format = Literal["anthropic", "openai", "blocks"]
+Format = Literal["anthropic", "openai", "pairs", "blocks"]
 
 
 @router.get(
@@ -154,6 +154,8 @@ def _rendered(
 
     if form == "openai":
         return render.openai(plan.blocks, wire_of, plan.ending)
+    if form == "pairs":
+        return render.pairs(plan.blocks, wire_of, plan.ending)
     if form == "blocks":
         return render.as_blocks(plan.blocks, wire_of, plan.ending)
     # Always there: it may be sent as it is, empty or not.
