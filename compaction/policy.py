@@ -59,8 +59,8 @@ class Policy:
     objective: Objective = field(
         default="cheap",
         metadata={
-            "help": "What is to be little: dollars (cheap: edits wait until they pay), or tokens "
-            "in the prompt (lean: edits come sooner). Only payback looks at it."
+            "help": "What is to be little: dollars (cheap: edits wait until they pay) or tokens "
+            "in the prompt (lean: edits come sooner)."
         },
     )
 

@@ -302,12 +302,30 @@ def _summarised(given: Any, strategy: str) -> Told:
         yield "rearm", text, "warning"
 
 
+def _payback(place: _Place, given: Payback) -> Told:
+    if given.readings <= given.done:
+        yield (
+            "readings",
+            f"What was read is ripe after {given.readings} steps, whether its file was changed "
+            f"since or not. Keep it above {given.done}: what was not acted on yet is still needed.",
+            "note",
+        )
+    if place.policy.objective == "cheap" and given.patience < 1:
+        yield (
+            "patience",
+            "Text leaves before reading it has cost what rewriting the cache costs, so many edits "
+            "never pay. Set it to 1 or more.",
+            "warning",
+        )
+
+
 _RULES: dict[str, Callable[[_Place, Any], Told]] = {
     "dedupe": _dedupe,
     "outline": _outline,
     "externalise": _externalise,
     "shard": _shard,
     "replace": _replace,
+    "payback": _payback,
     "offload": _offload,
     "compact": _compact,
     "window": _window,

@@ -85,9 +85,7 @@ class Ripening:
         changes = file is not None and file.action in ("write", "edit", "delete")
         if block.type == "tool_use" or changes:
             kind = 3
-        elif file is not None and file.action == "read":
-            kind = 1
-        elif file is None and reads(use, SHOWS):
+        elif reads(use, SHOWS) if file is None else file.action == "read":
             kind = 1
         tells = block.type == "tool_result" and not block.error and (changes or kind == 1)
         self.pieces.append(

@@ -227,7 +227,7 @@ SUMMARIZER_SECONDS = env.number("SUMMARIZER_SECONDS", 90)  # for one answer
 
 # --- live sessions -----------------------------------------------------------------------------
 # What manages a session that names no policy: a preset, or a policy of every team.
-DEFAULT_POLICY = env.text("DEFAULT_POLICY", "offload-first")
+DEFAULT_POLICY = env.text("DEFAULT_POLICY", "balanced")
 
 # --- logs: ids, sizes and classes of errors, never content -------------------------------------
 LOGGING = {

@@ -9,7 +9,6 @@ from typing import NamedTuple
 from compaction.context import Block
 from compaction.economy import expected, pays
 from compaction.edits import Edit, Trigger
-from compaction.facts import facts_of
 from compaction.plan import Proposal, View
 from compaction.ripening import Ages
 from compaction.stubs import entered_short, input_stub, result_stub, stand_in
@@ -27,7 +26,7 @@ class Payback:
     """
 
     results: int = field(
-        default=4,
+        default=3,
         metadata={
             "min": 0,
             "max": 10_000,
@@ -43,7 +42,7 @@ class Payback:
         },
     )
     done: int = field(
-        default=2,
+        default=1,
         metadata={
             "min": 0,
             "max": 10_000,
@@ -51,7 +50,7 @@ class Payback:
         },
     )
     inputs: int = field(
-        default=18,
+        default=30,
         metadata={
             "min": 0,
             "max": 10_000,
@@ -59,16 +58,16 @@ class Payback:
         },
     )
     patience: float = field(
-        default=2.0,
+        default=2.5,
         metadata={
             "min": 0.0,
             "max": 100.0,
-            "help": "How many times what rewriting the cache costs must have been paid for reading "
-            "what is ripe before it leaves, where the objective is cheap.",
+            "help": "Rewriting costs that reading what is ripe must have cost before it leaves, "
+            "where the objective is cheap.",
         },
     )
     haste: float = field(
-        default=0.3,
+        default=1.0,
         metadata={
             "min": 0.0,
             "max": 100.0,
@@ -90,14 +89,6 @@ class Payback:
             "min": 1,
             "max": 1_000_000,
             "help": "Tokens that a stub must save at least, or the text stays.",
-        },
-    )
-    names: int = field(
-        default=0,
-        metadata={
-            "min": 0,
-            "max": 200,
-            "help": "Rarest names, paths and numbers of a text that its stub lists at most.",
         },
     )
     exclude: tuple[str, ...] = field(
@@ -215,18 +206,11 @@ def _edit(view: View, now: Block, parameters: Payback, ripe: int) -> Edit | None
     else:
         uses = view.guard.groups.uses
         text = result_stub(original, uses.get(original.tool_call or ""))
-        if parameters.names:
-            text = _with_names(text, original, parameters.names)
     tokens = view.means.count(text)
     if now.tokens - tokens < parameters.minimum:
         return None
     stub = replace(stand_in(original, text, tokens, "payback"), replaces=now.id)
     return Edit("payback", (now.id,), stub, f"{now.tokens} tokens, ripe since step {ripe}")
-
-
-def _with_names(text: str, block: Block, most: int) -> str:
-    found = sorted(facts_of(block))[:most]
-    return f"{text[:-1]} | holds {' '.join(found)}]" if found else text
 
 
 def _reason(view: View, count: int, cut: _Cut) -> str:

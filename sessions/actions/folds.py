@@ -17,9 +17,11 @@ from django.db.models import F
 
 from compaction import edits, tokens
 from compaction.context import Block
+from compaction.economy import rates_of
 from compaction.fold import State, marks_of, resume, start
 from compaction.plan import FileText, Means, Span
 from compaction.policy import from_dict
+from compaction.prices import price
 from sessions.actions import artefacts
 from sessions.actions.runs import News, RunWriter
 from sessions.live import hint
@@ -112,7 +114,8 @@ class Fold:
         assert run.policy_version is not None
         self.stamp, self.taken, self.bytes = Stamp(), 0, 0
         self.ratio = session.token_ratio
-        self.current = start(from_dict(run.policy_version.document), 0, self._means(session))
+        policy = from_dict(session.policy_document or run.policy_version.document)
+        self.current = start(policy, 0, self._means(session))
 
     def _resume(self, session: Session, run: Run) -> None:
         state, new = self.state, []
@@ -166,6 +169,7 @@ class Fold:
             count,
             summarize,
             lambda file: artefacts.outline_text(session, file),
+            rates_of(price(session.model)),
         )
 
     def store(self, session: Session, revisions: Sequence[edits.Revision]) -> None:

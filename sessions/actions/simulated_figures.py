@@ -115,7 +115,8 @@ class Simulated:
 def figures_of(recording: Recording, policy: Policy) -> Simulated:
     """Put a session under a policy.
 
-    Of its `figures`, tokens are in the session's counting with the hidden prompt in each of them,
+    Of its `figures`, tokens are in the session's counting with the hidden prompt in each of them
+    (`hidden_tokens_sent` says how much that is),
     money is micro-dollars, null without a price. *Unmanaged* is the session as it was recorded,
     with the compactions and clearings of its log, priced by the same rules. `needs` and the four
     shares are needed-later recall, `read_back_tokens` what the agent would have to read again for
@@ -134,6 +135,7 @@ def figures_of(recording: Recording, policy: Policy) -> Simulated:
         "steps": steps,
         "tokens_sent": run.sent + value.hidden * steps,
         "tokens_sent_unmanaged": recording.lived_sent,
+        "hidden_tokens_sent": value.hidden * steps,
         "peak_tokens": _peak(run, value),
         "window": value.window,
         "cost_microusd": cache.cost,

@@ -32,7 +32,7 @@ from sessions.views.policies import found
 from sessions.views.policy_drafts import Draft, change, draft_of, take_over, typed
 from sessions.views.policy_values import Told, sections
 
-USUAL = "offload-first"
+USUAL = "balanced"
 """The preset that a new policy begins with where none is named."""
 
 TAKEN = "there is a policy of that name; change it there, or take another"

@@ -20,7 +20,7 @@ def test_a_policy_survives_storage(policy: Policy) -> None:
 
 
 def test_presets_write_every_parameter_out() -> None:
-    assert list(PRESETS) == ["offload-first", "recitation", "sliding-window", "unmanaged"]
+    assert {"balanced", "offload-first", "recitation", "sliding-window", "unmanaged"} <= {*PRESETS}
     for name, policy in PRESETS.items():
         assert policy.name == name
         assert from_dict(to_dict(policy)) == policy
@@ -32,6 +32,13 @@ def test_presets_write_every_parameter_out() -> None:
     dedupe, outline, offload, compact = (step["parameters"] for step in steps)
     assert (dedupe["within"], outline["lines"]) == (4, 3_000)
     assert (offload["age"], offload["batch"], compact["trigger"]) == (5, 5, 0.70)
+
+
+def test_what_was_stored_before_objectives_is_cheap() -> None:
+    document = to_dict(PRESETS["offload-first"])
+    del document["objective"]
+    assert from_dict(document) == PRESETS["offload-first"]
+    assert from_dict({**document, "objective": "lean"}).objective == "lean"
 
 
 def test_defaults_fill_what_is_left_out() -> None:
@@ -50,9 +57,10 @@ def _offload(**parameters: Any) -> dict[str, Any]:
         ([], "policy", "must be an object"),
         ({}, "name", "must be text"),
         ({"name": " "}, "name", "must be text"),
-        ({"name": "n", "color": 1}, "color", "allowed are name, recite, reserve"),
+        ({"name": "n", "color": 1}, "color", "allowed are name, objective, recite, reserve"),
         ({"name": "n", "version": 0}, "version", "from 1 to"),
         ({"name": "n", "reserve": True}, "reserve", "whole number"),
+        ({"name": "n", "objective": "dear"}, "objective", "must be one of cheap, lean"),
         ({"name": "n", "steps": {}}, "steps", "must be a list"),
         ({"name": "n", "steps": [1]}, "steps[0]", "must be an object"),
         ({"name": "n", "steps": [{"strategy": "x"}]}, "steps[0].strategy", "one of dedupe"),

@@ -41,7 +41,8 @@ def test_every_strategy_says_what_it_does(name: str):
 def test_fields_are_all_values_in_order_with_their_ranges():
     policy = Policy("p", steps=(Step("offload", Offload(age=9, exclude=("Read",))),), reserve=7)
     found = {field.path: field for field in fields(policy)}
-    assert list(found)[:3] == ["reserve", "steps[0].parameters.age", "steps[0].parameters.batch"]
+    assert list(found)[:3] == ["objective", "reserve", "steps[0].parameters.age"]
+    assert (found["objective"].kind, found["objective"].choices) == ("choice", ("cheap", "lean"))
     age = found["steps[0].parameters.age"]
     assert (age.name, age.kind, age.value, age.low, age.high, age.default) == (
         "age", "int", 9, 0, 10_000, 5,

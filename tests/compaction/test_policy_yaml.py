@@ -67,6 +67,7 @@ def test_each_value_stands_with_its_origin():
     assert [" ".join(line.split()) for line in lines] == [
         "name: ours",
         "based_on: offload-first",
+        "objective: cheap # default",
         "reserve: 5 # policy",
         "steps:",
         "- strategy: dedupe # preset",

@@ -68,7 +68,7 @@ def test_what_no_session_has_matches_none(client: Client, policy: str):
 def test_a_row_and_the_replay_say_who_chose_the_policy(client: Client):
     world = made()
     text = page_of(client, "/sessions/").text
-    for said in ("careful@1 · rollout", "offload-first@1 · default", "careful@1 · asked for"):
+    for said in ("careful@1 · rollout", "balanced@1 · default", "careful@1 · asked for"):
         assert said in text
     send(Session.objects.get(external_id=world["inside"]), user("hello"))
     head = client.get(f"/api/v1/sessions/{world['inside']}/manifest").json()["session"]

@@ -211,7 +211,7 @@ def test_a_policy_is_written_in_a_form_and_saved_once(browser: Client):
     assert AuditEntry.objects.filter(action="policy.saved").count() == 1
     newer = browser.post("/policies/ours/edit/", form_of(PRESET, seen="1"))
     assert newer["Location"] == "/policies/ours/2/"
-    assert active_version(local_team()).policy.name == "offload-first", "nothing goes out by itself"
+    assert active_version(local_team()).policy.name == "balanced", "nothing goes out by itself"
 
 
 def test_an_empty_number_is_left_to_the_preset(browser: Client):

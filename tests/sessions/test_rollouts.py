@@ -239,7 +239,7 @@ def test_a_tenth_is_a_tenth_and_stays_inside_when_it_widens():
 
 def test_sessions_know_what_they_began_with_and_why():
     default = new("before all")
-    assert (str(default.policy_version), default.policy_from) == ("offload-first@1", "default")
+    assert (str(default.policy_version), default.policy_from) == ("balanced@1", "default")
     rollout = running()
     (inside,) = ids(rollout, inside=True)
     (outside,) = ids(rollout, inside=False)
@@ -267,7 +267,7 @@ def test_what_runs_keeps_its_policy_whatever_happens_to_the_rollout():
     rollouts.pause(rollout, person("owner"))
     late = new(second)
     assert (str(late.policy_version), late.policy_from, late.rollout) == (
-        "offload-first@1", "default", None,
+        "balanced@1", "default", None,
     )  # fmt: skip
     send(session, user("more"))
     rollout.refresh_from_db()

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from argparse import ArgumentParser
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 from django.core.management.base import BaseCommand, CommandError
 
+from compaction.economy import Objective
 from compaction.policy import InvalidPolicy, Policy, from_dict, to_dict
 from compaction.policy_origin import filled
 from compaction.policy_yaml import Unreadable, read
@@ -60,12 +62,19 @@ class Command(BaseCommand):
             "file",
         )
         parser.add_argument(
+            "--objective",
+            choices=get_args(Objective),
+            help="what is to be little, dollars or tokens, whatever the policy says",
+        )
+        parser.add_argument(
             "--team", default=None, help="slug of the team (default: the local one)"
         )
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, *args: Any, sessions: list[str], **options: Any) -> None:
         policy = _policy(options["policy"], options["team"])
+        if options["objective"]:
+            policy = replace(policy, objective=options["objective"])
         sources = self._sources(sessions, options["team"])
         rows = []
         for number, source in enumerate(sources, start=1):

@@ -25,7 +25,7 @@ def put(program: Program, name: str, body: Any, status: int = 201) -> Any:
 def test_presets_can_be_named_before_anything_runs_under_them(program: Program):
     listed = program.get("/policies")["policies"]
     assert [one["name"] for one in listed] == sorted(PRESETS)
-    assert [one["name"] for one in listed if one["active"]] == ["offload-first"]
+    assert [one["name"] for one in listed if one["active"]] == ["balanced"]
     assert all(one["preset"] and one["newest"] == 1 for one in listed)
     told = program.get("/policies/recitation/1")
     assert told["document"] == to_dict(PRESETS["recitation"])

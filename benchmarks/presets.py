@@ -1,0 +1,261 @@
+"""Every preset over real logs: the tables in docs/presets.md.
+
+    PYTHONPATH=. python benchmarks/presets.py PATH… [--json FILE] [--out docs/presets.md]
+
+Reads every log below the paths, of whatever format, takes sessions of 30 model calls or more and
+over 30,000 tokens (one that several logs hold once, from the longest), and puts each under every
+preset, and under `balanced` with the objective `lean`: the figures are those of
+`contextlab simulate`. Two processes. Writes figures only, and nothing of the logs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "contextlab.settings")
+
+import django  # noqa: E402
+
+django.setup()
+
+from compaction.policy import Policy  # noqa: E402
+from compaction.presets import PRESETS  # noqa: E402
+from sessions import importers  # noqa: E402
+from sessions.actions.imports import FILE_LIMIT, files_under  # noqa: E402
+from sessions.actions.simulated_figures import Recording, figures_of  # noqa: E402
+from sessions.actions.unstored import recording_of_log  # noqa: E402
+
+STEPS, TOKENS = 30, 30_000
+WORST = 5
+OURS = "balanced"
+Row = dict[str, Any]
+
+
+def policies() -> dict[str, Policy]:
+    """All presets; the one with an objective under both of them."""
+    made = dict(PRESETS)
+    if OURS in made:
+        made[f"{OURS}, lean"] = replace(made[OURS], objective="lean")
+    return made
+
+
+def long_sessions(path: Path) -> list[tuple[str, int, str, Recording]]:
+    """Id, length, format and recording of what one file holds that is long enough."""
+    if path.stat().st_size > FILE_LIMIT:
+        return []
+    try:
+        log = importers.parse(path.read_bytes(), path.name)
+    except importers.NotALog:
+        return []
+    found = []
+    for session in log.sessions:
+        recording = recording_of_log(session)
+        if recording is None or len(recording.value.calls) < STEPS:
+            continue
+        if sum(block.tokens for block in recording.value.blocks) > TOKENS:
+            found.append((session.external_id, len(session.records), log.format, recording))
+    return found
+
+
+def lengths(path: Path) -> list[tuple[str, int, Path]]:
+    """The same without the recordings, which stay in the process that reads them."""
+    return [(name, length, path) for name, length, _, _ in long_sessions(path)]
+
+
+def figures(source: tuple[str, Path]) -> list[Row]:
+    """Figures of one session under every policy."""
+    found = {name: (form, read) for name, _, form, read in long_sessions(source[1])}
+    form, recording = found[source[0]]
+    return [_row(name, policy, form, recording) for name, policy in policies().items()]
+
+
+def _row(name: str, policy: Policy, form: str, recording: Recording) -> Row:
+    value, price = recording.value, recording.terms.price
+    steps = len(value.calls)
+    cost = recording.lived_cost
+    output = sum(use.output for use in recording.lived_uses)
+    return {
+        "policy": name,
+        "format": form,
+        "model": value.model,
+        "hidden": value.hidden * steps,
+        "everything": sum(
+            block.tokens * (steps - block.born + 1) for block in value.blocks if block.born <= steps
+        ),
+        "output_share": output * price.output / 1000 / cost if price and cost else None,
+        **figures_of(recording, policy).figures,
+    }
+
+
+def gathered(paths: Sequence[Path]) -> list[Row]:
+    """All rows, session by session."""
+    with ProcessPoolExecutor(2) as pool:
+        longest: dict[str, tuple[int, Path]] = {}
+        for rows in pool.map(lengths, files_under(paths), chunksize=8):
+            for name, length, path in rows:
+                if length > longest.get(name, (0, path))[0]:
+                    longest[name] = length, path
+        sources = [(name, path) for name, (_, path) in sorted(longest.items())]
+        told = pool.map(figures, sources)
+        return [{**row, "session": number} for number, rows in enumerate(told, 1) for row in rows]
+
+
+def summed(rows: Iterable[Row]) -> Row:
+    """What one policy comes to over sessions; costs over those with a price alone."""
+    rows = list(rows)
+    priced = [row for row in rows if row["cost_microusd"] and row["cost_unmanaged_microusd"]]
+    ratios = sorted(row["cost_microusd"] / row["cost_unmanaged_microusd"] for row in priced)
+    needs = sum(row["needs"] for row in rows)
+    steps = sum(row["steps"] for row in rows)
+    content = sum(row["tokens_sent"] - row["hidden"] for row in rows)
+    read = [row for row in rows if row["cache_read_share"] is not None]
+    prompts = sum(row["tokens_sent"] for row in read)
+    shares = {
+        state: sum(row[state] * row["needs"] for row in rows) / max(needs, 1)
+        for state in ("in_place", "named", "retrievable", "lost")
+    }
+    return {
+        "sessions": len(rows),
+        "priced": len(priced),
+        "tokens_sent": _share(rows, "tokens_sent", "tokens_sent_unmanaged"),
+        "content_sent": content / sum(row["everything"] for row in rows),
+        "cost": _share(priced, "cost_microusd", "cost_unmanaged_microusd") if priced else None,
+        "at_most_2_percent_dearer": sum(one <= 1.02 for one in ratios),
+        "dearest": ratios[-1] if ratios else None,
+        "cache_read_share": sum(row["cache_read_share"] * row["tokens_sent"] for row in read)
+        / prompts
+        if prompts
+        else None,
+        **shares,
+        "needs": needs,
+        "compactions": sum(row["compactions"] for row in rows),
+        "read_back_tokens": sum(row["read_back_tokens"] for row in rows),
+        "ms_per_step": sum(row["ms_per_step"] * row["steps"] for row in rows) / steps,
+    }
+
+
+def _share(rows: Sequence[Row], part: str, whole: str) -> float:
+    return float(sum(row[part] for row in rows) / sum(row[whole] for row in rows))
+
+
+def table(rows: Sequence[Row]) -> Iterator[str]:
+    """Policies by line."""
+    yield (
+        "| preset | prompt tokens | content tokens | cost | dearer than 2 % | read from cache "
+        "| in place | named | retrievable | lost | compactions | read back | ms a step |"
+    )
+    yield "|" + " --- |" * 13
+    for name in dict.fromkeys(row["policy"] for row in rows):
+        one = summed(row for row in rows if row["policy"] == name)
+        dear = f"{one['priced'] - one['at_most_2_percent_dearer']} of {one['priced']}"
+        yield (
+            f"| {name} | {_cell(one['tokens_sent'])} | {_cell(one['content_sent'])} "
+            f"| {_cell(one['cost'])} | {dear if one['priced'] else '–'} "
+            f"| {_cell(one['cache_read_share'])} "
+            f"| {one['in_place']:.3f} | {one['named']:.3f} | {one['retrievable']:.3f} "
+            f"| {one['lost']:.3f} | {one['compactions']} | {one['read_back_tokens'] // 1000}K "
+            f"| {one['ms_per_step']:.2f} |"
+        )
+
+
+def _cell(share: float | None) -> str:
+    return "–" if share is None else f"{share:.3f}"
+
+
+def dearest(rows: Sequence[Row]) -> Iterator[str]:
+    """The sessions in which `balanced` saves least, and why."""
+    mine = [row for row in rows if row["policy"] == OURS and row["cost_unmanaged_microusd"]]
+    mine.sort(key=lambda row: row["cost_microusd"] / row["cost_unmanaged_microusd"], reverse=True)
+    yield "| session | format | model | calls | cost | output | hidden | edits | why |"
+    yield "|" + " --- |" * 9
+    for row in mine[:WORST]:
+        ratio = row["cost_microusd"] / row["cost_unmanaged_microusd"]
+        yield (
+            f"| {row['session']} | {row['format']} | {row['model']} | {row['steps']} | {ratio:.3f} "
+            f"| {row['output_share']:.0%} | {row['hidden'] / row['tokens_sent_unmanaged']:.0%} "
+            f"| {row['revisions']} | {_why(row)} |"
+        )
+
+
+def _why(row: Row) -> str:
+    most = row["dearest"]
+    if not row["revisions"]:
+        return "nothing was ripe long enough to pay before the session ended"
+    if most is None:
+        return "only what was new was shortened; nothing else paid before the session ended"
+    left = row["steps"] - most["step"]
+    share = most["cost_microusd"] / row["cost_unmanaged_microusd"]
+    return (
+        f"at step {most['step']} {most['rewritten']:,} tokens were written again "
+        f"({share:.1%} of the cost), and {left} calls were left"
+    )
+
+
+def document(rows: Sequence[Row]) -> str:
+    """The page docs/presets.md."""
+    formats = sorted({row["format"] for row in rows})
+    parts = [HEAD.format(sessions=len({row["session"] for row in rows})), *table(rows)]
+    for form in formats:
+        some = [row for row in rows if row["format"] == form]
+        count = len({row["session"] for row in some})
+        parts += ["", f"## {form} ({count} session{'' if count == 1 else 's'})", "", *table(some)]
+    parts += ["", "## Where balanced saves least", "", *dearest(rows)]
+    parts += ["", "## Both halves", "", HALVES, ""]
+    for name, rest in (("odd", 1), ("even", 0)):
+        ours = [r for r in rows if r["session"] % 2 == rest and r["policy"].startswith(OURS)]
+        parts += [f"Sessions of {name} numbers:", "", *table(ours), ""]
+    return "\n".join(parts).rstrip() + "\n"
+
+
+HEAD = """# Presets on real sessions
+
+Written by `benchmarks/presets.py` over {sessions} recorded sessions of 30 model calls or more and
+over 30,000 tokens. Everything is simulated: the agent is taken to behave as it was recorded.
+
+- **prompt tokens**: those sent over whole sessions with the system prompt and tool schemas that
+  logs do not show, against the sessions as recorded, with the compactions of their logs.
+- **content tokens**: the same without that hidden part, against everything that ever arrived,
+  never compacted: what a policy can do anything about.
+- **cost**: dollars with output and every rewriting of the cache, against the sessions as recorded,
+  by the prices of each session's model; sessions without a price are left out.
+- **in place … lost**: needed-later recall ([sources](sources.md#needed-later-recall)), over all
+  needs.
+- **read back**: tokens that would have to be read again for what is only retrievable.
+
+## All formats
+"""
+
+HALVES = """The numbers of `balanced` were looked for on all sessions together. Each half alone
+shows how much they owe to single sessions."""
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("paths", nargs="+", type=Path, metavar="PATH")
+    parser.add_argument("--json", type=Path, help="write all rows here, by session and policy")
+    parser.add_argument("--out", type=Path, help="write the tables here, as Markdown")
+    given = parser.parse_args()
+    rows = gathered(given.paths)
+    if not rows:
+        sys.stderr.write("No session below these paths is long enough.\n")
+        return 2
+    if given.json:
+        given.json.write_text(json.dumps(rows, indent=1) + "\n")
+    if given.out:
+        given.out.write_text(document(rows))
+    sys.stdout.write("\n".join(table(rows)) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

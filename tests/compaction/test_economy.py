@@ -1,0 +1,67 @@
+"""When an edit pays: the formulas of the worked cache example, case by case."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from compaction.economy import KEEP_MS, Rates, calls_until, expected, pays, rates_of
+from compaction.prices import Price
+
+SONNET = Price("m", 2_000, 200, 2_500, 4_000, 10_000, "test", "2026-01-01")
+
+
+@pytest.mark.parametrize(
+    ("read", "write", "factor"),
+    [(100, 1_250, 11.5), (50, 1_250, 24), (25, 1_250, 49), (100, 1_000, 9), (100, 2_000, 19)],
+)
+def test_the_factor_of_each_price_list(read: int, write: int, factor: float) -> None:
+    """docs/sources.md, Worked cache example: calls = rewritten / cleared x (w - r) / r."""
+    rates = Rates(read, write)
+    assert rates.rewriting / rates.read == factor
+    calls = calls_until(1_000, 1_000, rates)
+    assert calls == int(factor) + 1
+    assert pays(calls, 1_000, 1_000, rates)
+    assert not pays(calls - 1, 1_000, 1_000, rates)
+
+
+def test_a_batch_of_five_pays_after_fifteen_calls_and_one_alone_after_seventy() -> None:
+    """Rewritten 1.22 times what is cleared: 14.03 calls; one at a time 6.1 times: 70.15."""
+    batch = 5 * (2_000 - 60)
+    assert calls_until(batch, round(1.22 * batch), Rates()) == 15
+    assert calls_until(2_000, 12_200, Rates()) == 71
+
+
+def test_what_rewrites_nothing_pays_at_once_and_what_clears_nothing_never() -> None:
+    assert calls_until(10, 0, Rates()) == 1
+    assert calls_until(0, 10, Rates()) is None
+    assert not pays(1_000, 0, 1, Rates())
+
+
+def test_rates_are_those_of_the_price_list() -> None:
+    five, hour = rates_of(SONNET), rates_of(SONNET, "1h")
+    assert (five.read, five.write, five.lifetime, five.known) == (200, 2_500, 300_000, True)
+    assert (hour.write, hour.lifetime) == (4_000, KEEP_MS["1h"])
+    assert rates_of(SONNET, lifetime=600_000).lifetime == 600_000
+
+
+def test_without_a_price_the_usual_ratios_stand_and_say_so() -> None:
+    rates = rates_of(None, "1h")
+    assert rates.rewriting / rates.read == 11.5
+    assert (rates.known, rates.lifetime) == (False, 3_600_000)
+
+
+def test_a_session_is_taken_to_last_as_long_again() -> None:
+    assert [expected(steps) for steps in (1, 20, 300)] == [1, 20, 300]
+
+
+@given(st.integers(1, 10**6), st.integers(0, 10**6), st.integers(1, 10**4), st.integers(0, 10**4))
+def test_the_first_call_that_pays_is_the_one_named(
+    cleared: int, rewritten: int, read: int, more: int
+) -> None:
+    rates = Rates(read, read + more)
+    calls = calls_until(cleared, rewritten, rates)
+    assert calls is not None
+    assert pays(calls, cleared, rewritten, rates)
+    assert not pays(calls - 1, cleared, rewritten, rates)
