@@ -1,0 +1,89 @@
+"""A request as the pieces that a cached prefix is made of: tools, system, messages."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal, NamedTuple
+
+Json = Any
+Layer = Literal["tools", "system", "messages"]
+
+_DEPTH = 64
+"""JSON nested deeper keeps its cache marks."""
+
+
+class Piece(NamedTuple):
+    """A piece of the prompt: its layer and pointer, its value, and its text in canonical form."""
+
+    layer: Layer
+    path: str
+    value: Json
+    text: str
+
+
+def canonical(request: Mapping[str, Json]) -> bytes:
+    """The bytes that offsets count: tools, system, messages as they come, less cache marks."""
+    return "".join(item.text for item in pieces_of(request)).encode("utf-8", "replace")
+
+
+def pieces_of(request: Mapping[str, Json]) -> Iterator[Piece]:
+    """The pieces in the order of the prompt; forms that are none of the API's are left out."""
+    for index, tool in enumerate(listed(request.get("tools"))):
+        yield _item("tools", f"/tools/{index}", tool)
+    system = request.get("system")
+    if isinstance(system, list):
+        for index, block in enumerate(system):
+            yield _item("system", f"/system/{index}", block)
+    elif system is not None:
+        yield _item("system", "/system", system)
+    for index, message in enumerate(listed(request.get("messages"))):
+        yield from _message(f"/messages/{index}", message)
+
+
+def _message(path: str, message: Json) -> Iterator[Piece]:
+    if not isinstance(message, dict):
+        yield _item("messages", path, message)
+        return
+    layer: Layer = "system" if message.get("role") in ("system", "developer") else "messages"
+    content = message.get("content")
+    rest = {key: value for key, value in message.items() if key != "content"}
+    yield _item(layer, path, rest)
+    if isinstance(content, list):
+        for index, block in enumerate(content):
+            yield _item(layer, f"{path}/content/{index}", block)
+    elif content is not None:
+        yield _item(layer, f"{path}/content", content)
+
+
+def listed(value: Json) -> list[Json]:
+    """A list, or what stands for none."""
+    return value if isinstance(value, list) else []
+
+
+def _item(layer: Layer, path: str, value: Json) -> Piece:
+    bare = _unmarked(value)
+    return Piece(layer, path, bare, json.dumps(bare, ensure_ascii=False, separators=(",", ":")))
+
+
+def _unmarked(value: Json, depth: int = 0) -> Json:
+    """A value without its cache marks, which are no part of what is cached."""
+    if depth < _DEPTH and isinstance(value, dict):
+        kept = ((key, one) for key, one in value.items() if key != "cache_control")
+        return {key: _unmarked(one, depth + 1) for key, one in kept}
+    if depth < _DEPTH and isinstance(value, list):
+        return [_unmarked(one, depth + 1) for one in value]
+    return value
+
+
+def size(text: str) -> int:
+    """Bytes of a text."""
+    return len(text.encode("utf-8", "replace"))
+
+
+def ends_of(items: list[Piece]) -> dict[Layer, int]:
+    """Bytes before each layer."""
+    sizes: dict[Layer, int] = {"tools": 0, "system": 0, "messages": 0}
+    for item in items:
+        sizes[item.layer] += size(item.text)
+    return {"tools": 0, "system": sizes["tools"], "messages": sizes["tools"] + sizes["system"]}
