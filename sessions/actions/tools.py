@@ -123,7 +123,7 @@ def offer(
     wires[setup.id] = {**wire, "tools": [by_name[name] for name in listed]}
     out = set(counted).difference(listed)
     left_out = sum(plan.session.scaled(counted[one]) for one in out)
-    masked = format == "anthropic" and len(allowed) < len(listed) and bool(allowed)
+    masked = format in ("anthropic", "pairs") and len(allowed) < len(listed) and bool(allowed)
     words = mask.words(allowed, state) if masked else ""
     made = Offer(found, state, tuple(listed), tuple(allowed), left_out, words)
     more = plan.session.scaled(tokens.count(words)) if words else 0

@@ -84,6 +84,13 @@ class ToolUse:
         return _sum(row.tokens for row in self.rows if row.enabled) or 0
 
     @property
+    def tokens_at_first(self) -> int | None:
+        """Tokens of the definitions that use enables: what a first call leaves out, or could."""
+        if self.tokens_all is None:
+            return None
+        return _sum(row.tokens for row in self.rows if row.by or not row.enabled) or 0
+
+    @property
     def tokens_left_out(self) -> int | None:
         """Tokens of the definitions that the next call leaves out, or could."""
         if self.tokens_all is None or self.tokens_enabled is None:
@@ -104,7 +111,9 @@ def tool_use(session: Session) -> ToolUse:
     both = team_habits(session.team)
     both.add(own, OWN)
     rows = _rows(session, found, sizes, step)
-    expected = likely(both, steps[-WITHIN:], most=LIKELY) if steps else []
+    allowed = {row.name for row in rows if row.allowed}
+    ranked = likely(both, steps[-WITHIN:], most=len(allowed) + len(both.uses)) if steps else []
+    expected = [one for one in ranked if one.tool in allowed][:LIKELY]
     if found is None:
         return ToolUse(step, rows, expected, own)
     cost = saved = rewritten = None

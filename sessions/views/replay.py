@@ -27,7 +27,6 @@ def _addresses(session: Session) -> dict[str, str]:
     diff_page = reverse("diff", args=[session.pk, 0, 0])
     return own | {
         "list_url": reverse("sessions"),
-        "tools_url": reverse("session_tools", args=[session.pk]),
         "replay_url": reverse("replay", args=[session.pk]),
         "diff_page_url": diff_page.replace("/0..0/", "/{a}..{b}/"),
         "revision_url": reverse("revision", args=[session.pk, "-run-", 0])

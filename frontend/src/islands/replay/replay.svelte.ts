@@ -19,7 +19,7 @@ export type Props = {
   diff_page_url: string; // with {a} and {b}
   session_url: string; // with {id}: the replay of another session
   revision_url?: string; // with {run} and {number}
-  list_url: string; tools_url?: string; job_url?: string; context_url?: string; previous_url?: string; next_url?: string; step?: number | null;
+  list_url: string; job_url?: string; context_url?: string; previous_url?: string; next_url?: string; step?: number | null;
   recitation_url?: string; default_run?: string; pins_url?: string; compactions_url?: string; limits?: Limits | null;
 };
 export type Baseline = { sizes: Float64Array; totals: Totals };
