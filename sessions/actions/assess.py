@@ -10,7 +10,7 @@ from django.db import transaction
 from django.db.models import F, Q
 
 from compaction import fact_ledger
-from sessions.actions import boards, fact_ledgers, guardrails, jobs, reviews
+from sessions.actions import fact_ledgers, gathering, guardrails, jobs, reviews
 from sessions.actions.asking import ask_for
 from sessions.actions.assessments import ENGINE, assessment_due, keep_assessment
 from sessions.actions.attempts import Refused, Running
@@ -82,7 +82,7 @@ def assess_session(session: Session, heard: Callable[[], None] | None = None) ->
             reviews.sample(revision, ledger)
         if heard is not None:
             heard()
-    boards.gather(session)
+    gathering.gather(session)
     if assessment_due(session):
         keep_assessment(session)
 

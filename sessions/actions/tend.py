@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.db import transaction
 
 from compaction.plan import FileText, Span
-from sessions.actions import artefacts, assess, boards, jobs, shares
+from sessions.actions import artefacts, assess, gathering, jobs, shares
 from sessions.actions.advance import Facts, advance_to, serving
 from sessions.actions.asking import ask_for
 from sessions.actions.attempts import Refused, Running
@@ -37,7 +37,7 @@ def tend(running: Running) -> None:
         running.progress(number, None, "pass")
         handled = _tend(running, session)
         measure(session)
-        boards.gather(session)
+        gathering.gather(session)
         shares.share_due(session)
         if _ended(running, session, handled, last=number == PASSES - 1):
             break

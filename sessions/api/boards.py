@@ -1,21 +1,19 @@
-"""Boards, what sessions share, who subscribed to it, and the search in all of it."""
+"""Boards, what sessions share, and who subscribed to it."""
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 from django.db.models import Count, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from ninja import Path, Query, Router
 
-from compaction import memory_tool
-from sessions.actions import boards, shares
+from sessions.actions import boards, gathering, shares
 from sessions.api import board_shapes
 from sessions.api.access import actor_of, find_session, require, session_of, teams_of
 from sessions.api.answers import done_once, told
 from sessions.api.problems import Refusal
 from sessions.models import Anchor, Session, Share, Subscription
-from sessions.models.memory import board_query, search, terms
 
 ROWS_AT_ONCE = 200
 LONGEST_NUMBER = 9_007_199_254_740_991
@@ -69,7 +67,7 @@ def anchors(
 ) -> HttpResponse:
     """Gives the board of a session: of its task, which its agents share, or its own."""
     session = session_of(request, session_id)
-    boards.gather(session)
+    gathering.gather(session)
     board = boards.board_of(session)
     rows = board.anchors.filter(removed=None)
     shown, following = _page(rows.filter(kind=kind) if kind else rows, cursor, limit, newest=False)
@@ -186,7 +184,7 @@ def share(request: HttpRequest, session_id: str, wanted: board_shapes.ShareWante
     Sessions do so by themselves when their task is done, and when their context was compacted.
     """
     session = session_of(request, session_id)
-    boards.gather(session)
+    gathering.gather(session)
     key = f"hand:{wanted.key}" if wanted.key else f"hand:{session.version}:{session.step_count}"
     row, created = shares.share(
         session, key, Share.Cause.BY_HAND, summary=wanted.summary, actor=actor_of(request)
@@ -215,7 +213,7 @@ def list_subscriptions(
     """Lists who subscribed to what."""
     rows = Subscription.objects.filter(session__team__in=teams_of(request))
     if session:
-        rows = rows.filter(session=_named(request, session, "?session"))
+        rows = rows.filter(session=named_session(request, session, "?session"))
     shown, following = _page(rows.select_related("session"), cursor, limit, newest=True)
     return told({"subscriptions": [subscription_told(row) for row in shown], "next": following})
 
@@ -230,7 +228,7 @@ def subscribe(request: HttpRequest, wanted: board_shapes.SubscriptionWanted) -> 
     It comes as knowledge on its board, and at the end of its context. Asked twice it is the same
     subscription.
     """
-    session = _named(request, wanted.session, "/session")
+    session = named_session(request, wanted.session, "/session")
     require(request, session.team, "write")
     try:
         row = shares.subscribe(session, wanted.kind, wanted.value, actor_of(request))
@@ -254,63 +252,9 @@ def unsubscribe(
     return told({})
 
 
-def _named(request: HttpRequest, name: str, field: str) -> Session:
+def named_session(request: HttpRequest, name: str, field: str) -> Session:
+    """The session that a field names. Raises Refusal."""
     found = find_session(request, name)
     if found is None:
         raise Refusal(422, "Not acceptable", "There is no such session.", field=field)
     return found
-
-
-# Search
-
-
-@router.get("memory", response=board_shapes.MemoryTold, url_name="memory")
-def memory(
-    request: HttpRequest,
-    q: str = Query("", max_length=1_000, description="words; left out, those of `session`'s board"),
-    task: str = Query("", max_length=300, description="only of this task"),
-    session: str = Query("", max_length=300, description="whose board is the question"),
-    limit: int = Query(20, ge=1, le=100),
-) -> HttpResponse:
-    """Searches the team's boards, and the summaries that its sessions shared.
-
-    Full text: rare words count more, and without a word nothing is found. Each answer says
-    where it comes from, and whether it may be out of date.
-    """
-    query = q
-    if not q and session:
-        found = _named(request, session, "?session")
-        query = board_query(boards.board_of(found))
-    rows = search(teams_of(request), query.replace("\x00", " "), task=task, limit=limit)
-    return told(
-        {
-            "query": terms(query),
-            "found": [
-                {
-                    **{name: getattr(row, name) for name in _AS_THEY_ARE},
-                    "board": {"kind": row.board[0], "name": row.board[1]},
-                    "session": str(row.session) if row.session else None,
-                    "created": row.created.isoformat(),
-                }
-                for row in rows
-            ],
-        }
-    )
-
-
-_AS_THEY_ARE = (
-    *("kind", "text", "score", "stale", "untrusted", "agent", "task"),
-    *("message", "anchor", "share"),
-)
-
-
-@router.get("memory/tool", response=dict, url_name="memory_tool")
-def tool(
-    request: HttpRequest,
-    format: Literal["anthropic", "openai"] = Query("anthropic", description="whose form it has"),
-) -> HttpResponse:
-    """Gives the definition of a tool by which a model searches the team's memory itself.
-
-    Put it into your tools, and answer its calls with GET /memory.
-    """
-    return told(memory_tool.definition(format))

@@ -18,7 +18,7 @@ from django.views.decorators.http import require_GET, require_POST
 from compaction import board as chat_board
 from compaction import tokens
 from compaction.board import KINDS, BoardSize, Rendered
-from sessions.actions import boards
+from sessions.actions import boards, gathering
 from sessions.api.access import actor_of, allowed, require, session_of, team_of, teams_of
 from sessions.models import Anchor, Board, Entry, Run, Session, Share, Subscription
 from sessions.models.memory import Remembered, search
@@ -127,7 +127,7 @@ def _place(session: Session, message: int) -> str:
 def of_session(request: HttpRequest, session_id: UUID) -> HttpResponse:
     """The board of a session, brought up to what is stored of it."""
     session = session_of(request, session_id)
-    boards.gather(session)
+    gathering.gather(session)
     address = reverse("memory_board", args=[boards.board_of(session).pk])
     return redirect(f"{address}?{urlencode({'session': session.pk})}")
 

@@ -10,7 +10,8 @@ from compaction import tokens
 from compaction.board import MOST_ENTRIES
 from sessions.actions import boards
 from sessions.actions.append import append
-from sessions.actions.boards import CannotAnchor, anchor, board_of, entries_of, gather, remove
+from sessions.actions.boards import CannotAnchor, anchor, board_of, entries_of, remove
+from sessions.actions.gathering import gather
 from sessions.actions.teams import local_team
 from sessions.importers import records
 from sessions.models import Anchor, AuditEntry, Board, Gathering, Session, Team

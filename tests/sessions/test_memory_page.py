@@ -7,7 +7,8 @@ from django.test import Client
 
 from sessions.actions import shares
 from sessions.actions.audit import COMMAND
-from sessions.actions.boards import anchor, board_of, gather
+from sessions.actions.boards import anchor, board_of
+from sessions.actions.gathering import gather
 from sessions.actions.teams import local_team
 from sessions.models import Anchor, Board
 from tests.sessions.made import user

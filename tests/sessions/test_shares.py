@@ -10,8 +10,9 @@ import pytest
 from sessions.actions import folds, jobs, shares
 from sessions.actions.attempts import attempt
 from sessions.actions.audit import COMMAND
-from sessions.actions.boards import board_of, gather
+from sessions.actions.boards import board_of
 from sessions.actions.deliver import deliver, delivery
+from sessions.actions.gathering import gather
 from sessions.actions.live_sessions import put_session, session_fields
 from sessions.actions.openings import HEAD, KNOWN
 from sessions.actions.served import catch_up, hand_out, plan_of

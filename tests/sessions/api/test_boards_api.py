@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sessions.actions.boards import gather
+from sessions.actions.gathering import gather
 from sessions.models import Session, Subscription
 from tests.sessions.api.conftest import Program
 
