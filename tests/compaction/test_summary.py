@@ -23,6 +23,7 @@ from compaction.summary import (
     problems,
     render,
 )
+from compaction.supported import known_to, unsupported
 from tests.build import Talk, coding
 from tests.compaction.talks import talks
 
@@ -138,6 +139,7 @@ def test_every_extractive_summary_may_be_stored(session: Session) -> None:
         if form != "window":
             ElementTree.fromstring(text.encode("utf-8", "replace"))
         assert extractive(_span(session.blocks, form=form)) == text
+        assert unsupported(text, known_to(_span(session.blocks))) == []
 
 
 def test_nothing_is_said_that_the_source_does_not_hold() -> None:

@@ -170,6 +170,8 @@ def test_the_page_lists_facts_by_state(client: Client, assessed: bool):
     assert "all 7" in page.text and "lost 4" in page.text and "kept 2" in page.text
     lost = page_of(client, f"{address}?facts=lost")
     assert "4096" in lost.text and "src/made_up.py" not in lost.html.split("What a summary")[0]
+    assert "Facts that nothing supports" in page.text and "too much was taken out" in page.text
+    assert "Open todos namednothing to countall–" in "".join(page.text.split("  "))
     nothing = page_of(client, f"{address}?facts=retrievable")
     assert "No fact is in that state." in nothing.text
     assert "please_1" in page_of(client, f"{address}?facts=x").text

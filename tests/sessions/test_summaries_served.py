@@ -22,6 +22,7 @@ from sessions.importers import records
 from sessions.models import Artefact, Session
 from tests import provider as at
 from tests.sessions.made import reads, result, session, user
+from tests.sessions.pages import page_of, signed_in
 
 pytestmark = pytest.mark.django_db
 
@@ -108,3 +109,26 @@ def test_a_provider_that_fails_holds_nobody_up(there: at.Provider) -> None:
     assert after.missing == () and any(block.kind == "summary" for block in after.blocks)
     row = Artefact.objects.get(session=stored)
     assert row.maker == "extractive" and "declined" in row.note and row.cost_microusd
+
+
+def test_what_a_model_made_up_is_cut_out_and_shown(there: at.Provider) -> None:
+    stored = live(8)
+    lines = {
+        "primary_request_and_intent": ["find the port. It is in src/nowhere_at_all.py."],
+        "current_work": ["reading"],
+    }
+    there.answer = lambda body: at.Text(render(lines))
+    catch_up(stored)
+    work(stored)
+    after = catch_up(stored)
+    made = next(block for block in after.blocks if block.kind == "summary")
+    assert "find the port." in made.text and "nowhere_at_all" not in made.text
+    row = Artefact.objects.get(session=stored)
+    assert row.maker == "anthropic" and row.unsupported == ["src/nowhere_at_all.py"]
+    run = stored.runs.get(origin="served")
+    number = run.revisions.get(edits__strategy="compact").number
+    page = page_of(signed_in(), f"/sessions/{stored.pk}/revisions/{run.pk}/{number}/")
+    text = " ".join(page.text.split())
+    assert "Written by anthropic (claude-haiku-5-5 was asked" in text
+    assert "Cut out: src/nowhere_at_all.py" in text
+    assert "Facts that nothing supports0none" in text
