@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import ROUND_HALF_EVEN, Decimal
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
 from compaction.session import Usage
+
+_Value = TypeVar("_Value")
 
 PACKAGE_READ_ON = "2026-11-20"
 """When the pinned genai-prices data was read; a call without a time is priced on this day."""
@@ -112,6 +114,29 @@ _HOUR_TO_INPUT = 2
 """Writing for one hour costs twice the input price on every Claude model (CACHE_DOCS)."""
 
 
+@dataclass(slots=True)
+class _Installed:
+    """What the operator of this process states by model; empty in tests and benchmarks."""
+
+    prices: Mapping[str, Price] = field(default_factory=dict)
+    windows: Mapping[str, int] = field(default_factory=dict)
+    minimums: Mapping[str, int] = field(default_factory=dict)
+
+
+_installed = _Installed()
+
+
+def install(
+    prices: Mapping[str, Price], windows: Mapping[str, int], minimums: Mapping[str, int]
+) -> None:
+    """Let these go before all that is listed, by names in lower case, in the whole process."""
+    _installed.prices, _installed.windows, _installed.minimums = prices, windows, minimums
+
+
+def _own(table: Mapping[str, _Value], model: str) -> _Value | None:
+    return next((table[name] for name in _names(model) if name in table), None) if table else None
+
+
 def price(
     model: str, at: int | None = None, overrides: Mapping[str, Price] | None = None
 ) -> Price | None:
@@ -122,6 +147,8 @@ def price(
     """
     if overrides and model in overrides:
         return overrides[model]
+    if own := _own(_installed.prices, model):
+        return own
     return _listed(model, None if at is None else at // 900_000)
 
 
@@ -137,6 +164,8 @@ def window(model: str, overrides: Mapping[str, int] | None = None) -> int | None
     """
     if overrides and model in overrides:
         return overrides[model]
+    if (own := _own(_installed.windows, model)) is not None:
+        return own
     for name in _names(model):
         if noted := _find(_WINDOWS, name):
             return noted.tokens
@@ -149,6 +178,8 @@ def minimum(model: str, overrides: Mapping[str, int] | None = None) -> int | Non
     """The shortest prefix in tokens that a model's provider caches, or None where unknown."""
     if overrides and model in overrides:
         return overrides[model]
+    if (own := _own(_installed.minimums, model)) is not None:
+        return own
     for name in _names(model):
         if noted := _find(_MINIMUMS, name.replace(".", "-") if "claude" in name else name):
             return noted.tokens

@@ -217,6 +217,9 @@ CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_WORKER_SOFT_SHUTDOWN_TIMEOUT = 20
 
+# --- prices -----------------------------------------------------------------------------------
+PRICES_FILE = env.text("PRICES")  # TOML or JSON: goes before what is listed
+
 # --- summaries --------------------------------------------------------------------------------
 # "anthropic" sends spans of sessions, secrets masked, to Anthropic; it needs ANTHROPIC_API_KEY.
 SUMMARIZER = env.text("SUMMARIZER", "extractive")

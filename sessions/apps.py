@@ -1,6 +1,7 @@
 """The app's name, and a label that does not clash with Django's own `sessions`."""
 
 from django.apps import AppConfig
+from django.conf import settings
 
 
 class SessionsConfig(AppConfig):
@@ -8,3 +9,9 @@ class SessionsConfig(AppConfig):
     label = "agent_sessions"
     verbose_name = "Agent sessions"
     default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        if settings.PRICES_FILE:
+            from sessions.price_file import install_prices
+
+            install_prices(settings.PRICES_FILE)
