@@ -120,6 +120,15 @@ def _grammars() -> tuple[str, str]:
     return OK, "code is parsed without network"
 
 
+def _policy() -> tuple[str, str]:
+    from compaction.policy_resolve import from_environment
+
+    values, wrong = from_environment(os.environ)
+    if wrong:
+        return FAILED, "; ".join(f"{name}: {problem}" for name, problem in wrong.items())
+    return OK, f"set by the environment: {', '.join(values)}" if values else "as each one says"
+
+
 def _pages() -> tuple[str, str]:
     manifest = Path(str(settings.DJANGO_VITE["default"]["manifest_path"]))
     if not manifest.exists():
@@ -155,5 +164,6 @@ LOOKS: dict[str, Callable[[], tuple[str, str]]] = {
     "redis": _redis,
     "tokenizer": _tokenizer,
     "grammars": _grammars,
+    "policy values": _policy,
     "pages": _pages,
 }

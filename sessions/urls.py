@@ -26,6 +26,7 @@ from sessions.views import (
     reviews,
     revisions,
     rollouts,
+    session_policy,
     sessions,
     simulation,
     tools,
@@ -52,6 +53,9 @@ urlpatterns = [
         "sessions/<uuid:session_id>/revisions/<str:run>/<int:number>/undo/",
         revisions.undo,
         name="revision_undo",
+    ),
+    path(
+        "sessions/<uuid:session_id>/policy/", session_policy.session_policy, name="session_policy"
     ),
     path("sessions/<uuid:session_id>/tools/", tools.session_tools, name="session_tools"),
     path("tools/", tools.team_tools, name="team_tools"),

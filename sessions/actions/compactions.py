@@ -21,8 +21,11 @@ ROUNDS = 5
 """Summaries made before a request gives up: a policy may go on stubbing what is summarised."""
 
 
-def request_compaction(session: Session, instructions: str = "") -> Job:
-    """Ask for a compaction of the served context now. Raises CannotCompact without a policy."""
+def request_compaction(session: Session, instructions: str = "", *, done: bool = False) -> Job:
+    """Ask for a compaction of the served context now; `done`: as its task is.
+
+    Raises CannotCompact without a policy.
+    """
     if session.policy_version_id is None:
         raise CannotCompact("The session has no policy: its context is what its agent sends.")
     sha = ""
@@ -32,19 +35,20 @@ def request_compaction(session: Session, instructions: str = "") -> Job:
             blob = Blob.of(session.team_id, instructions.encode("utf-8", "surrogatepass"))
             Blob.objects.bulk_create([blob], ignore_conflicts=True)
             sha = blob.sha
-        payload = {"session": str(session.pk), "instructions": sha}
-        return enqueue(session.team, "compact", payload, f"compact:{session.pk}:{sha[:16]}")
+        payload = {"session": str(session.pk), "instructions": sha, "done": done}
+        key = f"compact:{session.pk}:{sha[:16]}{':done' if done else ''}"
+        return enqueue(session.team, "compact", payload, key)
 
 
 def compact(running: Running) -> Outcome:
-    """The job kind `compact`: payload {session, instructions: sha of a blob or ""}."""
+    """The job kind `compact`: payload {session, instructions: sha of a blob or "", done}."""
     session = Session.objects.for_team(running.team).filter(pk=running.payload["session"]).first()
     if session is None:
         raise Refused("The session is gone", "It was deleted meanwhile.", "Nothing to do.")
     sha = running.payload["instructions"]
     given = contents(session, [sha])[sha].decode("utf-8", "surrogatepass") if sha else ""
     try:
-        revision = _compact(running, session, given)
+        revision = _compact(running, session, given, running.payload.get("done", False))
     except CannotCompact as refused:
         raise Refused(
             "Nothing was compacted", str(refused), "Ask again when the context has grown."
@@ -53,10 +57,10 @@ def compact(running: Running) -> Outcome:
     return Outcome({"session": str(session.pk), "revision": revision.number})
 
 
-def _compact(running: Running, session: Session, instructions: str) -> Revision:
+def _compact(running: Running, session: Session, instructions: str, done: bool) -> Revision:
     until: int | None = None
     for number in range(ROUNDS):
-        made = _try(session, instructions, until)
+        made = _try(session, instructions, until, done)
         if not isinstance(made, Span):
             return made
         running.progress(number, None, "summary")
@@ -65,7 +69,7 @@ def _compact(running: Running, session: Session, instructions: str) -> Revision:
     raise CannotCompact("The context changed faster than it could be summarised.")
 
 
-def _try(session: Session, instructions: str, until: int | None) -> Revision | Span:
+def _try(session: Session, instructions: str, until: int | None, done: bool) -> Revision | Span:
     """The revision, or the span of which there is no summary yet."""
     run = serving(session)
     if run is None:
@@ -75,7 +79,7 @@ def _try(session: Session, instructions: str, until: int | None) -> Revision | S
 
     def work(fold: Fold) -> Revision | Span:
         advance_to(fold, session, facts, facts.steps)
-        made = compact_now(fold.state, instructions, until)
+        made = compact_now(fold.state, instructions, until, done=done)
         if made is not None:
             fold.store(session, [made])
             return made

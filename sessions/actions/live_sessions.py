@@ -14,7 +14,9 @@ from compaction.budget import Budget, Standing, budget_of, standing
 from compaction.policy import InvalidPolicy, Policy, from_dict
 from sessions.actions import guardrails, tend
 from sessions.actions.append import LIVE, link_parents, touch
+from sessions.actions.compactions import request_compaction
 from sessions.actions.measure import reopen
+from sessions.actions.overrides import FIELDS, Asked, asked_for, same_as_before, settle
 from sessions.actions.policies import UnknownPolicy, named_version
 from sessions.actions.rollouts import policy_for_new
 from sessions.importers.decoded import clean
@@ -42,9 +44,10 @@ _LONGEST = {
 class SessionFields:
     """What an agent says of its session; None where it says nothing, which then stays as it was.
 
-    `parent` is the external id of the session that started this one, `parent_call` the tool call
-    in it that did; `window` is in tokens; `policy` is a preset or a policy of the team, by name or
-    as name@version. `metadata` also takes fields that are none of ours; `unknown` names them.
+    `parent` is the external id of the session that started this one, `parent_call` the tool call in
+    it that did; `window` is in tokens; `policy` is a preset or a policy of the team, by name or as
+    name@version; `asked` is what this session's policy is to say otherwise. `metadata` also takes
+    fields that are none of ours; `unknown` names them.
     """
 
     agent: str | None = None
@@ -60,13 +63,17 @@ class SessionFields:
     project: str | None = None
     metadata: dict[str, Any] = field(default_factory=dict)
     unknown: tuple[str, ...] = ()
+    asked: Asked = field(default_factory=Asked)
+
+
+_NO_TEXTS = {"metadata", "window", "unknown", "asked"}
 
 
 def session_fields(body: Any) -> SessionFields:
     """Read the body of a PUT (a JSON value). Raises Unacceptable."""
     if not isinstance(body, dict):
         raise Unacceptable("", "must be an object")
-    named = {one.name for one in fields(SessionFields)} - {"metadata", "window", "unknown"}
+    named = {one.name for one in fields(SessionFields)} - _NO_TEXTS
     texts = {name: _text(body, name) for name in named}
     if texts["outcome"] and texts["outcome"] not in OUTCOMES:
         raise Unacceptable("/outcome", f"must be one of {', '.join(OUTCOMES)}")
@@ -75,12 +82,14 @@ def session_fields(body: Any) -> SessionFields:
     metadata = body.get("metadata")
     if metadata is not None and not isinstance(metadata, dict):
         raise Unacceptable("/metadata", "must be an object")
-    others = {k: v for k, v in body.items() if k not in (*named, "metadata", "window")}
+    known = {*named, "metadata", "window", *FIELDS}
+    others = {k: v for k, v in body.items() if k not in known}
     return SessionFields(
         **texts,
         window=_window(body.get("window")),
         metadata=clean({**(metadata or {}), **others}),
         unknown=tuple(others),
+        asked=asked_for(body),
     )
 
 
@@ -116,21 +125,28 @@ def put_session(team: Team, external_id: str, fields: SessionFields) -> tuple[Se
         )
         before, ended = _described(session), session.outcome
         _describe(session, fields)
-        _choose_policy(session, fields.policy)
+        _choose_policy(session, fields)
         if created or _described(session) != before:
             touch(session)
             link_parents(team, session)
         _choose_opening(session, fields)
     if session.outcome != ended and session.message_count:
         tend.ask(session)  # what is worked out once a session is over
+        if session.outcome and _compacts_when_done(session):
+            request_compaction(session, done=True)
     if session.outcome != ended and session.rollout is not None:
         guardrails.check(session.rollout)
     return session, created
 
 
+def _compacts_when_done(session: Session) -> bool:
+    document = session.policy_document or {"steps": []}
+    return any(one["parameters"].get("on_task_done") for one in document["steps"])
+
+
 def _described(session: Session) -> tuple[object, ...]:
     columns = ("agent", "model", "task", "title", "window", "outcome", "meta", "policy_version_id")
-    more = ("policy_from", "parent_external_id", "parent_call")
+    more = ("overrides", "policy_from", "parent_external_id", "parent_call")
     return tuple(getattr(session, name) for name in (*columns, *more))
 
 
@@ -174,13 +190,26 @@ def _choose_opening(session: Session, fields: SessionFields) -> None:
     row.save()
 
 
-def _choose_policy(session: Session, name: str | None) -> None:
+def _choose_policy(session: Session, fields: SessionFields) -> None:
     """The policy that a session is managed by; where it has none yet and names none, the team's."""
+    asked, pinned = fields.asked, session.policy_version_id
+    if fields.policy is not None and asked.preset is not None:
+        raise Unacceptable("/use_case_preset", "cannot be given beside a policy: name one of both")
+    if session.message_count and pinned is not None and not same_as_before(session, asked):
+        given = next(name for name in FIELDS if getattr(asked, name))
+        raise Unacceptable(f"/{given}", "cannot change once there are messages")
+    name = fields.policy or asked.preset
+    if name is not None:
+        _name_policy(session, name)
+    elif pinned is None and session.source == LIVE:
+        choose_for_new(session)
+    open_still = not session.message_count or pinned is None
+    if open_still and (asked or session.policy_version_id != pinned):
+        settle(session, asked)
+
+
+def _name_policy(session: Session, name: str) -> None:
     pinned = session.policy_version_id
-    if name is None:
-        if pinned is None and session.source == LIVE:
-            choose_for_new(session)
-        return
     try:
         version = named_version(session.team, name)
     except UnknownPolicy as error:
@@ -202,6 +231,7 @@ def choose_for_new(session: Session) -> None:
     except UnknownPolicy as error:  # the setting DEFAULT_POLICY
         raise Unacceptable("/policy", str(error)) from None
     session.policy_version, session.policy_from, session.rollout = chosen
+    settle(session, Asked())
 
 
 def fix_counting(session: Session) -> None:
@@ -227,7 +257,8 @@ def budget_for(session: Session) -> Budget:
     counted = session.counted_tokens if session.counted_tokens is not None else used
     beside = used - counted + session.hidden_tokens
     try:
-        return budget_of(_policy(json.dumps(version.document)), window, beside)
+        document = json.dumps(session.policy_document)
+        return budget_of(_policy(document), window, beside)
     except InvalidPolicy:  # of another release; a page of many sessions must not fall for one
         return Budget(window)
 

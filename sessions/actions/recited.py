@@ -24,10 +24,12 @@ def recited_at(session: Session, run: Run, step: int) -> Ending:
     """
     if run.policy_version is None:
         return Ending()
-    policy = from_dict(run.policy_version.document)
+    served = run.origin == Run.Origin.SERVED
+    own = session.policy_document if served else None
+    policy = from_dict(own or run.policy_version.document)
     if policy.recite is None:
         return Ending()
-    if run.origin == Run.Origin.SERVED:
+    if served:
         return plan_at(session, step).ending
     means = Means(lambda text: session.scaled(tokens.count(text)), extractive)
     state = start(policy, 0, means)

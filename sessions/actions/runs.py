@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from django.db import transaction
 
@@ -211,12 +212,18 @@ class RunWriter:
             trigger=revision.trigger,
             reason=revision.reason[:400],
             policy_version=self.version,
-            parameters=self.version.document,
+            parameters=self._parameters(),
             # The model also saw what the log hides; strategies do not.
             tokens_before=revision.tokens_before + self.session.hidden_tokens,
             tokens_after=revision.tokens_after + self.session.hidden_tokens,
             at=at,
         )
+
+    def _parameters(self) -> dict[str, Any]:
+        """What the run's policy said: for the served one with what this session says otherwise."""
+        served = self.run.origin == Run.Origin.SERVED
+        own = self.session.policy_document if served else None
+        return own or self.version.document
 
     def _edit(self, row: Revision, index: int, edit: values.Edit) -> Edit:
         replacement = self._replacements[edit.replacement.id] if edit.replacement else None

@@ -195,7 +195,7 @@ def _heads(session: Session, run: Run) -> dict[str, Any]:
             "label": run_label(run),
             "policy": str(run.policy_version) if run.policy_version else None,
             "summary": run.figures,
-            "recites": _recites(run),
+            "recites": _recites(session, run),
             "recited_next": run.fold.get("recited", 0),
         },
         "runs": _runs(session),
@@ -208,9 +208,13 @@ def _heads(session: Session, run: Run) -> dict[str, Any]:
     }
 
 
-def _recites(run: Run) -> bool:
+def _recites(session: Session, run: Run) -> bool:
     version = run.policy_version
-    return version is not None and version.document.get("recite") is not None
+    if version is None:
+        return False
+    served = run.origin == Run.Origin.SERVED
+    document = (session.policy_document if served else None) or version.document
+    return document.get("recite") is not None
 
 
 def _name(run: Run) -> str:

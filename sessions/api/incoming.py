@@ -48,6 +48,20 @@ class SessionWanted(Wanted):
     window: Annotated[StrictInt, Field(ge=1, le=BIGGEST)] | None = Field(
         None, description="tokens; else that of the model"
     )
+    use_case_preset: Text | None = Field(
+        None, description="qa, debugging, long-task, or a preset: in place of `policy`"
+    )
+    history_window_size: Annotated[StrictInt, Field(ge=0, le=BIGGEST)] | None = Field(
+        None, description="messages that the sliding window keeps at most: `window.messages`"
+    )
+    token_budget_per_agent: Annotated[StrictInt, Field(ge=0, le=BIGGEST)] | None = Field(
+        None, description="tokens of its conversation that count as full: `window.budget`"
+    )
+    policy_overrides: dict[str, Json] | None = Field(
+        None,
+        description="single values of its policy, for this session alone",
+        examples=[{"compact.trigger": 0.8, "offload.age": 8, "reserve": 8000}],
+    )
     outcome: Literal["succeeded", "failed", "abandoned"] | None = Field(
         None, description="how it ended"
     )
@@ -115,6 +129,9 @@ class CompactionWanted(Wanted):
     """What to mind when the context is compacted."""
 
     instructions: Annotated[StrictStr, Field(max_length=10_000)] = ""
+    task_done: StrictBool = Field(
+        False, description="the task is over: its summary takes the form of one that is done"
+    )
 
 
 class SimulationWanted(Wanted):

@@ -88,7 +88,8 @@ def compactions(
     """
     session = session_of(request, session_id)
     try:
-        job = request_compaction(session, wanted.instructions if wanted else "")
+        instructions = wanted.instructions if wanted else ""
+        job = request_compaction(session, instructions, done=bool(wanted and wanted.task_done))
     except CannotCompact as error:
         raise Refusal(409, "Cannot be compacted", str(error)) from None
     return job_asked(job)

@@ -23,6 +23,7 @@ from sessions.api.answers import told
 from sessions.api.bodies import value_of
 from sessions.api.problems import Refusal
 from sessions.models import Session
+from sessions.models.policy_documents import effective
 
 ROWS_AT_ONCE = 200
 LONGEST_ID = 300
@@ -117,6 +118,36 @@ def _place(cursor: str) -> tuple[datetime, UUID]:
 def budget(request: HttpRequest, session_id: str) -> HttpResponse:
     """Tells how full the window is, and how long to wait before the next call."""
     return told(asdict(standing_of(session_of(request, session_id))))
+
+
+@router.get(
+    "sessions/{path:session_id}/policy", response=shapes.SessionPolicy, url_name="session_policy"
+)
+def policy(request: HttpRequest, session_id: str) -> HttpResponse:
+    """Tells what a session runs under, value by value, and who said so.
+
+    A request comes before the policy's own values, these before its preset's, then the
+    environment, then what is usual. It stays as it was when the session began.
+    """
+    session = session_of(request, session_id)
+    return told(
+        {
+            "policy": str(session.policy_version) if session.policy_version else None,
+            "policy_from": session.policy_from,
+            "document": session.policy_document,
+            "values": [
+                {
+                    "path": one.field.path,
+                    "strategy": one.strategy,
+                    "name": one.field.name,
+                    "value": one.field.value,
+                    "source": one.source,
+                    "help": one.field.help,
+                }
+                for one in effective(session)
+            ],
+        }
+    )
 
 
 last = Router(tags=["Sessions"])

@@ -91,6 +91,27 @@ class SessionTold(Schema):
     version: int
 
 
+class EffectiveValue(Schema):
+    """One value of a session's policy: `source` says who decided it; `strategy` is empty for values
+    of the whole policy."""
+
+    path: str
+    strategy: str
+    name: str
+    value: Any
+    source: Literal["request", "policy", "preset", "environment", "default"]
+    help: str
+
+
+class SessionPolicy(Schema):
+    """What a session runs under, whole and value by value; empty without a policy."""
+
+    policy: str | None
+    policy_from: Literal["request", "rollout", "team", "default"] | None
+    document: dict[str, Any] | None
+    values: list[EffectiveValue]
+
+
 class SessionPut(SessionTold):
     """The same, and what to know of the request, such as fields that are none of ours."""
 

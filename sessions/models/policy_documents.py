@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from typing import Any
 
 from compaction.policy import InvalidPolicy, Policy, from_dict, to_dict
+from compaction.policy_fields import Field, fields
+from compaction.policy_origin import origins
+from compaction.policy_resolve import Source
 from compaction.policy_yaml import written
 from compaction.presets import PRESETS
 from sessions.models.policies import PolicyVersion
+from sessions.models.sessions import Session
 
 
 def preset_document(name: str) -> dict[str, Any] | None:
@@ -35,3 +40,39 @@ def yaml_of(shown: PolicyVersion) -> str:
         return json.dumps(shown.document, indent=2)
     based_on = base_name(shown)
     return written(shown.document, based_on, preset_document(based_on))
+
+
+@dataclass(frozen=True, slots=True)
+class Effective:
+    """One value that a session runs under, in which strategy, and who said so."""
+
+    field: Field
+    strategy: str
+    source: Source
+
+
+def effective(session: Session) -> list[Effective]:
+    """Every value of a session's policy, in order; none without a policy that this release runs.
+
+    Of a version that was saved before there were overrides, the sources are told against its preset
+    as it is shipped now.
+    """
+    version, document = session.policy_version, session.policy_document
+    if version is None or document is None:
+        return []
+    try:
+        policy = from_dict(document)
+    except InvalidPolicy:
+        return []
+    found = session.overrides["sources"] if session.overrides is not None else None
+    sources = found or origins(document, preset_document(base_name(version)))
+    return [
+        Effective(one, _strategy(policy, one.path), sources.get(one.path, "default"))
+        for one in fields(policy)
+    ]
+
+
+def _strategy(policy: Policy, path: str) -> str:
+    if path.startswith("steps["):
+        return policy.steps[int(path[len("steps[") : path.index("]")])].strategy
+    return "recite" if path.startswith("recite.") else ""

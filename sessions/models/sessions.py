@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from datetime import timedelta
+from typing import Any
 
 from django.db import models
 from django.utils import timezone
@@ -88,6 +89,10 @@ class Session(models.Model):
         help_text="under way when it began, whichever side of it the session is on",
     )  # fmt: skip
 
+    overrides = models.JSONField(
+        null=True, help_text="what its request or the environment said otherwise than its policy"
+    )
+
     message_count = models.PositiveIntegerField(default=0)
     block_count = models.PositiveIntegerField(default=0)
     step_count = models.PositiveIntegerField(default=0)
@@ -146,6 +151,16 @@ class Session(models.Model):
         """Whether its agent runs now, as far as one can tell."""
         quiet = timezone.now() - self.changed > QUIET_AFTER
         return self.source == SOURCE_LIVE and not self.outcome and not quiet
+
+    @property
+    def policy_document(self) -> dict[str, Any] | None:
+        """What its served context is managed by: its policy's version, and what was said otherwise.
+
+        None for a session without a policy.
+        """
+        if self.overrides is not None:
+            return dict(self.overrides["document"])
+        return None if self.policy_version is None else dict(self.policy_version.document)
 
     @property
     def cache_read_share(self) -> float | None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
 from hypothesis import strategies as st
 
 from compaction.context import FileAction, FileRef
 from compaction.dashboard import GUIDANCE
+from compaction.economy import Objective
 from compaction.policy import Policy, Step
 from compaction.reading import READING
 from compaction.recite import Recite
@@ -17,6 +18,7 @@ from compaction.strategies.dedupe import Dedupe
 from compaction.strategies.externalise import Externalise
 from compaction.strategies.offload import Offload
 from compaction.strategies.outline import Outline
+from compaction.strategies.payback import Payback
 from compaction.strategies.replace import Replace
 from compaction.strategies.shard import Shard
 from compaction.strategies.window import Window
@@ -148,9 +150,24 @@ def _entries() -> st.SearchStrategy[Step]:
     )
 
 
+def _paybacks() -> st.SearchStrategy[Step]:
+    return st.builds(
+        Payback,
+        results=st.integers(0, 4),
+        readings=st.integers(0, 8),
+        done=st.integers(0, 3),
+        inputs=st.integers(0, 8),
+        patience=st.sampled_from([0.0, 0.5, 2.5]),
+        haste=st.sampled_from([0.0, 1.0]),
+        full=st.sampled_from([0.3, 0.8]),
+        minimum=st.sampled_from([1, 50]),
+        exclude=st.sampled_from([(), ("Bash",)]),
+    ).map(lambda given: Step("payback", given))
+
+
 def policies() -> st.SearchStrategy[Policy]:
     """Policies of one to three steps: each strategy alone, and composed in any order."""
-    step = st.one_of(_offloads(), _compacts(), _windows(), _entries())
+    step = st.one_of(_offloads(), _paybacks(), _compacts(), _windows(), _entries())
     recite = st.builds(
         Recite,
         tokens=st.integers(100, 400),
@@ -163,7 +180,10 @@ def policies() -> st.SearchStrategy[Policy]:
         guidance=st.sampled_from([GUIDANCE, (), ("</dashboard>",)]),
     )
     return st.builds(
-        lambda steps, recite: Policy("drawn", steps=tuple(steps), recite=recite),
+        lambda steps, recite, objective: Policy(
+            "drawn", steps=tuple(steps), recite=recite, objective=objective
+        ),
         st.lists(step, min_size=1, max_size=3),
         st.one_of(st.none(), recite),
+        st.sampled_from(get_args(Objective)),
     )
