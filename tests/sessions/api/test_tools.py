@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from compaction.prices import price
+from sessions.actions.measure import measure
 from sessions.models import AuditEntry, Retry, ServedContext, ToolGraph
 from sessions.models.tooling import tooling, tooling_at
 from tests.sessions.api.conftest import Program
@@ -185,6 +186,13 @@ def test_a_failed_step_is_done_again_from_what_it_saw(one: Program) -> None:
     one.post("/sessions/run/messages", {"messages": [said], "context_id": again["context_id"]})
     retry = Retry.objects.get()
     assert (retry.step, retry.of_step) == (3, 1)
+    measure(retry.session)
+    events = one.get("/sessions/run/manifest?run=served")["events"]
+    assert [(e["step"], e["label"]) for e in events if e["kind"] == "retry"] == [
+        (3, "does S1 again")
+    ]
+    history = one.get("/sessions/run/context")["messages"]
+    assert "not&gt;" not in str(history) and "old_string <not> found" in str(history), "it stays"
 
 
 @pytest.mark.parametrize(
