@@ -38,6 +38,13 @@ class Ages(NamedTuple):
     least: int
 
 
+class Stub(NamedTuple):
+    """What would stand for a block, and its tokens."""
+
+    text: str
+    tokens: int
+
+
 class _Piece(NamedTuple):
     """A tool input or output: what it is, and of which file it shows or changes text."""
 
@@ -75,6 +82,8 @@ class Ripening:
 
     pieces: list[_Piece] = field(default_factory=list)
     lent: dict[int, int] = field(default_factory=dict)
+    stubs: dict[int, Stub] = field(default_factory=dict)
+    """By position, of what was looked at so far; the same whenever they are made."""
     _queues: dict[Ages, _Queue] = field(default_factory=dict)
 
     def add(self, block: Block, use: Block | None) -> None:
@@ -135,6 +144,7 @@ class Ripening:
         """Forget of what is ripe what has left, or what never will."""
         queue = self._queues[ages]
         for position in positions:
+            self.stubs.pop(position, None)
             del queue.since[position]
             del queue.order[bisect_left(queue.order, position)]
 

@@ -10,11 +10,11 @@ from compaction.context import Block
 from compaction.economy import expected, pays
 from compaction.edits import Edit, Trigger
 from compaction.plan import Proposal, View
-from compaction.ripening import Ages
+from compaction.ripening import Ages, Stub
 from compaction.stubs import entered_short, input_stub, result_stub, stand_in
 
-STUB = 70
-"""Tokens that a stub is taken for while none is written yet (mean on the corpus: 68)."""
+SHORTEST = 20
+"""Tokens that no stub falls below: what a stub saves of less is not worth finding out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Payback:
         },
     )
     readings: int = field(
-        default=16,
+        default=20,
         metadata={
             "min": 0,
             "max": 10_000,
@@ -58,7 +58,7 @@ class Payback:
         },
     )
     patience: float = field(
-        default=2.5,
+        default=3.0,
         metadata={
             "min": 0.0,
             "max": 100.0,
@@ -105,6 +105,15 @@ class _Cut(NamedTuple):
     rewritten: int
 
 
+class _Ripe(NamedTuple):
+    """A block that may leave: what would stand for it, what that saves, and since when it could."""
+
+    now: Block
+    stub: Stub
+    saved: int
+    since: int
+
+
 def payback(view: View, parameters: Payback) -> Proposal:
     """Replace what is ripe by stubs, from the place on from which that saves most, if it pays.
 
@@ -112,46 +121,43 @@ def payback(view: View, parameters: Payback) -> Proposal:
     times over (`patience`), and where it would pay again over the calls that are to be expected.
     A cold cache makes it free; a task that ended, and a window that is full, need no waiting.
     """
-    least = parameters.minimum + STUB
     p = parameters
-    ages = Ages(p.results, p.readings, p.done, p.inputs, least)
+    ages = Ages(p.results, p.readings, p.done, p.inputs, p.minimum + SHORTEST)
     order, since = view.ripening.ripe(ages, view.step, view.known)
-    if not order:
-        return Proposal((), view.mark)
-    standing: list[tuple[Block, int]] = []
+    ripe: list[_Ripe] = []
     gone: list[int] = []
     for position in order:
         now = view.standing.get(position)
-        if (
-            now is None
-            or not _is_whole(now, view.originals[position])
-            or _was_taken(view, position)
-        ):
+        original = view.originals[position]
+        taken = f"payback:{original.id}" in view.known  # somebody took the stub back
+        stub = None if now is None or taken else _stub(view, now, original)
+        if now is None or stub is None or now.tokens - stub.tokens < p.minimum:
             gone.append(position)
-        elif _may_leave(view, now, parameters):
-            standing.append((now, since[position]))
-    cut = _cut(view, parameters, standing)
-    edits = []
-    if cut is not None:
-        for now, ripe in standing:
-            if now.position >= cut.start:
-                edit = _edit(view, now, parameters, ripe)
-                if edit is not None:
-                    edits.append(edit)
-                gone.append(now.position)
-    view.ripening.taken(ages, gone)
-    if cut is None or not edits:
+        elif _may_leave(view, now, p):
+            ripe.append(_Ripe(now, stub, now.tokens - stub.tokens, since[position]))
+    cut = _cut(view, p, ripe)
+    leaving = [one for one in ripe if cut is not None and one.now.position >= cut.start]
+    view.ripening.taken(ages, [*gone, *(one.now.position for one in leaving)])
+    if cut is None:
         return Proposal((), view.mark)
-    return Proposal(tuple(edits), view.mark, cut.trigger, _reason(view, len(edits), cut))
+    edits = tuple(_edit(view, one) for one in leaving)
+    return Proposal(edits, view.mark, cut.trigger, _reason(view, len(edits), cut))
 
 
-def _was_taken(view: View, position: int) -> bool:
-    """Whether a stub stood here before and somebody took it back."""
-    return f"payback:{view.originals[position].id}" in view.known
-
-
-def _is_whole(now: Block, original: Block) -> bool:
-    return now.replaces is None or (entered_short(now) and now.replaces == original.id)
+def _stub(view: View, now: Block, original: Block) -> Stub | None:
+    """What would stand for a block, made once; None where it does not stand whole."""
+    if now.replaces is not None and not (entered_short(now) and now.replaces == original.id):
+        return None
+    made = view.ripening.stubs.get(original.position)
+    if made is None:
+        if original.type == "tool_use":
+            text = input_stub(original)
+        else:
+            uses = view.guard.groups.uses
+            text = result_stub(original, uses.get(original.tool_call or ""))
+        made = Stub(text, view.means.count(text))
+        view.ripening.stubs[original.position] = made
+    return made
 
 
 def _may_leave(view: View, now: Block, parameters: Payback) -> bool:
@@ -160,16 +166,17 @@ def _may_leave(view: View, now: Block, parameters: Payback) -> bool:
     return not parameters.exclude or now.tool not in parameters.exclude
 
 
-def _cut(view: View, parameters: Payback, ripe: list[tuple[Block, int]]) -> _Cut | None:
+def _cut(view: View, parameters: Payback, ripe: list[_Ripe]) -> _Cut | None:
     """The best place to begin; None where nothing is to leave yet."""
     if not ripe:
         return None
-    first = ripe[0][0].position
-    saved = sum(now.tokens - STUB for now, _ in ripe)
+    first = ripe[0].now.position
+    saved = sum(one.saved for one in ripe)
     if view.cold:
         return _Cut(first, "cold", saved, 0)
     if view.used >= parameters.full * view.room:
-        return _Cut(first, "window", saved, view.total - view.tokens_before(first) - saved)
+        rewritten = view.total - view.tokens_before(first) - saved - view.fresh
+        return _Cut(first, "window", saved, max(rewritten, 0))
     return max(_paying(view, parameters, ripe), default=(0, None), key=_by_gain)[1]
 
 
@@ -177,40 +184,31 @@ def _by_gain(found: tuple[int, _Cut | None]) -> int:
     return found[0]
 
 
-def _paying(
-    view: View, parameters: Payback, ripe: list[tuple[Block, int]]
-) -> Iterator[tuple[int, _Cut]]:
+def _paying(view: View, parameters: Payback, ripe: list[_Ripe]) -> Iterator[tuple[int, _Cut]]:
     """Every place from which on it pays, with what is gained over the calls to be expected."""
     rates, remaining = view.means.rates, expected(view.step)
     patience = parameters.patience if view.objective == "cheap" else parameters.haste
     trigger: Trigger = view.boundary or "pays"
+    behind = view.total - view.fresh  # what the cache holds of the prompt
     cleared = read = 0
-    fresh = view.fresh
-    for now, since in reversed(ripe):
-        saved = now.tokens - STUB
-        cleared += saved
-        read += saved * (view.step - since + 1)
-        behind = view.total - view.tokens_before(now.position) - cleared - fresh
-        rewritten = max(behind, 0)
+    for one in reversed(ripe):
+        cleared += one.saved
+        read += one.saved * (view.step - one.since + 1)
+        position = one.now.position
+        rewritten = max(behind - view.tokens_before(position) - cleared, 0)
         price = rewritten * rates.rewriting
-        waited = bool(view.boundary) or read * rates.read >= patience * price
-        if waited and (view.objective == "lean" or pays(remaining, cleared, rewritten, rates)):
+        if view.boundary == "" and read * rates.read < patience * price:
+            continue
+        if view.objective == "lean" or pays(remaining, cleared, rewritten, rates):
             gain = remaining * cleared * rates.read - price
-            yield gain, _Cut(now.position, trigger, cleared, rewritten)
+            yield gain, _Cut(position, trigger, cleared, rewritten)
 
 
-def _edit(view: View, now: Block, parameters: Payback, ripe: int) -> Edit | None:
-    original = view.originals[now.position]
-    if original.type == "tool_use":
-        text = input_stub(original)
-    else:
-        uses = view.guard.groups.uses
-        text = result_stub(original, uses.get(original.tool_call or ""))
-    tokens = view.means.count(text)
-    if now.tokens - tokens < parameters.minimum:
-        return None
-    stub = replace(stand_in(original, text, tokens, "payback"), replaces=now.id)
-    return Edit("payback", (now.id,), stub, f"{now.tokens} tokens, ripe since step {ripe}")
+def _edit(view: View, one: _Ripe) -> Edit:
+    original = view.originals[one.now.position]
+    stub = stand_in(original, one.stub.text, one.stub.tokens, "payback")
+    reason = f"{one.now.tokens} tokens, ripe since step {one.since}"
+    return Edit("payback", (one.now.id,), replace(stub, replaces=one.now.id), reason)
 
 
 def _reason(view: View, count: int, cut: _Cut) -> str:
