@@ -13,7 +13,7 @@ from sessions import demo
 from sessions.actions import jobs
 from sessions.actions.append import append
 from sessions.actions.attempts import Running
-from sessions.actions.demo import demo_job, load_demo, remove_demo, simulate_demo
+from sessions.actions.demo import SIMULATED, demo_job, load_demo, remove_demo, simulate_demo
 from sessions.actions.teams import local_team
 from sessions.importers import records
 from sessions.models import Blob, Block, Entry, Message, Session, Team
@@ -273,8 +273,9 @@ def test_presets_are_simulated_over_it():
     load_demo(team, count, NOW)
     one = Session.objects.get(external_id="demo:codex")
     seen = []
-    assert simulate_demo([one], lambda done, total: seen.append((done, total))) == 3
-    assert seen == [(1, 3), (2, 3), (3, 3)]
+    presets = len(SIMULATED)
+    assert simulate_demo([one], lambda done, total: seen.append((done, total))) == presets
+    assert seen == [(number, presets) for number in range(1, presets + 1)]
 
 
 @pytest.mark.django_db

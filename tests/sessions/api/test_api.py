@@ -231,6 +231,14 @@ def test_blobs_are_downloads(talked: Program):
         problem(talked.ask("GET", f"/blobs/{sha}"), 404)
 
 
+def test_a_context_can_be_had_as_actions_and_observations(talked: Program):
+    found = talked.get("/sessions/run/context?format=pairs")
+    said = found["messages"][-1]
+    assert (found["format"], said["role"]) == ("pairs", "user")
+    assert "<action>" in said["content"]
+    assert "<observation>\nx = 1\n</observation>" in said["content"]
+
+
 def test_reading_back_and_the_tool_that_does(talked: Program):
     found = talked.get("/sessions/run/content/3")
     assert (found["text"], found["total_lines"], found["truncated"]) == ("x = 1", 1, False)
