@@ -122,9 +122,11 @@ def test_a_fold_resumed_from_its_parts_gives_the_same(session: Session, policy: 
     assert dataclasses.asdict(whole) == dataclasses.asdict(again)
     state = start(policy, session.window, MEANS, session.hidden)
     revisions = []
+    last = None
     for call in session.calls:
         fresh = tuple(block for block in session.blocks if block.born == call.step)
-        state, revision = advance(state, Arrival(call.step, fresh, call.at))
+        state, revision = advance(state, Arrival(call.step, fresh, call.at, last=last))
+        last = call.at
         if revision is not None:
             revisions.append(revision)
     assert tuple(revisions) == whole.revisions
