@@ -8,7 +8,9 @@ from datetime import datetime
 from django.conf import settings
 from django.db import models
 
+from compaction.policy_lint import Remark
 from compaction.spending import Account, Amount
+from compaction.use_lint import budget_remarks
 
 
 class Budget(models.Model):
@@ -67,6 +69,11 @@ class Budget(models.Model):
     def __str__(self) -> str:
         named = f"{self.scope} {self.name}" if self.name else f"each {self.scope}"
         return f"budget of {named}" + (f" a {self.period}" if self.period else "")
+
+    @property
+    def remarks(self) -> tuple[Remark, ...]:
+        """What is known to go wrong with a limit like this."""
+        return budget_remarks(self.mode, self.tokens)
 
     def term(self, now: datetime) -> str:
         """The day or month that counts at a time (UTC); empty for a budget without a period."""

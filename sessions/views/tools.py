@@ -11,6 +11,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_GET
 
 from compaction.tool_habits import WITHIN, Habits
+from compaction.use_lint import tool_remarks
 from sessions.api.access import session_of, team_of
 from sessions.models import Session
 from sessions.models.tool_use import LEARNED_FROM, Row, ToolUse, team_habits, tool_use
@@ -45,6 +46,7 @@ def session_tools(request: HttpRequest, session_id: UUID) -> HttpResponse:
         "layers": _layers(session, found),
         "within": WITHIN,
         "share_left_out": _share(found),
+        "remarks": tool_remarks(sum(row.enabled and row.allowed for row in found.rows)),
         "dearer": max(net, 0) if net is not None else None,
         "cheaper": max(-net, 0) if net is not None else None,
     }

@@ -16,7 +16,7 @@ from sessions.actions.policies import save_version
 from sessions.actions.served import catch_up
 from sessions.actions.teams import local_team
 from sessions.importers.delivered import Unacceptable
-from sessions.models import Job, Revision, Session
+from sessions.models import Budget, Job, Revision, Session
 from sessions.models.policy_documents import effective
 from tests.sessions.pages import page_of, signed_in
 from tests.sessions.test_deliver import send, user
@@ -163,3 +163,10 @@ def test_a_session_without_a_policy_says_so() -> None:
     asker = signed_in()
     assert "No policy manages" in page_of(asker, f"/sessions/{session.pk}/policy/").text
     assert asker.get("/api/v1/sessions/imported/policy").json()["values"] == []
+
+
+def test_a_small_hard_limit_is_told_on_the_page_of_budgets() -> None:
+    Budget.objects.create(team=local_team(), scope="agent", mode="hard", tokens=9_000)
+    Budget.objects.create(team=local_team(), scope="task", mode="soft", tokens=9_000)
+    text = page_of(signed_in(), "/budgets/").text
+    assert text.count("A hard limit of 9,000 tokens") == 1
