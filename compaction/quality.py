@@ -114,7 +114,9 @@ def _of_groups(made: Compacted) -> list[Measure]:
     stands = list(made.standing)
     if made.span:
         # The summary, at the place of what it stands for.
-        stands.append(replace(made.span[0], role="user", type="text", tool_call=None, replaces=None))
+        stands.append(
+            replace(made.span[0], role="user", type="text", tool_call=None, replaces=None)
+        )
     context = context_of(stands)
     broken = violations(context, _Anything())
     pairs = sum(one.rule in ("pair", "single") for one in broken)
@@ -190,7 +192,7 @@ def _of_sizes(made: Compacted) -> list[Measure]:
     earlier = sum(block.tokens for block in made.span if block.kind == "summary")
     grown = 1_000 * made.summary_tokens // earlier if earlier else None
     small = None if grown is None else grown <= 1_000 * GROWTH
-    found.append(Measure("growth", "ratio", grown, met=small))
+    found.append(Measure("growth", "ratio", grown, None if earlier else 0, small))
     return found
 
 

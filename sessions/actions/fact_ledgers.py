@@ -13,7 +13,7 @@ from compaction.quality import Compacted, Measure, measures
 from compaction.weighty import named_later
 from sessions.actions.after_effects import STEPS, AfterEffects, after_effects
 from sessions.models import FactLedger, Revision, Session
-from sessions.models.replaced import replaced, summarised, unseen
+from sessions.models.replaced import Replaced, replaced, summarised, unseen
 from sessions.models.sessions import SOURCE_LIVE
 from sessions.models.values import blocks_at
 
@@ -68,14 +68,15 @@ def judge(session: Session, revision: Revision) -> Judged | None:
     )
     lacking = unseen(session, revision, sum(block.tokens for block in found.span))
     parts = parts_of(found.span, found.summary, found.standing)
+    before, after = _sizes(session, revision, found) if lacking is None else (None, None)
     made = Compacted(
         found.span,
         found.sources,
         found.standing,
         found.summary,
         session.scaled(tokens.count(found.summary)),
-        revision.tokens_before,
-        _after(session, revision),
+        before,
+        after,
         session.window or None,
     )
     return Judged(
@@ -88,11 +89,15 @@ def judge(session: Session, revision: Revision) -> Judged | None:
     )
 
 
-def _after(session: Session, revision: Revision) -> int | None:
-    """Tokens after a compaction; logs that state them leave the hidden prompt out of these."""
-    if revision.tokens_after is None:
-        return None
-    return revision.tokens_after + (session.hidden_tokens if revision.tokens_stated else 0)
+def _sizes(session: Session, revision: Revision, found: Replaced) -> tuple[int, int]:
+    """Tokens before and after a compaction: as they were noted with it, else by our count of what
+    stood. Logs that state them leave the hidden prompt out of what comes after."""
+    before, after = revision.tokens_before, revision.tokens_after
+    if before is not None and after is not None:
+        return before, after + (session.hidden_tokens if revision.tokens_stated else 0)
+    beside = session.hidden_tokens + sum(block.tokens for block in found.standing)
+    made = session.scaled(tokens.count(found.summary))
+    return beside + sum(block.tokens for block in found.span), beside + made
 
 
 def keep_ledger(session: Session, revision: Revision) -> FactLedger | None:
