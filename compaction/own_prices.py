@@ -88,10 +88,11 @@ def _nanos(value: Any, at: str) -> int:
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if not number or not math.isfinite(value) or not 0 <= value <= _DEAREST:
         raise InvalidPrices(at, f"must be dollars per million tokens, 0 to {_DEAREST:,}")
-    return round(value * 1000)
+    return int(round(value * 1000))
 
 
 def _count(value: Any, at: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _MOST_TOKENS:
+    count: int = -1 if isinstance(value, bool) or not isinstance(value, int) else value
+    if not 0 <= count <= _MOST_TOKENS:
         raise InvalidPrices(at, "must be a whole number of tokens")
-    return int(value)
+    return count

@@ -43,9 +43,10 @@ _EXCERPT = 80
 _AROUND = 40
 """Characters around a difference in which a date or an identifier is looked for (ours)."""
 
-_MESSAGES = ("tool_choice", "parallel_tool_calls", "thinking", "effort", "reasoning",
+MESSAGE_SETTINGS = ("tool_choice", "parallel_tool_calls", "thinking", "effort", "reasoning",
              "reasoning_effort", "output_config", "response_format", "text")  # fmt: skip
-_SYSTEM = ("speed", "context_management")
+SYSTEM_SETTINGS = ("speed", "context_management")
+"""Fields of a request that the messages are cached under, and the system prompt with them."""
 _CLOCK = re.compile(
     r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?Z?)?|\b\d{1,2}:\d\d(?::\d\d)?\b"
     r"|\b1[5-9]\d{8}(?:\d{3})?\b|\b\d{1,2}[./]\d{1,2}[./]\d{2,4}\b"
@@ -152,8 +153,8 @@ def _beside(
 ) -> Iterator[Finding]:
     layers: list[tuple[Kind, Layer, tuple[str, ...]]] = [
         ("model", "tools", ("model",)),
-        ("setting", "system", _SYSTEM),
-        ("setting", "messages", _MESSAGES),
+        ("setting", "system", SYSTEM_SETTINGS),
+        ("setting", "messages", MESSAGE_SETTINGS),
     ]
     for kind, layer, names in layers:
         for name in names:
@@ -175,15 +176,16 @@ def _images(was: list[Piece], now: list[Piece], ends: Mapping[Layer, int]) -> It
 
 
 def _first_image(items: list[Piece]) -> str | None:
-    return next((i.path for i in items if i.layer == "messages" and _pictured(i.value)), None)
+    return next((i.path for i in items if i.layer == "messages" and pictured(i.value)), None)
 
 
-def _pictured(value: Json) -> bool:
+def pictured(value: Json) -> bool:
+    """Whether a block is or holds an image."""
     if not isinstance(value, dict):
         return False
     if value.get("type") in ("image", "image_url", "input_image"):
         return True
-    return any(_pictured(one) for one in listed(value.get("content")))
+    return any(pictured(one) for one in listed(value.get("content")))
 
 
 # The first difference of the bytes

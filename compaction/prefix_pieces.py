@@ -27,33 +27,36 @@ def canonical(request: Mapping[str, Json]) -> bytes:
     return "".join(item.text for item in pieces_of(request)).encode("utf-8", "replace")
 
 
-def pieces_of(request: Mapping[str, Json]) -> Iterator[Piece]:
-    """The pieces in the order of the prompt; forms that are none of the API's are left out."""
+def pieces_of(request: Mapping[str, Json], *, bare: bool = True) -> Iterator[Piece]:
+    """The pieces in the order of the prompt; forms that are none of the API's are left out.
+
+    Without their cache marks, or as they are where not `bare`.
+    """
     for index, tool in enumerate(listed(request.get("tools"))):
-        yield _item("tools", f"/tools/{index}", tool)
+        yield _item("tools", f"/tools/{index}", tool, bare)
     system = request.get("system")
     if isinstance(system, list):
         for index, block in enumerate(system):
-            yield _item("system", f"/system/{index}", block)
+            yield _item("system", f"/system/{index}", block, bare)
     elif system is not None:
-        yield _item("system", "/system", system)
+        yield _item("system", "/system", system, bare)
     for index, message in enumerate(listed(request.get("messages"))):
-        yield from _message(f"/messages/{index}", message)
+        yield from _message(f"/messages/{index}", message, bare)
 
 
-def _message(path: str, message: Json) -> Iterator[Piece]:
+def _message(path: str, message: Json, bare: bool) -> Iterator[Piece]:
     if not isinstance(message, dict):
-        yield _item("messages", path, message)
+        yield _item("messages", path, message, bare)
         return
     layer: Layer = "system" if message.get("role") in ("system", "developer") else "messages"
     content = message.get("content")
     rest = {key: value for key, value in message.items() if key != "content"}
-    yield _item(layer, path, rest)
+    yield _item(layer, path, rest, bare)
     if isinstance(content, list):
         for index, block in enumerate(content):
-            yield _item(layer, f"{path}/content/{index}", block)
+            yield _item(layer, f"{path}/content/{index}", block, bare)
     elif content is not None:
-        yield _item(layer, f"{path}/content", content)
+        yield _item(layer, f"{path}/content", content, bare)
 
 
 def listed(value: Json) -> list[Json]:
@@ -61,9 +64,9 @@ def listed(value: Json) -> list[Json]:
     return value if isinstance(value, list) else []
 
 
-def _item(layer: Layer, path: str, value: Json) -> Piece:
-    bare = _unmarked(value)
-    return Piece(layer, path, bare, json.dumps(bare, ensure_ascii=False, separators=(",", ":")))
+def _item(layer: Layer, path: str, value: Json, bare: bool) -> Piece:
+    kept = _unmarked(value) if bare else value
+    return Piece(layer, path, kept, json.dumps(kept, ensure_ascii=False, separators=(",", ":")))
 
 
 def _unmarked(value: Json, depth: int = 0) -> Json:
@@ -87,3 +90,12 @@ def ends_of(items: list[Piece]) -> dict[Layer, int]:
     for item in items:
         sizes[item.layer] += size(item.text)
     return {"tools": 0, "system": sizes["tools"], "messages": sizes["tools"] + sizes["system"]}
+
+
+def marked(request: Mapping[str, Json]) -> set[str]:
+    """Pointers of the pieces that carry a cache mark."""
+    found = set()
+    for piece in pieces_of(request, bare=False):
+        if isinstance(piece.value, dict) and piece.value.get("cache_control"):
+            found.add(piece.path)
+    return found
