@@ -78,6 +78,17 @@ class Work(threading.Thread):
         if self.error:
             raise self.error
 
+    def explain(self, store: Store) -> str:
+        """What the store says of the contexts that were handed out, for a failure to show."""
+        names = [context.id for context in self.agent.contexts[-5:]]
+        listed = ", ".join(f"'{name}'" for name in names) or "''"
+        rows = store.rows(
+            "SELECT c.id, c.step, r.origin, r.session_id FROM agent_sessions_servedcontext c"
+            f" LEFT JOIN agent_sessions_run r ON r.id = c.run_id WHERE c.id IN ({listed})"
+        )
+        whole = store.rows("PRAGMA integrity_check") if isinstance(store.where, Path) else ""
+        return f"handed out {names}; stored {rows}; session {self.session.id}; database {whole}"
+
     def ended(self) -> None:
         """Returns when the last step is stored."""
         self.reached(1)
