@@ -56,6 +56,9 @@ class Managed:
             return request, None
         rest = {name: value for name, value in request.items() if name not in _PARTS}
         managed = {name: context.request[name] for name in _PARTS if name in context.request}
+        if "tool_choice" in context.request:
+            # What the caller chose itself stands.
+            managed["tool_choice"] = rest.get("tool_choice") or context.request["tool_choice"]
         return {**rest, **managed}, context
 
     def _context(self, request: dict[str, Any]) -> Context:

@@ -30,7 +30,8 @@ class Appended:
 @dataclass(frozen=True, slots=True)
 class Context:
     """What to send to the model now. `request` holds the parts that a provider takes as they are:
-    `system`, `tools` and `messages`, left out where there are none, and `model` where known."""
+    `system`, `tools`, `tool_choice` and `messages`, left out where there are none, and `model`
+    where known."""
 
     id: str
     step: int
@@ -90,7 +91,8 @@ class Session:
         flag = None if breakpoints is None else str(breakpoints).lower()
         query = {"format": format, "at": at, "wait": wait, "breakpoints": flag}
         raw = self._server.request("GET", f"{self._address}/context", query=query)
-        parts = {name: raw[name] for name in ("system", "tools", "messages") if raw.get(name)}
+        names = ("system", "tools", "tool_choice", "messages")
+        parts = {name: raw[name] for name in names if raw.get(name)}
         model = {"model": self.model} if self.model else {}
         return Context(raw["context_id"], raw["step"], raw["tokens"], {**model, **parts}, raw)
 

@@ -11,6 +11,7 @@ from sessions.actions.measure import measure
 from sessions.models import AuditEntry, Retry, ServedContext, ToolGraph
 from sessions.models.tooling import tooling, tooling_at
 from tests.sessions.api.conftest import Program
+from tests.sessions.pages import other_team
 
 pytestmark = pytest.mark.django_db
 
@@ -161,6 +162,15 @@ def test_the_list_costs_what_a_mask_does_not(one: Program) -> None:
     assert cost["changed_at"] == [2] and cost["rewritten_tokens"] == 1_000
     assert cost["left_out_tokens"] > 0 and cost["saved_microusd"] >= 0
     assert price("claude-sonnet-4-5") is None or cost["rewritten_microusd"] > 0
+
+
+def test_tools_of_others_are_not_there_and_readers_set_none(one: Program) -> None:
+    reader, foreign = Program(one.team, ("read",)), Program(other_team())
+    assert reader.ask("GET", "/sessions/run/tools").status_code == 200
+    assert reader.ask("PUT", "/sessions/run/tools", GRAPH).status_code == 403
+    for method in ("GET", "PUT"):
+        assert foreign.ask(method, "/sessions/run/tools", GRAPH).status_code == 404
+    assert not ToolGraph.objects.exists()
 
 
 # A failed step done again
