@@ -14,7 +14,7 @@ from benchmarks.processes import machine, say  # noqa: E402
 
 ALL = (
     "engine", "outline", "redact", "manifest", "start", "ingest", "peers",
-    "agent", "live", "page", "stream", "scrub", "recall", "lab", "fact_ledger",
+    "agent", "live", "page", "stream", "scrub", "recall", "planted", "lab", "fact_ledger",
 )  # fmt: skip
 
 
@@ -22,7 +22,7 @@ def main() -> int:
     """Those that are named, or all; the number of those that failed."""
     failed = []
     for name in sys.argv[1:] or ALL:
-        if name in ("recall", "lab") and not os.environ.get("CONTEXTLAB_CORPUS"):
+        if name in ("recall", "planted", "lab") and not os.environ.get("CONTEXTLAB_CORPUS"):
             say(f"== {name}: left out, CONTEXTLAB_CORPUS names no folder of logs")
             continue
         say(f"== {name} ({machine()})")
