@@ -302,7 +302,7 @@ def _summarised(given: Any, strategy: str) -> Told:
         yield "rearm", text, "warning"
 
 
-def _payback(place: _Place, given: Payback) -> Told:
+def _payback(place: _Place, given: Any) -> Told:
     if given.readings <= given.done:
         yield (
             "readings",

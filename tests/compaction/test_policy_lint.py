@@ -122,3 +122,13 @@ def test_every_remark_names_a_value_or_a_step_that_is_there(policy: Policy):
         assert one.path in there, one
     more = remarks(replace(policy, recite=Recite(tokens=20_000)))
     assert more[-1].path == "recite.tokens"
+
+
+def test_payback_is_told_of_edits_that_never_pay_and_of_readings_without_an_age() -> None:
+    step = ("payback", {"patience": 0.5, "readings": 1, "done": 1})
+    where = "steps[0].parameters."
+    found = {one.path: one.severity for one in remarks(_of(step, COMPACT))}
+    assert (found[f"{where}patience"], found[f"{where}readings"]) == ("warning", "note")
+    lean = {one.path for one in remarks(_of(step, COMPACT, objective="lean"))}
+    assert f"{where}patience" not in lean
+    assert not [one for one in remarks(PRESETS["balanced"]) if one.severity == "warning"]
