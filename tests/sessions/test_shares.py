@@ -11,6 +11,7 @@ from sessions.actions import folds, jobs, shares
 from sessions.actions.attempts import attempt
 from sessions.actions.audit import COMMAND
 from sessions.actions.boards import board_of
+from sessions.actions.compactions import request_compaction
 from sessions.actions.deliver import deliver, delivery
 from sessions.actions.gathering import gather
 from sessions.actions.live_sessions import put_session, session_fields
@@ -292,3 +293,23 @@ def test_gathering_is_forgotten_with_its_session() -> None:
     gather(session)
     session.delete()
     assert not Gathering.objects.exists() and not Share.objects.exists()
+
+
+def test_each_compaction_of_a_live_session_is_shared_once() -> None:
+    reader = begin("reader")
+    subscribe(reader, "agent", "finder", COMMAND)
+    session = begin("one", agent="finder", policy="sliding-window", model="claude-sonnet-4-5")
+    for number in range(12):
+        say(
+            session, person(f"Look at part {number}. " + "It is long. " * 60), agent("I did. " * 60)
+        )
+    request_compaction(session)
+    work("compact")
+    gather(session)
+    for _ in range(2):
+        shares.share_due(session)
+    share = Share.objects.get()
+    assert (share.cause, share.key) == ("compaction", "revision:1")
+    assert "Look at part" in share.summary and "<task>Look at part 0." in share.board
+    work("share")
+    assert len(knowledge(reader)) == 1
