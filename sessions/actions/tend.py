@@ -35,6 +35,8 @@ def tend(running: Running) -> None:
         raise Refused("The session is gone", "It was deleted meanwhile.", "Nothing to do.")
     for number in range(PASSES):
         running.progress(number, None, "pass")
+        # Before a summary is written: its board helps whoever writes it.
+        gathering.gather(session)
         handled = _tend(running, session)
         measure(session)
         gathering.gather(session)

@@ -100,6 +100,15 @@ def test_a_models_summary_takes_the_place_of_history(there: at.Provider) -> None
         assert "hunter2" not in str(body) and "q9Zx7Lm2Rt5Vb8Nc4Wd" not in str(body)
 
 
+def test_whoever_writes_it_has_the_board_before_him(there: at.Provider) -> None:
+    stored = live(8)
+    there.answer = summary_of
+    catch_up(stored)
+    work(stored)
+    asked = str(there.bodies[0]["messages"])
+    assert "conversation_context" in asked and "<task>Find the port. The password is" in asked
+
+
 def test_a_provider_that_fails_holds_nobody_up(there: at.Provider) -> None:
     stored = live(8)
     there.answer = lambda body: at.Refusal()
