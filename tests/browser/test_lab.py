@@ -24,7 +24,7 @@ CHOSEN = (
 def lab(page: Any) -> Any:
     """The lab with its first estimate."""
     page.set_default_timeout(30_000)
-    page.goto("/lab/")
+    page.goto("/lab/?draft=offload-first")
     page.locator(".estimates").wait_for()
     return page
 

@@ -100,7 +100,7 @@ def _done(job: urllib.request.Request) -> bool:
 
 def draft(page: Any) -> None:
     """In the lab: keep tool results longer, and see the estimate move with the slider."""
-    page.goto("/lab/")
+    page.goto("/lab/?draft=offload-first")
     page.get_by_label("At most").fill(str(SESSIONS))
     page.get_by_label("At most").press("Tab")
     page.get_by_text(f"{SESSIONS} sessions,").wait_for()
@@ -185,12 +185,12 @@ def test_a_draft_goes_out_is_paused_and_taken_back(
     wrong += faults(owner, axe, "rollout")
 
     began = agents(served.address, token, 0, 3)
-    assert set(began) == {DRAFT, "offload-first@1"}
+    assert set(began) == {DRAFT, "balanced@1"}
     # The page follows: nobody reloads it.
     owner.get_by_text("Paused: no further session begins with it").wait_for()
     owner.get_by_text("Cost per model call").first.wait_for()
     wrong += faults(owner, axe, "paused rollout")
-    assert set(agents(served.address, token, 100, 1)) == {"offload-first@1"}
+    assert set(agents(served.address, token, 100, 1)) == {"balanced@1"}
 
     owner.get_by_role("button", name="Roll back").click()
     owner.get_by_text("rolled back").first.wait_for()

@@ -32,7 +32,7 @@ def test_it_is_made_once_and_keeps_what_is_not_said_again():
     assert (created, anew, made.pk) == (True, False, again.pk)
     assert (again.agent, again.model, again.outcome) == ("pi", "claude-sonnet-4-5", "succeeded")
     assert (again.source, again.window, str(again.policy_version)) == (
-        "api", 200_000, "offload-first@1",
+        "api", 200_000, "balanced@1",
     )  # fmt: skip
     assert again.version == made.version + 1
     assert put_session(team, "run", SessionFields(outcome="succeeded"))[0].version == again.version

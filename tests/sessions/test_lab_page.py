@@ -80,8 +80,8 @@ def test_without_sessions_it_says_where_they_come_from(owner: Client):
 def test_it_begins_from_the_active_policy_or_from_what_the_address_names(team, owner):
     store(team, log("one", 3))
     given = props(owner, "/lab/")
-    assert (given["draft"]["ref"], given["active"]["ref"]) == ("offload-first", "offload-first")
-    assert given["draft"]["document"] == to_dict(PRESETS["offload-first"])
+    assert (given["draft"]["ref"], given["active"]["ref"]) == ("balanced", "balanced")
+    assert given["draft"]["document"] == to_dict(PRESETS["balanced"])
     assert given["draft"]["origins"]["reserve"] == "preset"
     assert [one["title"] for one in given["sessions"]] == ["Find the port in the settings."]
     version = saved(team, "ours", age=9)
@@ -101,7 +101,7 @@ def test_it_goes_on_from_a_simulation_with_its_draft_and_sessions(team, owner):
     given = props(owner, f"/lab/?simulation={made.pk}")
     assert (given["draft"]["ref"], given["choice"]) == ("ours@1", made.chosen)
     for strange in ("none", str(uuid4())):
-        assert props(owner, f"/lab/?simulation={strange}")["draft"]["ref"] == "offload-first"
+        assert props(owner, f"/lab/?simulation={strange}")["draft"]["ref"] == "balanced"
 
 
 def test_a_draft_is_told_its_origins_and_remarks_and_stored_nowhere(team, owner):
@@ -162,7 +162,7 @@ def test_every_draft_of_the_policy_on_the_same_sessions_is_a_point(team, owner):
     unfinished = tried(team, saved(team, "ours", age=7), None)
     points = owner.get(f"/lab/{second.pk}/beside/").json()["tried"]
     assert [(one["ref"], one["role"], one["cost"], one["url"]) for one in points] == [
-        ("offload-first@1", "active", 60, None),
+        ("balanced@1", "active", 60, None),
         ("ours@1", "tried", 100, f"/lab/{first.pk}/"),
         ("ours@2", "draft", 60, None),
     ]
@@ -177,5 +177,5 @@ def test_a_simulation_of_another_team_is_not_there(team, owner):
     for address in (f"/lab/{made.pk}/", f"/lab/{made.pk}/beside/", f"/lab/{uuid4()}/"):
         assert owner.get(address).status_code == 404
     store(team, log("one", 3))
-    assert props(owner, f"/lab/?simulation={made.pk}")["draft"]["ref"] == "offload-first"
+    assert props(owner, f"/lab/?simulation={made.pk}")["draft"]["ref"] == "balanced"
     assert str(made.pk) not in page_of(owner, "/lab/").html

@@ -44,7 +44,7 @@ def test_the_list_is_narrowed_to_a_policy_a_version_and_a_rollout(client: Client
     assert titles(client, "") == {inside, outside, "asked", "imported"}
     assert titles(client, "?policy=careful") == {inside, "asked"}
     assert titles(client, "?policy=careful@1") == {inside, "asked"}
-    assert titles(client, "?policy=offload-first@1") == {outside}
+    assert titles(client, "?policy=balanced@1") == {outside}
     assert titles(client, f"?rollout={world['rollout']}") == {inside, outside}
     assert titles(client, f"?rollout={world['rollout']}&policy=careful@1") == {inside}
     page = page_of(client, f"/sessions/?rollout={world['rollout']}&policy=careful@1&sort=steps")

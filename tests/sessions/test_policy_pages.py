@@ -70,7 +70,7 @@ def post(browser: Client, address: str, data: dict[str, Any], status: int = 200)
 def test_the_list_tells_where_each_policy_is_in_use(browser: Client):
     page = page_of(browser, "/policies/")
     assert "No policy of your own yet" in page.text
-    assert "offload-first @1 active" in page.text
+    assert "balanced @1 active" in page.text
     first = saved(note="careful")
     saved({"reserve": 0})
     team = local_team()
@@ -85,7 +85,7 @@ def test_the_list_tells_where_each_policy_is_in_use(browser: Client):
     assert "@1 active" in page.text
     assert "@2 running, 10 % of new sessions" in page.text
     assert "1 warning" in page.text, "nothing is kept free for the output"
-    assert "offload-first @1 active" not in page.text
+    assert "balanced @1 active" not in page.text
 
 
 def test_a_default_that_names_nothing_is_told(browser: Client):

@@ -144,7 +144,7 @@ def test_a_draft_is_tried_on_sessions_from_asking_to_the_replay(team, owner, wor
     assert (told["author"], told["note"]) == ("ada", "as small as it gets")
     versions = {one["role"]: one for one in told["versions"]}
     assert [one["ref"] for one in told["versions"]] == [
-        "eager@1", "offload-first@1", "sliding-window@1", "as recorded",
+        "eager@1", "balanced@1", "sliding-window@1", "as recorded",
     ]  # fmt: skip
 
     policy = from_dict(Simulation.objects.get(pk=asked["simulation"]).draft.document)
@@ -184,7 +184,7 @@ def test_what_is_known_of_the_same_records_is_taken_over(team, idle, monkeypatch
         dict(one.results.values_list("version__policy__name", "figures")) for one in (first, second)
     ]
     assert pairs[0] == pairs[1]
-    assert set(pairs[0]) == {None, "sliding-window", "offload-first"}
+    assert set(pairs[0]) == {None, "sliding-window", "balanced"}
 
     monkeypatch.undo()
     monkeypatch.setattr(jobs, "wake", lambda _: None)
