@@ -39,6 +39,9 @@ _KEY = {
     "description": "The request is done once for this key, and answered the same again.",
 }
 
+_KEEP_NOTHING = {"caches_cache_check"}
+"""Operations that take a body and keep nothing: to ask twice is the same as to ask once."""
+
 _EXAMPLE = """\
 export API={address}
 export KEY="Authorization: Bearer $(contextlab token create --team my-team | head -1)"
@@ -91,7 +94,7 @@ def _complete(method: str, operation: Document) -> None:
     for parameter in operation["parameters"]:
         if text := _OF_PATHS.get(parameter["name"]):
             parameter["description"] = text
-    if method in ("post", "delete"):
+    if method in ("post", "delete") and operation["operationId"] not in _KEEP_NOTHING:
         operation["parameters"].append(_KEY)
 
 
