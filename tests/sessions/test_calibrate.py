@@ -29,7 +29,6 @@ def line(number: int, at: int, read: int, write: int) -> list[dict[str, Any]]:
     call = {"type": "tool_use", "id": f"t{number}", "name": "Read", "input": {"n": number}}
     answer = {"type": "tool_result", "tool_use_id": f"t{number}", "content": "tide " * 400}
     said = {"id": f"m{number}", "role": "assistant", "model": "claude-opus-4-6", "usage": usage}
-    asked = {**said, "content": [call]}
     return [
         {
             "type": "assistant",

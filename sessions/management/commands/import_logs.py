@@ -20,7 +20,7 @@ from sessions.models import ImportFile
 class Command(BaseCommand):
     help = (
         "Import agent logs (Claude Code, Codex, pi, SWE-agent, mini-swe-agent, OpenAI and "
-        "Anthropic messages). The format is found by content; importing again adds only what is new."
+        "Anthropic messages). The format is found by content; importing again adds what is new."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
