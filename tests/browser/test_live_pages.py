@@ -70,8 +70,13 @@ def test_the_first_page_makes_a_key_and_waits_for_the_first_message(page: Any, a
     page.wait_for_function(
         "() => document.querySelector('[data-live-pill]').dataset.state === 'live'"
     )
+    running = page.context.new_page()
+    running.goto("/live/")
+    running.get_by_text("No agent is running").wait_for()
     agent = Agent(page.url.split("/start")[0], token, "first", **POLICY)
     agent.says("Find out why <b>it</b> fails.")
+    running.locator("tbody tr").wait_for()
+    running.close()
     page.get_by_role("link", name=re.compile("^Watch")).click()
     line(page, "why <b>it</b> fails").wait_for()
     assert follows(page)
