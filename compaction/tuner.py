@@ -5,13 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, get_args
 
+from compaction.economy import Objective
 from compaction.policy import STEPS, Policy, Step, to_dict
 from compaction.strategies import STRATEGIES
-
-Objective = Literal["cheap", "lean"]
-"""What is to be little: dollars, or tokens sent."""
 
 Ladder = tuple[float, ...]
 
@@ -23,9 +21,21 @@ LADDERS: Mapping[str, Mapping[str, Ladder]] = {
         "batch": (1, 2, 5, 10, 20, 40),
         "minimum": (50, 150, 400, 1_000),
     },
+    "payback": {
+        "patience": (0.5, 1, 2, 3, 5, 8),
+        "haste": (0.25, 0.5, 1, 2, 3),
+        "readings": (3, 5, 8, 12, 20, 40, 80),
+        "results": (1, 2, 3, 5, 8, 12),
+        "inputs": (3, 5, 10, 20, 30, 60),
+        "done": (0, 1, 3, 8),
+        "full": (0.5, 0.6, 0.7, 0.8, 0.9),
+    },
+    "replace": {"batch": (1, 2, 5, 10, 20)},
+    "shard": {"over": (5_000, 10_000, 18_000)},
     "compact": {
         "trigger": (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9),
         "summary_tokens": (1_000, 2_000, 3_000, 5_000),
+        "on_new_topic": (0, 1),
     },
     "window": {
         "recents": (10, 20, 40, 80),
@@ -35,8 +45,14 @@ LADDERS: Mapping[str, Mapping[str, Ladder]] = {
 }
 """Values that are tried, by strategy and parameter (ours). What is not here stays as it is."""
 
-JOINING = ("dedupe", "externalise", "offload", "compact")
+JOINING = ("dedupe", "externalise", "replace", "payback", "offload", "compact")
 """Steps that a policy may gain, in the general order: tidy, then compress."""
+
+EITHER = frozenset({"payback", "offload"})
+"""Steps of which one is enough: what the one takes out leaves the other nothing to weigh."""
+
+IDLE: Mapping[Objective, str] = {"cheap": "haste", "lean": "patience"}
+"""Which parameter of payback does nothing under an objective."""
 
 MOST_LOST = 0.005
 """Share of needs that a policy of the frontier may lose (docs/sources.md, Points to reach)."""
@@ -136,17 +152,24 @@ def _thinnest(points: Sequence[Tried], objective: Objective) -> list[Tried]:
 
 
 def neighbours(policy: Policy) -> Iterator[Policy]:
-    """Policies one move away: a value one rung up or down, a step less, a step more."""
+    """Policies one move away: a value one rung up or down, the other objective, a step less, a
+    step more."""
     for index, step in enumerate(policy.steps):
         for name, ladder in LADDERS.get(step.strategy, {}).items():
+            if step.strategy == "payback" and name == IDLE[policy.objective]:
+                continue
             for value in _rungs(getattr(step.parameters, name), ladder):
                 moved = Step(step.strategy, replace(step.parameters, **{name: value}))
                 yield _with(policy, [*policy.steps[:index], moved, *policy.steps[index + 1 :]])
+    there = {step.strategy for step in policy.steps}
+    if "payback" in there:  # no other step asks for it
+        other = next(one for one in get_args(Objective) if one != policy.objective)
+        yield replace(policy, objective=other)
     for index in range(len(policy.steps) if len(policy.steps) > 1 else 0):
         yield _with(policy, [*policy.steps[:index], *policy.steps[index + 1 :]])
-    there = [step.strategy for step in policy.steps]
     for name in JOINING:
-        if name not in there and len(policy.steps) < STEPS:
+        enough = name in there or (name in EITHER and there & EITHER)
+        if not enough and len(policy.steps) < STEPS:
             yield _with(policy, _joined(policy.steps, Step(name, STRATEGIES[name].parameters())))
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from compaction.economy import Objective
 from compaction.policy import Policy, Step, from_dict, to_dict
 from compaction.presets import PRESETS
 from compaction.strategies import STRATEGIES
@@ -84,8 +85,42 @@ def test_neighbours_differ_by_one_move() -> None:
         (8, 5, 50), (3, 5, 50), (5, 10, 50), (5, 2, 50), (5, 5, 150),
     ]  # fmt: skip
     assert [[step.strategy for step in one.steps] for one in found if len(one.steps) == 2] == [
-        ["dedupe", "offload"], ["externalise", "offload"], ["offload", "compact"],
+        ["dedupe", "offload"], ["externalise", "offload"], ["replace", "offload"],
+        ["offload", "compact"],
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("objective", "acts", "idle"), [
+    ("cheap", "patience", "haste"), ("lean", "haste", "patience"),
+])  # fmt: skip
+def test_only_what_the_objective_asks_for_is_tried(
+    objective: Objective, acts: str, idle: str
+) -> None:
+    begun = replace(PRESETS["balanced"], objective=objective)
+    same = [one for one in neighbours(begun) if one.objective == objective]
+
+    def tries(name: str) -> bool:
+        values = [
+            getattr(step.parameters, name)
+            for one in same
+            for step in one.steps
+            if step.strategy == "payback"
+        ]
+        return len(set(values)) > 1
+
+    assert tries(acts)
+    assert not tries(idle)
+
+
+def test_the_other_objective_is_a_move_where_a_step_asks_for_it() -> None:
+    assert [one.objective for one in neighbours(PRESETS["balanced"])].count("lean") == 1
+    assert {one.objective for one in neighbours(OFFLOAD)} == {"cheap"}
+
+
+def test_one_of_payback_and_offload_is_enough() -> None:
+    for preset in PRESETS.values():
+        for one in neighbours(preset):
+            assert not {"payback", "offload"} <= {step.strategy for step in one.steps}
 
 
 def test_a_step_may_go_but_not_the_last_one() -> None:
