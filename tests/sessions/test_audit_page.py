@@ -57,7 +57,8 @@ def test_what_people_do_on_pages_is_written_down(owner: Client, team: Team):
 def test_what_programs_do_is_written_down_by_the_name_of_their_key(team: Team):
     program = Program(team)
     Key.objects.update(name="night run")
-    program.ask("PUT", "/sessions/run", {"model": "claude-sonnet-4-5", "window": 40_000})
+    about = {"model": "claude-sonnet-4-5", "window": 40_000, "policy": "offload-first"}
+    program.ask("PUT", "/sessions/run", about)
     program.post("/sessions/run/messages", {"messages": [{"role": "user", "content": "go"}]})
     for call in ["t1", "t2", "t3", "t4", "t5", "t6", "t7", "t8", "t9"]:
         program.get("/sessions/run/context")

@@ -94,7 +94,7 @@ def test_a_batch_is_numbered_counted_and_answered():
     assert [one["seq"] for one in answer["messages"]] == [1, 2, 3]
     assert answer["tokens"] == sum(one["tokens"] for one in answer["messages"])
     assert answer["budget"]["used"] == answer["tokens"]
-    assert answer["policy"] == {"name": "offload-first@1", "head": 0, "due": False, "last": None}
+    assert answer["policy"] == {"name": "balanced@1", "head": 0, "due": False, "last": None}
     assert answer["advice"]["level"] == "ok"
     assert answer["notes"] == []
     session.refresh_from_db()

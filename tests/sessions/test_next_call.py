@@ -66,7 +66,7 @@ class Agent:
 
 @pytest.mark.parametrize("lost", [False, True])
 def test_everyone_tells_the_same_number(lost: bool):
-    agent = Agent(1.3, window=30_000)
+    agent = Agent(1.3, window=30_000, policy="offload-first")
     revised = set()
     for _ in range(30):
         agent.step()

@@ -82,7 +82,8 @@ def reading(call: str) -> list[dict[str, Any]]:
 
 def one_of_everything(program: Program) -> dict[str, Any]:
     """One of everything in a team, by the names that addresses give it."""
-    program.ask("PUT", "/sessions/run", {"model": "claude-sonnet-4-5", "window": 40_000})
+    about = {"model": "claude-sonnet-4-5", "window": 40_000, "policy": "offload-first"}
+    program.ask("PUT", "/sessions/run", about)
     program.post("/sessions/run/messages", BODIES["messages"])
     for call in ["t1", "t2", "t3", "t4", "t5", "t6", "t7", "t8", "t9"]:
         program.get("/sessions/run/context")
@@ -114,7 +115,8 @@ def one_of_everything(program: Program) -> dict[str, Any]:
         preset_version(program.team, "unmanaged"), {"by": "query"}, "cheap", 1, COMMAND
     )
     TuningTrial.objects.create(tuning=tuning, number=1, document=to_dict(PRESETS["recitation"]),
-                               figures={"tokens_sent": 1, "tokens_sent_unmanaged": 2})  # fmt: skip
+                               figures={"tokens_sent": 1, "tokens_sent_unmanaged": 2,
+                                        "named": None, "cache_read_share": None})  # fmt: skip
     version = save_version(program.team, "our-policy", {}, "sliding-window", "", None, COMMAND)
     rollout = rollouts.propose(version, "", bounds.defaults(), COMMAND)
     return {
