@@ -16,7 +16,7 @@ from sessions.actions import guardrails, tend
 from sessions.actions.append import LIVE, link_parents, touch
 from sessions.actions.compactions import request_compaction
 from sessions.actions.measure import reopen
-from sessions.actions.overrides import FIELDS, Asked, asked_for, same_as_before, settle
+from sessions.actions.overrides import FIELDS, Asked, asked_for, changed, settle
 from sessions.actions.policies import UnknownPolicy, named_version
 from sessions.actions.rollouts import policy_for_new
 from sessions.importers.decoded import clean
@@ -195,9 +195,8 @@ def _choose_policy(session: Session, fields: SessionFields) -> None:
     asked, pinned = fields.asked, session.policy_version_id
     if fields.policy is not None and asked.preset is not None:
         raise Unacceptable("/use_case_preset", "cannot be given beside a policy: name one of both")
-    if session.message_count and pinned is not None and not same_as_before(session, asked):
-        given = next(name for name in FIELDS if getattr(asked, name))
-        raise Unacceptable(f"/{given}", "cannot change once there are messages")
+    if session.message_count and pinned is not None and (other := changed(session, asked)):
+        raise Unacceptable(f"/{other}", "cannot change once there are messages")
     name = fields.policy or asked.preset
     if name is not None:
         _name_policy(session, name)

@@ -99,7 +99,7 @@ def settle(session: Session, asked: Asked) -> None:
         found = resolve(version.document, base, environment, asked.values, named=named)
     except InvalidPolicy as error:
         raise Unacceptable(_pointer(asked, error.field), error.problem) from None
-    said = {"request", "environment"} & set(found.sources.values())
+    said = asked or "environment" in found.sources.values()
     session.overrides = (
         {"asked": asdict(asked), "document": found.document, "sources": found.sources}
         if said
@@ -107,10 +107,14 @@ def settle(session: Session, asked: Asked) -> None:
     )
 
 
-def same_as_before(session: Session, asked: Asked) -> bool:
-    """Whether a request asks for what the session has; one that asks for nothing always does."""
-    held = (session.overrides or {}).get("asked", asdict(Asked()))
-    return not asked or bool(held == asdict(asked))
+def changed(session: Session, asked: Asked) -> str | None:
+    """The first field of a request that asks for something else than the session has.
+
+    None where there is no such field; what a request says nothing of stays as it was.
+    """
+    nothing, wanted = asdict(Asked()), asdict(asked)
+    held = (session.overrides or {}).get("asked", nothing)
+    return next((one for one in FIELDS if wanted[one] not in (nothing[one], held.get(one))), None)
 
 
 def _pointer(asked: Asked, key: str) -> str:

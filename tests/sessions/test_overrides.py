@@ -52,11 +52,41 @@ def test_the_request_of_the_source_is_understood() -> None:
     told = sources(session)
     assert (told["messages"], told["budget"]) == ((100, "request"), (60_000, "request"))
     assert standing_of(session).trigger == int(0.85 * 60_000)
+
+
+@pytest.mark.parametrize(
+    ("body", "pointer"),
+    [
+        ({"use_case_preset": "qa"}, "/use_case_preset"),
+        ({"use_case_preset": "debugging", "history_window_size": 7}, "/history_window_size"),
+        ({"history_window_size": 0}, "/history_window_size"),
+        ({"token_budget_per_agent": 0}, "/token_budget_per_agent"),
+        ({"policy_overrides": {"window.recents": 2}}, "/policy_overrides"),
+        ({"policy_overrides": {"window.recents": 3, "window.primers": 0}}, "/policy_overrides"),
+    ],
+)
+def test_once_there_are_messages_the_field_that_would_change_is_named(
+    body: dict[str, Any], pointer: str
+) -> None:
+    made = {
+        "use_case_preset": "debugging",
+        "history_window_size": 100,
+        "policy_overrides": {"window.recents": 3},
+    }
+    session = put(made)
     send(session, user("hello"))
-    assert put(body).overrides == session.overrides
+    for again in (made, {}, *({name: value} for name, value in made.items())):
+        assert put(again).overrides == session.overrides
     with pytest.raises(Unacceptable) as caught:
-        put({**body, "history_window_size": 7})
-    assert caught.value.pointer == "/use_case_preset"
+        put(body)
+    assert caught.value.pointer == pointer
+
+
+@pytest.mark.parametrize("name", sorted(PRESETS))
+def test_a_preset_may_be_asked_for_again(name: str) -> None:
+    session = put({"use_case_preset": name})
+    send(session, user("hello"))
+    assert put({"use_case_preset": name}).policy_version == session.policy_version
 
 
 def test_every_source_shows_and_the_served_context_follows_it(
