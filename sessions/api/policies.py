@@ -30,6 +30,7 @@ from sessions.api.problems import Refusal
 from sessions.models import Policy, PolicyVersion, Team
 from sessions.models.policy_documents import base_name, preset_document, readable, yaml_of
 from sessions.models.policy_use import Use, was_reviewed
+from sessions.models.suggested import suggested
 
 YAML = "application/yaml"
 
@@ -134,12 +135,14 @@ def _version_told(found: PolicyVersion, use: Use) -> dict[str, Any]:
     value = readable(found)
     said = () if value is None else remarks(value, reviewed=was_reviewed(found, use))
     base = preset_document(base_name(found))
+    adapted = suggested(found)
     return {
         **_head(found),
         "based_on": found.policy.based_on,
         "document": found.document,
         "origins": origins(found.document, base),
         "remarks": [{"path": one.path, "text": one.text, "severity": one.severity} for one in said],
+        "suggestions": [] if adapted is None else adapted.told(),
     }
 
 

@@ -70,6 +70,16 @@ class RemarkTold(Schema):
     severity: Literal["warning", "note"]
 
 
+class SuggestionTold(Schema):
+    """A value of compaction as it is, and as it might be by the compactions that were made."""
+
+    path: str
+    name: str
+    now: Json
+    value: Json = Field(description="null where nothing is proposed; `reason` says why")
+    reason: str
+
+
 class VersionTold(VersionHead):
     """What a version says; `origins` has for every value whether policy, preset or default."""
 
@@ -77,3 +87,6 @@ class VersionTold(VersionHead):
     document: dict[str, Json]
     origins: dict[str, Literal["policy", "preset", "default"]]
     remarks: list[RemarkTold]
+    suggestions: list[SuggestionTold] = Field(
+        description="from the team's newest compactions under it; empty where it compacts nothing"
+    )

@@ -26,6 +26,7 @@ from sessions.models import Policy as PolicyRow
 from sessions.models import PolicyVersion, Simulation, Team
 from sessions.models.policy_documents import base_name, preset_document, readable, yaml_of
 from sessions.models.policy_use import Place, Use, was_reviewed
+from sessions.models.suggested import suggested
 from sessions.views.paging import page
 from sessions.views.policy_values import Told, sections
 
@@ -203,6 +204,7 @@ def version(request: HttpRequest, name: str, number: int) -> HttpResponse:
         "yaml": text,
         "simulations": shown.simulations.order_by("-created")[:SIMULATIONS],
         "reviewed": agreement.of_version(shown),
+        "suggested": suggested(shown),
         "newest": shown.policy.versions.order_by("-number").values_list("number", flat=True)[0],
         "kept": "kept" in request.GET,
         "may_write": allowed(request, team, "write"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from hashlib import sha256
+from typing import Any
 
 from django.core.files.uploadedfile import UploadedFile
 from django.http import Http404, HttpRequest, HttpResponse
@@ -26,8 +27,9 @@ from sessions.actions.policies import (
     save_version,
 )
 from sessions.api.access import actor_of, team_to
-from sessions.models import Policy, Team
+from sessions.models import Policy, PolicyVersion, Team
 from sessions.models.policy_documents import base_name, preset_document, readable
+from sessions.models.suggested import suggested
 from sessions.views.policies import found
 from sessions.views.policy_drafts import Draft, change, draft_of, take_over, typed
 from sessions.views.policy_values import Told, sections
@@ -40,7 +42,8 @@ TAKEN = "there is a policy of that name; change it there, or take another"
 
 @require_http_methods(["GET", "POST"])
 def new(request: HttpRequest) -> HttpResponse:
-    """A policy that is not there yet; ?based_on= names a preset, ?from= a version to begin with."""
+    """A policy that is not there yet; ?based_on= names a preset, ?from= a version to begin with,
+    ?suggested takes over what that one's compactions suggest."""
     team = team_to(request, "write")
     if request.method == "POST":
         return _answered(request, team, None)
@@ -56,12 +59,21 @@ def _beginning(request: HttpRequest, team: Team) -> Draft:
     value = readable(version)
     if value is None:
         raise Http404("no policy that runs")
-    return draft_of(to_dict(value), "", base_name(version))
+    return draft_of(_adapted(request, version, to_dict(value)), "", base_name(version))
+
+
+def _adapted(
+    request: HttpRequest, version: PolicyVersion, document: dict[str, Any]
+) -> dict[str, Any]:
+    """The document to begin with: where it is wished, with what its compactions suggest."""
+    found = suggested(version) if "suggested" in request.GET else None
+    return document if found is None else found.taken_over(document)
 
 
 @require_http_methods(["GET", "POST"])
 def edit(request: HttpRequest, name: str) -> HttpResponse:
-    """The next version of a policy; ?from=2 begins with an earlier one. Presets stay."""
+    """The next version of a policy; ?from=2 begins with an earlier one, ?suggested with what its
+    compactions suggest. Presets stay."""
     team = team_to(request, "write")
     policy = found(team, name)
     if name in PRESETS:
@@ -71,10 +83,11 @@ def edit(request: HttpRequest, name: str) -> HttpResponse:
     newest = newest_number(team, name)
     number = request.GET.get("from") or str(newest)
     try:
-        value = readable(named_version(team, f"{name}@{number}"))
+        version = named_version(team, f"{name}@{number}")
     except UnknownPolicy:
         raise Http404("no such version") from None
-    document = {} if value is None else to_dict(value)
+    value = readable(version)
+    document = {} if value is None else _adapted(request, version, to_dict(value))
     draft = draft_of(document or {"steps": []}, name, policy.based_on, newest)
     return _shown(request, team, policy, draft)
 
