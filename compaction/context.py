@@ -110,7 +110,7 @@ class Ending:
 
     `once` are positions of results that stand for this step only, ascending: no breakpoint lies
     behind the first. `text` is recited at the end of the newest user message, `tokens` are its
-    size; empty and 0 without one.
+    size, counted line by line; empty and 0 without one.
     """
 
     once: tuple[int, ...] = ()

@@ -45,7 +45,7 @@ class Panel:
     operations: deque[str] = field(default_factory=lambda: deque(maxlen=KEPT))
     terminals: Terminals = field(default_factory=Terminals)
     browser: Browser = field(default_factory=Browser)
-    _edited: dict[str, tuple[int, int]] = field(default_factory=dict)
+    _edited: dict[str, tuple[int, str]] = field(default_factory=dict)
 
     def take_in(self, use: Block, result: Block) -> None:
         """A call, failed or not, with its result."""
@@ -53,16 +53,17 @@ class Panel:
         about = one_line(f"{use.tool or 'tool'} {key_arguments(use)}".rstrip(), WIDTH)
         self.operations.append(f"- step {step}: {about}: {'failed' if result.error else 'ok'}")
         if use.file is not None and not result.error and use.file.action in ("write", "edit"):
-            times, _ = self._edited.pop(use.file.path, (0, 0))
-            self._edited[use.file.path] = times + 1, step
+            times = self._edited.pop(use.file.path, (0, ""))[0] + 1
+            said = "once" if times == 1 else f"{times} times"
+            line = f"- {one_line(use.file.path, WIDTH)}: {said}, last at step {step}"
+            self._edited[use.file.path] = times, line
         self.terminals.take_in(use, result)
         self.browser.take_in(use, result)
 
     def edited(self) -> Iterator[str]:
         """A line for each edited file, the newest first, and how many more there are."""
-        for path, (times, step) in islice(reversed(self._edited.items()), FILES):
-            said = "once" if times == 1 else f"{times} times"
-            yield f"- {one_line(path, WIDTH)}: {said}, last at step {step}"
+        for _, line in islice(reversed(self._edited.values()), FILES):
+            yield line
         if len(self._edited) > FILES:
             yield f"- and {len(self._edited) - FILES} more files"
 

@@ -47,7 +47,9 @@ def _ending(
     if policy.recite is None:
         return Ending(once)
     text = recitation(*told, policy.recite, count, at)
-    return Ending(once, text, count(text) if text else 0)
+    # By lines, most of which were counted at the step before.
+    tokens = sum(count(f"{line}\n") for line in text.split("\n")) if text else 0
+    return Ending(once, text, tokens)
 
 
 def ending_of(state: State) -> Ending:

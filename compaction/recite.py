@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import chain, islice
 
 from compaction.context import Block
@@ -82,10 +83,10 @@ class Recite:
 
 @dataclass(slots=True)
 class _File:
-    """What was done to a file, by action, and the newest result that was about it."""
+    """What was done to a file, by action, and the line that tells it."""
 
     done: dict[str, int]
-    last: Block
+    line: str
 
 
 @dataclass(slots=True)
@@ -129,20 +130,20 @@ class Recital:
         file = block.file or use.file
         if file is None or file.action == "list":
             return
+        if file.path.rsplit("/", 1)[-1].lower() == FILE:
+            return
         old = self._changed.pop(file.path, None) or self._read.pop(file.path, None)
         done = dict(old.done) if old is not None else {}
         done[file.action] = done.get(file.action, 0) + 1
         noted = self._changed if any(name in done for name in _CHANGES) else self._read
-        noted[file.path] = _File(done, block)
+        told = ", ".join(_times(_SAID[name], done[name]) for name in _SAID if name in done)
+        line = f"- {_group(file.path)} {file.path}: {told}"
+        noted[file.path] = _File(done, _cut(line, f" (ref {reference(block)})"))
 
     def files(self) -> Iterator[str]:
         """A line for each file, newest first, those that were changed before those only read."""
-        for path, file in chain(reversed(self._changed.items()), reversed(self._read.items())):
-            if path.rsplit("/", 1)[-1].lower() == FILE:
-                continue
-            done = ", ".join(_times(_SAID[name], file.done[name]) for name in _SAID
-                             if name in file.done)  # fmt: skip
-            yield _cut(f"- {_group(path)} {path}: {done}", f" (ref {reference(file.last)})")
+        for file in chain(reversed(self._changed.values()), reversed(self._read.values())):
+            yield file.line
 
 
 def _times(said: str, count: int) -> str:
@@ -174,15 +175,20 @@ def observations(shortened: Iterable[Block]) -> Iterator[str]:
     """A line for each result of which a stub or an excerpt stands; what is said twice, once."""
     said: set[str] = set()
     for block in shortened:
-        told = block.text.split("\n", 1)[0].strip().removeprefix("[").removesuffix("]")
-        about, _, rest = told.partition(": ")
-        told = (rest or about).rsplit(" | ref ", 1)[0]
-        end = f" (ref {block.refs[0]})" if block.refs else ""
-        line = _cut(f"- {told}", end)
-        subject = told.split(" | ", 1)[0]
+        first = block.text.partition("\n")[0]
+        subject, line = _observed(first, block.refs[0] if block.refs else "")
         if subject not in said:
             said.add(subject)
             yield line
+
+
+@lru_cache(maxsize=1024)
+def _observed(first: str, ref: str) -> tuple[str, str]:
+    """What a stub is about by its first line, and the line that is recited of it."""
+    told = first.strip().removeprefix("[").removesuffix("]")
+    about, _, rest = told.partition(": ")
+    told = (rest or about).rsplit(" | ref ", 1)[0]
+    return told.split(" | ", 1)[0], _cut(f"- {told}", f" (ref {ref})" if ref else "")
 
 
 def recitation(

@@ -29,10 +29,11 @@ EVEN = 1000
 class State:
     """A session's context under a policy, after `step`; made by `start`, changed by the fold.
 
-    `standing` is the context, `entries` the record of when each block stood, `sums` its tokens by
-    place in `arrivals`. `scale` is permille of our count that the provider's is, as the last
-    reported prompt showed it; None before there was one. `used` are the tokens of the whole
-    prompt before the last step's edits, in the provider's count as far as known.
+    `strategies` are the names of the policy's. `standing` is the context, `entries` the record of
+    when each block stood, `sums` its tokens by place in `arrivals`. `scale` is permille of our
+    count that the provider's is, as the last reported prompt showed it; None before there was one.
+    `used` are the tokens of the whole prompt before the last step's edits, in the provider's count
+    as far as known.
     `unchanged_prefix` and `touched` speak of the last step: tokens shared with the context before,
     and the lowest position that its revision touched. `wanted` are artefacts that were not ready
     at the last step, `waiting` the positions up to which strategies had wanted a summary,
@@ -48,6 +49,7 @@ class State:
     means: Means
     window: int
     hidden: int
+    strategies: frozenset[str] = frozenset()
     step: int = 0
     last: int | None = None
     idle: int | None = None
@@ -138,7 +140,10 @@ def start(policy: Policy, window: int, means: Means, hidden: int = 0) -> State:
     marks = [dict(STRATEGIES[step.strategy].mark) for step in policy.steps]
     none: list[int | None] = [None] * len(marks)
     failures = [0] * len(marks)
-    return State(policy, means, window, hidden, marks=[*marks], failures=failures, waiting=none)
+    names = frozenset(step.strategy for step in policy.steps)
+    return State(
+        policy, means, window, hidden, names, marks=[*marks], failures=failures, waiting=none
+    )
 
 
 def take_in(state: State, block: Block, step: int) -> None:
@@ -152,9 +157,9 @@ def take_in(state: State, block: Block, step: int) -> None:
     state.rounds.add(block, state.groups.uses.get(block.tool_call or ""))
     if state.policy.recite is not None:
         state.recital.add(block)
-    if any(one.strategy == "replace" for one in state.policy.steps):
+    if "replace" in state.strategies:
         state.repeats.add(block)
-    if any(one.strategy == "payback" for one in state.policy.steps):
+    if "payback" in state.strategies:
         state.ripening.add(block, state.groups.uses.get(block.tool_call or ""))
     _open(state, block, step)
 

@@ -19,6 +19,7 @@ LONGEST = 200_000
 """Code points of a call's input that are looked at."""
 
 _LISTS = ("todos", "plan", "todoList", "todo_list", "task_list", "task_progress")
+_QUOTED = tuple(f'"{key}"' for key in _LISTS)
 _TEXTS = ("content", "step", "title", "subject", "description", "text", "task")
 _LINE = re.compile(r"^[ \t]*(?:[-*+][ \t]+)?\[([ xX~-])\][ \t]+(\S[^\n]{0,999})", re.MULTILINE)
 """A line of a checklist: done, under way (`-`, `~`) or neither."""
@@ -97,7 +98,7 @@ class Todo:
         name = (use.tool or "").lower().rsplit("__", 1)[-1]
         if name in ("taskcreate", "taskupdate"):
             self._task(name, arguments(use) or {}, result, calls)
-        elif any(f'"{key}"' in use.text for key in _LISTS):
+        elif any(key in use.text for key in _QUOTED):
             self._items(items_of(arguments(use) or {}), calls)
         elif "todo" in name and '"content"' in use.text:
             # Goose: one text that is the list.

@@ -23,6 +23,10 @@ session's reported usage; `estimated`: o200k times a ratio that others measured,
 PIECE = 100_000
 """Code points counted at once (ours): tiktoken panics on about a million blanks."""
 
+SHORT = 400
+"""Code points up to which a text's count is remembered (ours): stubs and what is recited are asked
+for again at every step."""
+
 _URL = "https://openaipublic.blob.core.windows.net/encodings/{}.tiktoken"
 STORED = "o200k_base"
 """The encoding in which blocks are counted for good; scaled where a model has another."""
@@ -109,6 +113,10 @@ def counted(text: str, encoding: str = STORED) -> Counted:
     there is one in the last tenth; each cut adds a token at most. A lone surrogate counts as the
     replacement character. Raises NoVocabulary without a vocabulary.
     """
+    return _remembered(text, encoding) if len(text) <= SHORT else _counted(text, encoding)
+
+
+def _counted(text: str, encoding: str) -> Counted:
     vocabulary = _encoding(encoding)
     if len(text) <= PIECE:
         return _piece(vocabulary, text)
@@ -117,6 +125,9 @@ def counted(text: str, encoding: str = STORED) -> Counted:
         one = _piece(vocabulary, piece)
         tokens, estimated = tokens + one.tokens, estimated or one.estimated
     return Counted(tokens, estimated)
+
+
+_remembered = lru_cache(maxsize=8192)(_counted)
 
 
 def _pieces(text: str) -> Iterable[str]:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from compaction import tokens
 from compaction.context import Block, FileRef, context_of
 from compaction.edits import context_at
 from compaction.extract import extractive
@@ -206,15 +207,15 @@ def test_of_a_long_list_what_is_open_comes_first_and_its_end_cannot_be_forged() 
 @given(talks(), st.integers(100, 600), st.integers(0, 9), st.integers(0, 9), st.integers(0, 600))
 @settings(max_examples=80, deadline=None)
 def test_it_holds_to_its_tokens(
-    session: Session, tokens: int, files: int, seen: int, dashboard: int
+    session: Session, most: int, files: int, seen: int, dashboard: int
 ) -> None:
     run = simulate(session, PRESET, rough)
     step = run.steps[-1].step
     context = context_at(run.entries, step)
     stubs = [b for b in reversed(context.values()) if b.replaces and b.type == "tool_result"]
-    parameters = Recite(tokens=tokens, files=files, observations=seen, dashboard=dashboard)
+    parameters = Recite(tokens=most, files=files, observations=seen, dashboard=dashboard)
     text = recitation(Recital.of(session.blocks), stubs, parameters, rough, 5_000)
-    assert not text or rough(text) <= tokens
+    assert not text or rough(text) <= most
     assert text == recitation(Recital.of(session.blocks), stubs, parameters, rough, 5_000)
     assert ("<dashboard>" in text) == ("</dashboard>" in text)
     shown = text.partition("<dashboard>")[2].partition("</dashboard>")[0]
@@ -237,6 +238,18 @@ def test_the_end_of_any_context_can_be_made_again_from_its_blocks(session: Sessi
         last = call.at
         assert figures.recited == state.ending.tokens
         assert figures.total == state.total + state.ending.tokens
+
+
+@pytest.mark.parametrize("name", ["recitation", "seven-principles"])
+def test_its_lines_have_as_many_tokens_as_the_whole(name: str) -> None:
+    session = coding(80)
+    state = start(PRESETS[name], session.window, Means(tokens.count, extractive))
+    for call in session.calls:
+        fresh = tuple(block for block in session.blocks if block.born == call.step)
+        advance(state, Arrival(call.step, fresh, call.at))
+        assert state.ending.tokens == (
+            tokens.count(f"{text}\n") if (text := state.ending.text) else 0
+        )
 
 
 def test_what_the_agent_took_back_is_not_recited() -> None:

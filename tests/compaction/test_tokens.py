@@ -48,7 +48,7 @@ def test_counts(text: str, o200k: int, cl100k: int) -> None:
 def test_vocabularies_come_from_the_wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path / "cache"))
     tokens._encoding.cache_clear()
-    assert count("hello world") == 2
+    assert count("hello world\n" * 100) == 300
     names = [path.name for path in (tmp_path / "cache").iterdir()]
     assert names == ["fb374d419588a4632f3f557e76b4b70aebbca790"]
     tokens._encoding.cache_clear()
@@ -76,10 +76,18 @@ def test_a_panic_is_an_estimate_that_says_so(monkeypatch: pytest.MonkeyPatch) ->
             raise KeyboardInterrupt
 
     monkeypatch.setattr(tokens, "_encoding", lambda _: Panics())
-    assert counted("x" * 400) == tokens.Counted(115, estimated=True)
+    text = "x" * (tokens.SHORT + 1)  # a shorter one would be remembered
+    assert counted(text) == tokens.Counted(115, estimated=True)
     monkeypatch.setattr(tokens, "_encoding", lambda _: Stops())
     with pytest.raises(KeyboardInterrupt):
-        count("x")
+        count(text)
+
+
+def test_what_is_remembered_is_counted_under_its_own_encoding() -> None:
+    text = "Ein Satz, der kurz ist."
+    apart = [count(text, name) for name in ("o200k_base", "cl100k_base")]
+    assert [count(text, name) for name in ("o200k_base", "cl100k_base")] == apart
+    assert apart[0] < apart[1]
 
 
 @pytest.mark.parametrize(
