@@ -10,6 +10,8 @@ from compaction import cache_automatic
 from compaction.cache import Basis, Breakpoint, CacheState, CacheUse, Lifetime, Request, advance
 from compaction.cache_layout import HIDDEN_BLOCKS, Layout, managed, unmanaged
 from compaction.cache_rules import Rules, rules_of
+from compaction.economy import keep_of
+from compaction.policy import Policy
 from compaction.prices import Price, micros, minimum, nanos, price
 from compaction.session import Call, Session
 from compaction.simulate import Run
@@ -21,7 +23,8 @@ class Terms:
 
     By unknown `rules` there are no uses and no dollars at all.
     `price` None leaves all dollars None. Prefixes shorter than `minimum` tokens are not cached.
-    `lifetime` is that of every breakpoint. `frontier` sets one at the end of the last
+    `lifetime` is that of every breakpoint, but for the one after the hidden prompt where `fixed`
+    says otherwise. `frontier` sets one at the end of the last
     replacement, `steady` one where the last of the request before was, as long as that stands:
     without it a step of over 20 blocks rereads nothing.
     """
@@ -32,6 +35,12 @@ class Terms:
     frontier: bool = True
     steady: bool = True
     rules: Rules = "anthropic"
+    fixed: Lifetime | None = None
+
+    def under(self, policy: Policy) -> Terms:
+        """The terms of contexts that a policy makes, which may choose how long they are kept."""
+        fixed: Lifetime | None = "1h" if policy.lifetime == "mixed" else None
+        return replace(self, lifetime=keep_of(policy.lifetime, self.lifetime), fixed=fixed)
 
 
 def terms_of(session: Session, lifetime: Lifetime | None = None) -> Terms:
@@ -105,13 +114,14 @@ def simulate_cache(run: Run, calls: Sequence[Call], terms: Terms | None = None) 
     """Send every context of a run, and of the session without the run's edits, to a cache.
 
     `calls` give the model and, where reported, the output; else that is counted from the blocks
-    that the next step brings. Everything is simulated, whatever usage says: the two sides are to
-    be compared with each other, not with a bill. Work is linear in steps and entries (and the
-    logarithm of those).
+    that the next step brings. The run's entries live as long as its policy asks (`Terms.under`),
+    those of the session without it as `terms` say. Everything is simulated, whatever usage says:
+    the two sides are to be compared with each other, not with a bill. Work is linear in steps and
+    entries (and the logarithm of those).
     """
     terms = terms or Terms()
     by_step = {call.step: call for call in calls}
-    ours = _send(managed(run), by_step, run, terms)
+    ours = _send(managed(run), by_step, run, terms.under(run.policy))
     alone = _send(unmanaged(run), by_step, run, terms)
     prompt = sum(use.prompt for use in ours)
     share = sum(use.read for use in ours) / prompt if prompt else 0.0
@@ -173,7 +183,7 @@ def _send(
             total=layout.total,
             unchanged=layout.unchanged,
             breakpoints=tuple(
-                Breakpoint(offset, blocks, terms.lifetime)
+                Breakpoint(offset, blocks, _lifetime(terms, offset <= run.hidden))
                 for offset, blocks in sorted(places.items())
                 if 0 < offset <= end
             ),
@@ -191,6 +201,10 @@ def _send(
         uses.append(send(request, terms.price, basis))
         before = layout.cacheable
     return tuple(uses)
+
+
+def _lifetime(terms: Terms, hidden: bool) -> Lifetime:
+    return terms.fixed if hidden and terms.fixed is not None else terms.lifetime
 
 
 def _paybacks(run: Run, uses: Sequence[CacheUse], rates: Price | None) -> tuple[Payback, ...]:

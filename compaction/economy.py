@@ -13,6 +13,10 @@ Objective = Literal["cheap", "lean"]
 Keep = Literal["5m", "1h"]
 """How long a cache entry may be asked to live unused."""
 
+Lifetime = Literal["recorded", "5m", "1h", "mixed"]
+"""What a policy asks of the cache entries of its contexts: as the session's own calls asked, all
+the same, or an hour for tools and system prompt and five minutes for what is said."""
+
 KEEP_MS: dict[Keep, int] = {"5m": 300_000, "1h": 3_600_000}
 
 
@@ -49,6 +53,13 @@ def rates_of(price: Price | None, keep: Keep = "5m", lifetime: int | None = None
         return Rates(price.cache_read, price.cache_write_5m, lifetime, known=True)
     write = price.cache_write_1h if keep == "1h" else price.cache_write_5m
     return Rates(price.cache_read, write, KEEP_MS[keep], price.cache_write_1h, known=True)
+
+
+def keep_of(lifetime: Lifetime, recorded: Keep = "5m") -> Keep:
+    """How long what is said stays in the cache: that which an edit has written again."""
+    if lifetime == "recorded":
+        return recorded
+    return "1h" if lifetime == "1h" else "5m"
 
 
 def pays(remaining: float, cleared: int, rewritten: int, rates: Rates) -> bool:

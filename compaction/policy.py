@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import MISSING, asdict, dataclass, field, fields
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from compaction.economy import Objective
+from compaction.economy import Lifetime, Objective
 from compaction.recite import Recite
 from compaction.strategies import STRATEGIES
 
@@ -15,6 +15,7 @@ MOST = 10_000_000
 """What a whole number may be where nothing else is said."""
 STEPS = 40
 """Steps of a policy at most: each of them looks at the context before every model call."""
+_WHOLE = {"name", "version", "objective", "lifetime", "reserve", "steps", "recite"}
 _NO_TEXT = re.compile("[\x00\ud800-\udfff]")
 
 
@@ -63,6 +64,13 @@ class Policy:
             "in the prompt (lean: edits come sooner)."
         },
     )
+    lifetime: Lifetime = field(
+        default="recorded",
+        metadata={
+            "help": "How long Anthropic is asked to keep cache entries: as the agent did, "
+            "5 minutes, 1 hour, or mixed (1 hour for the system prompt)."
+        },
+    )
 
     def kept_free(self, window: int) -> int:
         """The reserve in a window, both in tokens: a quarter of it at most (ours), or a small
@@ -76,6 +84,7 @@ def to_dict(policy: Policy) -> dict[str, Any]:
         "name": policy.name,
         "version": policy.version,
         "objective": policy.objective,
+        "lifetime": policy.lifetime,
         "reserve": policy.reserve,
         "steps": [
             {"strategy": step.strategy, "parameters": _plain(asdict(step.parameters))}
@@ -96,7 +105,7 @@ def from_dict(data: Mapping[str, Any]) -> Policy:
     """
     if not isinstance(data, Mapping):
         raise InvalidPolicy("policy", "must be an object")
-    _known(data, {"name", "version", "objective", "reserve", "steps", "recite"}, "")
+    _known(data, _WHOLE, "")
     name = data.get("name")
     if not isinstance(name, str) or not _is_text(name) or not name.strip():
         raise InvalidPolicy("name", "must be text that is not empty")
@@ -109,14 +118,10 @@ def from_dict(data: Mapping[str, Any]) -> Policy:
         steps=tuple(_step(step, f"steps[{index}]") for index, step in enumerate(steps)),
         reserve=_whole(data.get("reserve", 0), "reserve", 0, MOST),
         recite=_recite(data.get("recite")),
-        objective=_objective(data.get("objective", "cheap")),
+        # What was stored before these were asked wanted to be cheap, and left lifetimes alone.
+        objective=_value(data.get("objective", "cheap"), Objective, {}, "objective"),
+        lifetime=_value(data.get("lifetime", "recorded"), Lifetime, {}, "lifetime"),
     )
-
-
-def _objective(given: Any) -> Objective:
-    """What a policy wants little of; those of before this was asked wanted to be cheap."""
-    found: Objective = _value(given, Objective, {}, "objective")
-    return found
 
 
 def _recite(given: Any) -> Recite | None:

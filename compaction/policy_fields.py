@@ -38,7 +38,7 @@ class Field:
 
 def fields(policy: Policy) -> list[Field]:
     """Every value of a policy but its name, in order; recitation's only where it recites."""
-    found = [_whole("objective", policy), _whole("reserve", policy)]
+    found = [_whole(name, policy) for name in ("objective", "lifetime", "reserve")]
     for index, step in enumerate(policy.steps):
         found += _valued(f"steps[{index}].parameters", step.parameters)
     return found + ([] if policy.recite is None else _valued("recite", policy.recite))

@@ -123,6 +123,7 @@ def _called(key: Key) -> str:
 
 def _values(document: Document) -> Iterator[tuple[Key, str, Any]]:
     yield ("", 0, "objective"), "objective", document.get("objective", "cheap")
+    yield ("", 0, "lifetime"), "lifetime", document.get("lifetime", "recorded")
     yield ("", 0, "reserve"), "reserve", document.get("reserve", 0)
     for index, (name, step) in enumerate(zip(_names(document), _steps(document), strict=True)):
         given = step.get("parameters", {}) if isinstance(step, Mapping) else {}
@@ -152,7 +153,7 @@ def _usual(key: Key) -> Any:
     """What is taken where nobody says anything; None for what this release does not know."""
     strategy, _, parameter = key
     if not strategy:
-        return "cheap" if parameter == "objective" else 0
+        return {"objective": "cheap", "lifetime": "recorded"}.get(parameter, 0)
     if strategy not in STRATEGIES and strategy != "recite":
         return None
     return next((one.default for one in parameters_of(strategy) if one.name == parameter), None)

@@ -50,6 +50,8 @@ def written(document: Document, based_on: str = "", base: Document | None = None
         lines.append(f"version: {_scalar(document['version'])}")
     objective = document.get("objective", "cheap")
     lines += _line("", "objective", objective, came.get("objective"))
+    lifetime = document.get("lifetime", "recorded")
+    lines += _line("", "lifetime", lifetime, came.get("lifetime"))
     lines += _line("", "reserve", document.get("reserve", 0), came.get("reserve"))
     lines += _steps(document, came)
     recite = document.get("recite")
@@ -125,7 +127,7 @@ def read(text: str) -> Reading:
     except (yaml.YAMLError, ValueError) as error:
         raise Unreadable(f"is no YAML and no JSON: {str(error).splitlines()[0]}") from None
     if not isinstance(found, dict):
-        raise Unreadable("must be an object: name, objective, reserve, steps, recite")
+        raise Unreadable("must be an object: name, objective, lifetime, reserve, steps, recite")
     based_on = found.pop("based_on", None)
     if based_on is not None and not isinstance(based_on, str):
         raise Unreadable("based_on must be the name of a preset")

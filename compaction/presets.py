@@ -25,6 +25,7 @@ PRESETS: dict[str, Policy] = {
             Step("compact", Compact(trigger=0.90)),
         ),
         reserve=16_384,
+        lifetime="mixed",
     ),
     "offload-first": Policy(
         "offload-first",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from compaction.economy import Keep, rates_of
+from compaction.economy import Keep, keep_of, rates_of
 from compaction.edits import Entry, Refusal, Revision
 from compaction.extract import extractive
 from compaction.fold import Arrival, State, advance, start
@@ -94,7 +94,8 @@ def simulate(
     in the length of the session. Blocks born after the last recorded call are not seen by any.
     """
     began = session.calls[0].at if session.calls else None
-    rates = rates_of(price(session.model, began), lifetime_of(session.calls))
+    keep = keep_of(policy.lifetime, lifetime_of(session.calls))
+    rates = rates_of(price(session.model, began), keep)
     means = Means(count, summarize, outline, rates)
     state = start(policy, session.window, means, session.hidden)
     blocks = session.blocks

@@ -17,11 +17,13 @@ from django.db.models import F
 
 from compaction import edits, tokens
 from compaction.context import Block
-from compaction.economy import rates_of
+from compaction.economy import keep_of, rates_of
 from compaction.fold import State, marks_of, resume, start
-from compaction.plan import FileText, Means, Span
-from compaction.policy import from_dict
+from compaction.plan import Means, Span, Wish
+from compaction.policy import Policy, from_dict
 from compaction.prices import price
+from compaction.topic import Topic
+from sessions import topic_judge
 from sessions.actions import artefacts
 from sessions.actions.runs import News, RunWriter
 from sessions.live import hint
@@ -108,14 +110,14 @@ class Fold:
         self.run, self.stamp = run, stamp
         self.recorded = run.fold.get("recorded", 0)
         self.late, self.left_out, self.unscaled = {}, [], {}
-        self.state.means = self._means(session)
+        self.state.means = self._means(session, self.state.policy)
 
     def _begin(self, session: Session, run: Run) -> None:
         assert run.policy_version is not None
         self.stamp, self.taken, self.bytes = Stamp(), 0, 0
         self.ratio = session.token_ratio
         policy = from_dict(session.policy_document or run.policy_version.document)
-        self.current = start(policy, 0, self._means(session))
+        self.current = start(policy, 0, self._means(session, policy))
 
     def _resume(self, session: Session, run: Run) -> None:
         state, new = self.state, []
@@ -147,7 +149,7 @@ class Fold:
         """Count what these blocks take in memory."""
         self.bytes += sum(sys.getsizeof(block.text) + BLOCK_BYTES for block in blocks)
 
-    def _means(self, session: Session) -> Means:
+    def _means(self, session: Session, policy: Policy) -> Means:
         def count(text: str) -> int:
             known = self.unscaled.get(text)
             if known is None:
@@ -155,6 +157,7 @@ class Fold:
             return session.scaled(known)
 
         missing: list[Span] = []
+        judge = topic_judge.chosen()
 
         def summarize(span: Span) -> str | None:
             # Of many steps taken at once each asks for the same span, and to name it takes long.
@@ -169,7 +172,8 @@ class Fold:
             count,
             summarize,
             lambda file: artefacts.outline_text(session, file),
-            rates_of(price(session.model)),
+            judge=None if judge is None else lambda topic: artefacts.verdict(session, topic, judge),
+            rates=rates_of(price(session.model), keep_of(policy.lifetime)),
         )
 
     def store(self, session: Session, revisions: Sequence[edits.Revision]) -> None:
@@ -239,8 +243,10 @@ def _summary(session: Session, span: Span) -> str | None:
     return text
 
 
-def label(wish: Span | FileText) -> str:
+def label(wish: Wish) -> str:
     """What an artefact that is not ready is called in a plan."""
+    if isinstance(wish, Topic):
+        return "topic"
     return "summary" if isinstance(wish, Span) else f"outline of {wish.path}"
 
 

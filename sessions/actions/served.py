@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from compaction.budget import Budget, Standing, budget_of, standing
 from compaction.context import Block, Ending, context_of
+from compaction.economy import Lifetime
 from compaction.edits import context_at
 from compaction.fold import State
 from compaction.layers import ending_then
@@ -54,7 +55,8 @@ class Plan:
     which artefacts would have been used but are not ready. `ending` is what lies after the last
     cache breakpoint; what it recites is part of what `standing` counts. `knowledge` is the blob of
     what others shared, which is part of that. `tools` is the graph by which its tools were chosen,
-    `retry_of` the failed step whose prefix and error this is, for `step` to do it again.
+    `retry_of` the failed step whose prefix and error this is, for `step` to do it again, `lifetime`
+    what the policy asks of its cache entries.
     """
 
     session: Session
@@ -69,6 +71,7 @@ class Plan:
     knowledge: str = ""
     tools: ToolGraph | None = None
     retry_of: int | None = None
+    lifetime: Lifetime = "recorded"
 
 
 def catch_up(session: Session, *, wait: float = 0) -> Plan:
@@ -110,6 +113,7 @@ def _next_plan(session: Session) -> Plan:
             tuple(_run(fold).fold.get("wanted", ())),
             ending_with(state.ending, known, more),
             knowledge,
+            lifetime=state.policy.lifetime,
         )
 
     return with_fold(session, run, work)
@@ -149,7 +153,10 @@ def plan_at(session: Session, step: int) -> Plan:
         counted = sum(block.tokens for block in blocks) + state.hidden + end.tokens
         standing = _standing(state, scaled(counted, state.scale or EVEN), counted)
         blocks = with_opening(session, blocks)
-        return Plan(session, _run(fold), step, made, last, blocks, standing, ending=end)
+        keep = state.policy.lifetime
+        return Plan(
+            session, _run(fold), step, made, last, blocks, standing, ending=end, lifetime=keep
+        )
 
     return with_fold(session, run, work)
 
@@ -208,6 +215,7 @@ def plan_of(served: ServedContext) -> Plan:
             _standing(state, served.tokens, counted),
             ending=ending_with(end, known, more),
             retry_of=served.retry_of,
+            lifetime=state.policy.lifetime,
         )
 
     return with_fold(session, served.run, work)

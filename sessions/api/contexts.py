@@ -160,5 +160,7 @@ def _rendered(
         return render.as_blocks(plan.blocks, wire_of, plan.ending)
     # Always there: it may be sent as it is, empty or not.
     parts: dict[str, Any] = {"system": [], "tools": []}
-    made = render.anthropic(plan.blocks, wire_of, plan.ending, breakpoints=breakpoints)
+    made = render.anthropic(
+        plan.blocks, wire_of, plan.ending, breakpoints=breakpoints, lifetime=plan.lifetime
+    )
     return parts | made

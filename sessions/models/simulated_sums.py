@@ -36,6 +36,9 @@ ASSUMPTIONS = (
     "Where a model's window is unknown, 200,000 tokens are assumed.",
     "Prices are those that were listed when a session began; the cache follows its provider's "
     "published rules from a cold start. Sessions without a price count for tokens and needs only.",
+    "Cache entries of Anthropic's models live as long as a policy's `lifetime` asks: it places the "
+    "breakpoints of its contexts. Unmanaged, and under a policy that says `recorded`, they live as "
+    "most of the session's reported writes asked. Other providers are not asked.",
     "Unmanaged is each session as it was recorded, with the compactions and clearings of its log, "
     "priced by the same rules; it is no bill.",
     "Read back: each text that was only retrievable when it was needed is read again once, and "

@@ -102,7 +102,8 @@ def sections(policy: Policy, told: Told) -> list[Section]:
                 told.problems.get(one.path, ""),
             )
         )
-    whole = Section("steps", "", "", came["steps"], [*rows["objective"], *rows["reserve"]], told.of("steps"))
+    own = [*rows["objective"], *rows["lifetime"], *rows["reserve"]]
+    whole = Section("steps", "", "", came["steps"], own, told.of("steps"))
     made = [whole]
     for index, step in enumerate(policy.steps):
         path = f"steps[{index}]"

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from compaction.context import FileAction, FileRef
 from compaction.dashboard import GUIDANCE
-from compaction.economy import Objective
+from compaction.economy import Lifetime, Objective
 from compaction.policy import Policy, Step
 from compaction.reading import READING
 from compaction.recite import Recite
@@ -180,10 +180,11 @@ def policies() -> st.SearchStrategy[Policy]:
         guidance=st.sampled_from([GUIDANCE, (), ("</dashboard>",)]),
     )
     return st.builds(
-        lambda steps, recite, objective: Policy(
-            "drawn", steps=tuple(steps), recite=recite, objective=objective
+        lambda steps, recite, objective, lifetime: Policy(
+            "drawn", steps=tuple(steps), recite=recite, objective=objective, lifetime=lifetime
         ),
         st.lists(step, min_size=1, max_size=3),
         st.one_of(st.none(), recite),
         st.sampled_from(get_args(Objective)),
+        st.sampled_from(get_args(Lifetime)),
     )

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import get_args
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -10,6 +13,7 @@ from compaction.cache import CacheUse
 from compaction.cache_layout import HIDDEN_BLOCKS, managed, unmanaged
 from compaction.cache_run import Terms, estimate_cache, payback_steps, simulate_cache, terms_of
 from compaction.context import Block
+from compaction.economy import Lifetime
 from compaction.edits import context_at
 from compaction.policy import Policy, Step
 from compaction.prices import Price, micros
@@ -209,3 +213,39 @@ def test_a_long_run_accounts_for_every_token_of_every_step() -> None:
     made = run(session, 5, 1)
     uses = simulate_cache(made, session.calls, Terms(SONNET)).uses
     assert [use.prompt for use in uses] == [step.total + made.hidden for step in made.steps]
+
+
+@pytest.mark.parametrize(
+    ("lifetime", "long", "short", "after"),
+    [
+        ("recorded", 1, 0, 1),
+        ("1h", 1, 0, 1),
+        ("5m", 0, 1, 0),
+        ("mixed", HIDDEN, 1, HIDDEN),
+    ],
+)
+def test_a_policy_says_how_long_its_entries_live(
+    lifetime: Lifetime, long: int, short: int, after: int
+) -> None:
+    """What its first call writes for an hour and for five minutes, and what a call after a pause of
+    six minutes still reads: at least 1, nothing, or the hidden prompt alone."""
+    session = conversation(4, [2_000], seconds=360)
+    made = simulate(session, Policy("p", lifetime=lifetime), len)
+    judged = simulate_cache(made, session.calls, Terms(SONNET, lifetime="1h"))
+    first, second = judged.uses[:2]
+    for found, said in ((first.write_1h, long), (first.write_5m, short), (second.read, after)):
+        assert found == said if said in (0, HIDDEN) else found >= said
+    # The session itself stays as it was recorded.
+    assert all(use.write_5m == 0 for use in judged.unmanaged)
+
+
+@pytest.mark.parametrize("name", ["gpt-5", "gemini-3-pro"])
+def test_where_a_provider_keeps_what_it_pleases_no_lifetime_changes_anything(name: str) -> None:
+    session = replace(conversation(8, [2_000], seconds=120), model=name)
+    terms = terms_of(session)
+    costs = {
+        simulate_cache(simulate(session, Policy("p", lifetime=keep), len), (), terms).cost
+        for keep in get_args(Lifetime)
+    }
+    assert terms.rules != "anthropic"
+    assert len(costs) == 1

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction.economy import KEEP_MS, Rates, calls_until, expected, pays, rates_of
+from compaction.economy import KEEP_MS, Rates, calls_until, expected, keep_of, pays, rates_of
 from compaction.prices import Price
 
 SONNET = Price("m", 2_000, 200, 2_500, 4_000, 10_000, "test", "2026-01-01")
@@ -44,6 +44,12 @@ def test_rates_are_those_of_the_price_list() -> None:
     assert (five.read, five.write, five.lifetime, five.known) == (200, 2_500, 300_000, True)
     assert (hour.write, hour.lifetime) == (4_000, KEEP_MS["1h"])
     assert rates_of(SONNET, lifetime=600_000).lifetime == 600_000
+
+
+def test_what_is_said_is_kept_as_the_policy_asks() -> None:
+    asked = [keep_of("recorded", "1h"), keep_of("recorded"), keep_of("mixed", "1h")]
+    assert asked == ["1h", "5m", "5m"]
+    assert (keep_of("5m", "1h"), keep_of("1h", "5m")) == ("5m", "1h")
 
 
 def test_without_a_price_the_usual_ratios_stand_and_say_so() -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given, settings
 
+from compaction.economy import Lifetime
 from compaction.policy import InvalidPolicy, Policy, from_dict, to_dict
+from compaction.policy_yaml import read, written
 from compaction.presets import PRESETS
 from tests.compaction.talks import policies
 
@@ -41,6 +43,16 @@ def test_what_was_stored_before_objectives_is_cheap() -> None:
     assert from_dict({**document, "objective": "lean"}).objective == "lean"
 
 
+def test_what_was_stored_before_lifetimes_leaves_them_as_recorded() -> None:
+    document = to_dict(PRESETS["balanced"])
+    assert document.pop("lifetime") == "mixed"
+    assert from_dict(document).lifetime == "recorded"
+    for keep in get_args(Lifetime):
+        policy = from_dict({**document, "lifetime": keep})
+        assert policy.lifetime == keep
+        assert from_dict(read(written(to_dict(policy))).document) == policy
+
+
 def test_defaults_fill_what_is_left_out() -> None:
     policy = from_dict({"name": "n", "steps": [{"strategy": "offload"}]})
     assert policy == from_dict(to_dict(policy))
@@ -57,9 +69,10 @@ def _offload(**parameters: Any) -> dict[str, Any]:
         ([], "policy", "must be an object"),
         ({}, "name", "must be text"),
         ({"name": " "}, "name", "must be text"),
-        ({"name": "n", "color": 1}, "color", "allowed are name, objective, recite, reserve"),
+        ({"name": "n", "color": 1}, "color", "allowed are lifetime, name, objective"),
         ({"name": "n", "version": 0}, "version", "from 1 to"),
         ({"name": "n", "reserve": True}, "reserve", "whole number"),
+        ({"name": "n", "lifetime": "2h"}, "lifetime", "must be one of recorded, 5m, 1h, mixed"),
         ({"name": "n", "objective": "dear"}, "objective", "must be one of cheap, lean"),
         ({"name": "n", "steps": {}}, "steps", "must be a list"),
         ({"name": "n", "steps": [1]}, "steps[0]", "must be an object"),

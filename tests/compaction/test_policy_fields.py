@@ -41,7 +41,10 @@ def test_every_strategy_says_what_it_does(name: str):
 def test_fields_are_all_values_in_order_with_their_ranges():
     policy = Policy("p", steps=(Step("offload", Offload(age=9, exclude=("Read",))),), reserve=7)
     found = {field.path: field for field in fields(policy)}
-    assert list(found)[:3] == ["objective", "reserve", "steps[0].parameters.age"]
+    whole = ["objective", "lifetime", "reserve"]
+    assert list(found)[:4] == [*whole, "steps[0].parameters.age"]
+    asked = found["lifetime"]
+    assert (asked.value, asked.choices) == ("recorded", ("recorded", "5m", "1h", "mixed"))
     assert (found["objective"].kind, found["objective"].choices) == ("choice", ("cheap", "lean"))
     age = found["steps[0].parameters.age"]
     assert (age.name, age.kind, age.value, age.low, age.high, age.default) == (

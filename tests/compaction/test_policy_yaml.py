@@ -68,6 +68,7 @@ def test_each_value_stands_with_its_origin():
         "name: ours",
         "based_on: offload-first",
         "objective: cheap # default",
+        "lifetime: recorded # default",
         "reserve: 5 # policy",
         "steps:",
         "- strategy: dedupe # preset",

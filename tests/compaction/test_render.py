@@ -9,6 +9,7 @@ import pytest
 
 from compaction import render
 from compaction.context import Block
+from compaction.economy import Lifetime
 from compaction.stubs import input_stub, stand_in
 from compaction.wire import block_of
 from tests.compaction.wires import PDF, PNG, Wires, gives, text, thinks, uses
@@ -336,6 +337,32 @@ def test_breakpoints_stand_after_tools_system_the_last_replacement_and_the_end()
     assert marked(made(it)) == []
     with_it = json.dumps(made(it, breakpoints=True), sort_keys=True)
     assert with_it.count('"ephemeral"') == 4
+
+
+HOUR, FIVE = {"type": "ephemeral", "ttl": "1h"}, {"type": "ephemeral"}
+
+
+@pytest.mark.parametrize(
+    ("lifetime", "controls"),
+    [
+        ("recorded", [FIVE] * 4),
+        ("5m", [FIVE] * 4),
+        ("1h", [HOUR] * 4),
+        ("mixed", [HOUR, HOUR, FIVE, FIVE]),
+    ],
+)
+def test_breakpoints_ask_for_the_lifetime_of_the_policy(
+    lifetime: Lifetime, controls: list[Json]
+) -> None:
+    it = Wires().say("system", {"type": "tools", "tools": [TOOL]}, text("Be careful."))
+    it.say("user", text("do it")).say("assistant", uses("t1"), call="r1").say("user", gives("t1"))
+    it.say("assistant", text("so"), call="r2").say("user", text("on")).replaced(4, gives("t1", "."))
+    body = render.anthropic(it.blocks, it.wire_of, lifetime=lifetime)
+    parts = [*body["tools"], *body["system"]]
+    parts += [part for message in body["messages"] for part in message["content"]]
+    assert [part["cache_control"] for part in parts if "cache_control" in part] == controls
+    sent = {name: body[name] for name in body if name != "notes"}
+    assert problems({"model": "m", "max_tokens": 1, **sent}) == []
 
 
 def test_a_breakpoint_never_stands_on_thinking_or_on_nothing() -> None:
