@@ -68,6 +68,16 @@ def remarks(
                 "note",
             )
         )
+    if policy.recite is not None and policy.recite.dashboard > policy.recite.tokens:
+        found.append(
+            Remark(
+                "recite.dashboard",
+                f"The dashboard is part of what is recited, so it never gets more than the "
+                f"{policy.recite.tokens:,} tokens of that, less the todo list. Raise tokens, or "
+                f"make the dashboard smaller.",
+                "note",
+            )
+        )
     return tuple(found)
 
 
@@ -227,10 +237,14 @@ _FAILURES = (
 )
 
 
+_STUBS = ("offload", "payback", "externalise")
+"""Steps that put aside what can be fetched again."""
+
+
 def _compact(place: _Place, given: Any) -> Told:
     yield from _summarised(given, "compact")
-    if not place.earlier("offload", "externalise"):
-        if place.later("offload", "externalise"):
+    if not place.earlier(*_STUBS):
+        if place.later(*_STUBS):
             text = (
                 "Runs before the steps that make stubs, and so summarises what they would have "
                 "cut without loss. Move it behind them."
@@ -238,7 +252,7 @@ def _compact(place: _Place, given: Any) -> Told:
         else:
             text = (
                 "Tool output is summarised though it could be put aside and fetched again. Add "
-                "offload before it: stubs lose nothing, summaries do."
+                "payback or offload before it: stubs lose nothing, summaries do."
             )
         yield "", text, "note"
     if given.user_tokens >= int(given.trigger * place.room):
@@ -258,6 +272,13 @@ def _window(place: _Place, given: Any) -> Told:
             f"task is soon known from the summary alone. Keep 3 primers and 20 recents."
         )
         yield "primers", text, "warning"
+    if 0 < given.messages <= given.primers + given.recents:
+        text = (
+            f"{given.primers} primers and {given.recents} recents are all of the {given.messages} "
+            f"messages, so nothing lies between them to be summarised. Set it to "
+            f"{2 * (given.primers + given.recents)} or so."
+        )
+        yield "messages", text, "warning"
     target = int(given.target * (given.budget or place.room))
     if given.recents * MESSAGE > target:
         text = (
@@ -303,6 +324,20 @@ def _summarised(given: Any, strategy: str) -> Told:
 
 
 def _payback(place: _Place, given: Any) -> Told:
+    if place.others("offload"):
+        text = (
+            "Offload takes out by age alone what this weighs by price, and then little is left to "
+            "weigh. Keep one of the two: payback costs less, offload keeps less in the prompt."
+        )
+        yield "", text, "note"
+    trigger = place.trigger()
+    if trigger is not None and int(given.full * place.room) > trigger:
+        text = (
+            f"History is summarised from {trigger:,} tokens on, before all that is ripe leaves at "
+            f"{int(given.full * place.room):,}: facts are lost that a stub would have kept. Set it "
+            f"below the trigger."
+        )
+        yield "full", text, "note"
     if given.readings <= given.done:
         yield (
             "readings",

@@ -152,8 +152,12 @@ def _thinnest(points: Sequence[Tried], objective: Objective) -> list[Tried]:
 
 
 def neighbours(policy: Policy) -> Iterator[Policy]:
-    """Policies one move away: a value one rung up or down, the other objective, a step less, a
+    """Policies one move away: the other objective, a value one rung up or down, a step less, a
     step more."""
+    there = {step.strategy for step in policy.steps}
+    if "payback" in there:  # no other step asks for it
+        other = next(one for one in get_args(Objective) if one != policy.objective)
+        yield replace(policy, objective=other)
     for index, step in enumerate(policy.steps):
         for name, ladder in LADDERS.get(step.strategy, {}).items():
             if step.strategy == "payback" and name == IDLE[policy.objective]:
@@ -161,10 +165,6 @@ def neighbours(policy: Policy) -> Iterator[Policy]:
             for value in _rungs(getattr(step.parameters, name), ladder):
                 moved = Step(step.strategy, replace(step.parameters, **{name: value}))
                 yield _with(policy, [*policy.steps[:index], moved, *policy.steps[index + 1 :]])
-    there = {step.strategy for step in policy.steps}
-    if "payback" in there:  # no other step asks for it
-        other = next(one for one in get_args(Objective) if one != policy.objective)
-        yield replace(policy, objective=other)
     for index in range(len(policy.steps) if len(policy.steps) > 1 else 0):
         yield _with(policy, [*policy.steps[:index], *policy.steps[index + 1 :]])
     for name in JOINING:

@@ -19,7 +19,7 @@ function session(steps: number, more: Partial<Sizes> = {}): Sizes {
   };
 }
 
-const policy = (...steps: PolicyStep[]): PolicyDocument => ({ name: 'p', version: 1, reserve: 0, steps, recite: null });
+const policy = (...steps: PolicyStep[]): PolicyDocument => ({ name: 'p', version: 1, objective: 'cheap', reserve: 0, steps, recite: null });
 const offload = (more = {}) => ({ strategy: 'offload', parameters: { age: 2, batch: 1, unit: 'steps', minimum: 50, exclude: [], only: [], inputs: true, keep_failures: true, ...more } }) as PolicyStep;
 const compact = (more = {}) => ({ strategy: 'compact', parameters: { trigger: 0.1, summary_tokens: 1000, user_tokens: 20_000, progress: 0.1, rearm: 0.1, instructions: '', keep_failures: false, ...more } }) as PolicyStep;
 const cut = (more = {}) => ({ strategy: 'window', parameters: { primers: 1, recents: 4, trigger: 0.5, target: 0.25, budget: 20_000, summary_tokens: 400, progress: 0.1, rearm: 0.1, ...more } }) as PolicyStep;
@@ -75,6 +75,8 @@ describe('what stands, step by step', () => {
     expect(notEstimated(policy(offload(), compact()))).toEqual([]);
     expect(notEstimated({ ...policy({ strategy: 'dedupe', parameters: {} }, offload({ only: ['Read'] }), offload({ inputs: false })), recite: {} })).toEqual(['dedupe', 'offload of some tools only', 'that inputs stay', 'recite']);
     expect(estimate(session(5), policy(offload({ only: ['Read'] }))).edits).toBe(0);
+    expect(notEstimated(policy({ strategy: 'payback', parameters: {} }, compact({ on_new_topic: true, on_task_done: true }), cut({ messages: 30 })))).toEqual(['payback', 'compaction at a new topic', 'compaction once a task is done', 'a limit of messages']);
+    expect([[compact({ on_new_topic: true })], [cut({ messages: 30 })], [{ strategy: 'payback', parameters: {} }], [{ strategy: 'shard', parameters: {} }]].map((steps) => isRough(policy(...steps)))).toEqual([false, true, true, false]);
     expect([[offload()], [{ strategy: 'dedupe', parameters: {} }], [offload({ only: ['Read'] })]].map((steps) => isRough(policy(...steps)))).toEqual([false, false, true]);
   });
 });

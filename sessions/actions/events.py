@@ -8,6 +8,7 @@ from typing import Any
 
 from compaction.cache import CacheUse
 from compaction.session import Call
+from compaction.trigger_words import words
 from sessions.models import Revision, Run, Session
 
 SHRANK_TOKENS, SHRANK_SHARE = 1024, 0.05
@@ -17,8 +18,11 @@ Event = dict[str, Any]
 
 _KIND = {
     "batch": "offload",
-    **{trigger: trigger for trigger in ("clear", "rewind", "setup", "pin", "undo")},
+    **{trigger: trigger for trigger in ("clear", "rewind", "setup", "pin", "undo", "entry")},
 }
+
+_STUBS = frozenset({"offload", "payback", "replace"})
+"""Strategies that put stubs in the place of what stood, whatever their trigger."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +74,10 @@ def _revision(row: Revision, marked: Marked) -> Event:
     kind = _KIND.get(row.trigger, "compaction")
     if "window" in strategies:
         kind = "window"
-    elif strategies == {"offload"}:
+    elif strategies and strategies <= _STUBS:
         kind = "offload"
-    label = kind if kind == row.trigger else f"{kind} ({row.trigger})"
+    why = "" if kind == row.trigger else words(row.trigger).name
+    label = ": ".join(one for one in (why, row.reason) if one)
     event = mark(row.step, kind, label) | {"revision": row.number}
     before, after = marked.uses.get(row.step - 1), marked.uses.get(row.step)
     if before is None and marked.use is not None and marked.use.step == row.step - 1:

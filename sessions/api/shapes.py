@@ -10,6 +10,7 @@ from typing import Any, Literal
 from ninja import Schema
 from pydantic import Field
 
+from compaction.edits import Trigger
 from sessions.api.budget_shapes import BudgetUse
 
 Json = Any
@@ -287,7 +288,7 @@ class RevisionTold(Schema):
 
     number: int
     step: int
-    trigger: str
+    trigger: Trigger
     reason: str
     tokens_before: int | None
     tokens_after: int | None

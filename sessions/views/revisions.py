@@ -13,6 +13,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from compaction.context import KINDS
 from compaction.edits import CannotUndo
+from compaction.trigger_words import words
 from sessions.actions.undo import undo_revision
 from sessions.api.access import actor_of, allowed, session_of
 from sessions.models import Revision, Run, Session, manifest
@@ -28,6 +29,12 @@ TITLES = {
     "compaction": ("◆", "Compaction"),
     "window": ("✂", "Sliding window"),
     "offload": ("▽", "Offload"),
+    "payback": ("▽", "Payback"),
+    "replace": ("▽", "Replacement"),
+    "shard": ("◁", "In parts"),
+    "externalise": ("◁", "Excerpt"),
+    "outline": ("◁", "Outline"),
+    "dedupe": ("◁", "File dedupe"),
     "clear": ("▽", "Cleared tool results"),
     "rewind": ("↶", "Rewind"),
     "undo": ("↺", "Undo"),
@@ -102,6 +109,7 @@ def _shown(
         "reached": found.step <= session.step_count,
         "refusal": refusal,
         "may_undo": its_run.origin == Run.Origin.SERVED and allowed(request, session.team, "write"),
+        "trigger": words(found.trigger),
         "parameters": _parameters(found),
         **_following(session, found),
         **ledgers.shown(request, session, found),

@@ -128,8 +128,9 @@ def test_a_chart_is_read_by_keys_and_as_a_table(lab: Any) -> None:
     slider.focus()
     lab.keyboard.press("ArrowRight")
     assert slider.get_attribute("aria-valuetext") == "S1"
+    # The active version is balanced, which sizes cannot tell.
     heard = chart.locator("[aria-live]").inner_text()
-    assert re.match(r"draft [\d.k]+, active [\d.k]+, unmanaged [\d.k]+$", heard)
+    assert re.match(r"draft [\d.k]+, unmanaged [\d.k]+$", heard)
     lab.keyboard.press("v")
     chart.get_by_text("unmanaged", exact=True).wait_for(state="detached")
     lab.keyboard.press("v")

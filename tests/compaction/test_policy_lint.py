@@ -25,6 +25,8 @@ def _of(*steps: tuple[str, dict[str, Any]], **top: Any) -> Policy:
 
 OFFLOAD = ("offload", {})
 COMPACT = ("compact", {})
+PAYBACK = ("payback", {})
+LATE = ("compact", {"trigger": 0.9})
 
 
 @pytest.mark.parametrize(
@@ -66,6 +68,18 @@ COMPACT = ("compact", {})
         (_of(("dedupe", {"within": 0}), OFFLOAD, COMPACT), "steps[0].parameters.within", "note"),
         (_of(("dedupe", {"within": 5}), OFFLOAD, COMPACT), "steps[0].parameters.within", "note"),
         (_of(OFFLOAD, COMPACT, recite={"tokens": 9_000}), "recite.tokens", "note"),
+        (_of(OFFLOAD, COMPACT, recite={"dashboard": 1_500}), "recite.dashboard", "note"),
+        (_of(("window", {"messages": 23})), "steps[0].parameters.messages", "warning"),
+        (_of(PAYBACK, COMPACT), "steps[0].parameters.full", "note"),
+        (_of(PAYBACK, OFFLOAD, LATE), "steps[0]", "note"),
+        (_of(("payback", {"readings": 1}), LATE), "steps[0].parameters.readings", "note"),
+        (_of(("payback", {"patience": 0.5}), LATE), "steps[0].parameters.patience", "warning"),
+        (_of(("replace", {"batch": 1}), OFFLOAD, COMPACT), "steps[0].parameters.batch", "note"),
+        (_of(("replace", {"batch": 5}), ("dedupe", {"within": 4}), OFFLOAD, COMPACT), "steps[0]",
+         "note"),
+        (_of(("shard", {"over": 140_000}), OFFLOAD, COMPACT), "steps[0].parameters.over",
+         "warning"),
+        (_of(("externalise", {}), ("shard", {}), COMPACT), "steps[1]", "note"),
     ],
 )  # fmt: skip
 def test_each_pitfall_is_told_beside_its_value(policy: Policy, path: str, severity: str):
@@ -85,8 +99,16 @@ def test_each_pitfall_is_told_beside_its_value(policy: Policy, path: str, severi
         _of(("dedupe", {"within": 0}), ("externalise", {}), COMPACT),
         _of(("dedupe", {"within": 0}), ("offload", {"unit": "turns"}), COMPACT),
         _of(OFFLOAD, ("compact", {"trigger": 0.9})),
+        _of(PAYBACK, LATE),
+        _of(PAYBACK, ("compact", {"trigger": 0.8})),
+        _of(("payback", {"patience": 0.5}), LATE, objective="lean"),
+        _of(("window", {"messages": 30})),
+        PRESETS["balanced"],
         PRESETS["offload-first"],
         PRESETS["sliding-window"],
+        PRESETS["sliding-window-qa"],
+        PRESETS["sliding-window-debugging"],
+        PRESETS["sliding-window-long-task"],
     ],
 )
 def test_what_is_well_is_left_in_peace(policy: Policy):
@@ -95,6 +117,8 @@ def test_what_is_well_is_left_in_peace(policy: Policy):
 
 def test_presets_are_told_what_they_chose_to_be():
     assert [one.path for one in remarks(PRESETS["unmanaged"])] == ["steps"]
+    dakou = [(one.path, one.severity) for one in remarks(PRESETS["seven-principles"])]
+    assert dakou == [("steps[1].parameters.batch", "note"), ("steps[2]", "note")]
     (told,) = remarks(PRESETS["recitation"])
     assert (told.path, told.severity) == ("steps[1].parameters.batch", "note")
 

@@ -72,6 +72,8 @@ export class Lab {
   totals = $derived({ draft: totalsOf(this.draft), active: totalsOf(this.active), recorded: totalsOf(this.asRecorded) });
   missing = $derived(notEstimated(this.document));
   rough = $derived(isRough(this.document));
+  activeMissing = $derived.by(() => notEstimated(this.props.active.document));
+  activeRough = $derived.by(() => isRough(this.props.active.document));
   place = $derived.by(() => {
     const chosen = this.sizes.findIndex((one) => one.id === this.shown);
     return chosen < 0 ? longest(this.sizes) : chosen;

@@ -2,7 +2,7 @@
 
 export type Value = number | string | boolean | string[];
 export type PolicyStep = { strategy: string; parameters: Record<string, Value> };
-export type PolicyDocument = { name: string; version: number; reserve: number; steps: PolicyStep[]; recite: Record<string, Value> | null };
+export type PolicyDocument = { name: string; version: number; objective: string; reserve: number; steps: PolicyStep[]; recite: Record<string, Value> | null };
 
 export type Field = {
   path: string; // "steps[2].parameters.age"
@@ -34,4 +34,4 @@ export function withValue(document: PolicyDocument, path: string, value: Value):
   return put(document, parts(path));
 }
 
-export const isSame = (a: PolicyDocument, b: PolicyDocument): boolean => JSON.stringify([a.reserve, a.steps, a.recite]) === JSON.stringify([b.reserve, b.steps, b.recite]);
+export const isSame = (a: PolicyDocument, b: PolicyDocument): boolean => JSON.stringify([a.objective, a.reserve, a.steps, a.recite]) === JSON.stringify([b.objective, b.reserve, b.steps, b.recite]);

@@ -9,14 +9,18 @@ function rounded(value: number): number {
   return [1, 2, 5, 10].map((n) => n * power).find((one) => one >= value)!;
 }
 
+/** Whether it is a part of a whole, and no factor. */
+export const isShare = (field: Field): boolean => field.kind === 'float' && (field.high ?? Infinity) <= 1;
+
 /** From the least on to some times what it begins with; what is typed beyond that stretches it. */
 export function reachOf(field: Field, begins: number, now: number): Reach {
   const low = field.low ?? 0;
   const high = field.high ?? Infinity;
-  if (field.kind === 'float') return { min: low, max: high, step: 0.01 };
+  if (isShare(field)) return { min: low, max: high, step: 0.01 };
   const usual = typeof field.default === 'number' ? field.default : 0;
+  const fine = field.kind === 'float' ? 0.1 : 1;
   const max = Math.min(high, Math.max(rounded(Math.max(usual * 4, begins * 2, low * 2, 20)), now));
-  return { min: low, max, step: max - low <= 200 ? 1 : Math.max(1, rounded((max - low) / 200)) };
+  return { min: low, max, step: max - low <= 200 ? fine : Math.max(1, rounded((max - low) / 200)) };
 }
 
 /** What keeps a number from being taken, in words; "" where nothing does. */
@@ -32,12 +36,15 @@ export function problemOf(field: Field, value: number): string {
 /* What one reaches for first: the others of a strategy are folded until they differ. */
 const first: Record<string, string[]> = {
   offload: ['age', 'batch', 'minimum'],
-  compact: ['trigger', 'summary_tokens', 'user_tokens'],
-  window: ['budget', 'trigger', 'target', 'recents', 'primers'],
+  payback: ['patience', 'haste', 'results', 'readings', 'inputs'],
+  replace: ['batch'],
+  shard: ['over', 'parts'],
+  compact: ['trigger', 'summary_tokens', 'user_tokens', 'on_new_topic', 'on_task_done'],
+  window: ['budget', 'messages', 'trigger', 'target', 'recents', 'primers'],
   dedupe: ['within'],
   outline: ['over', 'lines', 'minimum'],
   externalise: ['over', 'head', 'tail'],
-  recite: ['tokens'],
+  recite: ['tokens', 'dashboard'],
 };
 
 export const isFirst = (strategy: string, name: string): boolean => first[strategy]?.includes(name) ?? true;

@@ -12,7 +12,7 @@ export const Flag = { error: 1, pinned: 2, replacement: 4, toolUse: 8, toolResul
 export const Basis = { measured: 0, estimated: 1, simulated: 2 } as const;
 
 export type Origin = 'recorded' | 'served' | 'simulated';
-export type EventKind = 'compaction' | 'offload' | 'window' | 'clear' | 'rewind' | 'undo' | 'pin' | 'setup' | 'break' | 'error' | 'model' | 'retry' | 'subagent';
+export type EventKind = 'compaction' | 'offload' | 'entry' | 'window' | 'clear' | 'rewind' | 'undo' | 'pin' | 'setup' | 'break' | 'error' | 'model' | 'retry' | 'subagent';
 export type RunState = 'ready' | 'missing' | 'running';
 
 export type SessionHead = {

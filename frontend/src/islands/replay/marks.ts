@@ -3,13 +3,13 @@ import type { EventKind, SessionEvent } from './manifest';
 
 const shapes: Record<EventKind, [glyph: string, name: string]> = {
   error: ['▲', 'Error'], break: ['✕', 'Cache break'], compaction: ['◆', 'Compaction'], clear: ['✂', 'Cleared'], window: ['✂', 'Window'],
-  offload: ['▽', 'Offload'], rewind: ['↶', 'Rewind'], undo: ['↺', 'Undo'], pin: ['⚲', 'Pin'], setup: ['◇', 'New set-up'], model: ['⇄', 'Model switch'], retry: ['⟳', 'Retry'], subagent: ['⤷', 'Sub-agent'],
+  offload: ['▽', 'Offload'], entry: ['◁', 'Shortened at entry'], rewind: ['↶', 'Rewind'], undo: ['↺', 'Undo'], pin: ['⚲', 'Pin'], setup: ['◇', 'New set-up'], model: ['⇄', 'Model switch'], retry: ['⟳', 'Retry'], subagent: ['⤷', 'Sub-agent'],
 };
 /** Shape and name of an event; a plain one for kinds that came after this page was made. */
 export const shapeOf = (kind: string): [glyph: string, name: string] => shapes[kind as EventKind] ?? ['◇', kind.charAt(0).toUpperCase() + kind.slice(1)];
 
 // Which shape stands for a cluster: what changed the context before what merely happened in it.
-const rank: EventKind[] = ['compaction', 'offload', 'window', 'clear', 'undo', 'pin', 'setup', 'rewind', 'break', 'model', 'retry', 'error', 'subagent'];
+const rank: EventKind[] = ['compaction', 'offload', 'window', 'clear', 'undo', 'pin', 'setup', 'rewind', 'entry', 'break', 'model', 'retry', 'error', 'subagent'];
 const weight = (kind: EventKind) => (rank.indexOf(kind) + 1 || rank.length + 1);
 
 export type Mark = { events: SessionEvent[]; kind: EventKind; x: number; from: number; to: number };
@@ -52,7 +52,7 @@ export function eventAfter(events: readonly SessionEvent[], step: number): numbe
 
 export function nameOfMark(mark: Mark): string {
   const [first] = mark.events;
-  if (mark.events.length === 1) return `${shapeOf(first.kind)[1]} at S${first.step}: ${first.label}`;
+  if (mark.events.length === 1) return `${shapeOf(first.kind)[1]} at S${first.step}${first.label && `: ${first.label}`}`;
   const counts = new Map<string, number>();
   for (const event of mark.events) counts.set(shapeOf(event.kind)[1], (counts.get(shapeOf(event.kind)[1]) ?? 0) + 1);
   return `${mark.events.length} events, S${mark.from} to S${mark.to}: ${[...counts].map(([name, count]) => `${count} × ${name.toLowerCase()}`).join(', ')}`;
