@@ -203,6 +203,7 @@ def _view(state: State, index: int | None, limit: int | None = None) -> View:
         tokens_before=state.prefix_tokens,
         repeats=state.repeats,
         boundary=state.boundary,
+        rounds=state.rounds,
         idle=state.idle,
     )
 

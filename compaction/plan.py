@@ -14,7 +14,7 @@ from compaction.repeats import Repeats
 from compaction.ripening import Ripening
 from compaction.sights import Sights
 from compaction.tokens import scaled
-from compaction.topic import Boundary
+from compaction.topic import Boundary, Judge, Rounds, Topic
 
 SummaryForm = Literal["nine", "progress", "done", "window"]
 """`nine`: the nine sections in XML; `progress` and `done`: the forms of a task that goes on and of
@@ -53,6 +53,9 @@ class FileText:
     sha: str
 
 
+Wish = Span | FileText | Topic
+"""What somebody outside is to make: a summary, an outline, a judgement."""
+
 Count = Callable[[str], int]
 """Tokens of a text, in the session's counting."""
 
@@ -76,12 +79,13 @@ def no_tokens(position: int) -> int:  # noqa: ARG001
 @dataclass(frozen=True, slots=True)
 class Means:
     """What a strategy needs from outside; all are pure functions of what they are given, and
-    `rates` what the session's model costs."""
+    `rates` what the session's model costs. Without a `judge` new topics are judged by code."""
 
     count: Count
     summarize: Summarize
     outline: Outline = no_outline
     rates: Rates = Rates()
+    judge: Judge | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +115,8 @@ class View:
     """Which readings, writes and edits of which file arrived."""
     boundary: Boundary = ""
     """What ended just before the newest message of a person, while no model has answered it."""
+    rounds: Rounds = field(default_factory=Rounds)
+    """What people wrote and models answered last."""
     idle: int | None = None
     """Milliseconds since the call before began, as far as known."""
     repeats: Repeats = field(default_factory=Repeats)
@@ -136,7 +142,7 @@ class View:
 class Proposal:
     """Edits to make, in order, and the mark to keep; an empty one only moves the mark.
 
-    `wanted` are summaries and outlines that were not ready; `skipped` says why a strategy that was
+    `wanted` are summaries, outlines and judgements that were not ready; `skipped` says why a strategy that was
     due did nothing.
     """
 
@@ -144,7 +150,7 @@ class Proposal:
     mark: Mark
     trigger: Trigger = "batch"
     reason: str = ""
-    wanted: tuple[Span | FileText, ...] = ()
+    wanted: tuple[Wish, ...] = ()
     skipped: str = ""
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from compaction.context import KINDS, Block, Context, Ending, Kind
 from compaction.edits import Edit, Entry, Refusal, Revision
 from compaction.groups import Groups
-from compaction.plan import FileText, Mark, Means, Span
+from compaction.plan import Mark, Means, Wish
 from compaction.policy import Policy
 from compaction.prefix import PrefixSums
 from compaction.recite import Recital
@@ -80,7 +80,7 @@ class State:
     gone: set[int] = field(default_factory=set)
     made: list[Revision] = field(default_factory=list)
     refusals: list[Refusal] = field(default_factory=list)
-    wanted: list[Span | FileText] = field(default_factory=list)
+    wanted: list[Wish] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
     unchanged_prefix: int = 0
     touched: int | None = None

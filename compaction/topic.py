@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -100,6 +100,19 @@ class Round:
 
     said: str
     answered: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """What is judged: whether `message`, which a person wrote, begins something new after the last
+    rounds, oldest first."""
+
+    rounds: tuple[Round, ...]
+    message: str
+
+
+Judge = Callable[[Topic], bool | None]
+"""Whether a message begins something new, or None while somebody is thinking about that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,6 +247,16 @@ class Rounds:
         self._finished, self._listed = self._listed and done, False
         self._message, self.opened = block.message, block.position
         self._said, self._answered = block.text[:LONGEST], ""
+
+    @property
+    def topic(self) -> Topic | None:
+        """What there is to judge of the newest message; None where nothing was before it."""
+        return Topic(tuple(self.past), self._said) if self.past else None
+
+    @property
+    def finished(self) -> bool:
+        """Whether the todo list was worked off before the newest message."""
+        return self._finished
 
     @property
     def boundary(self) -> Boundary:

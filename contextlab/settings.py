@@ -228,6 +228,12 @@ if SUMMARIZER not in ("extractive", "anthropic"):
 SUMMARIZER_MODEL = env.text("SUMMARIZER_MODEL", "claude-haiku-5-5")
 SUMMARIZER_SECONDS = env.number("SUMMARIZER_SECONDS", 90)  # for one answer
 
+# --- new topics -------------------------------------------------------------------------------
+# "anthropic" asks the model above whether a message begins one, with the same key; secrets masked.
+TOPIC_JUDGE = env.text("TOPIC_JUDGE", "embedded")
+if TOPIC_JUDGE not in ("embedded", "anthropic"):
+    raise ValueError(f"CONTEXTLAB_TOPIC_JUDGE is embedded or anthropic, not {TOPIC_JUDGE!r}")
+
 # --- live sessions -----------------------------------------------------------------------------
 # What manages a session that names no policy: a preset, or a policy of every team.
 DEFAULT_POLICY = env.text("DEFAULT_POLICY", "balanced")

@@ -1,6 +1,6 @@
 """Who writes a summary: code alone, or a model of Anthropic with code to fall back on.
 
-The only module that calls a model.
+All calls of a model go through it; `topic_judge.py` asks another question.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ class Anthropic:
 
     def summarize(self, span: Span, count: Count) -> Made:
         """A summary of the model that passed all checks, or the extractive one with a note."""
-        talk = _Talk(self.model, self.seconds, time.monotonic() + ANSWERS_TIME * self.seconds)
+        talk = Talk(self.model, self.seconds, time.monotonic() + ANSWERS_TIME * self.seconds)
         note, maker = "", "anthropic"
         try:
             text = self._in_batches(span, count, talk)
@@ -138,7 +138,7 @@ class Anthropic:
             note += "the sentences that do were cut out."
         return Made(text, maker, self.model, note, talk.usage, talk.cost, invented)
 
-    def _in_batches(self, span: Span, count: Count, talk: _Talk) -> str:
+    def _in_batches(self, span: Span, count: Count, talk: Talk) -> str:
         """Summarise the first part, then the next on top of that, until all is in."""
         checks = Checks.of(span, count)
         window = self.window or prices.window(self.model) or prices.UNKNOWN_WINDOW
@@ -148,7 +148,7 @@ class Anthropic:
         if room < span.budget:
             raise Unusable("its window is too small for this span")
         summary = span.previous
-        with self._client() as client:
+        with client_of(self.seconds, self.retries) as client:
             for number, part in enumerate(batches(span, count, room)):
                 before = checks.draft(summary) if number and summary else summary
                 asked = prompt(span, part, before, checks.code, checks.budget)
@@ -156,24 +156,25 @@ class Anthropic:
         assert summary is not None, "there is one part at least"
         return summary
 
-    def _client(self) -> Client:
-        # 1.3 s and 48 MB: only who asks a model pays for that.
-        import anthropic
 
-        connect = min(CONNECT_SECONDS, self.seconds)
-        timeout = anthropic.Timeout(self.seconds, connect=connect)
-        return anthropic.Anthropic(timeout=timeout, max_retries=self.retries)
+def client_of(seconds: float, retries: int) -> Client:
+    """A client whose answers may take so long; the key is the environment's."""
+    # 1.3 s and 48 MB: only who asks a model pays for that.
+    import anthropic
+
+    timeout = anthropic.Timeout(seconds, connect=min(CONNECT_SECONDS, seconds))
+    return anthropic.Anthropic(timeout=timeout, max_retries=retries)
 
 
-def _ask(client: Client, talk: _Talk, asked: Prompt, checks: Checks) -> str:
+def _ask(client: Client, talk: Talk, asked: Prompt, checks: Checks) -> str:
     """One summary; where the first answer is of no use, the second request says why.
 
     An answer that is sound but for what it made up is asked for again by naming that. What the
     second one still makes up is cut out; where the second is of no use, so is the first's.
     """
-    budget, said, sound = checks.span.budget, asked.user, ""
+    most, said, sound = 2 * checks.span.budget + ANALYSIS, asked.user, ""
     try:
-        text = _sound(talk.answer(client, asked.system, said, budget), checks)
+        text = _sound(talk.answer(client, asked.system, said, most), checks)
         invented = checks.unsupported(text)
         if not invented:
             return checks.summary(text)
@@ -189,7 +190,7 @@ def _ask(client: Client, talk: _Talk, asked: Prompt, checks: Checks) -> str:
         if problem.telling:
             said += f"\n\nYour first answer was of no use: {problem.reason}. Write another one."
     try:
-        text = _sound(talk.answer(client, asked.system, said, budget), checks)
+        text = _sound(talk.answer(client, asked.system, said, most), checks)
     except Unusable:
         if not sound:
             raise
@@ -205,7 +206,7 @@ def _sound(answer: str, checks: Checks) -> str:
     return text
 
 
-def _without_inventions(text: str, talk: _Talk, checks: Checks) -> str:
+def _without_inventions(text: str, talk: Talk, checks: Checks) -> str:
     invented = checks.unsupported(text)
     if not invented:
         return checks.summary(text)
@@ -217,8 +218,8 @@ def _without_inventions(text: str, talk: _Talk, checks: Checks) -> str:
 
 
 @dataclass(slots=True)
-class _Talk:
-    """All requests of one summary, and what they used."""
+class Talk:
+    """All requests of one summary or judgement, and what they used."""
 
     model: str
     seconds: float
@@ -231,8 +232,8 @@ class _Talk:
     output: int = 0
     invented: list[str] = field(default_factory=list)
 
-    def answer(self, client: Client, system: str, said: str, budget: int) -> str:
-        """The text of one answer. Raises Unusable where there is none to be read."""
+    def answer(self, client: Client, system: str, said: str, most: int) -> str:
+        """The text of one answer of so many tokens at most. Raises Unusable where there is none to be read."""
         import anthropic
         import httpx2
 
@@ -240,7 +241,7 @@ class _Talk:
             raise Unusable("all answers together took too long", again=False)
         self.requests += 1
         try:
-            message = self._stream(client, system, said, budget)
+            message = self._stream(client, system, said, most)
         except anthropic.BadRequestError as error:
             # Some models take no temperature, and say so.
             again = self.temperature is not None and "temperature" in error.message
@@ -258,13 +259,13 @@ class _Talk:
             raise Unusable(f"the answer broke off ({type(error).__name__})") from error
         return _text(message)
 
-    def _stream(self, client: Client, system: str, said: str, budget: int) -> Message:
+    def _stream(self, client: Client, system: str, said: str, most: int) -> Message:
         # The SDK has no such argument any more, since the newest models refuse it; others take it.
         extra = None if self.temperature is None else {"temperature": self.temperature}
         until = time.monotonic() + self.seconds
         with client.messages.stream(
             model=self.model,
-            max_tokens=2 * budget + ANALYSIS,
+            max_tokens=most,
             system=system,
             messages=[{"role": "user", "content": said}],
             extra_body=extra,

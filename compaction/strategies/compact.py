@@ -10,6 +10,7 @@ from compaction.context import Block
 from compaction.edits import Trigger
 from compaction.plan import Mark, Proposal, View
 from compaction.spans import form_for, kept_messages, span_of, summary_edit
+from compaction.topic import Topic
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +99,8 @@ class Compact:
 
 
 MARK: Mark = {"rearm": 0, "due": 0}
-"""Below how many tokens of prompt nothing is tried again; the turn whose boundary is still due."""
+"""Below how many tokens of prompt nothing is tried again; the turn whose boundary is still due, and
+that of which a judge is thinking (`asked`)."""
 
 
 def compact(view: View, parameters: Compact) -> Proposal:
@@ -115,6 +117,13 @@ def compact(view: View, parameters: Compact) -> Proposal:
     if view.used >= max(limit, view.mark["rearm"]):
         return _compact(view, parameters, "window")
     over = _over(view, parameters)
+    judge, topic = view.means.judge, _to_judge(view, parameters)
+    if judge is not None and topic is not None:
+        new = judge(topic)
+        if new is None:
+            return Proposal((), {**_mark(view), "asked": view.turn}, wanted=(topic,))
+        over = _judged(view, parameters, new)
+        return Proposal((), _mark(view)) if over is None else _compact(view, parameters, over)
     if over is not None:
         least = parameters.least_cold if view.cold else parameters.least_warm
         if not _waits(view) and (tokens := history(view)) <= least:
@@ -129,14 +138,35 @@ _SAID: dict[Trigger, str] = {"new_topic": "a new topic begins", "task_done": "a 
 
 def _over(view: View, parameters: Compact) -> Trigger | None:
     """What ended at this call, or at an earlier one of this turn while the summary is written."""
+    due = view.mark.get("due", 0)
+    if due and abs(due) == view.turn:
+        return "new_topic" if due > 0 else "task_done"
     if view.boundary == "new_topic" and parameters.on_new_topic:
         return "new_topic"
     if view.boundary == "task_done" and parameters.on_task_done:
         return "task_done"
-    due = view.mark.get("due", 0)
-    if due and abs(due) == view.turn:
-        return "new_topic" if due > 0 else "task_done"
     return None
+
+
+def _to_judge(view: View, parameters: Compact) -> Topic | None:
+    """What a judge is asked: only of a message that no model has answered (or while he thinks of
+    it), where history is long enough, and nothing is due."""
+    if not parameters.on_new_topic or abs(view.mark.get("due", 0)) == view.turn:
+        return None
+    if view.mark.get("asked", 0) != view.turn:
+        opened = view.rounds.opened
+        if opened is None or view.originals[opened].born < view.step:
+            return None
+        least = parameters.least_cold if view.cold else parameters.least_warm
+        if history(view) <= least:
+            return None
+    return view.rounds.topic
+
+
+def _judged(view: View, parameters: Compact, new: bool) -> Trigger | None:
+    if new:
+        return "new_topic"
+    return "task_done" if parameters.on_task_done and view.rounds.finished else None
 
 
 def _waits(view: View) -> bool:

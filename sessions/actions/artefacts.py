@@ -1,4 +1,5 @@
-"""Artefacts: summaries and outlines, made once in a job and found again by what they are of."""
+"""Artefacts: summaries, outlines and judgements, made once in a job and found again by what they
+are of."""
 
 from __future__ import annotations
 
@@ -14,23 +15,28 @@ from django.db import DatabaseError, transaction
 
 from compaction import images, tokens
 from compaction.context import Block
-from compaction.plan import FileText, Span
+from compaction.plan import FileText, Span, Wish
 from compaction.redact import mask_span
+from compaction.topic import Topic
+from sessions import topic_judge
 from sessions.actions import boards
 from sessions.models import Artefact, Blob, Session
 from sessions.models.blobs import sha256
 from sessions.models.values import contents
 from sessions.summarizers import Summarizer, chosen
+from sessions.topic_judge import NEW, SAME, Judge
 
 log = logging.getLogger(__name__)
 
 OUTLINER = "tree-sitter"
 
 
-def digest(kind: str, maker: str, wanted: Span | FileText) -> str:
+def digest(kind: str, maker: str, wanted: Wish) -> str:
     """What names an artefact: its kind, who was asked for it, and all that it is made from."""
     if isinstance(wanted, FileText):
         source: object = (wanted.path, wanted.sha)
+    elif isinstance(wanted, Topic):
+        source = ([(one.said, one.answered) for one in wanted.rounds], wanted.message)
     else:
         source = (
             wanted.form,
@@ -72,6 +78,12 @@ def outline_text(session: Session, file: FileText) -> str | None:
     return found and _text(session, found)
 
 
+def verdict(session: Session, topic: Topic, judge: Judge) -> bool | None:
+    """Whether a message begins a new topic, or None while nobody has judged it."""
+    found = _ready(session, Artefact.Kind.TOPIC, digest("topic", judge.name, topic))
+    return None if found is None else _text(session, found) == NEW
+
+
 def _ready(session: Session, kind: str, name: str) -> str | None:
     """The address of a finished artefact's text."""
     rows = Artefact.objects.filter(session=session, kind=kind, digest=name)
@@ -82,8 +94,8 @@ def _text(session: Session, sha: str) -> str:
     return contents(session, [sha])[sha].decode("utf-8", "surrogatepass")
 
 
-def make(session: Session, wanted: Span | FileText) -> Artefact:
-    """Make a summary or an outline and store it, or take what is stored by now.
+def make(session: Session, wanted: Wish) -> Artefact:
+    """Make a summary, an outline or a judgement and store it, or take what is stored by now.
 
     For job processes: it may take minutes. No transaction is open while a text is made; of two
     workers that make the same one, the first one's is kept.
@@ -92,6 +104,11 @@ def make(session: Session, wanted: Span | FileText) -> Artefact:
     if isinstance(wanted, FileText):
         kind, maker = Artefact.Kind.OUTLINE, OUTLINER
         write = partial(_outline, wanted)
+    elif isinstance(wanted, Topic):
+        # Chosen when it was wanted; if the settings changed since, the settings' own answer.
+        judge = topic_judge.chosen() or topic_judge.Embedded()
+        kind, maker = Artefact.Kind.TOPIC, judge.name
+        write = partial(_judgement, judge, wanted)
     else:
         summarizer = chosen()
         kind, maker = Artefact.Kind.SUMMARY, summarizer.name
@@ -123,6 +140,19 @@ def _summary(summarizer: Summarizer, session: Session, span: Span) -> tuple[Arte
         unsupported=[_clean(fact) for fact in made.unsupported],
     )
     return row, images.put_back(made.text, pictures)
+
+
+def _judgement(judge: Judge, topic: Topic) -> tuple[Artefact, str]:
+    made = judge.judge(topic)
+    row = Artefact(
+        maker=made.maker,
+        model=made.model,
+        note=made.note[:400],
+        usage=dict(made.usage),
+        cost_microusd=made.cost_microusd,
+        masked=dict(made.masked),
+    )
+    return row, NEW if made.new else SAME
 
 
 def _board(session: Session) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.db import transaction
 
-from compaction.plan import FileText, Span
+from compaction.plan import Wish
 from sessions.actions import artefacts, assess, gathering, jobs, shares
 from sessions.actions.advance import Facts, advance_to, serving
 from sessions.actions.asking import ask_for
@@ -75,7 +75,7 @@ def _tend(running: Running, session: Session) -> Handled:
     if run is None:
         return facts, True, []
     target = facts.steps + (0 if _awaits_results(session, facts.steps + 1) else 1)
-    wanted: list[Span | FileText] = []
+    wanted: list[Wish] = []
 
     def work(fold: Fold) -> None:
         # A request may have come further: what it waits for is made for that step.

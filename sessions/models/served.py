@@ -60,7 +60,8 @@ class Pin(models.Model):
 
 
 class Artefact(models.Model):
-    """A text that takes time to make, made by a worker: a summary, an outline.
+    """A text that takes time to make, made by a worker: a summary, an outline, or "new" or "same"
+    of a message that may begin a new topic.
 
     `digest` names what it was made from and how (see `actions/artefacts.py`), so that it is made
     once and found again. Text is the blob `sha` of the team. Of a model: its usage and cost.
@@ -69,6 +70,7 @@ class Artefact(models.Model):
     class Kind(models.TextChoices):
         SUMMARY = "summary"
         OUTLINE = "outline"
+        TOPIC = "topic"
 
     session = models.ForeignKey(
         "agent_sessions.Session", on_delete=models.CASCADE, related_name="artefacts"
@@ -76,7 +78,9 @@ class Artefact(models.Model):
     kind = models.CharField(max_length=10, choices=Kind.choices)
     digest = models.CharField(max_length=64)
     sha = models.CharField(max_length=64)
-    maker = models.CharField(max_length=60, help_text="extractive, anthropic, tree-sitter, …")
+    maker = models.CharField(
+        max_length=60, help_text="extractive, anthropic, tree-sitter, embedded, …"
+    )
     model = models.CharField(max_length=120, blank=True)
     note = models.CharField(max_length=400, blank=True, help_text="why a fallback made it")
     usage = models.JSONField(default=dict, help_text="tokens as reported, normalised")
