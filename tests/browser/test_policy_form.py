@@ -19,6 +19,7 @@ def test_a_policy_is_written_and_told_what_goes_wrong(page: Any, served: Server,
     page.goto(f"{served.address}/policies/")
     page.keyboard.press("n")
     page.wait_for_url("**/policies/new/")
+    page.goto(f"{served.address}/policies/new/?based_on=offload-first")
     page.fill("#name", "written")
 
     age = _value(page, "steps[2].parameters.age")

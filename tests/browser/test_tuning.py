@@ -101,8 +101,8 @@ def _done(job: urllib.request.Request) -> bool:
 def draft(page: Any) -> None:
     """In the lab: keep tool results longer, and see the estimate move with the slider."""
     page.goto("/lab/?draft=offload-first")
-    page.get_by_label("At most").fill(str(SESSIONS))
-    page.get_by_label("At most").press("Tab")
+    page.get_by_label("At most", exact=True).fill(str(SESSIONS))
+    page.get_by_label("At most", exact=True).press("Tab")
     page.get_by_text(f"{SESSIONS} sessions,").wait_for()
     sent = page.get_by_role("row", name=re.compile("^Tokens sent")).locator("td").first
     before = sent.inner_text()
