@@ -20,8 +20,8 @@ PRESETS: dict[str, Policy] = {
     "balanced": Policy(
         "balanced",
         steps=(
-            Step("externalise", Externalise(over=2_500, exclude=SHOWS)),
-            Step("payback", Payback()),
+            Step("externalise", Externalise(over=1_500, exclude=SHOWS)),
+            Step("payback", Payback(inputs=15, patience=5.0)),
             Step("compact", Compact(trigger=0.90)),
         ),
         reserve=16_384,
@@ -80,8 +80,9 @@ PRESETS: dict[str, Policy] = {
 """Policies that stand for known systems, and ours.
 
 `balanced` (ours, the default, by measurement: docs/presets.md): results of commands and searches
-over 2,500 tokens enter as excerpts, what has had its use leaves when that pays, and where all that
-fills 90 % of the room, history is summarised.
+over 1,500 tokens enter as excerpts, what has had its use leaves when that pays, and where all that
+fills 90 % of the room, history is summarised; the cache keeps tools and system prompt for an hour,
+all else for five minutes.
 `offload-first` (CodeGenius): files once, then diffs, outlines of files over 3,000 lines; age 5,
 batch 5, compaction at 70 % of the window less the output's reserve and where a new topic begins;
 the reserve is pi-mono's 16,384. `recitation` (MaybeAi): what reading tools show stands for one step
