@@ -142,8 +142,8 @@ class View:
 class Proposal:
     """Edits to make, in order, and the mark to keep; an empty one only moves the mark.
 
-    `wanted` are summaries, outlines and judgements that were not ready; `skipped` says why a strategy that was
-    due did nothing.
+    `wanted` are summaries, outlines and judgements that were not ready; `skipped` says why a
+    strategy that was due did nothing.
     """
 
     edits: tuple[Edit, ...]
