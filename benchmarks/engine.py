@@ -1,39 +1,61 @@
-"""What a step of the fold costs, and a whole session, beside langchain where it is installed.
+"""What a step of the fold costs, and a whole session, beside libraries that shape a context.
 
     python benchmarks/engine.py
     python benchmarks/engine.py --repeat 5 --json figures.json
+    python benchmarks/engine.py --only balanced --only seven-principles
 
 CPU milliseconds of one process, the best of several runs; made-up coding sessions of about 250
-tokens a message, stubs and summaries made and counted with o200k. A step is one model call; its
-cost is the mean over a session of so many messages, rare compactions included.
+tokens a message, stubs, summaries and what is recited made and counted with o200k. A step is one
+model call; its cost is the mean over a session of so many messages, rare compactions included.
+Libraries are measured where `benchmarks/peers.py --install` put them (benchmarks/shaping.py).
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from benchmarks.peers import python_of  # noqa: E402
+from benchmarks.processes import machine, say  # noqa: E402
+from benchmarks.shaping import LENGTHS, Shaper, floors, others  # noqa: E402
 from compaction import tokens  # noqa: E402
+from compaction.economy import rates_of  # noqa: E402
+from compaction.edits import context_at  # noqa: E402
 from compaction.extract import extractive  # noqa: E402
 from compaction.fold import Arrival, advance, start  # noqa: E402
+from compaction.invariants import violations  # noqa: E402
 from compaction.plan import Means  # noqa: E402
 from compaction.policy import Policy  # noqa: E402
 from compaction.presets import PRESETS  # noqa: E402
+from compaction.prices import price  # noqa: E402
 from compaction.session import Session  # noqa: E402
 from compaction.simulate import simulate  # noqa: E402
 from tests.build import coding  # noqa: E402
 
-Figures = dict[str, float]
+PRICED = "claude-sonnet-5"
+AIM = 0.2
+"""Milliseconds a step."""
+
+REDUCED = ((100, 12_000), (500, 15_000), (1_000, 15_000))
+"""Messages of 250 tokens, and the tokens that they come to (Shannon, docs/sources.md)."""
+
+
+class Preset(NamedTuple):
+    """CPU ms of a step at each length, of steps late in the longest session over early ones, and
+    of a simulation of 1,000 and of 2,000 messages."""
+
+    name: str
+    at: list[float]
+    late: float
+    simulated: list[float]
 
 
 def cpu(work: Callable[[], object]) -> float:
@@ -53,107 +75,124 @@ def arrivals(session: Session) -> list[Arrival]:
 
 def step(session: Session, policy: Policy) -> float:
     """CPU milliseconds of a step, amortised over a session."""
-    steps = arrivals(session)
-    state = start(policy, session.window, Means(tokens.count, extractive))
+    return sum(fifths(session, policy)) / 5
 
-    def fold() -> None:
+
+def fifths(session: Session, policy: Policy) -> list[float]:
+    """CPU milliseconds of a step, amortised over each fifth of a session."""
+    steps = arrivals(session)
+    rates = rates_of(price(session.model))
+    state = start(policy, session.window, Means(tokens.count, extractive, rates=rates))
+    size = len(steps) // 5
+
+    def fold(some: list[Arrival]) -> None:
         last = state
-        for arrival in steps:
+        for arrival in some:
             last, _ = advance(last, arrival)
 
-    return cpu(fold) / len(steps)
+    return [cpu(lambda n=n: fold(steps[n * size : n * size + size])) / size for n in range(5)]
 
 
-def ours(repeat: int) -> Figures:
-    """Our figures, by name."""
-    figures: Figures = {}
-    sessions = {n: coding(n, 470) for n in (1_000, 2_000, 10_000)}
-    for name, policy in PRESETS.items():
-        for messages in (1_000, 10_000):
-            session = sessions[messages]
-            best = min(step(session, policy) for _ in range(repeat))
-            figures[f"{name}: a step at {messages:,} messages, ms"] = best
-        whole = {}
-        for messages in (1_000, 2_000):
-            session = sessions[messages]
-            runs = [_whole(session, policy) for _ in range(repeat)]
-            whole[messages] = min(runs)
-            steps = len(session.calls) - 1
-            figures[f"{name}: a plan at each of {steps:,} steps, ms"] = whole[messages]
-        figures[f"{name}: twice the steps cost, times"] = whole[2_000] / whole[1_000]
-    return figures
-
-
-def _whole(session: Session, policy: Policy) -> float:
+def whole(session: Session, policy: Policy) -> float:
+    """CPU milliseconds of simulating a policy over a session."""
     return cpu(lambda: simulate(session, policy, tokens.count))
 
 
-_LANGCHAIN = """
-import json, sys, time
-from langchain.agents.middleware import ClearToolUsesEdit
-from langchain_core.messages import AIMessage, HumanMessage, ToolMessage, trim_messages
-from langchain_core.messages.utils import count_tokens_approximately as count
-
-def history(length):
-    made = [HumanMessage("Mend it.")]
-    for n in range(length // 2):
-        call = {"name": "Read", "args": {"path": f"f{n}.py"}, "id": f"c{n}"}
-        made.append(AIMessage(f"message {n}", tool_calls=[call]))
-        made.append(ToolMessage("word " * 380, tool_call_id=f"c{n}"))
-    return made
-
-def trim(messages):
-    trim_messages(messages, max_tokens=12_000, strategy="last", token_counter="approximate")
-
-def clear(messages):
-    ClearToolUsesEdit(trigger=12_000, keep=3).apply(messages, count_tokens=count)
-
-figures = {}
-for name, work in (("trim_messages", trim), ("ClearToolUsesEdit", clear)):
-    for length in (1_000, 10_000):
-        taken = []
-        for _ in range(int(sys.argv[1])):
-            messages = history(length)
-            begun = time.process_time()
-            work(messages)
-            taken.append((time.process_time() - begun) * 1000)
-        figures[f"langchain {name}: a step at {length:,} messages, ms"] = min(taken)
-print(json.dumps(figures))
-"""
+def ours(named: list[str], repeat: int, sessions: dict[int, Session]) -> list[Preset]:
+    """What our presets take, the default with the prices of a model as well."""
+    found = []
+    for name in named:
+        models = ("", PRICED) if name == "balanced" else ("",)
+        for model in models:
+            made = {n: replace(s, model=model or s.model) for n, s in sessions.items()}
+            policy = PRESETS[name]
+            runs = {
+                n: min((fifths(made[n], policy) for _ in range(repeat)), key=sum) for n in LENGTHS
+            }
+            simulated = [min(whole(made[n], policy) for _ in range(repeat)) for n in (1_000, 2_000)]
+            longest = runs[LENGTHS[-1]]
+            late = longest[-1] / longest[0]
+            at = [sum(runs[n]) / 5 for n in LENGTHS]
+            found.append(Preset(f"{name}, {model}" if model else name, at, late, simulated))
+    return found
 
 
-def langchain(repeat: int) -> Figures:
-    """trim_messages and clearing tool results, at a step; empty where it is not installed."""
-    python = python_of("langchain")
-    if not python:
-        return {}
-    said = subprocess.run(
-        [python, "-c", _LANGCHAIN, str(repeat)], stdout=subprocess.PIPE, text=True, check=True
-    ).stdout
-    return dict(json.loads(said))
+def tell(presets: list[Preset], libraries: list[Shaper], plain: list[Shaper]) -> None:
+    """One table of all, with how many times the default preset each takes."""
+    default = next((one.at for one in presets if one.name == "balanced"), presets[0].at)
+    say(
+        "a plan for one step, CPU ms, and times balanced; late: last fifth of 10,000 over the first"
+    )
+    say(f"{'':<44}{'at 1,000':>10}{'at 10,000':>11}{'times':>10}{'times':>10}{'late':>7}")
+    for one in [*presets, *plain, *libraries]:
+        times = "".join(f"{a / b:>10.2f}" for a, b in zip(one.at, default, strict=True))
+        late = f"{one.late:>7.2f}" if isinstance(one, Preset) else ""
+        over = "" if not isinstance(one, Preset) or max(one.at) <= AIM else f"  over {AIM}"
+        say(f"{one.name:<44}{one.at[0]:>10.3f}{one.at[1]:>11.3f}{times}{late}{over}")
+    say()
+    say("a plan at every step of a session, CPU ms (ours: a simulation, 250K tokens at 500 steps)")
+    say(f"{'':<44}{'500 steps':>10}{'1,000':>11}{'growth':>8}")
+    every = [(one.name, one.simulated) for one in presets]
+    every += [(one.name, one.sessions) for one in libraries if one.sessions is not None]
+    for name, (short, long) in every:
+        say(f"{name:<44}{short:>10.1f}{long:>11.1f}{long / short:>8.2f}")
+
+
+def reductions() -> dict[str, float]:
+    """The published reductions under `sliding-window`: tokens after, and invariants broken."""
+    say()
+    say("sliding-window: the published reductions")
+    figures: dict[str, float] = {}
+    for messages, most in REDUCED:
+        session = coding(messages, 470)
+        given = sum(block.tokens for block in session.blocks)
+        run = simulate(session, PRESETS["sliding-window"], tokens.count)
+        end = max(revision.tokens_after for revision in run.revisions)
+        known = {entry.block.id for entry in run.entries}
+        broken = sum(len(violations(context_at(run.entries, s.step), known)) for s in run.steps)
+        kept = known >= {block.id for block in session.blocks}
+        say(
+            f"{messages:>6,} messages, {given:,} tokens -> {end:,} at most ({1 - end / given:.1%}"
+            f" less; published {most:,}); invariants broken: {broken}, refusals: "
+            f"{len(run.refusals)}, every original kept: {'yes' if kept else 'NO'}"
+        )
+        figures[f"{messages:,} messages: tokens after a compaction"] = end
+        figures[f"{messages:,} messages: invariants broken"] = broken
+    return figures
+
+
+def counting(repeat: int) -> float:
+    """MB of text that is counted in a CPU second: our own sources, 1,000 code points at a time."""
+    text = "".join(file.read_text() for file in sorted((ROOT / "compaction").glob("*.py")))
+    pieces = [text[start : start + 1_000] for start in range(0, len(text), 1_000)]
+    spent = min(cpu(lambda: [tokens.count(piece) for piece in pieces]) for _ in range(repeat))
+    say()
+    say(f"counting tokens: {len(text.encode()) / 1_000 / spent:.1f} MB a CPU second")
+    return len(text.encode()) / 1_000 / spent
 
 
 def main() -> None:
     """Print the figures, and write them where asked."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--only", action="append", choices=[*PRESETS], default=[])
     parser.add_argument("--json", type=Path)
     asked = parser.parse_args()
     tokens.count("load the vocabulary before anything is timed")
-    figures = ours(asked.repeat)
-    peers = langchain(asked.repeat)
-    out = sys.stdout
-    for name, value in (figures | peers).items():
-        out.write(f"{value:10.3f}  {name}\n")
-    if not peers:
-        out.write("langchain is not installed here: nothing to compare with\n")
-    for messages in (1_000, 10_000):
-        mine = figures[f"offload-first: a step at {messages:,} messages, ms"]
-        for name, value in peers.items():
-            if name.endswith(f"at {messages:,} messages, ms"):
-                out.write(f"{value / mine:10.1f}  times offload-first: {name}\n")
+    sessions = {n: coding(n, 470) for n in (*LENGTHS, 2_000)}
+    presets = ours(asked.only or [*PRESETS], asked.repeat, sessions)
+    plain, libraries = floors(sessions, asked.repeat), others(asked.repeat)
+    say(f"{machine()}, best of {asked.repeat}")
+    tell(presets, libraries, plain)
+    figures = reductions() | {"counting tokens: MB a CPU second": counting(asked.repeat)}
+    for one in [*presets, *plain, *libraries]:
+        for messages, value in zip(LENGTHS, one.at, strict=True):
+            figures[f"{one.name}: a step at {messages:,} messages, ms"] = value
+        over = one.simulated if isinstance(one, Preset) else one.sessions
+        for steps, value in zip((500, 1_000), over or (), strict=bool(over)):
+            figures[f"{one.name}: a plan at each of {steps:,} steps, ms"] = value
     if asked.json is not None:
-        asked.json.write_text(json.dumps(figures | peers, indent=1), encoding="utf-8")
+        asked.json.write_text(json.dumps(figures, indent=1), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import os
 import secrets
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -82,6 +83,21 @@ PEERS = (
 )
 
 
+SHAPERS = {
+    "langchain": "langchain",
+    "openhands": "openhands-sdk",
+    "llama-index": "llama-index-core",
+    "semantic-kernel": "semantic-kernel",
+    "agent-framework": "agent-framework-core",
+}
+"""Libraries that shape a context (benchmarks/shaping.py), by the package that is installed."""
+
+NEWER = {
+    "openhands-sdk": (os.environ.get("CONTEXTLAB_BENCH_PYTHON", ""), "python3.12", "python3.13")
+}
+"""Packages that want a newer Python than ours, and where it may be."""
+
+
 def main() -> None:
     """Install what is asked for, or measure what is there."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
@@ -91,7 +107,8 @@ def main() -> None:
     if asked.install:
         for peer in PEERS:
             install(peer.name, peer.package)
-        install("langchain", "langchain")
+        for name, package in SHAPERS.items():
+            install(name, package)
     say(
         f"{'peer':<18}{'a request':>10}{'a CPU-second':>14}{'a second':>10}{'p50 ms':>8}"
         f"{'p95 ms':>8}{'at answer':>11}{'start s':>9}{'CPU s':>7}{'idle PSS MB':>13}"
@@ -114,7 +131,11 @@ def python_of(name: str) -> str:
 def install(name: str, package: str) -> None:
     """Make the environment of a peer, or say why that fails."""
     folder = HOME / name
-    subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
+    python = next(filter(_starts, NEWER.get(package, (sys.executable,))), None)
+    if python is None:
+        say(f"{package} does not install: CONTEXTLAB_BENCH_PYTHON names no Python 3.12")
+        return
+    subprocess.run([python, "-m", "venv", str(folder)], check=True)
     done = subprocess.run(
         [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", package],
         stderr=subprocess.PIPE,
@@ -124,6 +145,15 @@ def install(name: str, package: str) -> None:
     if done.returncode:
         (folder / "bin" / "python").unlink()
         say(f"{package} does not install: {done.stderr.strip().splitlines()[-1]}")
+
+
+def _starts(python: str) -> bool:
+    """Whether there is such an interpreter, and not only a name that leads nowhere."""
+    found = shutil.which(python)
+    return (
+        found is not None
+        and not subprocess.run([found, "-c", ""], stderr=subprocess.DEVNULL, check=False).returncode
+    )
 
 
 def _measure(peer: Peer) -> None:
