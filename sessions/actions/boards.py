@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from django.db import IntegrityError, transaction
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from compaction import tokens
@@ -180,3 +180,20 @@ def remove(row: Anchor, actor: audit.Actor = audit.COMMAND) -> None:
         )
         row.board.save(update_fields=["changed"])
         audit.note(row.board.team, actor, "anchor.removed", row.board.name, kind=row.kind)
+
+
+def forget(team: Team, sessions: QuerySet[Session]) -> None:
+    """Take back what projects learned from these sessions, before they are deleted; a board of a
+    project of which nothing is known any more goes too."""
+    rows = list(sessions.select_related("opening"))
+    gone = {str(one.pk) for one in rows}
+    named = {project_of(one) for one in rows}
+    about = Board.objects.filter(team=team, kind=Board.Kind.PROJECT, name__in=named)
+    anchors = Anchor.objects.filter(board__in=about, removed=None)
+    for row in anchors.filter(by=Anchor.By.CODE):
+        left = {name: times for name, times in row.evidence.items() if name not in gone}
+        if not left:
+            row.delete()
+        elif left != row.evidence:
+            Anchor.objects.filter(pk=row.pk).update(evidence=left)
+    about.exclude(pk__in=anchors.values("board")).delete()

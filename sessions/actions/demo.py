@@ -15,6 +15,7 @@ from sessions.actions import audit
 from sessions.actions.append import append, link_parents
 from sessions.actions.assess import assess_session
 from sessions.actions.attempts import Outcome, Running
+from sessions.actions.demo_live import begin_live, end_live
 from sessions.actions.demo_tuning import tune_demo, untune_demo
 from sessions.actions.measure import measure
 from sessions.actions.prepare import Count
@@ -88,9 +89,10 @@ def simulate_demo(
 
 @transaction.atomic
 def remove_demo(team: Team) -> int:
-    """Delete the demo's sessions, their runs and what only they had stored, and the policy that was
-    tried on them; how many sessions there were."""
+    """Delete the demo's sessions, their runs and what only they had stored, the policy that was
+    tried on them, budgets, and what was learned from them; how many sessions there were."""
     untune_demo(team)
+    end_live(team)
     sessions = Session.objects.for_team(team).filter(demo=True)
     many = sessions.count()
     shas = set(Block.objects.filter(session__in=sessions).values_list("sha", flat=True))
@@ -119,7 +121,8 @@ def demo_job(running: Running) -> Outcome:
     added = load_demo(running.team, counted, now_ms, _reporting(running, "sessions"))
     runs = simulate_demo(added, _reporting(running, "simulations"))
     tune_demo(running.team, added)
-    return Outcome({"sessions": [str(session.pk) for session in added], "runs": runs})
+    live = begin_live(running.team, now_ms, counted)
+    return Outcome({"sessions": [str(session.pk) for session in [*added, *live]], "runs": runs})
 
 
 def _reporting(running: Running, unit: str) -> Progress:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from sessions.demo.cast import PARTS, perform
+from sessions.demo.cast import LIVE, PARTS, perform
 from sessions.demo.provider import Count
 from sessions.importers import records
 
-__all__ = ["EXTERNAL_IDS", "play"]
+__all__ = ["EXTERNAL_IDS", "play", "play_live"]
 
 EXTERNAL_IDS = tuple(part.external_id for part in PARTS)
 """Ids of the sessions that people start, in the order in which they are played."""
@@ -26,3 +26,9 @@ def play(
     for part in PARTS:
         if part.external_id not in without:
             yield perform(part, now_ms, count)
+
+
+def play_live(now_ms: int, count: Count) -> list[records.Session]:
+    """Two sessions of agents that report while they run, in the half hour before `now_ms`: one
+    that is done, and one that is not."""
+    return [perform(part, now_ms, count)[0] for part in LIVE]

@@ -93,6 +93,28 @@ PARTS = (
 )
 """The sessions that people start; sub-agents come with the one that spawns them."""
 
+LIVE = (
+    Part(
+        "gateway",
+        "How long may a text message be?",
+        0.4,
+        agent="demo-scout",
+        folder=_FERRY,
+        hidden=(0, 0, 0),
+        shown=True,
+    ),
+    Part(
+        "notices",
+        "Late ships in two languages",
+        0.2,
+        agent="demo-writer",
+        folder=_FERRY,
+        hidden=(0, 0, 0),
+        shown=True,
+    ),
+)
+"""Agents that report while they run: one that is done, and one that waits for a person."""
+
 _SUB_AGENT = Part("", "", 0, hidden=(13_800, 1_900, 3_100))
 _CHILDREN = {
     "importers": replace(_SUB_AGENT, name="agents-importers", title="Hostile files in importers"),

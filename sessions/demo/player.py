@@ -114,6 +114,9 @@ class Player:
             self.flush()
         self._say = d.body
 
+    def _do_again(self, _: Directive) -> None:
+        self.stage.again = self.stage.steps
+
     # Tools
 
     def _do_read(self, d: Directive) -> None:

@@ -36,7 +36,7 @@ class Stage:
     """One session while it is played; `at` is its clock (ms since the epoch).
 
     `hidden` are pieces before the first message that no record shows. Without a provider no usage
-    is reported.
+    is reported. The next call does the step `again` once more, where one is set.
     """
 
     def __init__(
@@ -53,6 +53,7 @@ class Stage:
         self.prompt = 0
         self.output = 0
         self.steps = 0
+        self.again: int | None = None
         self.said = ""
         self._count = count
         self._provider = provider
@@ -129,9 +130,9 @@ class Stage:
             blocks.append({"type": "tool_use", "id": id_, "name": wish.tool, "input": wish.given})
         size = sum(len(wire.text_of(block)) for block in blocks)
         self.at += 2_100 + 5 * size + self._random.randint(0, 4_200)
-        output = sum(
-            self._write(records.Message("assistant", [block], call=call)) for block in blocks
-        )
+        messages = [records.Message("assistant", [block], call=call) for block in blocks]
+        messages[0].retry_of, self.again = self.again, None
+        output = sum(self._write(message) for message in messages)
         known.stop_reason = "tool_use" if wishes else "end_turn"
         self.prompt = sum(piece.tokens for piece in prompt)
         self.output = output

@@ -14,9 +14,28 @@ from sessions.actions import jobs
 from sessions.actions.append import append
 from sessions.actions.attempts import Running
 from sessions.actions.demo import SIMULATED, demo_job, load_demo, remove_demo, simulate_demo
+from sessions.actions.demo_live import DONE, RUNNING, TASKS, begin_live
+from sessions.actions.demo_tuning import work_now
 from sessions.actions.teams import local_team
 from sessions.importers import records
-from sessions.models import Blob, Block, Entry, Message, Session, Team
+from sessions.models import (
+    Anchor,
+    Approval,
+    Blob,
+    Block,
+    Board,
+    Budget,
+    Delivery,
+    Entry,
+    Job,
+    Message,
+    Retry,
+    Session,
+    Share,
+    Subscription,
+    Team,
+    ToolGraph,
+)
 from tests.sessions.made import reading
 
 NOW = 1_795_000_000_000
@@ -285,4 +304,48 @@ def test_the_job_names_what_it_added(monkeypatch):
     monkeypatch.setattr(jobs, "progress", lambda *told: None)
     job = jobs.enqueue(local_team(), "demo", {})
     outcome = demo_job(Running(job, uuid.uuid4()))
-    assert len(outcome.result["sessions"]) == len(demo.EXTERNAL_IDS) + 3
+    assert len(outcome.result["sessions"]) == len(demo.EXTERNAL_IDS) + 3 + 2
+
+
+OF_LIVE = (Approval, Board, Anchor, Budget, Delivery, Retry, Share, Subscription, ToolGraph, Job)
+
+
+def test_two_agents_play_by_the_same_rules():
+    done, running = demo.play_live(NOW, count)
+    for session in (done, running):
+        times = [r.at for r in session.records if not isinstance(r, records.Call)]
+        assert times == sorted(times)
+        assert NOW - 1_800_000 < times[0] < times[-1] < NOW
+    assert [one.retry_of for one in messages(running) if one.retry_of] == [7]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_agents_are_at_work_and_leave_nothing():
+    team = local_team()
+    append(team, reading(3), count, source="test")
+    before = [*rows(), *(model.objects.count() for model in OF_LIVE)]
+    assert [one.external_id for one in begin_live(team, NOW, count)] == [DONE, RUNNING]
+    work_now(team)
+    assert begin_live(team, NOW, count) == []
+    approval = Approval.objects.get()
+    assert (approval.state, approval.session.external_id) == ("waiting", RUNNING)
+    assert Delivery.objects.get().share.session.external_id == DONE
+    knows = Board.objects.get(name=TASKS[RUNNING]).anchors
+    assert set(knows.values_list("kind", flat=True)) == {"task", "plan", "knowledge"}
+    assert Retry.objects.get().of_step == 7
+    assert remove_demo(team) == 2
+    assert [*rows(), *(model.objects.count() for model in OF_LIVE)] == before
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("small")
+def test_what_a_project_learned_of_others_stays():
+    team = local_team()
+    load_demo(team, count, NOW)
+    board = Board.objects.get(name="/home/mara/ferry")
+    one = board.anchors.order_by("pk")[0]
+    Anchor.objects.filter(pk=one.pk).update(evidence=one.evidence | {"theirs": 2})
+    assert board.anchors.count() > 1
+    remove_demo(team)
+    left = Anchor.objects.get()
+    assert (left.board, left.evidence) == (board, {"theirs": 2})

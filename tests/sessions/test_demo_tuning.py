@@ -11,12 +11,12 @@ from compaction.presets import PRESETS
 from sessions.actions import audit
 from sessions.actions.append import append
 from sessions.actions.demo import remove_demo
-from sessions.actions.demo_tuning import BASE, NAME, simulate_now, tune_demo
+from sessions.actions.demo_tuning import BASE, NAME, POLICIES, tune_demo, work_now
 from sessions.actions.measure import measure
 from sessions.actions.policies import save_version
 from sessions.actions.simulated_figures import figures_of, recording_of
 from sessions.actions.teams import local_team
-from sessions.models import Job, Policy, Session, Simulation
+from sessions.models import Job, Policy, Session, Simulation, Tuning
 from tests.sessions.made import count, reads, result, user
 from tests.sessions.made import session as recorded
 
@@ -46,8 +46,13 @@ def theirs(**changes: Any) -> None:
 def test_the_policy_is_simulated_over_the_sessions_and_removed_with_them(session: Session):
     made = tune_demo(local_team(), [session])
     assert made is not None
-    simulate_now(made)
-    assert Job.objects.get(kind="simulation").state == Job.State.DONE
+    work_now(local_team())
+    assert set(Job.objects.values_list("kind", "state")) == {
+        ("simulation", Job.State.DONE),
+        ("tuning", Job.State.DONE),
+    }
+    tried = Tuning.objects.get().trials
+    assert 0 < tried.exclude(name="").count() < tried.count() <= POLICIES
     refs = {str(version) for version in made.versions.all()}
     assert refs == {"careful@1", "balanced@1", "sliding-window@1"}
     assert made.results.filter(problem="").count() == 1 + len(refs)
@@ -57,7 +62,8 @@ def test_the_policy_is_simulated_over_the_sessions_and_removed_with_them(session
     assert careful["tokens_sent"] > base["tokens_sent"]
     assert remove_demo(local_team()) == 1
     assert not Simulation.objects.exists()
-    assert not Job.objects.filter(kind="simulation").exists()
+    assert not Tuning.objects.exists()
+    assert not Job.objects.exists()
     assert not Policy.objects.filter(name=NAME).exists()
 
 

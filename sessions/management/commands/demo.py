@@ -12,7 +12,8 @@ from django.core.management.base import BaseCommand
 from compaction.tokens import counted
 from sessions.actions import audit
 from sessions.actions.demo import load_demo, remove_demo, simulate_demo
-from sessions.actions.demo_tuning import simulate_now, tune_demo
+from sessions.actions.demo_live import begin_live
+from sessions.actions.demo_tuning import tune_demo, work_now
 from sessions.actions.teams import local_team
 from sessions.models import Session, Team
 
@@ -20,7 +21,8 @@ from sessions.models import Session, Team
 class Command(BaseCommand):
     help = (
         "Add sessions to look at: a healthy one, broken caches, three compactions, sub-agents, "
-        "failures, huge tool results. They are marked as demo, and removed with --reset."
+        "failures, huge tool results, two agents at work with budgets, tools and a board, a search. "
+        "All of it is marked as demo, and goes with --remove."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -41,11 +43,12 @@ class Command(BaseCommand):
         added: list[Session] = []
         runs = 0
         if not options["remove"]:
-            added = load_demo(team, counted, int(time.time() * 1000))
+            now_ms = int(time.time() * 1000)
+            added = load_demo(team, counted, now_ms)
             runs = simulate_demo(added)
-            tuned = tune_demo(team, added)
-            if tuned is not None:
-                simulate_now(tuned)
+            tune_demo(team, added)
+            added += begin_live(team, now_ms, counted)
+            work_now(team)
             if added:
                 audit.note(team, audit.COMMAND, "demo.loaded", sessions=len(added))
         if options["json"]:
