@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from time import perf_counter
+from time import thread_time
 from typing import Any
 
 from compaction import tokens
@@ -122,12 +122,12 @@ def figures_of(recording: Recording, policy: Policy) -> Simulated:
     shares are needed-later recall, `read_back_tokens` what the agent would have to read again for
     what is only retrievable (both: docs/sources.md). `compactions` are revisions that made a
     summary. `dearest` is the revision whose broken cache cost most: {step, rewritten tokens,
-    cost_microusd}, or null. `ms_per_step` is how long the fold took here and now.
+    cost_microusd}, or null. `ms_per_step` is the CPU time of the fold, here and now.
     """
     value = recording.value
-    began = perf_counter()
+    began = thread_time()
     run = simulate(value, policy, recording.counter(), extractive, outline_of)
-    taken = (perf_counter() - began) * 1000
+    taken = (thread_time() - began) * 1000
     cache = simulate_cache(run, value.calls, recording.terms)
     found = recall(value, run, recording.index)
     steps = len(run.steps)
