@@ -22,6 +22,7 @@ SIZE = {"width": 1440, "height": 900}
 LOG = ROOT / "tests" / "sessions" / "importers" / "samples" / "claude-code.jsonl"
 SIMULATION = "main a[href^='/lab/']:not([href*='?'])"
 LONG = "Write a reference of all modules"
+RUNNING = "Late ships in two languages"
 
 
 @dataclass
@@ -93,6 +94,9 @@ def compacting(visit: Visit) -> None:
     """One compaction, what it lost, and its diff."""
     page, long = visit.page, visit.replay(LONG)
     visit.at(f"{long}revisions/recorded/1/", "compaction")
+    page.locator("#quality").evaluate("one => one.scrollIntoView()")
+    visit.shoot("compaction-measures")
+    page.goto(f"{long}revisions/recorded/1/")
     page.get_by_role("link", name="Diff").first.click()
     page.locator(".summary-diff .text-diff").wait_for()
     visit.shoot("diff")
@@ -107,6 +111,23 @@ def other_sessions(visit: Visit) -> None:
     visit.shoot("sub-agents")
 
 
+def running(visit: Visit) -> None:
+    """An agent at work: what it may spend, what it knows, which tools it has, what governs it."""
+    page, notices = visit.page, visit.replay(RUNNING)
+    page.goto(f"{notices}steps/8/")
+    page.get_by_role("button", name="used").first.click()
+    page.get_by_text("does S7 again").first.wait_for()
+    visit.shoot("retry")
+    visit.at(f"{notices}tools/", "session-tools")
+    visit.at(f"{notices}policy/", "session-policy")
+    visit.at("/tools/", "tools")
+    visit.at("/budgets/", "budgets")
+    visit.at("/memory/", "memory")
+    page.get_by_role("link", name="demo: late ships").first.click()
+    page.locator(".anchors").first.wait_for()
+    visit.shoot("memory-board")
+
+
 def tuning(visit: Visit) -> None:
     """Policies, the lab, and a simulation."""
     page = visit.page
@@ -119,6 +140,10 @@ def tuning(visit: Visit) -> None:
     page.locator(SIMULATION).first.click()
     page.locator("main .scatter").first.wait_for()
     visit.shoot("simulation")
+    page.goto("/lab/")
+    page.locator("main a[href^='/lab/searches/']").first.click()
+    page.locator("main .scatter").first.wait_for()
+    visit.shoot("search")
 
 
 def rolling_out(visit: Visit) -> None:
@@ -172,7 +197,7 @@ def importing(visit: Visit) -> None:
 
 FAMILIES: tuple[Callable[[Visit], None], ...] = (
     *(starting, replaying, compacting, other_sessions),
-    *(tuning, rolling_out, looking_over, reviewing, settings, importing),
+    *(running, tuning, rolling_out, looking_over, reviewing, settings, importing),
 )
 
 

@@ -117,6 +117,7 @@ describe('a scatter', () => {
     expect(ticks(0.13, 0.41)).toEqual([0.2, 0.3, 0.4]);
     expect(ticks(3, 3)).toEqual([3]);
     expect(span([0.9, 1], 'share')[1]).toBe(1);
+    expect(span([0.5, 1.1], 'share')[1]).toBeGreaterThan(1.1);
     expect(span([5, 5], 'tokens')).toEqual([4.5, 5.5]);
   });
 

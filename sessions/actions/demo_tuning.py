@@ -83,7 +83,7 @@ def untune_demo(team: Team) -> None:
             base__policy__name=NAME, base__note=NOTE, author=None, limit=POLICIES
         ),
     ):
-        Job.objects.filter(pk__in=made.values("job")).delete()
+        Job.objects.filter(pk__in=list(made.values_list("job_id", flat=True))).delete()
         made.delete()
     for policy in Policy.objects.filter(team=team, name=NAME):
         if policy.versions.exclude(note=NOTE).exists():

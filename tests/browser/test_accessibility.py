@@ -155,6 +155,32 @@ def test_the_pages_that_the_server_draws(judged: Any, tmp_path: Path) -> None:
     judged.judge("job")
 
 
+def test_what_an_agent_at_work_may_spend_knows_and_uses(judged: Any) -> None:
+    running = open_session(judged, "Late ships in two languages")
+    judged.judge("replay of a running session, with a retry")
+    judged.goto(f"{running}tools/")
+    judged.judge("tools of a session")
+    judged.goto(f"{running}policy/")
+    judged.judge("policy of a session")
+    judged.goto("/tools/")
+    judged.judge("tools of the team")
+    judged.goto("/live/")
+    judged.get_by_text("Waiting for a person").wait_for()
+    judged.judge("live, somebody waits")
+    judged.goto("/budgets/")
+    judged.judge("budgets")
+    judged.goto("/memory/?q=message")
+    judged.judge("memory, searched")
+    judged.goto("/memory/")
+    judged.get_by_role("link", name="demo: late ships").first.click()
+    judged.locator(".anchors").first.wait_for()
+    judged.judge("board of a task")
+    judged.goto("/lab/")
+    judged.locator("main a[href^='/lab/searches/']").first.click()
+    judged.locator("main .scatter").first.wait_for()
+    judged.judge("search")
+
+
 def test_without_a_user_and_without_a_page(browser: Any, axe: str, served: Server) -> None:
     """On a page of its own: the console calls the state of these answers an error."""
     other = browser.new_context(base_url=served.address).new_page()

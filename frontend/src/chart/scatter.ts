@@ -31,12 +31,12 @@ export function ticks(low: number, high: number, count = 5): number[] {
   return Array.from({ length: Math.floor(high / step + 1e-9) - first + 1 }, (_, i) => +((first + i) * step).toPrecision(12));
 }
 
-/** A little more than the values need. Shares stay within 0 and 1, other units above 0. */
+/** A little more than the values need. Shares of a whole stay within 0 and 1, all else above 0. */
 export function span(values: readonly number[], unit: Unit): [number, number] {
   const low = Math.min(...values);
   const high = Math.max(...values);
   const aside = (high - low) * 0.12 || Math.abs(high) * 0.1 || 1;
-  return [Math.max(0, low - aside), unit === 'share' ? Math.min(1, high + aside) : high + aside];
+  return [Math.max(0, low - aside), unit === 'share' && high <= 1 ? Math.min(1, high + aside) : high + aside];
 }
 
 /** By x, then by y: what an arrow key to the right goes through. */
