@@ -233,7 +233,7 @@ class Talk:
     invented: list[str] = field(default_factory=list)
 
     def answer(self, client: Client, system: str, said: str, most: int) -> str:
-        """The text of one answer of so many tokens at most. Raises Unusable where there is none to be read."""
+        """The text of one answer of so many tokens at most. Raises Unusable where there is none."""
         import anthropic
         import httpx2
 

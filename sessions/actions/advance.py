@@ -72,7 +72,7 @@ def advance_to(fold: Fold, session: Session, facts: Facts, target: int) -> None:
         arrival = news.arrival(fold.state, step, calls)
         fold.late.update((b.position, step) for b in arrival.blocks if b.born != step)
         fold.weigh(arrival.blocks)
-        revisions.extend(_advance(fold.state, arrival))
+        revisions.extend(fold.stopwatch.over(_advance(fold.state, arrival)))
     fold.taken += news.looked_at
     fold.left_out = [block.position for block in news.blocks[: news.looked_at] if news.out(block)]
     fold.recorded = max([fold.recorded, *(n for n, step in news.recorded if step <= target)])

@@ -72,6 +72,13 @@ def summary_text(session: Session, span: Span) -> str | None:
     return found and _text(session, found)
 
 
+def summary_ms(session: Session, span: Span) -> int | None:
+    """How long the summary of a span took to be made; None while nobody has made it."""
+    name = digest("summary", chosen().name, span)
+    rows = Artefact.objects.filter(session=session, kind=Artefact.Kind.SUMMARY, digest=name)
+    return rows.values_list("ms", flat=True).first()
+
+
 def outline_text(session: Session, file: FileText) -> str | None:
     """The outline of a file, or None while nobody has made it."""
     found = _ready(session, Artefact.Kind.OUTLINE, digest("outline", OUTLINER, file))

@@ -79,8 +79,10 @@ def _try(session: Session, instructions: str, until: int | None, done: bool) -> 
 
     def work(fold: Fold) -> Revision | Span:
         advance_to(fold, session, facts, facts.steps)
+        fold.stopwatch.begin()
         made = compact_now(fold.state, instructions, until, done=done)
         if made is not None:
+            fold.stopwatch.note(made)
             fold.store(session, [made])
             return made
         (wish,) = fold.state.wanted

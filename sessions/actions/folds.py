@@ -19,13 +19,14 @@ from compaction import edits, tokens
 from compaction.context import Block
 from compaction.economy import keep_of, rates_of
 from compaction.fold import State, marks_of, resume, start
-from compaction.plan import Means, Span, Wish
+from compaction.plan import FileText, Means, Span, Wish
 from compaction.policy import Policy, from_dict
 from compaction.prices import price
 from compaction.topic import Topic
 from sessions import topic_judge
 from sessions.actions import artefacts
 from sessions.actions.runs import News, RunWriter
+from sessions.actions.stopwatch import Stopwatch
 from sessions.live import hint
 from sessions.models import Run, Session
 from sessions.models.revised import revisions_of
@@ -85,6 +86,7 @@ class Fold:
     late: dict[int, int] = field(default_factory=dict)
     left_out: list[int] = field(default_factory=list)
     unscaled: dict[str, int] = field(default_factory=dict)
+    stopwatch: Stopwatch = field(default_factory=Stopwatch)
     ratio: int = 0
     bytes: int = 0
 
@@ -110,6 +112,7 @@ class Fold:
         self.run, self.stamp = run, stamp
         self.recorded = run.fold.get("recorded", 0)
         self.late, self.left_out, self.unscaled = {}, [], {}
+        self.stopwatch = Stopwatch()
         self.state.means = self._means(session, self.state.policy)
 
     def _begin(self, session: Session, run: Run) -> None:
@@ -150,10 +153,14 @@ class Fold:
         self.bytes += sum(sys.getsizeof(block.text) + BLOCK_BYTES for block in blocks)
 
     def _means(self, session: Session, policy: Policy) -> Means:
+        watch = self.stopwatch
+
         def count(text: str) -> int:
+            began = time.perf_counter_ns()
             known = self.unscaled.get(text)
             if known is None:
                 known = self.unscaled[text] = tokens.count(text)
+            watch.counting += time.perf_counter_ns() - began
             return session.scaled(known)
 
         missing: list[Span] = []
@@ -163,15 +170,25 @@ class Fold:
             # Of many steps taken at once each asks for the same span, and to name it takes long.
             if span in missing:
                 return None
+            began = time.perf_counter_ns()
             text = _summary(session, span)
             if text is None:
                 missing[:] = [span]
+            else:
+                watch.summary_ms = artefacts.summary_ms(session, span)
+            watch.outside += time.perf_counter_ns() - began
+            return text
+
+        def outline(file: FileText) -> str | None:
+            began = time.perf_counter_ns()
+            text = artefacts.outline_text(session, file)
+            watch.outside += time.perf_counter_ns() - began
             return text
 
         return Means(
             count,
             summarize,
-            lambda file: artefacts.outline_text(session, file),
+            outline,
             judge=None if judge is None else lambda topic: artefacts.verdict(session, topic, judge),
             rates=rates_of(price(session.model), keep_of(policy.lifetime)),
         )
@@ -193,7 +210,10 @@ class Fold:
             "recited": state.ending.tokens,
             "wanted": [label(wish) for wish in state.wanted],
         }
-        news = News(revisions, state.known, self.late, self.left_out, at=int(time.time() * 1000))
+        news = News(
+            revisions, state.known, self.late, self.left_out, int(time.time() * 1000),
+            self.stopwatch.times,
+        )  # fmt: skip
         with transaction.atomic():
             # First: all who write both lock the session's row before the run's.
             if self._note_use(session) or revisions:

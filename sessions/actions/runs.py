@@ -13,6 +13,7 @@ from compaction import tokens, wire
 from compaction.context import Block as BlockValue
 from compaction.simulate import Run as RunValue
 from sessions.actions.recorded import BATCH
+from sessions.actions.stopwatch import Times
 from sessions.models import (
     Blob,
     Block,
@@ -78,7 +79,8 @@ class News:
 
     `places` gives the position of every block that the revisions name. `late` are originals that
     arrived after the step at which they were born, with that step; `left_out` those that no fold
-    takes in. `at` (ms since the epoch) is when a live run made the revisions.
+    takes in. `at` (ms since the epoch) is when a live run made the revisions, `times` what each
+    took, by its number.
     """
 
     revisions: Sequence[values.Revision]
@@ -86,6 +88,7 @@ class News:
     late: Mapping[int, int] = field(default_factory=dict)
     left_out: Sequence[int] = ()
     at: int | None = None
+    times: Mapping[int, Times] = field(default_factory=dict)
 
 
 class RunWriter:
@@ -193,7 +196,7 @@ class RunWriter:
         )
 
     def _write_edits(self, news: News) -> None:
-        revisions = [self._revision(revision, news.at) for revision in news.revisions]
+        revisions = [self._revision(revision, news) for revision in news.revisions]
         Revision.objects.bulk_create(revisions, batch_size=BATCH // 2)
         pairs = [
             (edit, self._edit(row, index, edit))
@@ -204,7 +207,8 @@ class RunWriter:
         for edit, row in pairs:
             self._change(edit, row, news.places)
 
-    def _revision(self, revision: values.Revision, at: int | None) -> Revision:
+    def _revision(self, revision: values.Revision, news: News) -> Revision:
+        took = news.times.get(revision.number)
         return Revision(
             run=self.run,
             number=revision.number,
@@ -216,7 +220,10 @@ class RunWriter:
             # The model also saw what the log hides; strategies do not.
             tokens_before=revision.tokens_before + self.session.hidden_tokens,
             tokens_after=revision.tokens_after + self.session.hidden_tokens,
-            at=at,
+            at=news.at,
+            estimate_us=None if took is None else took.estimate_us,
+            shaping_us=None if took is None else took.shaping_us,
+            summary_ms=None if took is None else took.summary_ms,
         )
 
     def _parameters(self) -> dict[str, Any]:

@@ -21,6 +21,10 @@ from sessions.models import Revision, Run, Session
 router = Router(tags=["Revisions"])
 
 
+def _ms(us: int | None) -> float | None:
+    return None if us is None else us / 1000
+
+
 def revision_told(revision: Revision, edits: int) -> dict[str, Any]:
     """A revision as the API tells it."""
     return {
@@ -30,6 +34,9 @@ def revision_told(revision: Revision, edits: int) -> dict[str, Any]:
         "reason": revision.reason,
         "tokens_before": revision.tokens_before,
         "tokens_after": revision.tokens_after,
+        "estimate_ms": _ms(revision.estimate_us),
+        "shaping_ms": _ms(revision.shaping_us),
+        "summary_ms": revision.summary_ms,
         "edits": edits,
     }
 

@@ -284,7 +284,8 @@ class JobTold(Schema):
 
 
 class RevisionTold(Schema):
-    """One change of the served context; tokens before and after it."""
+    """One change of the served context; tokens before and after it, and what it took, measured:
+    counting tokens, the rest of the fold's step (in ms), and writing the summary."""
 
     number: int
     step: int
@@ -292,6 +293,9 @@ class RevisionTold(Schema):
     reason: str
     tokens_before: int | None
     tokens_after: int | None
+    estimate_ms: float | None
+    shaping_ms: float | None
+    summary_ms: int | None
     edits: int
 
 

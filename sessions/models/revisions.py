@@ -109,6 +109,15 @@ class Revision(models.Model):
     cost_microusd = models.BigIntegerField(null=True)
     payback_steps = models.PositiveIntegerField(null=True)
     at = models.BigIntegerField(null=True, help_text="ms since the epoch")
+    estimate_us = models.PositiveBigIntegerField(
+        null=True, help_text="served: microseconds of counting tokens"
+    )
+    shaping_us = models.PositiveBigIntegerField(
+        null=True, help_text="served: microseconds of the rest of the fold's step"
+    )
+    summary_ms = models.PositiveBigIntegerField(
+        null=True, help_text="served: how long its summary took to be made"
+    )
 
     class Meta:
         constraints = [

@@ -137,6 +137,12 @@ def size(count: int | None) -> str:
 
 
 @register.filter
+def us_as_ms(us: int) -> str:
+    """Microseconds in milliseconds, to a tenth below ten: 0.4, 12."""
+    return f"{us / 1000:.1f}" if us < 10_000 else f"{round(us / 1000):,}"
+
+
+@register.filter
 def whole(count: int) -> str:
     """A count with its thousands set off: 12,345."""
     return f"{count:,}"
