@@ -86,6 +86,7 @@ class Sights:
 
     paths: dict[str, list[int]] = field(default_factory=dict)
     _worked_out: dict[str, tuple[list[str], Known]] = field(default_factory=dict)
+    _silent: dict[str, set[int]] = field(default_factory=dict)
 
     def add(self, block: Block) -> None:
         """Take in the next original; positions must ascend."""
@@ -107,11 +108,16 @@ class Sights:
         end = bisect_left(places, before)
         # In strides, or every sight of a file seen so often would start from the beginning.
         start = max(0, (end - LOOK_BACK) // STRIDE * STRIDE)
-        telling = [
-            (place, block.id)
-            for place in places[start:end]
-            if (block := _telling(originals[place], standing, uses)) is not None
-        ]
+        silent = self._silent.setdefault(path, set())
+        telling = []
+        for place in places[start:end]:
+            if place in silent:
+                continue
+            block = _telling(originals[place], standing, uses)
+            if block is not None:
+                telling.append((place, block.id))
+            elif standing.get(place) is not originals[place]:
+                silent.add(place)
         ids = [name for _, name in telling]
         done, known = self._worked_out.get(path, ([], Known()))
         if ids[: len(done)] != done:
@@ -120,6 +126,10 @@ class Sights:
             _take_in(known, originals[place], standing, uses)
         self._worked_out[path] = (ids, known)
         return known
+
+    def restored(self) -> None:
+        """Take note that something stands again: what told nothing any more may tell."""
+        self._silent.clear()
 
     def resting(self, block: Block, standing: Mapping[int, Block]) -> Iterator[Block]:
         """Standing blocks after this one that leave out what it shows."""

@@ -185,6 +185,7 @@ def make(state: State, edit: Edit, number: int, step: int) -> None:
             state.covers.setdefault(block.id, told)
         _open(state, block, step, number)
     if edit.restores:
+        state.sights.restored()
         state.standing = dict(sorted(state.standing.items()))
     touched = [block.position for block in (*closed, *opened)]
     if touched:

@@ -100,7 +100,8 @@ def _stub(view: View, block: Block, parameters: Dedupe, entered: dict[int, Block
     found = sight(block, uses)
     if found is None or block.file is None:
         return None
-    standing = ChainMap(entered, cast(Context, view.standing))
+    # Asked for each sight of the file: mostly nothing else has entered, and a plain dict is quick.
+    standing = ChainMap(entered, cast(Context, view.standing)) if entered else view.standing
     path = block.file.path
     known = view.sights.known(path, block.position, standing, view.originals, uses)
     old = known.region(found, is_whole(found, block))
