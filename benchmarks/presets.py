@@ -227,8 +227,8 @@ over 30,000 tokens. Everything is simulated: the agent is taken to behave as it 
 - **content tokens**: the same without that hidden part, against everything that ever arrived,
   never compacted: what a policy can do anything about.
 - **cost**: dollars with output and every rewriting of the cache, against the sessions as recorded,
-  by the prices of each session's model; sessions without a price are left out. Cache entries live as
-  the policy's `lifetime` asks (`balanced`: mixed; others and the sessions themselves: as recorded).
+  by the prices of each session's model; sessions without a price are left out. Cache entries live
+  as the policy's `lifetime` asks (`balanced`: mixed; others, and the sessions: as recorded).
 - **in place … lost**: needed-later recall ([sources](sources.md#needed-later-recall)), over all
   needs.
 - **read back**: tokens that would have to be read again for what is only retrievable.
