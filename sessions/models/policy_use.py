@@ -8,8 +8,11 @@ from django.db.models import Count
 
 from sessions.models.policies import PolicyVersion, Rollout
 from sessions.models.reviews import Review
-from sessions.models.sessions import Session
+from sessions.models.sessions import SOURCE_LIVE, Session
 from sessions.models.teams import Team
+
+LOOKED_AT = 300
+"""Newest sessions of a single step that are looked at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +65,17 @@ def use_of(team: Team, active: PolicyVersion | None) -> Use:
         {one.version_id: one for one in rollouts},
         dict(counts),
     )
+
+
+def one_step(team: Team) -> dict[str, list[int]]:
+    """When the newest live sessions of exactly one step began (ms), by agent; no sub-agents."""
+    rows = Session.objects.for_team(team).filter(
+        source=SOURCE_LIVE, step_count=1, parent_external_id="", demo=False
+    )
+    found: dict[str, list[int]] = {}
+    for agent, created in rows.order_by("-created").values_list("agent", "created")[:LOOKED_AT]:
+        found.setdefault(agent, []).append(int(created.timestamp() * 1000))
+    return found
 
 
 def was_reviewed(version: PolicyVersion, use: Use) -> bool | None:

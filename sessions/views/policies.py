@@ -14,6 +14,7 @@ from compaction.policy import InvalidPolicy, from_dict
 from compaction.policy_lint import Remark, remarks
 from compaction.policy_origin import Change, changes
 from compaction.presets import PRESETS
+from compaction.use_lint import id_remarks
 from sessions.actions import agreement
 from sessions.actions.policies import (
     UnknownPolicy,
@@ -25,7 +26,7 @@ from sessions.api.access import allowed, team_of
 from sessions.models import Policy as PolicyRow
 from sessions.models import PolicyVersion, Simulation, Team
 from sessions.models.policy_documents import base_name, preset_document, readable, yaml_of
-from sessions.models.policy_use import Place, Use, was_reviewed
+from sessions.models.policy_use import Place, Use, one_step, was_reviewed
 from sessions.models.suggested import suggested
 from sessions.views.paging import page
 from sessions.views.policy_values import Told, sections
@@ -90,6 +91,7 @@ def policies(request: HttpRequest) -> HttpResponse:
         "count": len(own) + len(presets),
         "may_write": allowed(request, team, "write"),
         "no_default": standing.active is None,
+        "id_remarks": id_remarks(one_step(team)),
     }
     return render(request, "policies/list.html", context)
 

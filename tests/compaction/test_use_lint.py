@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from compaction.use_lint import budget_remarks, tool_remarks
+from compaction.use_lint import HOUR, IDS, budget_remarks, id_remarks, tool_remarks
 
 
 @pytest.mark.parametrize(
@@ -22,6 +22,24 @@ def test_a_small_hard_limit_is_told(mode: str, tokens: int | None, told: bool) -
     found = budget_remarks(mode, tokens)
     assert [one.severity for one in found] == ["warning"] * told
     assert all("50,000" in one.text for one in found)
+
+
+@pytest.mark.parametrize(
+    ("times", "told"),
+    [
+        ([], None),
+        (range(IDS - 1), None),
+        (range(IDS), IDS),
+        (range(0, IDS * HOUR, HOUR), None),
+        ([0, *range(HOUR + 1, HOUR + 1 + IDS)], IDS),
+        ([5 * HOUR, *range(IDS), HOUR], IDS + 1),
+    ],
+)
+def test_an_id_for_each_request_is_told(times: list[int], told: int | None) -> None:
+    found = id_remarks({"coder": times, "other": [1]})
+    assert [one.severity for one in found] == ["warning"] * (told is not None)
+    assert all(f"coder began {told} sessions" in one.text for one in found)
+    assert id_remarks({"": range(IDS)})[0].text.startswith("An agent without a name")
 
 
 @pytest.mark.parametrize(("allowed", "told"), [(0, False), (20, False), (21, True)])

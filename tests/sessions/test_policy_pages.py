@@ -25,6 +25,7 @@ from sessions.models import (
     Session,
     Simulation,
 )
+from sessions.models.sessions import SOURCE_LIVE
 from tests.sessions.pages import Page, other_team, page_of, signed_in
 
 pytestmark = pytest.mark.django_db
@@ -86,6 +87,24 @@ def test_the_list_tells_where_each_policy_is_in_use(browser: Client):
     assert "@2 running, 10 % of new sessions" in page.text
     assert "1 warning" in page.text, "nothing is kept free for the output"
     assert "balanced @1 active" not in page.text
+
+
+def test_an_id_for_each_request_is_told(browser: Client):
+    team = local_team()
+    for number in range(9):
+        Session.objects.create(
+            team=team, external_id=f"a{number}", agent="chat<b>", source=SOURCE_LIVE, step_count=1
+        )
+    for more in ({"step_count": 2}, {"parent_external_id": "p"}, {"source": "codex"}):
+        given = {"team": team, "agent": "chat<b>", "source": SOURCE_LIVE, "step_count": 1} | more
+        Session.objects.create(external_id=str(more), **given)
+    theirs = {"agent": "chat<b>", "source": SOURCE_LIVE, "step_count": 1}
+    Session.objects.create(team=other_team(), external_id="b", **theirs)
+    assert "A session id for each request?" not in page_of(browser, "/policies/").text
+    Session.objects.create(team=team, external_id="c", **theirs)
+    page = page_of(browser, "/policies/")
+    assert "A session id for each request?" in page.text
+    assert "began 10 sessions" in page.text and "chat<b>" not in page.html
 
 
 def test_a_default_that_names_nothing_is_told(browser: Client):
