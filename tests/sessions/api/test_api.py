@@ -266,6 +266,22 @@ def test_a_context_stays_what_it_was(talked: Program):
     assert problem(talked.ask("GET", "/sessions/run/context?at=99"), 422)["errors"]
 
 
+@pytest.mark.parametrize(
+    ("policy", "asked"), [("balanced", ["1h", None]), ("unmanaged", [None] * 2)]
+)
+def test_a_context_asks_for_the_lifetimes_of_its_policy(
+    program: Program, policy: str, asked: list[str | None]
+):
+    program.ask("PUT", "/sessions/run", {"model": "claude-sonnet-4-5", "policy": policy})
+    program.post("/sessions/run/messages", {"system": "Be brief.", "messages": TALK})
+    first = program.get("/sessions/run/context")
+    for query in ("", f"?context_id={first['context_id']}", f"?at={first['step']}"):
+        given = program.get(f"/sessions/run/context{query}")
+        parts = [*given["system"], *(one for m in given["messages"] for one in m["content"])]
+        marks = [part["cache_control"] for part in parts if "cache_control" in part]
+        assert [mark.get("ttl") for mark in marks] == asked
+
+
 def test_an_import_is_a_job(program: Program):
     log = json.dumps({"messages": [{"role": "user", "content": "hello"}]}).encode()
     told = program.post("/imports?name=talk.json", log, content_type="application/octet-stream")
