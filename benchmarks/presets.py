@@ -4,8 +4,8 @@
 
 Reads every log below the paths, of whatever format, takes sessions of 30 model calls or more and
 over 30,000 tokens (one that several logs hold once, from the longest), and puts each under every
-preset, and under `balanced` with the objective `lean`: the figures are those of
-`contextlab simulate`. Two processes. Writes figures only, and nothing of the logs.
+preset: the figures are those of `contextlab simulate`. Two processes. Writes
+figures only, and nothing of the logs.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -39,14 +38,6 @@ STEPS, TOKENS = 30, 30_000
 WORST = 5
 OURS = "balanced"
 Row = dict[str, Any]
-
-
-def policies() -> dict[str, Policy]:
-    """All presets; the one with an objective under both of them."""
-    made = dict(PRESETS)
-    if OURS in made:
-        made[f"{OURS}, lean"] = replace(made[OURS], objective="lean")
-    return made
 
 
 def long_sessions(path: Path) -> list[tuple[str, int, str, Recording]]:
@@ -76,7 +67,7 @@ def figures(source: tuple[str, Path]) -> list[Row]:
     """Figures of one session under every policy."""
     found = {name: (form, read) for name, _, form, read in long_sessions(source[1])}
     form, recording = found[source[0]]
-    return [_row(name, policy, form, recording) for name, policy in policies().items()]
+    return [_row(name, policy, form, recording) for name, policy in PRESETS.items()]
 
 
 def _row(name: str, policy: Policy, form: str, recording: Recording) -> Row:

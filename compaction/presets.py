@@ -27,6 +27,17 @@ PRESETS: dict[str, Policy] = {
         reserve=16_384,
         lifetime="mixed",
     ),
+    "balanced-lean": Policy(
+        "balanced-lean",
+        steps=(
+            Step("externalise", Externalise(over=12_000, exclude=SHOWS)),
+            Step("payback", Payback(results=2, readings=30, inputs=20, haste=0.3)),
+            Step("compact", Compact(trigger=0.90)),
+        ),
+        reserve=16_384,
+        objective="lean",
+        lifetime="mixed",
+    ),
     "offload-first": Policy(
         "offload-first",
         steps=(
@@ -83,6 +94,8 @@ PRESETS: dict[str, Policy] = {
 over 1,500 tokens enter as excerpts, what has had its use leaves when that pays, and where all that
 fills 90 % of the room, history is summarised; the cache keeps tools and system prompt for an hour,
 all else for five minutes.
+`balanced-lean` (ours): the same for few tokens: edits wait less, so ages are longer, and only
+results over 12,000 tokens enter as excerpts; stubs list names, and what agents said leaves too.
 `offload-first` (CodeGenius): files once, then diffs, outlines of files over 3,000 lines; age 5,
 batch 5, compaction at 70 % of the window less the output's reserve and where a new topic begins;
 the reserve is pi-mono's 16,384. `recitation` (MaybeAi): what reading tools show stands for one step

@@ -1,4 +1,5 @@
-"""When tool inputs and outputs have had their use: learned block by block, the same at any time."""
+"""When tool inputs and outputs, and what agents said, have had their use: learned block by block,
+the same at any time."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ from heapq import heappop, heappush
 from typing import NamedTuple
 
 from compaction.context import Block, FileRef
+from compaction.holders import Holders
 from compaction.reading import READING, reads
 
 _SEARCHES = frozenset({"grep", "rg", "egrep", "fgrep", "ag", "git grep", "grep_search", "glob",
@@ -28,14 +30,19 @@ PAGES = 50
 class Ages(NamedTuple):
     """Steps that each kind of block stands before it is ripe, and the least tokens that count.
 
-    `done` are readings of a file that was changed, or read again, since.
+    `done` are readings of a file that was changed, or read again, since; `said` is what the agent
+    itself wrote, which is never ripe where that is 0.
     """
 
     results: int
     readings: int
     done: int
     inputs: int
+    said: int
     least: int
+
+
+INPUT, SAID = Ages._fields.index("inputs"), Ages._fields.index("said")
 
 
 class Stub(NamedTuple):
@@ -46,7 +53,8 @@ class Stub(NamedTuple):
 
 
 class _Piece(NamedTuple):
-    """A tool input or output: what it is, and of which file it shows or changes text."""
+    """A tool input or output, or what an agent said: what it is, and of which file it shows or
+    changes text."""
 
     position: int
     born: int
@@ -82,18 +90,23 @@ class Ripening:
 
     pieces: list[_Piece] = field(default_factory=list)
     lent: dict[int, int] = field(default_factory=dict)
+    holders: Holders = field(default_factory=Holders)
+    """Of what stands; known only where the objective is lean."""
     stubs: dict[int, Stub] = field(default_factory=dict)
     """By position, of what was looked at so far; the same whenever they are made."""
     _queues: dict[Ages, _Queue] = field(default_factory=dict)
 
     def add(self, block: Block, use: Block | None) -> None:
         """Take in the next original; positions must ascend."""
+        if block.type == "text" and block.role == "assistant":
+            said = _Piece(block.position, block.born, block.tokens, SAID, None, block.id)
+            self.pieces.append(said)
         if block.type not in ("tool_use", "tool_result"):
             return
         file, kind = block.file, 0
         changes = file is not None and file.action in ("write", "edit", "delete")
         if block.type == "tool_use" or changes:
-            kind = 3
+            kind = INPUT
         elif reads(use, SHOWS) if file is None else file.action == "read":
             kind = 1
         tells = block.type == "tool_result" and not block.error and (changes or kind == 1)
@@ -161,7 +174,7 @@ class Ripening:
                 stay.append(piece)
             if stay:
                 queue.readings[piece.file.path] = stay[-PAGES:]
-        if piece.tokens > ages.least:
+        if piece.tokens > ages.least and (ages.said or piece.kind != SAID):
             age = ages[piece.kind]
             queue.wait[piece.position] = (piece.born, age, 0)
             heappush(queue.due, (piece.born + age, piece.position))

@@ -91,6 +91,11 @@ class State:
         return len(self.made)
 
     @property
+    def counts_facts(self) -> bool:
+        """Whether it matters which facts stand where."""
+        return self.policy.objective == "lean" and "payback" in self.strategies
+
+    @property
     def counted(self) -> int:
         """Tokens of the whole prompt as we count them: hidden, standing and recited."""
         return self.hidden + self.total + self.ending.tokens
@@ -213,6 +218,8 @@ def _open(state: State, block: Block, step: int, number: int | None = None) -> N
     state.sums.add(bisect_left(state.arrivals, position), block.tokens)
     state.by_kind[block.kind] += block.tokens
     state.total += block.tokens
+    if state.counts_facts:
+        state.ripening.holders.open(block)
     entry = Entry(block, step, opened_by=number)
     state.entries.append(entry)
     state.open_entries[position] = entry
@@ -227,6 +234,8 @@ def _close(state: State, position: int, number: int, step: int) -> None:
     state.sums.add(bisect_left(state.arrivals, position), -block.tokens)
     state.by_kind[block.kind] -= block.tokens
     state.total -= block.tokens
+    if state.counts_facts:
+        state.ripening.holders.close(block)
     entry = state.open_entries.pop(position)
     entry.to_step, entry.closed_by = step, number
     if block.replaces is not None and not entered_short(block):

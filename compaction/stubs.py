@@ -59,15 +59,15 @@ def arguments(use: Block) -> dict[str, Any] | None:
     return given if isinstance(given, dict) else None
 
 
-def result_stub(block: Block, use: Block | None) -> str:
-    """The stub of a tool result: tool, key arguments, size, hint, reference."""
+def result_stub(block: Block, use: Block | None, names: str = "") -> str:
+    """The stub of a tool result: tool, key arguments, size, hint or names, reference."""
     tool = block.tool or (use.tool if use is not None else None) or "result"
     file = block.file or (use.file if use is not None else None)
     about = key_arguments(use)
     parts = [
         f"{tool} {about}".strip(),
         size(block),
-        hint(block.text, file.path if file is not None else None),
+        names or hint(block.text, file.path if file is not None else None),
         f"ref {reference(block)}",
     ]
     return f"[offloaded: {' | '.join(part for part in parts if part)}]"
@@ -80,28 +80,36 @@ def size(block: Block) -> str:
     return f"{block.chars} chars, {block.text.count(chr(10)) + 1} lines"
 
 
-def input_stub(block: Block) -> str:
-    """The stub of a tool input: its JSON, with long values cut and a reference in their place.
+def input_stub(block: Block, names: str = "") -> str:
+    """The stub of a tool input: its JSON, with long values cut and one reference among them.
 
     It stays a JSON object, since providers accept nothing else as the input of a call.
     """
     given = arguments(block)
-    mark = f"[offloaded: {block.chars} chars, ref {reference(block)}]"
+    about = f"{block.chars} chars, {names} |" if names else f"{block.chars} chars,"
+    mark = f" [offloaded: {about} ref {reference(block)}]"
     if given is None:
-        return json.dumps({"input": mark}, ensure_ascii=False, separators=(",", ":"))
-    short = {key: _short(value, mark) for key, value in given.items()}
-    return json.dumps(short, ensure_ascii=False, separators=(",", ":"))
-
-
-def _short(value: Any, mark: str) -> Any:
-    if isinstance(value, str):
-        length = len(value)
-    elif isinstance(value, (dict, list)):
-        value = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-        length = len(value)
+        given, short = {}, {"input": mark.lstrip()}
     else:
-        return value
-    return value if length <= KEEP_ARGUMENT else f"{one_line(value, KEEP_ARGUMENT // 2)} {mark}"
+        short = dict(given)
+    for key, value in given.items():
+        text = value if isinstance(value, str) else _compact(value)
+        if isinstance(value, (str, dict, list)) and len(text) > KEEP_ARGUMENT:
+            # What begins alike, as old and new text do, need not be told twice.
+            short[key] = one_line(text, KEEP_ARGUMENT // (2 if mark else 4)) + mark
+            mark = ""
+    return _compact(short)
+
+
+def _compact(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def said_stub(block: Block, names: str = "") -> str:
+    """The stub of what an agent said: size, how it began, names, reference."""
+    parts = (f"{block.chars} chars", one_line(block.text, KEEP_ARGUMENT // 2), names)
+    told = " | ".join(part for part in parts if part)
+    return f"[offloaded: {told} | ref {reference(block)}]"
 
 
 def entered_short(block: Block) -> bool:

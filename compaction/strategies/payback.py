@@ -11,7 +11,7 @@ from compaction.economy import expected, pays
 from compaction.edits import Edit, Trigger
 from compaction.plan import Proposal, View
 from compaction.ripening import Ages, Stub
-from compaction.stubs import entered_short, input_stub, result_stub, stand_in
+from compaction.stubs import entered_short, input_stub, result_stub, said_stub, stand_in
 
 SHORTEST = 20
 """Tokens that no stub falls below: what a stub saves of less is not worth finding out."""
@@ -74,6 +74,24 @@ class Payback:
             "help": "The same where the objective is lean.",
         },
     )
+    said: int = field(
+        default=40,
+        metadata={
+            "min": 0,
+            "max": 10_000,
+            "help": "Steps after which what the agent itself wrote is ripe to leave, where the "
+            "objective is lean; 0 for never.",
+        },
+    )
+    listed: float = field(
+        default=0.06,
+        metadata={
+            "min": 0.0,
+            "max": 1.0,
+            "help": "Share of a text that its stub may list of the names that stand nowhere else "
+            "any more, where the objective is lean.",
+        },
+    )
     full: float = field(
         default=0.8,
         metadata={
@@ -122,7 +140,8 @@ def payback(view: View, parameters: Payback) -> Proposal:
     A cold cache makes it free; a task that ended, and a window that is full, need no waiting.
     """
     p = parameters
-    ages = Ages(p.results, p.readings, p.done, p.inputs, p.minimum + SHORTEST)
+    said = p.said if view.objective == "lean" else 0
+    ages = Ages(p.results, p.readings, p.done, p.inputs, said, p.minimum + SHORTEST)
     order, since = view.ripening.ripe(ages, view.step, view.known)
     ripe: list[_Ripe] = []
     gone: list[int] = []
@@ -137,6 +156,8 @@ def payback(view: View, parameters: Payback) -> Proposal:
             ripe.append(_Ripe(now, stub, now.tokens - stub.tokens, since[position]))
     cut = _cut(view, p, ripe)
     leaving = [one for one in ripe if cut is not None and one.now.position >= cut.start]
+    if view.objective == "lean":
+        leaving = _listing(view, p, leaving)
     view.ripening.taken(ages, [*gone, *(one.now.position for one in leaving)])
     if cut is None:
         return Proposal((), view.mark)
@@ -150,20 +171,39 @@ def _stub(view: View, now: Block, original: Block) -> Stub | None:
         return None
     made = view.ripening.stubs.get(original.position)
     if made is None:
-        if original.type == "tool_use":
-            text = input_stub(original)
-        else:
-            uses = view.guard.groups.uses
-            text = result_stub(original, uses.get(original.tool_call or ""))
-        made = Stub(text, view.means.count(text))
-        view.ripening.stubs[original.position] = made
+        made = view.ripening.stubs[original.position] = _made(view, original)
     return made
+
+
+def _made(view: View, original: Block, names: str = "") -> Stub:
+    if original.type == "tool_use":
+        text = input_stub(original, names)
+    elif original.type == "text":
+        text = said_stub(original, names)
+    else:
+        use = view.guard.groups.uses.get(original.tool_call or "")
+        text = result_stub(original, use, names)
+    return Stub(text, view.means.count(text))
 
 
 def _may_leave(view: View, now: Block, parameters: Payback) -> bool:
     if not view.guard.may_replace(now) or now.position in view.guard.groups.open_failures:
         return False
     return not parameters.exclude or now.tool not in parameters.exclude
+
+
+def _listing(view: View, parameters: Payback, leaving: list[_Ripe]) -> list[_Ripe]:
+    """The same with the names in each stub that nothing holds any more."""
+    pairs = [(one.now, view.originals[one.now.position]) for one in leaving]
+    names = view.ripening.holders.lists(pairs, parameters.listed)
+    return [_named(view, one, names.get(one.now.position, "")) for one in leaving]
+
+
+def _named(view: View, one: _Ripe, names: str) -> _Ripe:
+    """The same with names in its stub, where that saves enough still."""
+    made = _made(view, view.originals[one.now.position], names) if names else one.stub
+    saved = one.now.tokens - made.tokens
+    return one._replace(stub=made, saved=saved) if saved > 0 else one
 
 
 def _cut(view: View, parameters: Payback, ripe: list[_Ripe]) -> _Cut | None:

@@ -27,7 +27,7 @@ from tests.compaction.talks import talks
 from tests.compaction.test_topic import BRIEF, LOGIN
 
 LONG = "some line of output\n" * 200
-AGES = Ages(results=2, readings=6, done=1, inputs=9, least=70)
+AGES = Ages(results=2, readings=6, done=1, inputs=9, said=0, least=70)
 PLAIN = Payback(results=1, readings=4, done=1, inputs=50, patience=1.0, haste=0.1)
 
 
