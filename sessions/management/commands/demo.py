@@ -21,8 +21,8 @@ from sessions.models import Session, Team
 class Command(BaseCommand):
     help = (
         "Add sessions to look at: a healthy one, broken caches, three compactions, sub-agents, "
-        "failures, huge tool results, two agents at work with budgets, tools and a board, a search. "
-        "All of it is marked as demo, and goes with --remove."
+        "failures, huge tool results, two agents at work with budgets, tools and a board, "
+        "a search. All of it is marked as demo, and goes with --remove."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
