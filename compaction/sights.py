@@ -116,7 +116,8 @@ class Sights:
             block = _telling(originals[place], standing, uses)
             if block is not None:
                 telling.append((place, block.id))
-            elif standing.get(place) is not originals[place]:
+            elif _shows(originals[place]):
+                # Of a change another call may yet tell that came under the same id.
                 silent.add(place)
         ids = [name for _, name in telling]
         done, known = self._worked_out.get(path, ([], Known()))
@@ -155,6 +156,10 @@ class Sights:
                 one.position for one in (result, use) if one is not None and one.id in stub.refs[1:]
             )
         return sorted(found)
+
+
+def _shows(result: Block) -> bool:
+    return result.file is not None and result.file.action == "read"
 
 
 def _telling(
