@@ -13,8 +13,8 @@ WARN = 0.80
 """Share of the room from which an agent is warned (Shannon)."""
 
 LADDER = ((0.95, 1_500), (0.90, 750), (0.85, 300), (0.80, 50))
-"""Share of the room, or of what may be spent, from which so many milliseconds of waiting are advised
-(Shannon)."""
+"""Share of the room, or of what may be spent, from which so many milliseconds of waiting are
+advised (Shannon)."""
 
 
 def delay_of(share: float) -> int:

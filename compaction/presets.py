@@ -115,3 +115,6 @@ and tokens of an agent's budget: `-qa` 30 and 25,000, `-debugging` 100 and 75,00
 `-long-task` 75 and Shannon's usual 50,000; that task's own budget of 300,000 tokens is spending,
 which no policy bounds (docs/policies.md). `unmanaged` changes nothing.
 """
+
+FOR_LEAN = {"balanced": "balanced-lean"}
+"""Presets whose numbers differ by objective: the one for few dollars, and that for few tokens."""

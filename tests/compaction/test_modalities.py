@@ -15,7 +15,8 @@ IMAGE = {"type": "image", "source": {"type": "base64", "media_type": "image/png"
     ("model", "reads"),
     [
         ("claude-opus-5-5", True), ("gpt-5.6-sol", True), ("gemini-2.5-pro", True), ("", True),
-        ("deepseek-flash", True), ("kimi-k2.5", True), ("deepseek-chat", True), ("glm-4.5v", True), ("qwen3-vl", True),
+        ("deepseek-flash", True), ("kimi-k2.5", True), ("deepseek-chat", True),
+        ("glm-4.5v", True), ("qwen3-vl", True),
         ("deepseek-v3.2", False), ("deepseek/deepseek-r1", False), ("gpt-3.5-turbo", False),
         ("openrouter/openai/gpt-oss-120b", False), ("o3-mini", False), ("glm-4.6", False),
         ("qwen3-coder", False), ("kimi-k2-instruct", False), ("us.anthropic.claude-2.1", False),

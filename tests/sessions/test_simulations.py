@@ -14,7 +14,7 @@ from django.test import Client
 from django.urls import reverse
 
 from compaction import tokens
-from compaction.policy import from_dict
+from compaction.policy import from_dict, to_dict
 from compaction.presets import PRESETS
 from sessions import tasks
 from sessions.actions import jobs, simulations
@@ -324,6 +324,23 @@ def test_the_command_gives_the_figures_of_the_lab(team, idle, tmp_path):
             for name in row.keys() - {"id", "ms_per_step"}:
                 assert row[name] == in_lab[name], name
         assert told["tokens_sent"] == sum(row["tokens_sent"] for row in told["per_session"])
+
+
+@pytest.mark.parametrize(
+    ("policy", "objective", "taken"),
+    [
+        ("balanced", "cheap", "balanced"),
+        ("balanced", "lean", "balanced-lean"),
+        ("balanced-lean", "cheap", "balanced"),
+        ("balanced-lean", "lean", "balanced-lean"),
+        ("offload-first", "lean", "offload-first"),
+    ],
+)
+def test_an_objective_takes_the_preset_that_has_numbers_for_it(team, policy, objective, taken):
+    store(team, log("x", 3))
+    told = command("x", "--policy", policy, "--objective", objective)["policy"]
+    assert (told["name"], told["objective"]) == (taken, objective)
+    assert told["steps"] == to_dict(PRESETS[taken])["steps"]
 
 
 def test_a_log_that_is_not_stored_gives_what_it_gives_when_stored(team):

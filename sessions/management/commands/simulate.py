@@ -15,7 +15,7 @@ from compaction.economy import Objective
 from compaction.policy import InvalidPolicy, Policy, from_dict, to_dict
 from compaction.policy_origin import filled
 from compaction.policy_yaml import Unreadable, read
-from compaction.presets import PRESETS
+from compaction.presets import FOR_LEAN, PRESETS
 from sessions import importers
 from sessions.actions.imports import FILE_LIMIT, files_under
 from sessions.actions.policies import UnknownPolicy, named_version
@@ -64,7 +64,8 @@ class Command(BaseCommand):
         parser.add_argument(
             "--objective",
             choices=get_args(Objective),
-            help="what is to be little, dollars or tokens, whatever the policy says",
+            help="what is to be little, dollars or tokens, whatever the policy says; balanced has "
+            "numbers of its own for each",
         )
         parser.add_argument(
             "--team", default=None, help="slug of the team (default: the local one)"
@@ -72,7 +73,7 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, *args: Any, sessions: list[str], **options: Any) -> None:
-        policy = _policy(options["policy"], options["team"])
+        policy = _policy(_for(options["objective"], options["policy"]), options["team"])
         if options["objective"]:
             policy = replace(policy, objective=options["objective"])
         sources = self._sources(sessions, options["team"])
@@ -144,6 +145,13 @@ class Command(BaseCommand):
             f"{'–' if share is None else f'{share:.0%}'} of prompts read from the cache, "
             f"{told['ms_per_step']:.2f} ms a step."
         )
+
+
+def _for(objective: Objective | None, name: str) -> str:
+    """The preset that has its own numbers for an objective, where one is named; else the same."""
+    if objective == "lean":
+        return FOR_LEAN.get(name, name)
+    return next((cheap for cheap, lean in FOR_LEAN.items() if objective and name == lean), name)
 
 
 def _policy(named: str, team: str | None) -> Policy:
