@@ -20,8 +20,8 @@ PRESETS: dict[str, Policy] = {
     "balanced": Policy(
         "balanced",
         steps=(
-            Step("externalise", Externalise(over=1_500, exclude=SHOWS)),
-            Step("payback", Payback(inputs=15, patience=5.0)),
+            Step("externalise", Externalise(over=2_000, exclude=SHOWS)),
+            Step("payback", Payback(inputs=15, patience=6.0)),
             Step("compact", Compact(trigger=0.90)),
         ),
         reserve=16_384,
@@ -91,7 +91,7 @@ PRESETS: dict[str, Policy] = {
 """Policies that stand for known systems, and ours.
 
 `balanced` (ours, the default, by measurement: docs/presets.md): results of commands and searches
-over 1,500 tokens enter as excerpts, what has had its use leaves when that pays, and where all that
+over 2,000 tokens enter as excerpts, what has had its use leaves when that pays, and where all that
 fills 90 % of the room, history is summarised; the cache keeps tools and system prompt for an hour,
 all else for five minutes.
 `balanced-lean` (ours): the same for few tokens: edits wait less, so ages are longer, and only
