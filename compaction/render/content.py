@@ -103,7 +103,8 @@ def parts_of(
         if found is not None:
             return [found]
         notes.add("An image or document that cannot be sent was named instead", block)
-    text = text_of(wire)
+    # What is written out here has no order of its own: the same content makes the same bytes.
+    text = text_of(dict(sorted(wire.items())))
     if not text.strip():
         notes.add("Empty text was left out", block)
         return []

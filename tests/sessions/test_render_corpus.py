@@ -20,6 +20,7 @@ from compaction.context import Block, Ending
 from compaction.edits import context_at
 from compaction.layers import ending_at
 from compaction.presets import PRESETS
+from compaction.shards import parts_of_shard
 from compaction.simulate import simulate
 from compaction.wire import WireBlock
 from sessions.actions.append import append
@@ -77,8 +78,9 @@ def kept_whole(blocks: list[Block], wires: dict[str, WireBlock], made: dict[str,
         elif block.type == "tool_use" and isinstance(wire["input"], dict):
             assert inputs[json.dumps(wire["input"])]
         elif block.type == "tool_result" and isinstance(wire["content"], str):
-            whole = wire["content"] if wire["content"].strip() else ""
-            assert results[json.dumps(whole)] or any(whole in text for text in texts)
+            for part in parts_of_shard(block) if block.replaces else [wire["content"]]:
+                whole = part if part.strip() else ""
+                assert results[json.dumps(whole)] or any(whole in text for text in texts)
 
 
 @pytest.fixture
