@@ -103,7 +103,14 @@ def tuning_job(running: Running) -> Outcome:
     while policies := _generation(tuning):
         done = tuning.trials.count()
         running.progress(done, tuning.limit, "policies")
-        _write(tuning, policies, _summed(running, tuning, tuning.sessions, policies))
+        sums_of = _summed(running, tuning, tuning.sessions, policies)
+        if not sums_of:
+            raise Refused(
+                "None of its sessions can be read",
+                "They were deleted meanwhile, or have no model call.",
+                "Choose other sessions.",
+            )
+        _write(tuning, policies, sums_of)
     _hold_against(running, tuning)
     total = tuning.trials.count()
     running.progress(total, total, "policies")
@@ -142,7 +149,8 @@ def _first(tuning: Tuning) -> list[tuple[str, Policy]]:
 def _summed(
     running: Running, tuning: Tuning, names: Sequence[str], policies: Sequence[tuple[str, Policy]]
 ) -> list[dict[str, Any]]:
-    """The sums of each policy over the sessions, one of which is in memory at a time."""
+    """The sums of each policy over the sessions, one of which is in memory at a time; none where
+    no session can be read."""
     found: list[list[dict[str, Any]]] = [[] for _ in policies]
     done = tuning.trials.count()
     for recording in _recordings(running.team, names):
@@ -152,13 +160,7 @@ def _summed(
             made.append(figures_of(recording, policy).figures)
         for figures, one in zip(found, made, strict=True):
             figures.append(one)
-    if not any(found):
-        raise Refused(
-            "None of its sessions can be read",
-            "They were deleted meanwhile, or have no model call.",
-            "Choose other sessions.",
-        )
-    return [{**sums(figures), "sessions": len(figures)} for figures in found]
+    return [{**sums(figures), "sessions": len(figures)} for figures in found if figures]
 
 
 def _recordings(team: Team, names: Sequence[str]) -> Iterator[Recording]:
@@ -203,8 +205,9 @@ def _hold_against(running: Running, tuning: Tuning) -> None:
     if not tuning.held or not wanted:
         return
     policies = [(trial.name, one.policy) for trial, one in wanted]
+    # Where all that was held back is gone by now, what was found stands without a judge.
     for (trial, _), figures in zip(
-        wanted, _summed(running, tuning, tuning.held, policies), strict=True
+        wanted, _summed(running, tuning, tuning.held, policies), strict=False
     ):
         trial.held = figures
     TuningTrial.objects.bulk_update([trial for trial, _ in wanted], ["held"])

@@ -65,10 +65,11 @@ def cancel(request: HttpRequest, tuning_id: UUID) -> HttpResponse:
 def tuning_of(request: HttpRequest, tuning_id: UUID) -> Tuning:
     """A search of one of the asker's teams; a foreign one is missing."""
     rows = Tuning.objects.filter(team__in=teams_of(request))
-    found = rows.select_related("team", "job", "author", "base__policy").filter(pk=tuning_id)
-    if not found:
+    named = rows.select_related("team", "job", "author", "base__policy")
+    found = named.filter(pk=tuning_id).first()
+    if found is None:
         raise Http404("no such search")
-    return found[0]
+    return found
 
 
 def tuning_body(tuning: Tuning) -> dict[str, Any]:

@@ -130,6 +130,16 @@ def test_sessions_that_went_meanwhile_do_not_end_a_search(team):
     assert tuning.trials.get().figures["sessions"] == 2
 
 
+def test_a_search_whose_held_sessions_are_gone_keeps_what_it_found(team):
+    stored = six(team)
+    tuning = ask(team, 2)
+    for one in stored:
+        if str(one.pk) in tuning.held:
+            one.delete()
+    assert searched(tuning).state == "done"
+    assert [one.held for one in tuning.trials.all()] == [None, None]
+
+
 def test_without_any_session_left_a_search_says_so(team):
     stored = six(team)
     tuning = ask(team, 1)
