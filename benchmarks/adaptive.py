@@ -28,17 +28,17 @@ sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
 from fact_ledger import _begin, _stored  # noqa: E402
 
 from benchmarks.processes import say  # noqa: E402
-from compaction.adaptive import Model, Past, suggestions, task_of  # noqa: E402
-from compaction.asked import parts_of  # noqa: E402
-from compaction.extract import extractive  # noqa: E402
-from compaction.fact_ledger import Standing, ledger_of  # noqa: E402
-from compaction.policy import Policy, Step  # noqa: E402
-from compaction.quality import Compacted, fit, measures  # noqa: E402
+from compaction.facts.ledger import Standing, ledger_of  # noqa: E402
+from compaction.facts.weighty import named_later  # noqa: E402
+from compaction.policies.adaptive import Model, Past, suggestions, task_of  # noqa: E402
+from compaction.policies.policy import Policy, Step  # noqa: E402
 from compaction.session import Session  # noqa: E402
 from compaction.simulate import Run, simulate  # noqa: E402
 from compaction.strategies.compact import Compact  # noqa: E402
+from compaction.summaries.asked import parts_of  # noqa: E402
+from compaction.summaries.extract import extractive  # noqa: E402
+from compaction.summaries.quality import Compacted, fit, measures  # noqa: E402
 from compaction.tokens import count  # noqa: E402
-from compaction.weighty import named_later  # noqa: E402
 from tests.planted import cases_of  # noqa: E402
 
 if TYPE_CHECKING:

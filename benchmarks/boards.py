@@ -23,13 +23,13 @@ from pathlib import Path
 from recall import long_sessions
 
 from compaction import tokens
-from compaction.anchors import Gatherer
-from compaction.board import BoardSize, Entry, put, render
+from compaction.board.anchors import Gatherer
+from compaction.board.board import BoardSize, Entry, put, render
 from compaction.edits import context_at
-from compaction.presets import PRESETS
+from compaction.policies.presets import PRESETS
 from compaction.session import Session
 from compaction.simulate import simulate
-from compaction.told import Lines
+from compaction.summaries.told import Lines
 
 NAMES = ("seven-principles", "offload-first", "sliding-window")
 WINDOW = 60_000

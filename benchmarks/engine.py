@@ -27,17 +27,17 @@ sys.path.insert(0, str(ROOT))
 from benchmarks.processes import machine, say  # noqa: E402
 from benchmarks.shaping import LENGTHS, Shaper, floors, others  # noqa: E402
 from compaction import tokens  # noqa: E402
-from compaction.economy import rates_of  # noqa: E402
+from compaction.cache.economy import rates_of  # noqa: E402
 from compaction.edits import context_at  # noqa: E402
-from compaction.extract import extractive  # noqa: E402
 from compaction.fold import Arrival, advance, start  # noqa: E402
 from compaction.invariants import violations  # noqa: E402
 from compaction.plan import Means  # noqa: E402
-from compaction.policy import Policy  # noqa: E402
-from compaction.presets import PRESETS  # noqa: E402
+from compaction.policies.policy import Policy  # noqa: E402
+from compaction.policies.presets import PRESETS  # noqa: E402
 from compaction.prices import price  # noqa: E402
 from compaction.session import Session  # noqa: E402
 from compaction.simulate import simulate  # noqa: E402
+from compaction.summaries.extract import extractive  # noqa: E402
 from tests.build import coding  # noqa: E402
 
 PRICED = "claude-sonnet-5"

@@ -28,11 +28,11 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from benchmarks.processes import percentile, say  # noqa: E402
-from compaction.extract import extractive  # noqa: E402
-from compaction.policy import Policy, Step  # noqa: E402
+from compaction.policies.policy import Policy, Step  # noqa: E402
 from compaction.simulate import simulate  # noqa: E402
 from compaction.strategies.compact import Compact  # noqa: E402
 from compaction.strategies.window import Window  # noqa: E402
+from compaction.summaries.extract import extractive  # noqa: E402
 from compaction.tokens import count, counted  # noqa: E402
 from tests.planted import Case, cases_of, inventions, losses  # noqa: E402
 

@@ -17,7 +17,7 @@ import sys
 import time
 from pathlib import Path
 
-from compaction.outline import outline
+from compaction.outlines.outline import outline
 
 LINES = 5_000
 AIM = 25.0

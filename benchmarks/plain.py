@@ -11,8 +11,8 @@ from dataclasses import replace
 
 from compaction.context import KINDS, Block
 from compaction.edits import Edit, Entry, Revision
-from compaction.facts import facts_of
-from compaction.policy import Policy
+from compaction.facts.facts import facts_of
+from compaction.policies.policy import Policy
 from compaction.session import Call, Session
 from compaction.simulate import Run, StepTokens
 

@@ -27,9 +27,9 @@ import django
 django.setup()
 
 from compaction import render  # noqa: E402
-from compaction.cache import CacheState, advance  # noqa: E402
-from compaction.cache_measured import measured  # noqa: E402
-from compaction.cache_sent import request_of  # noqa: E402
+from compaction.cache.measured import measured  # noqa: E402
+from compaction.cache.sent import request_of  # noqa: E402
+from compaction.cache.simulator import CacheState, advance  # noqa: E402
 from compaction.edits import Edit, Revision, context_at  # noqa: E402
 from compaction.session import Call, Usage  # noqa: E402
 from sessions import importers  # noqa: E402

@@ -27,8 +27,8 @@ import django  # noqa: E402
 
 django.setup()
 
-from compaction.policy import Policy  # noqa: E402
-from compaction.presets import PRESETS  # noqa: E402
+from compaction.policies.policy import Policy  # noqa: E402
+from compaction.policies.presets import PRESETS  # noqa: E402
 from sessions import importers  # noqa: E402
 from sessions.actions.imports import FILE_LIMIT, files_under  # noqa: E402
 from sessions.actions.simulated_figures import Recording, figures_of  # noqa: E402

@@ -23,15 +23,15 @@ from pathlib import Path
 from plain import everything, offload, window
 
 from compaction import tokens, wire
-from compaction.cache import Lifetime
-from compaction.cache_run import CacheRun, simulate_cache, terms_of
+from compaction.cache.run import CacheRun, simulate_cache, terms_of
+from compaction.cache.simulator import Lifetime
 from compaction.context import Block, FileRef
-from compaction.facts import FactIndex
-from compaction.files import file_of
-from compaction.policy import Policy, Step
-from compaction.presets import PRESETS
-from compaction.recall import Recall, recall
-from compaction.recite import Recite
+from compaction.facts.facts import FactIndex
+from compaction.facts.recall import Recall, recall
+from compaction.files.calls import file_of
+from compaction.policies.policy import Policy, Step
+from compaction.policies.presets import PRESETS
+from compaction.recitation.recite import Recite
 from compaction.session import Call, Session
 from compaction.simulate import Run, simulate
 from compaction.strategies.dedupe import Dedupe

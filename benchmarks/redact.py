@@ -15,7 +15,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from compaction.redact import redact, secrets  # noqa: E402
+from compaction.redaction.redact import redact, secrets  # noqa: E402
 from tests.compaction.secret_samples import samples  # noqa: E402
 
 HOSTILE = {

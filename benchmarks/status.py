@@ -18,8 +18,8 @@ from pathlib import Path
 from recall import session_of
 
 from compaction.edits import Entry
-from compaction.policy import Policy, Step
-from compaction.reading import READING, reads
+from compaction.files.reading import READING, reads
+from compaction.policies.policy import Policy, Step
 from compaction.repeats import Repeats
 from compaction.session import Session
 from compaction.simulate import simulate

@@ -26,14 +26,14 @@ from recall import session_of
 
 from compaction import tokens
 from compaction.context import Block
-from compaction.extract import extractive
 from compaction.groups import Groups
-from compaction.merge import command_line, merge
 from compaction.plan import Span, SummaryForm
-from compaction.sections import presence
 from compaction.stubs import reference
-from compaction.summary import command, file_operation
-from compaction.supported import known_to, unsupported
+from compaction.summaries.extract import extractive
+from compaction.summaries.merge import command_line, merge
+from compaction.summaries.sections import presence
+from compaction.summaries.summary import command, file_operation
+from compaction.summaries.supported import known_to, unsupported
 from sessions.importers import NotALog, parse
 
 BUDGET = 3_000

@@ -20,10 +20,10 @@ from recall import session_of
 
 from compaction import tokens
 from compaction.context import Block
-from compaction.drift import Drift
-from compaction.schema_check import faults, schemas_of
 from compaction.session import Session
-from compaction.tool_habits import OWN, WITHIN, Habits, habits_of, likely
+from compaction.tools.drift import Drift
+from compaction.tools.habits import OWN, WITHIN, Habits, habits_of, likely
+from compaction.tools.schema_check import faults, schemas_of
 from compaction.wire import decode, encode
 from sessions.importers import NotALog, parse
 

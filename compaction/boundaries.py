@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compaction.economy import expected, pays
+from compaction.cache.economy import expected, pays
 from compaction.plan import View
 from compaction.protect import FIXED_KINDS
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from compaction.policy import Policy
+from compaction.policies.policy import Policy
 
 Level = Literal["ok", "warn", "trigger", "over"]
 

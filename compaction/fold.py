@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from compaction.context import Block
 from compaction.edits import CannotCompact, CannotUndo, Edit, Refusal, Revision, Trigger
 from compaction.invariants import broken_by
-from compaction.layers import ending_of
 from compaction.plan import Proposal, Span, View
 from compaction.protect import Guard
+from compaction.recitation.layers import ending_of
 from compaction.restore import left, pinned_again, taken_back
 from compaction.resume import follow, marks_of, resume
-from compaction.spans import form_for, span_of, summary_edit
 from compaction.state import EVEN, State, make, set_pinned, start, take_in
 from compaction.strategies import STRATEGIES
 from compaction.strategies.compact import Compact, targets_of
+from compaction.summaries.spans import form_for, span_of, summary_edit
 
 __all__ = [
     "Arrival",

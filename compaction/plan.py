@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from compaction.cache.economy import Objective, Rates
 from compaction.context import Block
-from compaction.economy import Objective, Rates
 from compaction.edits import Edit, Trigger
+from compaction.files.sights import Sights
 from compaction.protect import Guard
 from compaction.repeats import Repeats
 from compaction.ripening import Ripening
-from compaction.sights import Sights
 from compaction.tokens import scaled
 from compaction.topic import Boundary, Judge, Rounds, Topic
 

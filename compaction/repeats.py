@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from compaction.context import Block
-from compaction.files import EXTRACTORS, command_of, shell
+from compaction.files.calls import EXTRACTORS, command_of, shell
+from compaction.recitation.terminals import folder_after, named
 from compaction.stubs import arguments
-from compaction.terminals import folder_after, named
 
 LONGEST = 4_000
 """Code points of an input that is compared; what asks for a state is short."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from compaction.context import Block
 from compaction.edits import Revision
-from compaction.layers import ending_of
+from compaction.recitation.layers import ending_of
 from compaction.state import State, leave_for_good, make, pinned, set_pinned, take_in
 
 

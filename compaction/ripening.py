@@ -10,8 +10,8 @@ from heapq import heappop, heappush
 from typing import NamedTuple
 
 from compaction.context import Block, FileRef
-from compaction.holders import Holders
-from compaction.reading import READING, reads
+from compaction.facts.holders import Holders
+from compaction.files.reading import READING, reads
 
 _SEARCHES = frozenset({"grep", "rg", "egrep", "fgrep", "ag", "git grep", "grep_search", "glob",
     "find", "fd", "find_file", "search_dir", "search_file", "search_files", "file_search",

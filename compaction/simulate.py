@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from compaction.economy import Keep, keep_of, rates_of
+from compaction.cache.economy import Keep, keep_of, rates_of
 from compaction.edits import Entry, Refusal, Revision
-from compaction.extract import extractive
 from compaction.fold import Arrival, State, advance, start
 from compaction.plan import Count, Means, Outline, Summarize, no_outline
-from compaction.policy import Policy
+from compaction.policies.policy import Policy
 from compaction.prices import price
 from compaction.session import Call, Session
+from compaction.summaries.extract import extractive
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,14 +8,14 @@ from dataclasses import dataclass, field, replace
 
 from compaction.context import KINDS, Block, Context, Ending, Kind
 from compaction.edits import Edit, Entry, Refusal, Revision
+from compaction.files.sights import STUB, Sights
 from compaction.groups import Groups
 from compaction.plan import Mark, Means, Wish
-from compaction.policy import Policy
+from compaction.policies.policy import Policy
 from compaction.prefix import PrefixSums
-from compaction.recite import Recital
+from compaction.recitation.recite import Recital
 from compaction.repeats import Repeats
 from compaction.ripening import Ripening
-from compaction.sights import STUB, Sights
 from compaction.strategies import STRATEGIES
 from compaction.stubs import entered_short
 from compaction.tokens import scaled

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from compaction.context import Block
-from compaction.todo import Todo
+from compaction.recitation.todo import Todo
 
 ROUNDS = 3
 """Rounds that are looked at, the newest (CodeGenius)."""

@@ -121,7 +121,7 @@ def _grammars() -> tuple[str, str]:
 
 
 def _policy() -> tuple[str, str]:
-    from compaction.policy_resolve import from_environment
+    from compaction.policies.resolve import from_environment
 
     values, wrong = from_environment(os.environ)
     if wrong:

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 from django.conf import settings
 
 from compaction import prices
-from compaction.extract import extractive
 from compaction.plan import Count, Span
 from compaction.session import Usage
-from compaction.summary_answer import Checks, read
-from compaction.summary_parts import batches
-from compaction.summary_prompt import Prompt, prompt
+from compaction.summaries.answer import Checks, read
+from compaction.summaries.extract import extractive
+from compaction.summaries.parts import batches
+from compaction.summaries.prompt import Prompt, prompt
 
 if TYPE_CHECKING:
     from anthropic import Anthropic as Client

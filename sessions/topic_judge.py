@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from django.conf import settings
 
-from compaction.redact import redact
+from compaction.redaction.redact import redact
 from compaction.topic import Topic, is_new
 from sessions.summarizers import ANSWERS_TIME, Talk, Unusable, client_of
 

@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 
 from compaction.context import Block
 from compaction.edits import Entry
-from compaction.fact_ledger import Fact, Ledger, Standing, ledger_of
-from compaction.facts import texts_of
+from compaction.facts.facts import texts_of
+from compaction.facts.ledger import Fact, Ledger, Standing, ledger_of
 from compaction.simulate import Run
-from compaction.told import Lines, flat
+from compaction.summaries.told import Lines, flat
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from compaction.cache.economy import Lifetime
 from compaction.context import Block, Ending
-from compaction.economy import Lifetime
 from compaction.render.content import Dialect, Notes
 from compaction.render.normalise import Part, Turn, WireOf, normalise
 from compaction.render.tools import tools_of

@@ -9,7 +9,7 @@ from compaction.boundaries import history, is_worth, largest
 from compaction.context import Block
 from compaction.edits import Trigger
 from compaction.plan import Mark, Proposal, View
-from compaction.spans import form_for, kept_messages, span_of, summary_edit
+from compaction.summaries.spans import form_for, kept_messages, span_of, summary_edit
 from compaction.topic import Topic
 
 

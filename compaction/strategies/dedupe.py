@@ -9,10 +9,10 @@ from typing import cast
 
 from compaction.context import Block, Context
 from compaction.edits import Edit
-from compaction.linediff import unified
+from compaction.files.linediff import unified
+from compaction.files.shown import Shown
+from compaction.files.sights import Line, is_whole, sight
 from compaction.plan import Mark, Proposal, View
-from compaction.shown import Shown
-from compaction.sights import Line, is_whole, sight
 from compaction.stubs import reference, stand_in
 
 SOURCES = 8

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from compaction.context import Block
 from compaction.cut import cut
 from compaction.edits import Edit
+from compaction.files.reading import reads
 from compaction.plan import Mark, Proposal, View
-from compaction.reading import reads
 from compaction.stubs import key_arguments, reference, stand_in
 
 

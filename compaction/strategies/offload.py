@@ -7,9 +7,9 @@ from typing import Literal
 
 from compaction.context import Block
 from compaction.edits import Edit
+from compaction.files.reading import reads
+from compaction.files.sights import STUB
 from compaction.plan import Mark, Proposal, View
-from compaction.reading import reads
-from compaction.sights import STUB
 from compaction.stubs import entered_short, input_stub, result_stub, stand_in
 
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 
 from compaction.context import Block
 from compaction.edits import Edit
+from compaction.files.shown import Shown
+from compaction.files.sights import sight
 from compaction.plan import FileText, Mark, Proposal, View
-from compaction.shown import Shown
-from compaction.sights import sight
 from compaction.stubs import reference, stand_in
 
 

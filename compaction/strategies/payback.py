@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from compaction.cache.economy import expected, pays
 from compaction.context import Block
-from compaction.economy import expected, pays
 from compaction.edits import Edit, Trigger
 from compaction.plan import Proposal, View
 from compaction.ripening import Ages, Stub

@@ -7,11 +7,11 @@ from dataclasses import replace as changed
 
 from compaction.context import Block
 from compaction.edits import Edit
+from compaction.files.reading import READING, reads
+from compaction.files.sights import STUB
 from compaction.hints import hint
 from compaction.plan import Mark, Proposal, View
-from compaction.reading import READING, reads
 from compaction.repeats import is_dashboard, without_dashboards
-from compaction.sights import STUB
 from compaction.stubs import entered_short, key_arguments, reference, size, stand_in
 
 STATUS = (

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 from compaction.context import Block
 from compaction.edits import Edit
+from compaction.files.reading import reads
 from compaction.hints import one_line
 from compaction.plan import Mark, Proposal, View
-from compaction.reading import reads
 from compaction.shards import READ_ON, cut, written
 from compaction.stubs import key_arguments, stand_in
 

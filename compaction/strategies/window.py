@@ -9,7 +9,7 @@ from compaction.boundaries import largest
 from compaction.context import Block
 from compaction.plan import Mark, Proposal, View
 from compaction.protect import FIXED_KINDS
-from compaction.spans import span_of, summary_edit
+from compaction.summaries.spans import span_of, summary_edit
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ from typing import Any, Literal
 from django.db.models import QuerySet
 
 from compaction import wire
-from compaction.corrections import is_correction
-from compaction.failures import alike, signature
+from compaction.summaries.corrections import is_correction
+from compaction.tools.failures import alike, signature
 from sessions.models import Block, Entry, Revision, Session
 from sessions.models.values import contents, entry_name
 

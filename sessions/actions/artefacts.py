@@ -13,10 +13,11 @@ from functools import partial
 import msgspec
 from django.db import DatabaseError, transaction
 
-from compaction import images, tokens
+from compaction import tokens
 from compaction.context import Block
 from compaction.plan import FileText, Span, Wish
-from compaction.redact import mask_span
+from compaction.redaction.redact import mask_span
+from compaction.summaries import images
 from compaction.topic import Topic
 from sessions import topic_judge
 from sessions.actions import boards
@@ -178,7 +179,7 @@ def _clean(text: str) -> str:
 
 def _outline(file: FileText) -> tuple[Artefact, str]:
     # Grammars are loaded by who needs them: servers never do.
-    from compaction.outline import outline
+    from compaction.outlines.outline import outline
 
     return Artefact(maker=OUTLINER), outline(file.text, file.path)
 

@@ -9,7 +9,7 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import F, Q
 
-from compaction import fact_ledger
+from compaction.facts import ledger
 from sessions.actions import fact_ledgers, gathering, guardrails, jobs, reviews
 from sessions.actions.asking import ask_for
 from sessions.actions.assessments import ENGINE, assessment_due, keep_assessment
@@ -127,9 +127,7 @@ def _unassessed(team: Team) -> SessionQuerySet:
     """Sessions without an assessment by today's rules, and imported ones that have grown since."""
     old = Q(assessment=None) | Q(assessment__engine__lt=ENGINE)
     old |= Q(
-        pk__in=FactLedger.objects.filter(engine__lt=fact_ledger.ENGINE).values(
-            "revision__run__session"
-        )
+        pk__in=FactLedger.objects.filter(engine__lt=ledger.ENGINE).values("revision__run__session")
     )
     grown = ~Q(source=SOURCE_LIVE) & ~Q(assessment__steps=F("step_count"))
     return Session.objects.for_team(team).filter(old | grown)

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 from compaction import edits, prices, wire
 from compaction.context import Block
+from compaction.facts.recall import recall
 from compaction.groups import Groups
-from compaction.recall import recall
 from compaction.session import Call
 from sessions.actions.fact_ledgers import is_over
 from sessions.actions.outcomes import outcomes

@@ -9,8 +9,8 @@ from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from compaction import tokens
-from compaction.board import LONGEST, MOST_ENTRIES, BoardSize, Entry, Rendered, plain, render
-from compaction.redact import redact
+from compaction.board.board import LONGEST, MOST_ENTRIES, BoardSize, Entry, Rendered, plain, render
+from compaction.redaction.redact import redact
 from compaction.stubs import digest
 from sessions.actions import audit
 from sessions.models import Anchor, Board, Session, Team

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from django.db import transaction
 
-from compaction.presets import PRESETS
+from compaction.policies.presets import PRESETS
 from compaction.tokens import counted
 from sessions import demo
 from sessions.actions import audit

@@ -6,9 +6,9 @@ from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from compaction.cache import CacheUse
+from compaction.cache.simulator import CacheUse
+from compaction.policies.trigger_words import words
 from compaction.session import Call
-from compaction.trigger_words import words
 from sessions.models import Revision, Run, Session
 
 SHRANK_TOKENS, SHRANK_SHARE = 1024, 0.05

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from compaction import wire
-from compaction.redact import Masker
+from compaction.redaction.redact import Masker
 from sessions.models import Block, Message, ModelCall, Run, Session
 from sessions.models.values import contents, usage_of
 

@@ -7,10 +7,10 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from compaction import tokens
-from compaction.asked import Part, parts_of
-from compaction.fact_ledger import ENGINE, Fact, Ledger, Standing, ledger_of
-from compaction.quality import Compacted, Measure, measures
-from compaction.weighty import named_later
+from compaction.facts.ledger import ENGINE, Fact, Ledger, Standing, ledger_of
+from compaction.facts.weighty import named_later
+from compaction.summaries.asked import Part, parts_of
+from compaction.summaries.quality import Compacted, Measure, measures
 from sessions.actions.after_effects import STEPS, AfterEffects, after_effects
 from sessions.models import FactLedger, Revision, Session
 from sessions.models.replaced import Replaced, replaced, summarised, unseen

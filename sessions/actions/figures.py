@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 from django.db.models import Min
 
-from compaction import cache_causes
-from compaction.cache import Break, CacheUse
+from compaction.cache import causes
+from compaction.cache.simulator import Break, CacheUse
 from compaction.session import Call
 from sessions.actions import events
 from sessions.models import Revision, Run, Session
@@ -136,10 +136,10 @@ def cause_card(step: int, broken: Break) -> dict[str, Any]:
         "step": step,
         "kind": broken.cause,
         "title": str(broken),
-        "detail": cache_causes.detail(broken),
+        "detail": causes.detail(broken),
         "tokens": broken.rewritten,
         "after": broken.after,
         "revision": broken.revision,
         "cost_microusd": broken.cost,
-        "advice": cache_causes.advice(broken.cause),
+        "advice": causes.advice(broken.cause),
     }

@@ -16,11 +16,11 @@ from django.db import transaction
 from django.db.models import F
 
 from compaction import edits, tokens
+from compaction.cache.economy import keep_of, rates_of
 from compaction.context import Block
-from compaction.economy import keep_of, rates_of
 from compaction.fold import State, marks_of, resume, start
 from compaction.plan import FileText, Means, Span, Wish
-from compaction.policy import Policy, from_dict
+from compaction.policies.policy import Policy, from_dict
 from compaction.prices import price
 from compaction.topic import Topic
 from sessions import topic_judge

@@ -7,10 +7,10 @@ from typing import Any
 
 from django.db import transaction
 
-from compaction.anchors import Gatherer
-from compaction.board import LONGEST, Entry, plain
-from compaction.project import Observed
-from compaction.redact import Masker, redact
+from compaction.board.anchors import Gatherer
+from compaction.board.board import LONGEST, Entry, plain
+from compaction.board.project import Observed
+from compaction.redaction.redact import Masker, redact
 from sessions.actions.boards import board_of, mark_stale, project_of, trim
 from sessions.actions.fact_ledgers import is_over
 from sessions.models import Anchor, Board, Gathering, Session

@@ -11,7 +11,7 @@ from django.db import transaction
 
 from compaction import prices, tokens
 from compaction.budget import Budget, Standing, budget_of, standing
-from compaction.policy import InvalidPolicy, Policy, from_dict
+from compaction.policies.policy import InvalidPolicy, Policy, from_dict
 from sessions.actions import guardrails, tend
 from sessions.actions.append import LIVE, link_parents, touch
 from sessions.actions.compactions import request_compaction

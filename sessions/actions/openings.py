@@ -8,7 +8,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from compaction import tokens
-from compaction.board import BoardSize, plain, render, shortened
+from compaction.board.board import BoardSize, plain, render, shortened
 from compaction.context import Block, Ending
 from compaction.stubs import digest
 from sessions.actions import boards

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from compaction.context import Block
-from compaction.drift import Drift
-from compaction.schema_check import faults, schemas_of
-from compaction.tool_habits import habits_of
+from compaction.tools.drift import Drift
+from compaction.tools.habits import habits_of
+from compaction.tools.schema_check import faults, schemas_of
 from sessions.models import Session
 from sessions.models.tool_use import steps_of
 from sessions.models.values import blocks_of, summary_messages

@@ -10,9 +10,9 @@ from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from compaction.policy import InvalidPolicy
-from compaction.policy_resolve import MOST_KEYS, PREFIX, from_environment, resolve
-from compaction.presets import PRESETS
+from compaction.policies.policy import InvalidPolicy
+from compaction.policies.presets import PRESETS
+from compaction.policies.resolve import MOST_KEYS, PREFIX, from_environment, resolve
 from sessions.importers.delivered import Unacceptable
 from sessions.models import Session
 from sessions.models.policy_documents import base_name, preset_document

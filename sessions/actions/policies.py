@@ -11,10 +11,10 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
 
-from compaction.policy import InvalidPolicy, from_dict, to_dict
-from compaction.policy_origin import filled
-from compaction.policy_yaml import LONGEST
-from compaction.presets import PRESETS
+from compaction.policies.origin import filled
+from compaction.policies.policy import InvalidPolicy, from_dict, to_dict
+from compaction.policies.presets import PRESETS
+from compaction.policies.yaml import LONGEST
 from sessions.actions import audit
 from sessions.models import Policy, PolicyVersion, Team
 from sessions.models.blobs import sha256

@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from compaction import files, wire
+from compaction import wire
 from compaction.context import FileRef, Kind
+from compaction.files import calls
 from compaction.tokens import Counted
 from sessions.importers import records
 from sessions.importers.decoded import clean
@@ -165,7 +166,7 @@ class _Asked:
         """What it was about."""
         if self._block is not None:
             tool, given = str(self._block.get("name") or ""), self._block.get("input")
-            file = files.file_of(tool, given) if isinstance(given, dict) else None
+            file = calls.file_of(tool, given) if isinstance(given, dict) else None
             self._call = ToolCall(tool, wire.preview(self._block), _stored_file(file))
             self._block = None
         return self._call

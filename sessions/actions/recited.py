@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from compaction import tokens
 from compaction.context import Ending
-from compaction.extract import extractive
 from compaction.fold import follow, start
-from compaction.layers import ending_of
 from compaction.plan import Means
-from compaction.policy import from_dict
+from compaction.policies.policy import from_dict
+from compaction.recitation.layers import ending_of
 from compaction.state import take_in
+from compaction.summaries.extract import extractive
 from sessions.actions.runs import left_out
 from sessions.actions.served import plan_at
 from sessions.models import Run, Session

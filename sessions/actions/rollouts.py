@@ -23,7 +23,7 @@ from django.db.models import Count, Sum
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
-from compaction.policy import InvalidPolicy, from_dict
+from compaction.policies.policy import InvalidPolicy, from_dict
 from sessions.actions import audit
 from sessions.actions.bounds import Guardrail
 from sessions.actions.policies import UnknownPolicy, active_version

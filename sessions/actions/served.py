@@ -7,12 +7,12 @@ import time
 from dataclasses import dataclass, replace
 
 from compaction.budget import Budget, Standing, budget_of, standing
+from compaction.cache.economy import Lifetime
 from compaction.context import Block, Ending, context_of
-from compaction.economy import Lifetime
 from compaction.edits import context_at
 from compaction.fold import State
-from compaction.layers import ending_then
-from compaction.presets import PRESETS
+from compaction.policies.presets import PRESETS
+from compaction.recitation.layers import ending_then
 from compaction.state import EVEN
 from compaction.tokens import count, scaled
 from sessions.actions import tend

@@ -10,8 +10,8 @@ from django.db import IntegrityError, transaction
 from django.db.models import F, Max, Q
 from django.utils import timezone
 
-from compaction.board import LONGEST, plain, shortened
-from compaction.redact import Masker
+from compaction.board.board import LONGEST, plain, shortened
+from compaction.redaction.redact import Masker
 from sessions.actions import audit, boards, jobs
 from sessions.actions.attempts import Running
 from sessions.actions.folds import tell

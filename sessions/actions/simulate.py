@@ -6,8 +6,8 @@ from typing import Any
 
 import msgspec
 
-from compaction.cache_run import CacheRun
-from compaction.policy import Policy, from_dict
+from compaction.cache.run import CacheRun
+from compaction.policies.policy import Policy, from_dict
 from compaction.session import Session as SessionValue
 from sessions.actions.attempts import Outcome, Refused, Running
 from sessions.actions.figures import figures

@@ -12,17 +12,17 @@ from time import thread_time
 from typing import Any
 
 from compaction import tokens
-from compaction.cache import CacheUse
-from compaction.cache_run import CacheRun, Terms, estimate_cache, simulate_cache, terms_of
-from compaction.extract import extractive
-from compaction.facts import FactIndex
-from compaction.outline import outline_of
-from compaction.policy import Policy
+from compaction.cache.run import CacheRun, Terms, estimate_cache, simulate_cache, terms_of
+from compaction.cache.simulator import CacheUse
+from compaction.facts.facts import FactIndex
+from compaction.facts.recall import Need, Recall, recall
+from compaction.outlines.outline import outline_of
+from compaction.policies.policy import Policy
 from compaction.prices import PACKAGE_READ_ON, micros, nanos
-from compaction.recall import Need, Recall, recall
 from compaction.session import Session as SessionValue
 from compaction.simulate import Run as RunValue
 from compaction.simulate import simulate
+from compaction.summaries.extract import extractive
 from sessions.models import Session
 from sessions.models.lived import recorded_run
 from sessions.models.values import recorded_session

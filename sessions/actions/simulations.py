@@ -8,7 +8,7 @@ from typing import Any
 
 from django.db import Error, transaction
 
-from compaction.policy import InvalidPolicy, Policy, from_dict
+from compaction.policies.policy import InvalidPolicy, Policy, from_dict
 from sessions.actions import audit, jobs
 from sessions.actions.attempts import Outcome, Refused, Running
 from sessions.actions.choices import chosen_sessions, read_choice

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from compaction import cache_measured, prices
-from compaction.cache import CacheUse
+from compaction import prices
+from compaction.cache import measured
+from compaction.cache.simulator import CacheUse
 from compaction.context import KINDS
 from compaction.edits import Edit, Trigger
 from compaction.edits import Revision as RevisionValue
@@ -67,7 +68,7 @@ class Tally(msgspec.Struct):
     heads: dict[str, int] = {}
     standing: dict[str, list[int]] = {}
     before: dict[str, Before] = {}
-    seen: cache_measured.Seen = msgspec.field(default_factory=cache_measured.Seen)
+    seen: measured.Seen = msgspec.field(default_factory=measured.Seen)
     sums: Sums = msgspec.field(default_factory=Sums)
     hidden: int | None = None
     served: bool = False
@@ -122,7 +123,7 @@ def go_on(tally: Tally, session: Session, news: News, last: int) -> Part:
     for call in news.calls_between(tally.step, last):
         for revision in revised.get(call.step, ()):
             tally.seen.note(revision)
-        use = cache_measured.follow(tally.seen, call, price_of=_price_of)
+        use = measured.follow(tally.seen, call, price_of=_price_of)
         if use is not None:
             part.uses[call.step] = use
             tally.sums.add(use)

@@ -10,8 +10,8 @@ from django.db import transaction
 from compaction import tokens
 from compaction.budget import Budget, standing
 from compaction.render import mask
-from compaction.tool_document import InvalidGraph, document_of, graph_of
-from compaction.tool_graph import ToolGraph, restored, stored
+from compaction.tools.document import InvalidGraph, document_of, graph_of
+from compaction.tools.graph import ToolGraph, restored, stored
 from compaction.wire import WireBlock
 from sessions.actions import audit
 from sessions.actions.folds import tell

@@ -9,9 +9,9 @@ from typing import Any
 
 from django.db import transaction
 
-from compaction.policy import InvalidPolicy, Policy, from_dict, to_dict
-from compaction.presets import PRESETS
-from compaction.tuner import frontier, identity, next_policies
+from compaction.policies.policy import InvalidPolicy, Policy, from_dict, to_dict
+from compaction.policies.presets import PRESETS
+from compaction.policies.tuner import frontier, identity, next_policies
 from sessions.actions import audit, jobs
 from sessions.actions.attempts import Outcome, Refused, Running
 from sessions.actions.choices import NoChoice, chosen_sessions, read_choice

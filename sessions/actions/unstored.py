@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from compaction import edits, prices, tokens, wire
 from compaction.context import Block
-from compaction.presets import PRESETS
+from compaction.policies.presets import PRESETS
 from compaction.session import Call, Usage
 from compaction.session import Session as SessionValue
 from compaction.simulate import Run as RunValue

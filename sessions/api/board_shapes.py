@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from ninja import Schema
 from pydantic import Field, StrictStr
 
-from compaction.board import LONGEST
+from compaction.board.board import LONGEST
 from sessions.api.incoming import Text, Wanted
 
 Kind = Literal["task", "plan", "agent", "knowledge", "task_done"]

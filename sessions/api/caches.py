@@ -8,8 +8,8 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Router, Schema
 from pydantic import Field
 
-from compaction.prefix_lint import Finding, check
-from compaction.prefix_pieces import canonical
+from compaction.cache.prefix_lint import Finding, check
+from compaction.cache.prefix_pieces import canonical
 from sessions.api import incoming
 from sessions.api.access import team_of
 from sessions.api.answers import told

@@ -7,8 +7,8 @@ from typing import Any, Literal
 from django.http import HttpRequest, HttpResponse
 from ninja import Query, Router
 
-from compaction import read_tool
 from compaction.excerpt import BadSelection, selection_of
+from compaction.tools import read_tool
 from sessions.actions.read_back import NothingThere, read_back
 from sessions.api import incoming, shapes
 from sessions.api.access import session_of

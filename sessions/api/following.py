@@ -21,7 +21,7 @@ import msgspec
 from django.http import Http404
 
 from compaction.context import KINDS
-from compaction.presets import PRESETS
+from compaction.policies.presets import PRESETS
 from sessions.actions.live_sessions import standing_of
 from sessions.api.access import run_named
 from sessions.models import Job, Pin, Run, Session, delta, manifest, tail

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from ninja import Schema
 from pydantic import ConfigDict, Field, StrictBool, StrictInt, StrictStr
 
-from compaction.presets import PRESETS
+from compaction.policies.presets import PRESETS
 from sessions.actions.choices import MOST, USUAL
 from sessions.actions.policies import NOTE_LENGTH
 from sessions.actions.simulations import MOST_OTHERS

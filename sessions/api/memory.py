@@ -7,7 +7,7 @@ from typing import Literal
 from django.http import HttpRequest, HttpResponse
 from ninja import Query, Router
 
-from compaction import memory_tool
+from compaction.tools import memory_tool
 from sessions.actions.boards import board_of
 from sessions.api import board_shapes
 from sessions.api.access import teams_of

@@ -9,11 +9,11 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import reverse
 from ninja import Path, Query, Router
 
-from compaction.policy import InvalidPolicy
-from compaction.policy_lint import remarks
-from compaction.policy_origin import changes, origins
-from compaction.policy_yaml import Unreadable, read
-from compaction.presets import PRESETS
+from compaction.policies.lint import remarks
+from compaction.policies.origin import changes, origins
+from compaction.policies.policy import InvalidPolicy
+from compaction.policies.presets import PRESETS
+from compaction.policies.yaml import Unreadable, read
 from sessions.actions.policies import (
     UnknownPolicy,
     in_use,

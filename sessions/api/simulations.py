@@ -9,7 +9,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import reverse
 from ninja import Query, Router
 
-from compaction.policy import InvalidPolicy
+from compaction.policies.policy import InvalidPolicy
 from sessions.actions import simulations as asked
 from sessions.actions.choices import NoChoice
 from sessions.actions.jobs import enqueue

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from compaction.cache import Lifetime
+from compaction.cache.simulator import Lifetime
 from sessions.demo.bulk import OUTPUTS
 from sessions.demo.long import Writer
 from sessions.demo.player import Player

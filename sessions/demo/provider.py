@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Any, Protocol
 
-from compaction.cache import Breakpoint, CacheState, Lifetime, Request, advance
+from compaction.cache.simulator import Breakpoint, CacheState, Lifetime, Request, advance
 from compaction.session import Usage
 from compaction.tokens import Counted
 
@@ -38,7 +38,7 @@ class Provider(Protocol):
 class Anthropic:
     """Breakpoints after the system prompt and close to the end, as Claude Code sets them.
 
-    The rules are those of compaction.cache. `layers` is how many pieces come before the first
+    The rules are those of `compaction.cache`. `layers` is how many pieces come before the first
     message; `shared` tokens of them were cached by a session that ran shortly before.
     """
 

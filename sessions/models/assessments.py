@@ -11,9 +11,9 @@ class FactLedger(models.Model):
     Counts are of facts; `score` is permille (kept whole, retrievable half, less what is
     unsupported), null where there was no fact, or the log lacks most of what was replaced.
     `facts` lists them, the weightiest first, as far as they are kept
-    (`compaction/fact_ledger.py`); `sections` says of each section that the form asks for whether
-    it is there, `quality` has the measures of `compaction/quality.py`; `after` counts and lists
-    what came of it later, seen up to step `looked_until`.
+    (`compaction/facts/ledger.py`); `sections` says of each section that the form asks for whether
+    it is there, `quality` has the measures of `compaction/summaries/quality.py`; `after` counts and
+    lists what came of it later, seen up to step `looked_until`.
     """
 
     revision = models.OneToOneField(
@@ -44,7 +44,7 @@ class Assessment(models.Model):
     `fresh` that paid again for what had been cached; failed tool calls and those that succeeded
     later; needed-later recall of what was served, in counts of needs; steps that could be judged
     and that drift from the task; tool calls whose schema is known and that break it. `tools` counts
-    which tool follows which (`compaction/tool_habits.py`). `steps` says up to which step it holds.
+    which tool follows which (`compaction/tools/habits.py`). `steps` says up to which step it holds.
     """
 
     session = models.OneToOneField(

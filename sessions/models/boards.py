@@ -83,7 +83,7 @@ class Share(models.Model):
 
 
 class Anchor(models.Model):
-    """One entry of a board (`compaction/board.py`), under a key that is its own there.
+    """One entry of a board (`compaction/board/board.py`), under a key that is its own there.
 
     `by` says who put it there: code that read it off a session, an agent, a person, or a share
     that came. `files` are what it rests on, as for shares; `stale` says why it may no longer hold.

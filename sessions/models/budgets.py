@@ -8,9 +8,9 @@ from datetime import datetime
 from django.conf import settings
 from django.db import models
 
-from compaction.policy_lint import Remark
+from compaction.policies.lint import Remark
+from compaction.policies.use_lint import budget_remarks
 from compaction.spending import Account, Amount
-from compaction.use_lint import budget_remarks
 
 
 class Budget(models.Model):

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from compaction import edits
 from compaction.context import Block as BlockValue
+from compaction.policies.presets import PRESETS
 from compaction.prefix import PrefixSums
-from compaction.presets import PRESETS
 from compaction.session import Call
 from compaction.simulate import Run as RunValue
 from compaction.simulate import StepTokens

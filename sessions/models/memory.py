@@ -10,7 +10,7 @@ from uuid import UUID
 
 from django.db.models import Q, QuerySet
 
-from compaction.told import words
+from compaction.summaries.told import words
 from sessions.models.boards import Anchor, Board, Share
 from sessions.models.teams import Team
 

@@ -6,12 +6,12 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from compaction.policy import InvalidPolicy, Policy, from_dict, to_dict
-from compaction.policy_fields import Field, fields
-from compaction.policy_origin import origins
-from compaction.policy_resolve import Source
-from compaction.policy_yaml import written
-from compaction.presets import PRESETS
+from compaction.policies.fields import Field, fields
+from compaction.policies.origin import origins
+from compaction.policies.policy import InvalidPolicy, Policy, from_dict, to_dict
+from compaction.policies.presets import PRESETS
+from compaction.policies.resolve import Source
+from compaction.policies.yaml import written
 from sessions.models.policies import PolicyVersion
 from sessions.models.sessions import Session
 

@@ -7,10 +7,10 @@ from itertools import accumulate
 
 import msgspec
 
-from compaction.cache import LIFETIME_MS, Lifetime
-from compaction.cache_automatic import LIFETIME_MS as OPENAI_LIFETIME_MS
-from compaction.cache_automatic import MINIMUM as OPENAI_MINIMUM
-from compaction.cache_run import Terms, terms_of
+from compaction.cache.automatic import LIFETIME_MS as OPENAI_LIFETIME_MS
+from compaction.cache.automatic import MINIMUM as OPENAI_MINIMUM
+from compaction.cache.run import Terms, terms_of
+from compaction.cache.simulator import LIFETIME_MS, Lifetime
 from compaction.prices import Price
 from compaction.protect import FIXED_KINDS
 from compaction.session import Call, Usage

@@ -10,10 +10,10 @@ from typing import Any
 
 from django.db.models import Count, Q
 
-from compaction.adaptive import Model, Past, Suggestion, Task, suggestions, task_of
-from compaction.fact_ledger import Fact
+from compaction.facts.ledger import Fact
+from compaction.policies.adaptive import Model, Past, Suggestion, Task, suggestions, task_of
 from compaction.prices import price
-from compaction.quality import Measure, fit
+from compaction.summaries.quality import Measure, fit
 from sessions.models.assessments import FactLedger
 from sessions.models.policies import PolicyVersion
 from sessions.models.policy_documents import readable

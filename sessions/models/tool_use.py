@@ -9,8 +9,8 @@ from typing import Any
 from django.db.models import Count, Min
 
 from compaction import prices
-from compaction.tool_graph import ListCost, ToolGraph, list_cost
-from compaction.tool_habits import OWN, WITHIN, Habits, Likely, habits_of, likely, read
+from compaction.tools.graph import ListCost, ToolGraph, list_cost
+from compaction.tools.habits import OWN, WITHIN, Habits, Likely, habits_of, likely, read
 from sessions.models.assessments import Assessment
 from sessions.models.sessions import Session
 from sessions.models.teams import Team

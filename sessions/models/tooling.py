@@ -10,8 +10,8 @@ from typing import Any
 from django.db.models import Q
 
 from compaction import tokens, wire
-from compaction.tool_document import graph_of
-from compaction.tool_graph import Enabling, ToolGraph, restored
+from compaction.tools.document import graph_of
+from compaction.tools.graph import Enabling, ToolGraph, restored
 from sessions.models.served import ServedContext
 from sessions.models.sessions import Session
 from sessions.models.tools import ToolGraph as Row

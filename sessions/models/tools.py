@@ -10,7 +10,7 @@ class ToolGraph(models.Model):
 
     It holds for uses in messages after `seq`, from step `step` on. `fold` is worked out of the
     messages up to the block before position `taken`, and can be again: tools used, tools enabled,
-    states, each with its step (`compaction/tool_graph.py`, Enabling).
+    states, each with its step (`compaction/tools/graph.py`, Enabling).
     """
 
     session = models.ForeignKey(

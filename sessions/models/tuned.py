@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from compaction.economy import Objective
-from compaction.policy import from_dict
-from compaction.policy_origin import Change, changes
-from compaction.tuner import Outcome, Tried, frontier
+from compaction.cache.economy import Objective
+from compaction.policies.origin import Change, changes
+from compaction.policies.policy import from_dict
+from compaction.policies.tuner import Outcome, Tried, frontier
 from sessions.models.tunings import Tuning, TuningTrial
 
 

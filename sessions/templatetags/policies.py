@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django import template
 
-from compaction.policy_origin import Change
+from compaction.policies.origin import Change
 
 register = template.Library()
 

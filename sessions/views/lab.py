@@ -14,11 +14,11 @@ from django.shortcuts import render
 from django.urls import NoReverseMatch, reverse
 from django.views.decorators.http import require_GET, require_POST
 
-from compaction.policy import InvalidPolicy, from_dict, to_dict
-from compaction.policy_fields import about, fields
-from compaction.policy_lint import remarks
-from compaction.policy_origin import origins
-from compaction.presets import PRESETS
+from compaction.policies.fields import about, fields
+from compaction.policies.lint import remarks
+from compaction.policies.origin import origins
+from compaction.policies.policy import InvalidPolicy, from_dict, to_dict
+from compaction.policies.presets import PRESETS
 from compaction.prices import UNKNOWN_WINDOW
 from sessions.actions.choices import MOST
 from sessions.actions.policies import UnknownPolicy, named_version, preset_document

@@ -10,9 +10,9 @@ from urllib.parse import urlencode
 
 from django.http import HttpRequest
 
-from compaction.asked import TODOS
-from compaction.fact_ledger import ENGINE
-from compaction.weighty import WHY
+from compaction.facts.ledger import ENGINE
+from compaction.facts.weighty import WHY
+from compaction.summaries.asked import TODOS
 from sessions.actions.after_effects import AfterEffects, Sign, after_effects
 from sessions.actions.fact_ledgers import judge
 from sessions.models import FactLedger, Revision, Run, Session

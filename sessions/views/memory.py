@@ -15,9 +15,9 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_GET, require_POST
 
-from compaction import board as chat_board
 from compaction import tokens
-from compaction.board import KINDS, BoardSize, Rendered
+from compaction.board import board as chat_board
+from compaction.board.board import KINDS, BoardSize, Rendered
 from sessions.actions import boards, gathering
 from sessions.api.access import actor_of, allowed, require, session_of, team_of, teams_of
 from sessions.models import Anchor, Board, Entry, Run, Session, Share, Subscription

@@ -10,11 +10,11 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
-from compaction.policy import InvalidPolicy, from_dict
-from compaction.policy_lint import Remark, remarks
-from compaction.policy_origin import Change, changes
-from compaction.presets import PRESETS
-from compaction.use_lint import id_remarks
+from compaction.policies.lint import Remark, remarks
+from compaction.policies.origin import Change, changes
+from compaction.policies.policy import InvalidPolicy, from_dict
+from compaction.policies.presets import PRESETS
+from compaction.policies.use_lint import id_remarks
 from sessions.actions import agreement
 from sessions.actions.policies import (
     UnknownPolicy,

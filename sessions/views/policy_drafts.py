@@ -9,11 +9,11 @@ from typing import Any
 
 from django.http import QueryDict
 
-from compaction.policy import STEPS, InvalidPolicy, Policy, from_dict, to_dict
-from compaction.policy_fields import Field, fields, parameters_of
-from compaction.policy_origin import filled
-from compaction.policy_yaml import Unreadable, read
-from compaction.presets import PRESETS
+from compaction.policies.fields import Field, fields, parameters_of
+from compaction.policies.origin import filled
+from compaction.policies.policy import STEPS, InvalidPolicy, Policy, from_dict, to_dict
+from compaction.policies.presets import PRESETS
+from compaction.policies.yaml import Unreadable, read
 from compaction.strategies import STRATEGIES
 from sessions.models.policy_documents import preset_document
 

@@ -12,11 +12,11 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 
-from compaction.policy import STEPS, InvalidPolicy, to_dict
-from compaction.policy_fields import about
-from compaction.policy_lint import remarks
-from compaction.policy_yaml import LONGEST, written
-from compaction.presets import PRESETS
+from compaction.policies.fields import about
+from compaction.policies.lint import remarks
+from compaction.policies.policy import STEPS, InvalidPolicy, to_dict
+from compaction.policies.presets import PRESETS
+from compaction.policies.yaml import LONGEST, written
 from compaction.strategies import STRATEGIES
 from sessions.actions.policies import (
     NOTE_LENGTH,

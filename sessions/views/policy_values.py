@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from compaction.policy import Policy, to_dict
-from compaction.policy_fields import Field, about, fields
-from compaction.policy_lint import Remark
-from compaction.policy_origin import Document, Origin, origins
+from compaction.policies.fields import Field, about, fields
+from compaction.policies.lint import Remark
+from compaction.policies.origin import Document, Origin, origins
+from compaction.policies.policy import Policy, to_dict
 
 MANY = 8
 """More words than this are folded away."""

@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
-from compaction.policy_origin import changes
+from compaction.policies.origin import changes
 from sessions.actions import rollouts as actions
 from sessions.actions.bounds import (
     BOUNDS,

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from compaction.fact_ledger import Fact
-from compaction.quality import Fit, Measure, fit
+from compaction.facts.ledger import Fact
 from compaction.stubs import digest
+from compaction.summaries.quality import Fit, Measure, fit
 from compaction.wire import decode, text_of
 from sessions.models import Artefact, Revision, Session
 from sessions.models.replaced import SUMMARISING

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from compaction.context import KINDS
 from compaction.edits import CannotUndo
-from compaction.trigger_words import words
+from compaction.policies.trigger_words import words
 from sessions.actions.undo import undo_revision
 from sessions.api.access import actor_of, allowed, session_of
 from sessions.models import Revision, Run, Session, manifest

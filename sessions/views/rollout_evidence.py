@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from compaction.policy import InvalidPolicy, from_dict
-from compaction.policy_lint import Remark, remarks
+from compaction.policies.lint import Remark, remarks
+from compaction.policies.policy import InvalidPolicy, from_dict
 from sessions.api.simulated import compared
 from sessions.models import PolicyVersion, Rollout
 

@@ -12,7 +12,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET, require_POST
 
-from compaction.policy_origin import changes
+from compaction.policies.origin import changes
 from sessions.actions import rollouts as actions
 from sessions.actions.audit import Actor
 from sessions.actions.bounds import BOUNDS, Bound

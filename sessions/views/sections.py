@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from compaction import sections as read
+from compaction.summaries import sections as read
 
 LONG = 1500
 """Characters from which a section begins folded."""

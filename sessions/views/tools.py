@@ -10,8 +10,8 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_GET
 
-from compaction.tool_habits import WITHIN, Habits
-from compaction.use_lint import tool_remarks
+from compaction.policies.use_lint import tool_remarks
+from compaction.tools.habits import WITHIN, Habits
 from sessions.api.access import session_of, team_of
 from sessions.models import Session
 from sessions.models.tool_use import LEARNED_FROM, Row, ToolUse, team_habits, tool_use

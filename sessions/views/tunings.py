@@ -12,7 +12,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_GET, require_POST
 
-from compaction.policy import InvalidPolicy
+from compaction.policies.policy import InvalidPolicy
 from sessions.actions import jobs, tunings
 from sessions.actions.choices import NoChoice
 from sessions.actions.policies import UnknownPolicy, named_version

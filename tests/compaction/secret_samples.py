@@ -8,7 +8,7 @@ import string
 from collections.abc import Callable, Iterator
 from random import Random
 
-from compaction.redact_numbers import luhn
+from compaction.redaction.numbers import luhn
 
 ALNUM = string.ascii_letters + string.digits
 HEX = "0123456789abcdef"

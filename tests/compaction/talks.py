@@ -6,12 +6,12 @@ from typing import Any, get_args
 
 from hypothesis import strategies as st
 
+from compaction.cache.economy import Lifetime, Objective
 from compaction.context import FileAction, FileRef
-from compaction.dashboard import GUIDANCE
-from compaction.economy import Lifetime, Objective
-from compaction.policy import Policy, Step
-from compaction.reading import READING
-from compaction.recite import Recite
+from compaction.files.reading import READING
+from compaction.policies.policy import Policy, Step
+from compaction.recitation.dashboard import GUIDANCE
+from compaction.recitation.recite import Recite
 from compaction.session import Session
 from compaction.strategies.compact import Compact
 from compaction.strategies.dedupe import Dedupe

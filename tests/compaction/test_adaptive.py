@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction.adaptive import LEAST, Model, Past, Task, suggestions, task_of
-from compaction.quality import Fit
+from compaction.policies.adaptive import LEAST, Model, Past, Task, suggestions, task_of
 from compaction.strategies.compact import Compact
+from compaction.summaries.quality import Fit
 
 ANTHROPIC = Model(200_000, 0.1)
 NOW = Compact(trigger=0.85)

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from compaction.anchors import Gatherer
-from compaction.board import Entry, put
+from compaction.board.anchors import Gatherer
+from compaction.board.board import Entry, put
+from compaction.board.project import Observed
 from compaction.context import FileRef
-from compaction.project import Observed
 from compaction.session import Session
 from tests.build import Talk
 from tests.compaction.talks import talks

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from compaction.asked import Part, parts_of
-from compaction.extract import extractive
 from compaction.plan import Span
-from compaction.sections import form_of, presence
-from compaction.summary import NINE, render
-from compaction.told import Lines
+from compaction.summaries.asked import Part, parts_of
+from compaction.summaries.extract import extractive
+from compaction.summaries.sections import form_of, presence
+from compaction.summaries.summary import NINE, render
+from compaction.summaries.told import Lines
 from tests.build import Talk
 
 NUMBERED = """This session is being continued.

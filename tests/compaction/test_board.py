@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction.board import (
+from compaction.board.board import (
     KINDS,
     MOST_ENTRIES,
     BoardSize,

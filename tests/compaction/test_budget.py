@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compaction.budget import LADDER, Budget, budget_of, standing
-from compaction.policy import Policy, Step
-from compaction.presets import PRESETS
+from compaction.policies.policy import Policy, Step
+from compaction.policies.presets import PRESETS
 from compaction.strategies.compact import Compact
 from compaction.strategies.offload import Offload
 from compaction.strategies.window import Window

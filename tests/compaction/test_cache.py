@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction.cache import Break, Breakpoint, CacheState, CacheUse, Request, advance
+from compaction.cache.simulator import Break, Breakpoint, CacheState, CacheUse, Request, advance
 from compaction.prices import Price, micros, nanos
 
 SONNET = Price("claude-sonnet-5", 2000, 200, 2500, 4000, 10_000, "docs/sources.md", "2026-11-20")

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction.cache import Cause, Request
-from compaction.cache_automatic import LIFETIME_MS, AutomaticState, advance, whole_steps
-from compaction.cache_rules import rules_of
-from compaction.cache_run import Terms, simulate_cache, terms_of
-from compaction.policy import Policy, Step
+from compaction.cache.automatic import LIFETIME_MS, AutomaticState, advance, whole_steps
+from compaction.cache.rules import rules_of
+from compaction.cache.run import Terms, simulate_cache, terms_of
+from compaction.cache.simulator import Cause, Request
+from compaction.policies.policy import Policy, Step
 from compaction.prices import Price
 from compaction.session import Call, Session
 from compaction.simulate import Run, simulate

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction.cache_calibrate import compare
-from compaction.cache_forecast import (
+from compaction.cache.calibrate import compare
+from compaction.cache.forecast import (
     Change,
     Forecast,
     Known,
@@ -17,7 +17,7 @@ from compaction.cache_forecast import (
     observe,
     whole_change,
 )
-from compaction.cache_rules import kept_by, strips_thinking
+from compaction.cache.rules import kept_by, strips_thinking
 from compaction.session import Usage
 
 MINUTE = 60_000

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction.cache import CacheUse
-from compaction.cache_measured import measured
+from compaction.cache.measured import measured
+from compaction.cache.simulator import CacheUse
 from compaction.edits import Edit, Revision
 from compaction.prices import Price, micros, nanos
 from compaction.session import Call, Usage

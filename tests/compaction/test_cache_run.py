@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from compaction.cache import CacheUse
-from compaction.cache_layout import HIDDEN_BLOCKS, managed, unmanaged
-from compaction.cache_run import Terms, estimate_cache, payback_steps, simulate_cache, terms_of
+from compaction.cache.economy import Lifetime
+from compaction.cache.layout import HIDDEN_BLOCKS, managed, unmanaged
+from compaction.cache.run import Terms, estimate_cache, payback_steps, simulate_cache, terms_of
+from compaction.cache.simulator import CacheUse
 from compaction.context import Block
-from compaction.economy import Lifetime
 from compaction.edits import context_at
-from compaction.policy import Policy, Step
+from compaction.policies.policy import Policy, Step
 from compaction.prices import Price, micros
 from compaction.session import Call, Session, Usage
 from compaction.simulate import Run, simulate

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from compaction.cache import CacheState, advance
-from compaction.cache_sent import request_of
+from compaction.cache.sent import request_of
+from compaction.cache.simulator import CacheState, advance
 
 Json = Any
 MARK = {"cache_control": {"type": "ephemeral"}}

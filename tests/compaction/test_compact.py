@@ -6,17 +6,17 @@ import pytest
 
 from compaction.context import Context
 from compaction.edits import context_at
-from compaction.extract import extractive
 from compaction.fold import Arrival, advance, start
 from compaction.invariants import violations
 from compaction.plan import Means, Span
-from compaction.policy import Policy, Step
-from compaction.presets import PRESETS
+from compaction.policies.policy import Policy, Step
+from compaction.policies.presets import PRESETS
 from compaction.session import Session
 from compaction.simulate import Run, simulate
 from compaction.strategies.compact import Compact
 from compaction.strategies.window import Window
-from compaction.summary import NINE, problems
+from compaction.summaries.extract import extractive
+from compaction.summaries.summary import NINE, problems
 from tests.build import Talk, coding, rough
 
 LONG = "some line of output\n" * 200

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from compaction.corrections import is_correction
+from compaction.summaries.corrections import is_correction
 
 
 @pytest.mark.parametrize(

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from compaction.context import FileRef
-from compaction.dashboard import GUIDANCE, Panel, dashboard
-from compaction.policy import from_dict, to_dict
-from compaction.presets import PRESETS
-from compaction.recite import Recital, Recite, recitation
-from compaction.room import Room
-from compaction.terminals import ended
+from compaction.policies.policy import from_dict, to_dict
+from compaction.policies.presets import PRESETS
+from compaction.recitation.dashboard import GUIDANCE, Panel, dashboard
+from compaction.recitation.recite import Recital, Recite, recitation
+from compaction.recitation.room import Room
+from compaction.recitation.terminals import ended
 from tests.build import Talk, rough
 
 

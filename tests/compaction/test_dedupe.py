@@ -12,17 +12,17 @@ from hypothesis import strategies as st
 
 from compaction.context import Block, FileRef
 from compaction.edits import Edit, context_at
-from compaction.extract import extractive
+from compaction.files.shown import shown
+from compaction.files.sights import Sights
 from compaction.fold import Arrival, advance, start
 from compaction.plan import Means
-from compaction.policy import Policy, Step
+from compaction.policies.policy import Policy, Step
 from compaction.session import Session
-from compaction.shown import shown
-from compaction.sights import Sights
 from compaction.simulate import Run, simulate
 from compaction.strategies.compact import Compact
 from compaction.strategies.dedupe import Dedupe
 from compaction.strategies.offload import Offload
+from compaction.summaries.extract import extractive
 from tests.build import Talk, rough
 
 LINES = [f"line {n} of a file with words enough" for n in range(1, 61)]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 
 from compaction.context import FileRef
-from compaction.drift import Drift
 from compaction.session import Session
+from compaction.tools.drift import Drift
 from tests.build import Talk
 from tests.compaction.talks import talks
 

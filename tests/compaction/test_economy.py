@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction.economy import KEEP_MS, Rates, calls_until, expected, keep_of, pays, rates_of
+from compaction.cache.economy import KEEP_MS, Rates, calls_until, expected, keep_of, pays, rates_of
 from compaction.prices import Price
 
 SONNET = Price("m", 2_000, 200, 2_500, 4_000, 10_000, "test", "2026-01-01")

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compaction.excerpt import ANSWER, BadSelection, Selection, excerpt, selection_of
-from compaction.read_tool import asked, definition
+from compaction.tools.read_tool import asked, definition
 
 TEN = "".join(f"line {n}\n" for n in range(1, 11))
 

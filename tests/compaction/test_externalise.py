@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from compaction.cut import WIDEST_ROW, cut
-from compaction.policy import Policy, Step
+from compaction.policies.policy import Policy, Step
 from compaction.simulate import Run, simulate
 from compaction.strategies.externalise import Externalise
 from compaction.strategies.offload import Offload

@@ -9,14 +9,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from compaction.context import Block, FileRef
-from compaction.extract import extractive
-from compaction.fact_ledger import LISTED, Fact, Ledger, Standing, ledger_of
-from compaction.facts import COMMON, texts_of
+from compaction.facts.facts import COMMON, texts_of
+from compaction.facts.ledger import LISTED, Fact, Ledger, Standing, ledger_of
+from compaction.facts.vocabulary import FactKind, Vocabulary, is_name, kind_of, normal
+from compaction.facts.weighty import (
+    CARRIED,
+    CHANGED,
+    MENDED,
+    NEEDED,
+    OPEN_ERROR,
+    READ,
+    SAID,
+    named_later,
+)
 from compaction.plan import Span
 from compaction.session import Session
-from compaction.supported import claims
-from compaction.vocabulary import FactKind, Vocabulary, is_name, kind_of, normal
-from compaction.weighty import CARRIED, CHANGED, MENDED, NEEDED, OPEN_ERROR, READ, SAID, named_later
+from compaction.summaries.extract import extractive
+from compaction.summaries.supported import claims
 from tests.build import Talk, coding
 from tests.compaction.talks import talks
 from tests.planted import Case, inventions, losses

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compaction.context import Block
-from compaction.facts import COMMON, FactIndex, facts, facts_of
+from compaction.facts.facts import COMMON, FactIndex, facts, facts_of
 
 
 def block(number: int, text: str, form: str = "text") -> Block:
@@ -32,7 +32,7 @@ def block(number: int, text: str, form: str = "text") -> Block:
 @pytest.mark.parametrize(
     ("text", "found"),
     [
-        ("compaction/cache.py", {"compaction/cache.py"}),
+        ("compaction/cache/simulator.py", {"compaction/cache/simulator.py"}),
         ("/usr/bin/env", {"usr/bin/env"}),
         ("see src/app.py:12: here", {"src/app.py:12"}),
         ("(load_file).", {"load_file"}),

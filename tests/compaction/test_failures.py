@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from compaction.failures import WIDTH, alike, signature
+from compaction.tools.failures import WIDTH, alike, signature
 
 
 @pytest.mark.parametrize(

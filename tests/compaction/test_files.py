@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compaction.context import FileRef
-from compaction.files import EXTRACTORS, file_of, on_path, shell_read
+from compaction.files.calls import EXTRACTORS, file_of, on_path, shell_read
 
 
 @pytest.mark.parametrize(

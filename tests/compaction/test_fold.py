@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 
 from compaction.context import Context, composition, context_of, total
 from compaction.edits import apply, context_at
-from compaction.extract import extractive
 from compaction.fold import Arrival, OutOfOrder, advance, start
 from compaction.invariants import broken_by, violations
 from compaction.plan import Means
-from compaction.policy import Policy
+from compaction.policies.policy import Policy
 from compaction.session import Session
 from compaction.simulate import Run, simulate
 from compaction.stubs import entered_short
+from compaction.summaries.extract import extractive
 from tests.build import Talk, rough
 from tests.compaction.talks import policies, talks
 

@@ -8,7 +8,6 @@ import pytest
 
 from compaction.context import Block
 from compaction.edits import CannotCompact, CannotUndo, Revision
-from compaction.extract import extractive
 from compaction.fold import (
     Arrival,
     State,
@@ -21,11 +20,12 @@ from compaction.fold import (
 )
 from compaction.invariants import violations
 from compaction.plan import Means, Span
-from compaction.policy import Policy, Step
-from compaction.presets import PRESETS
+from compaction.policies.policy import Policy, Step
+from compaction.policies.presets import PRESETS
 from compaction.session import Session
 from compaction.strategies.compact import Compact
 from compaction.strategies.offload import Offload
+from compaction.summaries.extract import extractive
 from tests.build import Talk, coding, rough
 
 MEANS = Means(rough, extractive)

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from compaction.context import Block, context_of, total
 from compaction.edits import CannotCompact, CannotUndo, Revision, apply, context_at
-from compaction.extract import extractive
 from compaction.fold import (
     Arrival,
     State,
@@ -23,8 +22,9 @@ from compaction.fold import (
     undo,
 )
 from compaction.plan import Means
-from compaction.policy import Policy
+from compaction.policies.policy import Policy
 from compaction.session import Session
+from compaction.summaries.extract import extractive
 from tests.build import rough
 from tests.compaction.talks import policies, talks
 

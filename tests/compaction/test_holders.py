@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction.holders import LEAST_LISTED, Holders
+from compaction.facts.holders import LEAST_LISTED, Holders
 from tests.build import Talk
 
 

@@ -7,7 +7,7 @@ import re
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from compaction.linediff import MOST_LINES, matches, unified
+from compaction.files.linediff import MOST_LINES, matches, unified
 
 
 def _patched(old: list[str], hunks: list[str]) -> list[str]:

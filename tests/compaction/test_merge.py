@@ -7,8 +7,8 @@ from typing import Any
 from hypothesis import given, settings
 
 from compaction.context import FileRef
-from compaction.merge import MOST_FAILURES, command_line, merge
 from compaction.session import Session
+from compaction.summaries.merge import MOST_FAILURES, command_line, merge
 from tests.build import Talk
 from tests.compaction.talks import talks
 

@@ -10,7 +10,7 @@ import pytest
 from compaction.context import Block, FileRef
 from compaction.edits import context_at
 from compaction.hints import hint
-from compaction.policy import Policy, Step
+from compaction.policies.policy import Policy, Step
 from compaction.simulate import Run, simulate
 from compaction.strategies.offload import Offload
 from compaction.stubs import input_stub, result_stub

@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from compaction.context import FileRef
-from compaction.outline import FEW, MOST_ROWS, WIDTH, outline
 from compaction.outlines.grammar import _tools
 from compaction.outlines.grammars import ENDINGS, QUERIES, language_of
+from compaction.outlines.outline import FEW, MOST_ROWS, WIDTH, outline
 from compaction.plan import FileText
-from compaction.policy import Policy, Step
+from compaction.policies.policy import Policy, Step
 from compaction.simulate import Run, simulate
 from compaction.strategies.outline import Outline
 from tests.build import Talk, rough

@@ -10,18 +10,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from compaction.cache.economy import Objective, Rates
 from compaction.context import Block, FileRef
-from compaction.economy import Objective, Rates
 from compaction.edits import Revision
-from compaction.extract import extractive
 from compaction.fold import Arrival, State, advance, start, undo
 from compaction.plan import Means
-from compaction.policy import Policy, Step
-from compaction.presets import PRESETS
+from compaction.policies.policy import Policy, Step
+from compaction.policies.presets import PRESETS
 from compaction.ripening import Ages, Ripening
 from compaction.session import Session
 from compaction.simulate import simulate
 from compaction.strategies.payback import Payback
+from compaction.summaries.extract import extractive
 from tests.build import Talk, coding, rough
 from tests.compaction.talks import talks
 from tests.compaction.test_topic import BRIEF, LOGIN

@@ -8,10 +8,10 @@ from typing import Any, get_args
 import pytest
 from hypothesis import given, settings
 
-from compaction.economy import Lifetime
-from compaction.policy import InvalidPolicy, Policy, from_dict, to_dict
-from compaction.policy_yaml import read, written
-from compaction.presets import PRESETS
+from compaction.cache.economy import Lifetime
+from compaction.policies.policy import InvalidPolicy, Policy, from_dict, to_dict
+from compaction.policies.presets import PRESETS
+from compaction.policies.yaml import read, written
 from tests.compaction.talks import policies
 
 

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from compaction.policy import InvalidPolicy, Policy, Step, from_dict, to_dict
-from compaction.policy_fields import about, fields, parameters_of
-from compaction.policy_origin import Change, changes, filled, origins
-from compaction.presets import PRESETS
-from compaction.recite import Recite
+from compaction.policies.fields import about, fields, parameters_of
+from compaction.policies.origin import Change, changes, filled, origins
+from compaction.policies.policy import InvalidPolicy, Policy, Step, from_dict, to_dict
+from compaction.policies.presets import PRESETS
+from compaction.recitation.recite import Recite
 from compaction.strategies import STRATEGIES
 from compaction.strategies.compact import Compact
 from compaction.strategies.offload import Offload

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from compaction.policy import Policy, from_dict
-from compaction.policy_fields import fields
-from compaction.policy_lint import remarks
-from compaction.presets import PRESETS
-from compaction.recite import Recite
+from compaction.policies.fields import fields
+from compaction.policies.lint import remarks
+from compaction.policies.policy import Policy, from_dict
+from compaction.policies.presets import PRESETS
+from compaction.recitation.recite import Recite
 from tests.compaction.talks import policies
 
 RESERVE = 16_384

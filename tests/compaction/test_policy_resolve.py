@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction.policy import InvalidPolicy, Policy, Step, from_dict, to_dict
-from compaction.policy_resolve import PREFIX, from_environment, resolve
-from compaction.presets import PRESETS
+from compaction.policies.policy import InvalidPolicy, Policy, Step, from_dict, to_dict
+from compaction.policies.presets import PRESETS
+from compaction.policies.resolve import PREFIX, from_environment, resolve
 from compaction.strategies.compact import Compact
 from compaction.strategies.window import Window
 from tests.compaction.talks import policies

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from compaction.policy import Policy, Step, from_dict, to_dict
-from compaction.policy_origin import filled
-from compaction.policy_yaml import LONGEST, Unreadable, read, written
-from compaction.presets import PRESETS
+from compaction.policies.origin import filled
+from compaction.policies.policy import Policy, Step, from_dict, to_dict
+from compaction.policies.presets import PRESETS
+from compaction.policies.yaml import LONGEST, Unreadable, read, written
 from compaction.strategies.compact import Compact
 from compaction.strategies.offload import Offload
 from tests.compaction.talks import policies

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compaction import render
+from compaction.cache.prefix_lint import HOW, Kind, check
+from compaction.cache.prefix_pieces import canonical
 from compaction.context import Block
-from compaction.prefix_lint import HOW, Kind, check
-from compaction.prefix_pieces import canonical
 from tests.compaction.wires import Wires, odd_contexts
 
 Json = Any

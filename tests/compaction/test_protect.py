@@ -8,14 +8,14 @@ import pytest
 
 from compaction.context import Block
 from compaction.edits import Edit
-from compaction.extract import extractive
 from compaction.fold import Arrival, State, advance, start
 from compaction.groups import Groups, failure_key
 from compaction.plan import Means, Proposal, Strategy, View
-from compaction.policy import Policy, Step
+from compaction.policies.policy import Policy, Step
 from compaction.protect import Guard
 from compaction.strategies import STRATEGIES
 from compaction.stubs import stand_in
+from compaction.summaries.extract import extractive
 from tests.build import Talk, rough
 
 

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from compaction.asked import parts_of
 from compaction.context import FileRef
-from compaction.extract import extractive
-from compaction.fact_ledger import Standing, ledger_of
+from compaction.facts.ledger import Standing, ledger_of
+from compaction.facts.weighty import named_later
 from compaction.plan import Span
-from compaction.quality import Compacted, Measure, fit, measures
 from compaction.session import Session
-from compaction.weighty import named_later
+from compaction.summaries.asked import parts_of
+from compaction.summaries.extract import extractive
+from compaction.summaries.quality import Compacted, Measure, fit, measures
 from tests.build import Talk, rough
 from tests.compaction.talks import talks
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from compaction.context import Block
 from compaction.edits import Entry
-from compaction.facts import FactIndex
-from compaction.recall import Recall, needed, recall
+from compaction.facts.facts import FactIndex
+from compaction.facts.recall import Recall, needed, recall
 from compaction.session import Call, Session
 
 

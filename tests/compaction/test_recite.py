@@ -13,15 +13,15 @@ from hypothesis import strategies as st
 from compaction import tokens
 from compaction.context import Block, FileRef, context_of
 from compaction.edits import context_at
-from compaction.extract import extractive
 from compaction.fold import Arrival, advance, start, undo
-from compaction.layers import ending_at
 from compaction.plan import Means
-from compaction.presets import PRESETS
-from compaction.recite import HEAD, Recital, Recite, recitation
+from compaction.policies.presets import PRESETS
+from compaction.recitation.layers import ending_at
+from compaction.recitation.recite import HEAD, Recital, Recite, recitation
+from compaction.recitation.todo import Todo
 from compaction.session import Session
 from compaction.simulate import simulate
-from compaction.todo import Todo
+from compaction.summaries.extract import extractive
 from tests.build import Talk, coding, rough
 from tests.compaction.talks import talks
 

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from compaction import render
-from compaction.cache_run import Terms, simulate_cache
+from compaction.cache.run import Terms, simulate_cache
 from compaction.context import Block, Ending, FileRef
 from compaction.edits import context_at
-from compaction.layers import ending_at
-from compaction.presets import PRESETS
+from compaction.files.reading import READING, reads
+from compaction.policies.presets import PRESETS
 from compaction.prices import price
-from compaction.reading import READING, reads
+from compaction.recitation.layers import ending_at
 from compaction.simulate import Run, simulate
 from compaction.wire import block_of
 from tests.build import Talk, coding, rough

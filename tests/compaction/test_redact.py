@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from compaction.context import Block
 from compaction.plan import Span
-from compaction.redact import Masker, mask_span, redact, secrets
-from compaction.redact_numbers import luhn
+from compaction.redaction.numbers import luhn
+from compaction.redaction.redact import Masker, mask_span, redact, secrets
 from tests.build import Talk
 from tests.compaction.secret_samples import samples
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from compaction import render
+from compaction.cache.economy import Lifetime
 from compaction.context import Block
-from compaction.economy import Lifetime
 from compaction.stubs import input_stub, stand_in
 from compaction.wire import block_of
 from tests.compaction.wires import PDF, PNG, Wires, gives, text, thinks, uses

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from compaction import render
 from compaction.context import Block
 from compaction.edits import context_at
-from compaction.layers import ending_at
-from compaction.policy import Policy
-from compaction.presets import PRESETS
+from compaction.policies.policy import Policy
+from compaction.policies.presets import PRESETS
+from compaction.recitation.layers import ending_at
 from compaction.render.content import text_part
 from compaction.session import Session
 from compaction.simulate import simulate

@@ -10,15 +10,15 @@ from hypothesis import given, settings
 
 from compaction.context import Block, FileRef
 from compaction.edits import context_at
-from compaction.extract import extractive
 from compaction.fold import Arrival, advance, start
 from compaction.plan import Means
-from compaction.policy import Policy, Step
+from compaction.policies.policy import Policy, Step
 from compaction.repeats import Repeats, without_dashboards
 from compaction.session import Session
 from compaction.simulate import Run, simulate
 from compaction.strategies.dedupe import Dedupe
 from compaction.strategies.replace import Replace
+from compaction.summaries.extract import extractive
 from tests.build import Talk, rough
 from tests.compaction.talks import talks
 

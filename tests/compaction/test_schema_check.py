@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction.schema_check import faults, schemas_of
+from compaction.tools.schema_check import faults, schemas_of
 
 SCHEMA: dict[str, Any] = {
     "type": "object",

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from compaction import render
 from compaction.context import Block
 from compaction.edits import context_at
-from compaction.policy import Policy, Step
+from compaction.policies.policy import Policy, Step
 from compaction.session import Session
 from compaction.shards import READ_ON, cut, parts_of_shard
 from compaction.simulate import Run, simulate

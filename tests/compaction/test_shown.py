@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from compaction.context import FileRef
-from compaction.shown import shown
+from compaction.files.shown import shown
 
 
 @pytest.mark.parametrize(

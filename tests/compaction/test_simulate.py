@@ -8,8 +8,8 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from compaction.policy import Policy, Step
-from compaction.presets import PRESETS
+from compaction.policies.policy import Policy, Step
+from compaction.policies.presets import PRESETS
 from compaction.session import Call, Usage
 from compaction.simulate import simulate
 from compaction.strategies.compact import Compact
@@ -17,7 +17,7 @@ from tests.build import coding, rough
 
 _DIGEST = """
 import hashlib
-from compaction.presets import PRESETS
+from compaction.policies.presets import PRESETS
 from compaction.simulate import simulate
 from tests.build import coding, rough
 session = coding(600, 500)

@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from compaction.context import Block, FileRef
-from compaction.extract import extractive, open_todos
 from compaction.plan import Span, SummaryForm
 from compaction.session import Session
-from compaction.summary import (
+from compaction.summaries.extract import extractive, open_todos
+from compaction.summaries.summary import (
     FORMS,
     NINE,
     NONE,
@@ -23,7 +23,7 @@ from compaction.summary import (
     problems,
     render,
 )
-from compaction.supported import known_to, unsupported
+from compaction.summaries.supported import known_to, unsupported
 from tests.build import Talk, coding
 from tests.compaction.talks import talks
 

@@ -10,7 +10,7 @@ from compaction.groups import Groups
 from compaction.plan import Span
 from compaction.session import Session
 from compaction.stubs import reference
-from compaction.summary_parts import DEPTH, batches
+from compaction.summaries.parts import DEPTH, batches
 from tests.build import Talk, coding, rough
 from tests.compaction.talks import talks
 

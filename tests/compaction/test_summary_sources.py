@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction import images
 from compaction.context import Block
-from compaction.language import language_of
 from compaction.plan import Span
-from compaction.quotes import quotes, verbatim
 from compaction.stubs import reference
-from compaction.summary_instructions import given_in
-from compaction.supported import known_to, unsupported, without
+from compaction.summaries import images
+from compaction.summaries.instructions import given_in
+from compaction.summaries.language import language_of
+from compaction.summaries.quotes import quotes, verbatim
+from compaction.summaries.supported import known_to, unsupported, without
 from tests.build import Talk
 
 

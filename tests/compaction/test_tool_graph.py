@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction.tool_document import InvalidGraph, document_of, graph_of
-from compaction.tool_graph import LEAST_ONE, Enabling, ToolGraph, cycle, list_cost, matches
+from compaction.tools.document import InvalidGraph, document_of, graph_of
+from compaction.tools.graph import LEAST_ONE, Enabling, ToolGraph, cycle, list_cost, matches
 
 NAMES = ["a_read", "a_write", "b_open", "b_click", "c"]
 NEEDS = [*NAMES, "a_*", "b_*", "z_*", "*", LEAST_ONE, "later"]

@@ -7,7 +7,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction.tool_habits import WITHIN, Habits, habits_of, likely, read, unused
+from compaction.tools.habits import WITHIN, Habits, habits_of, likely, read, unused
 
 STEPS = [["read"], ["edit"], ["test"], ["read"], ["edit"], ["test", "lint"]]
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from compaction.fold import Arrival, advance, start
 from compaction.plan import Means
-from compaction.presets import PRESETS
+from compaction.policies.presets import PRESETS
 from compaction.topic import LONGEST, ROUNDS, Boundary, Round, Rounds, is_new, signs
 from tests.build import Talk, rough
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from compaction.extract import extractive
 from compaction.fold import Arrival, advance, start
 from compaction.plan import Means
+from compaction.summaries.extract import extractive
 from compaction.topic import Topic
 from tests.build import Talk, rough
 from tests.compaction.test_triggers import _policy, _topics

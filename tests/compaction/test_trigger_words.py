@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import get_args
 
 from compaction.edits import Trigger
-from compaction.trigger_words import WORDS, words
+from compaction.policies.trigger_words import WORDS, words
 
 
 def test_every_trigger_has_a_name_of_its_own_and_a_sentence() -> None:

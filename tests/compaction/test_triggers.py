@@ -8,18 +8,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from compaction.cache.economy import Rates
 from compaction.context import context_of
-from compaction.economy import Rates
 from compaction.edits import CannotCompact, Revision
-from compaction.extract import extractive
 from compaction.fold import BREAKER, Arrival, State, advance, compact_now, start
 from compaction.invariants import violations
 from compaction.plan import Means, Span
-from compaction.policy import Policy, Step
+from compaction.policies.policy import Policy, Step
 from compaction.session import Session
 from compaction.simulate import simulate
 from compaction.strategies.compact import Compact
 from compaction.strategies.window import Window
+from compaction.summaries.extract import extractive
 from tests.build import Talk, rough
 from tests.compaction.talks import talks
 

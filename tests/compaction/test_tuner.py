@@ -8,13 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction.economy import Objective
-from compaction.policy import Policy, Step, from_dict, to_dict
-from compaction.presets import PRESETS
-from compaction.strategies import STRATEGIES
-from compaction.strategies.compact import Compact
-from compaction.strategies.offload import Offload
-from compaction.tuner import (
+from compaction.cache.economy import Objective
+from compaction.policies.policy import Policy, Step, from_dict, to_dict
+from compaction.policies.presets import PRESETS
+from compaction.policies.tuner import (
     JOINING,
     LADDERS,
     Outcome,
@@ -24,6 +21,9 @@ from compaction.tuner import (
     neighbours,
     next_policies,
 )
+from compaction.strategies import STRATEGIES
+from compaction.strategies.compact import Compact
+from compaction.strategies.offload import Offload
 
 OFFLOAD = Policy("mine", steps=(Step("offload", Offload(age=5, batch=5)),))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from compaction.use_lint import HOUR, IDS, budget_remarks, id_remarks, tool_remarks
+from compaction.policies.use_lint import HOUR, IDS, budget_remarks, id_remarks, tool_remarks
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Any
 
-from compaction.policy import Policy, Step, to_dict
+from compaction.policies.policy import Policy, Step, to_dict
 from compaction.strategies.compact import Compact
 from compaction.strategies.offload import Offload
 from sessions.actions import compactions, served, tend

@@ -12,7 +12,7 @@ from django.db import connection
 from compaction import tokens
 from compaction.context import FileRef
 from compaction.plan import FileText, Span
-from compaction.summary import problems
+from compaction.summaries.summary import problems
 from sessions.actions.append import append
 from sessions.actions.artefacts import digest, make, outline_text, summary_text
 from sessions.actions.teams import local_team

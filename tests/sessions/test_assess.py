@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from compaction import tokens
-from compaction.policy import Policy, Step, to_dict
+from compaction.policies.policy import Policy, Step, to_dict
 from compaction.session import Usage
 from compaction.strategies.compact import Compact
 from sessions.actions import assess, assessments, folds, jobs

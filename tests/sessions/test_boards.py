@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from compaction import tokens
-from compaction.board import MOST_ENTRIES
+from compaction.board.board import MOST_ENTRIES
 from sessions.actions import boards
 from sessions.actions.append import append
 from sessions.actions.boards import CannotAnchor, anchor, board_of, entries_of, remove

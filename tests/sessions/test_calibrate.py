@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from compaction.cache_calibrate import Sums
+from compaction.cache.calibrate import Sums
 
 SAMPLES = Path(__file__).parent / "importers" / "samples"
 

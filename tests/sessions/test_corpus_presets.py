@@ -15,8 +15,8 @@ import pytest
 from compaction.context import Context, context_of
 from compaction.edits import Entry, context_at
 from compaction.invariants import violations
-from compaction.outline import outline_of
-from compaction.presets import PRESETS
+from compaction.outlines.outline import outline_of
+from compaction.policies.presets import PRESETS
 from compaction.session import Session
 from compaction.simulate import Run, simulate
 from sessions.actions.simulated_figures import Recording

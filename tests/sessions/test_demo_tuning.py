@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from compaction.policy import to_dict
-from compaction.presets import PRESETS
+from compaction.policies.policy import to_dict
+from compaction.policies.presets import PRESETS
 from sessions.actions import audit
 from sessions.actions.append import append
 from sessions.actions.demo import remove_demo

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from compaction.policy import to_dict
-from compaction.presets import PRESETS
+from compaction.policies.policy import to_dict
+from compaction.policies.presets import PRESETS
 from sessions.actions import folds
 from sessions.actions.policies import version_of
 from sessions.actions.simulate import simulate_session

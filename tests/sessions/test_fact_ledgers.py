@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from compaction.fact_ledger import ENGINE
+from compaction.facts.ledger import ENGINE
 from sessions.actions.after_effects import STEPS
 from sessions.actions.append import append
 from sessions.actions.fact_ledgers import NAMED_WITHIN, due, judge, keep_ledger

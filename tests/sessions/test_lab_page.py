@@ -10,8 +10,8 @@ from uuid import uuid4
 import pytest
 from django.test import Client
 
-from compaction.policy import to_dict
-from compaction.presets import PRESETS
+from compaction.policies.policy import to_dict
+from compaction.policies.presets import PRESETS
 from sessions.actions import jobs, simulations
 from sessions.actions.audit import COMMAND
 from sessions.actions.policies import save_version

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from compaction.presets import PRESETS
+from compaction.policies.presets import PRESETS
 from sessions.actions.attempts import attempt
 from sessions.actions.audit import COMMAND
 from sessions.actions.jobs import claim

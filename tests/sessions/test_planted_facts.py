@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from compaction.extract import extractive
-from compaction.policy import Policy, Step
+from compaction.policies.policy import Policy, Step
 from compaction.simulate import simulate
 from compaction.strategies.compact import Compact
 from compaction.strategies.window import Window
+from compaction.summaries.extract import extractive
 from compaction.tokens import Counted
 from sessions import demo
 from sessions.actions.append import append

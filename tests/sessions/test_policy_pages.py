@@ -10,10 +10,10 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client, override_settings
 
-from compaction.policy import from_dict, to_dict
-from compaction.policy_fields import fields
-from compaction.policy_yaml import LONGEST, read
-from compaction.presets import PRESETS
+from compaction.policies.fields import fields
+from compaction.policies.policy import from_dict, to_dict
+from compaction.policies.presets import PRESETS
+from compaction.policies.yaml import LONGEST, read
 from sessions.actions.audit import COMMAND
 from sessions.actions.policies import active_version, named_version, preset_version, save_version
 from sessions.actions.teams import local_team

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from compaction.excerpt import ANSWER, BadSelection, Selection
-from compaction.read_tool import asked
+from compaction.tools.read_tool import asked
 from sessions.actions.append import append
 from sessions.actions.read_back import NothingThere, read_back
 from sessions.actions.simulate import simulate_session

@@ -8,8 +8,8 @@ import pytest
 
 from compaction import tokens
 from compaction.context import Block
-from compaction.policy import to_dict
-from compaction.presets import PRESETS
+from compaction.policies.policy import to_dict
+from compaction.policies.presets import PRESETS
 from compaction.simulate import simulate
 from sessions.actions import folds
 from sessions.actions.append import append

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from compaction import tokens
-from compaction.presets import PRESETS
+from compaction.policies.presets import PRESETS
 from compaction.simulate import simulate
 from sessions.actions import folds
 from sessions.actions.append import append

@@ -18,8 +18,8 @@ import pytest
 from compaction import render
 from compaction.context import Block, Ending
 from compaction.edits import context_at
-from compaction.layers import ending_at
-from compaction.presets import PRESETS
+from compaction.policies.presets import PRESETS
+from compaction.recitation.layers import ending_at
 from compaction.shards import parts_of_shard
 from compaction.simulate import simulate
 from compaction.wire import WireBlock

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from compaction import tokens
-from compaction.policy import Policy, Step, to_dict
+from compaction.policies.policy import Policy, Step, to_dict
 from compaction.strategies.compact import Compact
 from compaction.strategies.offload import Offload
 from sessions.actions import folds

@@ -9,15 +9,15 @@ import pytest
 
 from compaction import tokens
 from compaction.edits import context_at
-from compaction.extract import extractive
-from compaction.policy import Policy, Step, to_dict
-from compaction.presets import PRESETS
+from compaction.policies.policy import Policy, Step, to_dict
+from compaction.policies.presets import PRESETS
 from compaction.simulate import Run as RunValue
 from compaction.simulate import simulate
 from compaction.strategies.compact import Compact
 from compaction.strategies.dedupe import Dedupe
 from compaction.strategies.externalise import Externalise
 from compaction.strategies.offload import Offload
+from compaction.summaries.extract import extractive
 from sessions.actions import artefacts, folds, jobs, served
 from sessions.actions.append import append
 from sessions.actions.attempts import attempt

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from compaction import tokens
-from compaction.policy import to_dict
+from compaction.policies.policy import to_dict
 from sessions.actions import folds
 from sessions.actions.append import append
 from sessions.actions.policies import version_of

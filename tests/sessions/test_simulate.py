@@ -6,10 +6,10 @@ import pytest
 
 from compaction import tokens
 from compaction.edits import context_at
-from compaction.extract import extractive
-from compaction.policy import from_dict
-from compaction.presets import PRESETS
+from compaction.policies.policy import from_dict
+from compaction.policies.presets import PRESETS
 from compaction.simulate import simulate
+from compaction.summaries.extract import extractive
 from sessions.actions.append import append
 from sessions.actions.measure import measure
 from sessions.actions.policies import preset_version, version_of

@@ -14,8 +14,8 @@ from django.test import Client
 from django.urls import reverse
 
 from compaction import tokens
-from compaction.policy import from_dict, to_dict
-from compaction.presets import PRESETS
+from compaction.policies.policy import from_dict, to_dict
+from compaction.policies.presets import PRESETS
 from sessions import tasks
 from sessions.actions import jobs, simulations
 from sessions.actions.append import append

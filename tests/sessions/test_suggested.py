@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from compaction import tokens
-from compaction.adaptive import LEAST
+from compaction.policies.adaptive import LEAST
 from sessions.actions import folds
 from sessions.actions.append import append
 from sessions.actions.assess import assess_session

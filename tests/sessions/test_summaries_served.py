@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from compaction import tokens
-from compaction.policy import Policy, Step, to_dict
+from compaction.policies.policy import Policy, Step, to_dict
 from compaction.strategies.compact import Compact
-from compaction.summary import file_operation, render
+from compaction.summaries.summary import file_operation, render
 from sessions.actions import folds, jobs, tend
 from sessions.actions.append import append
 from sessions.actions.attempts import attempt

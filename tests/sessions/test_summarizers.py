@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 
 from compaction.context import Block, FileRef
-from compaction.extract import CODED, extractive
 from compaction.plan import Span
 from compaction.stubs import reference
-from compaction.summary import file_operation, problems, render
-from compaction.summary_answer import Checks
-from compaction.summary_parts import batches
-from compaction.summary_prompt import asked as asked_for
-from compaction.summary_prompt import prompt
+from compaction.summaries.answer import Checks
+from compaction.summaries.extract import CODED, extractive
+from compaction.summaries.parts import batches
+from compaction.summaries.prompt import asked as asked_for
+from compaction.summaries.prompt import prompt
+from compaction.summaries.summary import file_operation, problems, render
 from sessions.summarizers import Anthropic, Extractive, chosen
 from tests import provider as at
 from tests.build import Talk, rough

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from compaction import tokens
-from compaction.policy import Policy, Step, to_dict
+from compaction.policies.policy import Policy, Step, to_dict
 from compaction.strategies.compact import Compact
 from compaction.topic import Round, Topic
 from sessions.actions import folds, jobs, tend

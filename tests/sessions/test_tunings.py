@@ -8,9 +8,9 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from compaction.policy import from_dict
-from compaction.presets import PRESETS
-from compaction.tuner import frontier, identity
+from compaction.policies.policy import from_dict
+from compaction.policies.presets import PRESETS
+from compaction.policies.tuner import frontier, identity
 from sessions.actions import jobs, tunings
 from sessions.actions.audit import COMMAND
 from sessions.actions.choices import NoChoice

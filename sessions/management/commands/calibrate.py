@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 from django.core.management.base import BaseCommand, CommandError
 
-from compaction.cache_calibrate import Compared, Sums, compare
-from compaction.cache_moments import moments
+from compaction.cache.calibrate import Compared, Sums, compare
+from compaction.cache.moments import moments
 from compaction.tokens import default_counting
 from sessions import importers
 from sessions.actions.imports import FILE_LIMIT, files_under

@@ -11,7 +11,7 @@ from typing import IO, Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from compaction.redact import Masker
+from compaction.redaction.redact import Masker
 from sessions.actions import audit
 from sessions.actions.export import export
 from sessions.management.named import find_session

@@ -11,11 +11,11 @@ from typing import Any, NamedTuple, get_args
 
 from django.core.management.base import BaseCommand, CommandError
 
-from compaction.economy import Objective
-from compaction.policy import InvalidPolicy, Policy, from_dict, to_dict
-from compaction.policy_origin import filled
-from compaction.policy_yaml import Unreadable, read
-from compaction.presets import FOR_LEAN, PRESETS
+from compaction.cache.economy import Objective
+from compaction.policies.origin import filled
+from compaction.policies.policy import InvalidPolicy, Policy, from_dict, to_dict
+from compaction.policies.presets import FOR_LEAN, PRESETS
+from compaction.policies.yaml import Unreadable, read
 from sessions import importers
 from sessions.actions.imports import FILE_LIMIT, files_under
 from sessions.actions.policies import UnknownPolicy, named_version

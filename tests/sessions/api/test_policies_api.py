@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from django.contrib.auth import get_user_model
 
-from compaction.policy import from_dict, to_dict
-from compaction.policy_yaml import read
-from compaction.presets import PRESETS
+from compaction.policies.policy import from_dict, to_dict
+from compaction.policies.presets import PRESETS
+from compaction.policies.yaml import read
 from sessions.models import AuditEntry, PolicyVersion, Session
 from tests.sessions.api.conftest import Program, problem
 

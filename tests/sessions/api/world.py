@@ -18,8 +18,8 @@ from django.http import HttpResponse
 from django.test import Client
 from django.utils import timezone
 
-from compaction.policy import to_dict
-from compaction.presets import PRESETS
+from compaction.policies.policy import to_dict
+from compaction.policies.presets import PRESETS
 from sessions.actions import (
     boards,
     bounds,

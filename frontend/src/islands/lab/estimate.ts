@@ -1,5 +1,5 @@
 /* What a policy comes to in numbers of tokens alone: worked out while a slider moves.
-   Follows compaction/strategies and compaction/cache_run.py as far as sizes can tell; what they
+   Follows compaction/strategies and compaction/cache/run.py as far as sizes can tell; what they
    cannot tell is named by notEstimated(), and a run says it exactly. */
 import { cost, type Prompt } from './cost';
 import type { PolicyDocument, PolicyStep } from './policy';

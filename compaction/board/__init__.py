@@ -1,0 +1,1 @@
+"""The chat board of a task, and what is known of its project."""

@@ -1,0 +1,293 @@
+"""What breaks a cached prefix: the first place where two requests that follow each other differ.
+
+A prefix is read from the cache only if every byte of it is the same, in the order tools, system,
+messages. Some settings count as a change of a layer, whatever its bytes say (docs/cache.md).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from compaction.cache.prefix_pieces import Json, Layer, Piece, ends_of, listed, pieces_of, size
+from compaction.cache.simulator import Cause
+
+Kind = Literal[
+    "model",
+    "setting",
+    "images",
+    "tool_added",
+    "tool_removed",
+    "tool_order",
+    "tool_changed",
+    "clock",
+    "identifier",
+    "counter",
+    "key_order",
+    "whitespace",
+    "system_changed",
+    "message_edited",
+    "message_removed",
+]
+"""What kind of difference it is; the first that fits, from what is most telling."""
+
+_CHARS_PER_10_TOKENS = 29
+"""Characters of ten tokens in recorded agent sessions (docs/sources.md, Token ratios)."""
+
+_EXCERPT = 80
+"""Characters of each side that a finding shows (ours)."""
+
+_AROUND = 40
+"""Characters around a difference in which a date or an identifier is looked for (ours)."""
+
+MESSAGE_SETTINGS = ("tool_choice", "parallel_tool_calls", "thinking", "effort", "reasoning",
+             "reasoning_effort", "output_config", "response_format", "text")  # fmt: skip
+SYSTEM_SETTINGS = ("speed", "context_management")
+"""Fields of a request that the messages are cached under, and the system prompt with them."""
+_CLOCK = re.compile(
+    r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?Z?)?|\b\d{1,2}:\d\d(?::\d\d)?\b"
+    r"|\b1[5-9]\d{8}(?:\d{3})?\b|\b\d{1,2}[./]\d{1,2}[./]\d{2,4}\b"
+    r"|\b(?:Mon|Tues?|Wed(?:nes)?|Thu(?:rs)?|Fri|Satur|Sat|Sun)(?:day)?\b"
+    r"|\b(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]{0,6} \d{1,2}\b"
+)
+_IDENTIFIER = re.compile(
+    r"\b[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}\b|\b[0-9a-f]{12,64}\b"
+    r"|\b(?:req|msg|sess|session|trace|run|call|toolu)[_-][A-Za-z0-9]{6,}\b"
+)
+_COUNTER = re.compile(r"\d+")
+_VOLATILE: tuple[tuple[Kind, re.Pattern[str]], ...] = (
+    ("identifier", _IDENTIFIER),
+    ("clock", _CLOCK),
+    ("counter", _COUNTER),
+)
+
+HOW: dict[Kind, str] = {
+    "model": "Each model has a cache of its own: switch at a task boundary.",
+    "setting": "Keep this setting the same through a session.",
+    "images": "Keep an image in the prompt, or never send one.",
+    "tool_added": "List all tools from the start, or load new ones by a tool search.",
+    "tool_removed": "Keep the tool in the list and say in words that it is not to be used.",
+    "tool_order": "Sort the tools, by name for instance.",
+    "tool_changed": "Keep each tool's description and schema the same through a session.",
+    "clock": "Take the time out of the prefix: put it into the newest message.",
+    "identifier": "Take the identifier out of the prefix: put it into the newest message.",
+    "counter": "Take the counter out of the prefix: put it into the newest message.",
+    "key_order": "Write objects with their keys in one order, sorted for instance.",
+    "whitespace": "Write the same text with the same blanks and line breaks.",
+    "system_changed": "Keep the system prompt the same: put what changes into a message.",
+    "message_edited": "Append instead of editing, or make edits in batches.",
+    "message_removed": "What stood behind it is paid again: remove in batches.",
+}
+"""How to mend it, one sentence for each kind."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that ends the common prefix of two requests.
+
+    `offset` is the first byte of the canonical form that cannot be read, `path` a JSON pointer into
+    the current request (into the one before for what is there no more), `tokens` an estimate of
+    what stood behind that place and has to be paid again. `before` and `now` show the place.
+    """
+
+    kind: Kind
+    layer: Layer
+    path: str
+    offset: int
+    tokens: int
+    before: str
+    now: str
+
+    @property
+    def how(self) -> str:
+        """How to mend it."""
+        return HOW[self.kind]
+
+    @property
+    def cause(self) -> Cause:
+        """The cause that a break by it is named after."""
+        named: dict[Kind, Cause] = {"model": "model", "setting": "settings", "images": "images"}
+        of_layer: dict[Layer, Cause] = {"tools": "tools", "system": "system", "messages": "edit"}
+        return named.get(self.kind) or of_layer[self.layer]
+
+
+def check(previous: Mapping[str, Json], current: Mapping[str, Json]) -> list[Finding]:
+    """What of the request before cannot be read again, the first place in the prompt first.
+
+    Requests as they are sent to Anthropic's or OpenAI's API. Empty where the current one only adds
+    to the one before. Linear in their bytes.
+    """
+    was, now = list(pieces_of(previous)), list(pieces_of(current))
+    text = "".join(item.text for item in was)
+    ends = ends_of(was)
+    found = [*_beside(previous, current, ends), *_images(was, now, ends)]
+    if (difference := _difference(was, now)) is not None:
+        found.append(difference)
+    found.sort(key=lambda one: one.offset)
+    whole = text.encode("utf-8", "replace")
+    return [_sized(one, whole) for one in found if one.offset < len(whole)]
+
+
+def _sized(finding: Finding, whole: bytes) -> Finding:
+    behind = len(whole[finding.offset :].decode("utf-8", "ignore"))
+    tokens = behind * 10 // _CHARS_PER_10_TOKENS
+    return Finding(
+        finding.kind,
+        finding.layer,
+        finding.path,
+        finding.offset,
+        tokens,
+        finding.before,
+        finding.now,
+    )
+
+
+# Changes beside the bytes
+
+
+def _beside(
+    previous: Mapping[str, Json], current: Mapping[str, Json], ends: Mapping[Layer, int]
+) -> Iterator[Finding]:
+    layers: list[tuple[Kind, Layer, tuple[str, ...]]] = [
+        ("model", "tools", ("model",)),
+        ("setting", "system", SYSTEM_SETTINGS),
+        ("setting", "messages", MESSAGE_SETTINGS),
+    ]
+    for kind, layer, names in layers:
+        for name in names:
+            was, now = previous.get(name), current.get(name)
+            if was != now:
+                yield Finding(kind, layer, f"/{name}", ends[layer], 0, _short(was), _short(now))
+
+
+def _short(value: Json) -> str:
+    return "" if value is None else json.dumps(value, ensure_ascii=False)[:_EXCERPT]
+
+
+def _images(was: list[Piece], now: list[Piece], ends: Mapping[Layer, int]) -> Iterator[Finding]:
+    before, after = _first_image(was), _first_image(now)
+    if (before is None) != (after is None):
+        path = before or after or ""
+        shown = ("image", "") if before else ("", "image")
+        yield Finding("images", "messages", path, ends["messages"], 0, *shown)
+
+
+def _first_image(items: list[Piece]) -> str | None:
+    return next((i.path for i in items if i.layer == "messages" and pictured(i.value)), None)
+
+
+def pictured(value: Json) -> bool:
+    """Whether a block is or holds an image."""
+    if not isinstance(value, dict):
+        return False
+    if value.get("type") in ("image", "image_url", "input_image"):
+        return True
+    return any(pictured(one) for one in listed(value.get("content")))
+
+
+# The first difference of the bytes
+
+
+def _difference(was: list[Piece], now: list[Piece]) -> Finding | None:
+    offset = 0
+    for place, before in enumerate(was):
+        after = now[place] if place < len(now) else None
+        if after is None or after.text != before.text or after.layer != before.layer:
+            if after is None and before.layer == "messages":
+                return None  # what is sent now is a part of what was sent
+            return _named(before, after, offset, (was, now))
+        offset += size(before.text)
+    return None
+
+
+def _named(
+    before: Piece, after: Piece | None, offset: int, items: tuple[list[Piece], list[Piece]]
+) -> Finding:
+    was, now = items
+    # What came in before it ends the prefix where the layer of the earlier one ended.
+    path = before.path if after is None else after.path
+    layer = before.layer
+    if after is not None and _rank(after.layer) < _rank(before.layer):
+        layer = after.layer
+    if layer == "tools" and (kind := _tools(was, now)) is not None:
+        return Finding(kind, layer, path, offset, 0, _named_tool(before), _named_tool(after))
+    if after is None or after.layer != before.layer:
+        gone: Kind = "message_removed" if layer == "messages" else "system_changed"
+        shown = before.text[:_EXCERPT], after.text[:_EXCERPT] if after else ""
+        return Finding(gone, layer, path, offset, 0, *shown)
+    at = _common(before.text, after.text)
+    kind = _kind(before, after, at)
+    start = max(at - _EXCERPT // 2, 0)
+    return Finding(
+        kind,
+        layer,
+        path,
+        offset + size(before.text[:at]),
+        0,
+        before.text[start : start + _EXCERPT],
+        after.text[start : start + _EXCERPT],
+    )
+
+
+def _rank(layer: Layer) -> int:
+    return ("tools", "system", "messages").index(layer)
+
+
+def _tools(was: list[Piece], now: list[Piece]) -> Kind | None:
+    """How two lists of tools differ, if it is in their names."""
+    before, after = ([_name(i.value) for i in side if i.layer == "tools"] for side in (was, now))
+    if before == after:
+        return None
+    if sorted(before) == sorted(after):
+        return "tool_order"
+    return "tool_removed" if set(before) - set(after) else "tool_added"
+
+
+def _name(tool: Json) -> str:
+    given = tool if isinstance(tool, dict) else {}
+    inner = given.get("function")
+    name = inner.get("name") if isinstance(inner, dict) else given.get("name")
+    return name if isinstance(name, str) else json.dumps(tool, sort_keys=True)[:_EXCERPT]
+
+
+def _named_tool(item: Piece | None) -> str:
+    return _name(item.value)[:_EXCERPT] if item is not None and item.layer == "tools" else ""
+
+
+def _common(before: str, after: str) -> int:
+    """Characters that both texts begin with."""
+    low, high = 0, min(len(before), len(after))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if before[:middle] == after[:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def _kind(before: Piece, after: Piece, at: int) -> Kind:
+    if before.value == after.value:
+        return "key_order"
+    if re.sub(r"\\[nrt]|\s", "", before.text) == re.sub(r"\\[nrt]|\s", "", after.text):
+        return "whitespace"
+    for kind, pattern in _VOLATILE:
+        ours, theirs = (_covering(pattern, item.text, at) for item in (before, after))
+        if ours and theirs and ours != theirs:
+            return kind
+    if before.layer == "messages":
+        return "message_edited"
+    return "tool_changed" if before.layer == "tools" else "system_changed"
+
+
+def _covering(pattern: re.Pattern[str], text: str, at: int) -> str:
+    """What a pattern matches across a place; empty where it matches nothing there."""
+    start = max(at - _AROUND, 0)
+    window = text[start : at + _AROUND]
+    for match in pattern.finditer(window):
+        if match.start() <= at - start < match.end():
+            return match.group()
+    return ""

@@ -1,0 +1,1 @@
+"""Policies: their values, presets, checks, and where better ones are looked for."""

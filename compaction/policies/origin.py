@@ -1,0 +1,159 @@
+"""Where each value of a policy comes from, what it takes over, and what changed between two."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from compaction.policies.fields import parameters_of
+from compaction.strategies import STRATEGIES
+
+Origin = Literal["policy", "preset", "default"]
+
+Document = Mapping[str, Any]
+"""A policy as `to_dict` wrote it; older ones may lack or hold other keys."""
+
+Key = tuple[str, int, str]
+"""Names a value wherever its step stands: strategy, which of that name (from 0), parameter."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One thing that differs: `path` is where it stands now, or stood; None is "not there"."""
+
+    path: str
+    name: str
+    before: Any
+    after: Any
+
+
+def origins(document: Document, base: Document | None) -> dict[str, Origin]:
+    """The origin of every value by its path, and of `steps`, each `steps[n]` and `recite`.
+
+    `policy`: the team's own. `preset`: as the base has it, which is not what its strategy takes.
+    `default`: nobody chose it. A step is compared with the one of the same strategy in the base,
+    the second with the second. Resolution order: Shannon, in docs/policies.md.
+    """
+    theirs = {} if base is None else {key: value for key, _, value in _values(base)}
+    found: dict[str, Origin] = {}
+    for key, path, value in _values(document):
+        usual = _usual(key)
+        if value != theirs.get(key, usual):
+            found[path] = "policy"
+        else:
+            found[path] = "default" if value == usual else "preset"
+    _add_parts(found, document, base or {})
+    return found
+
+
+def _add_parts(found: dict[str, Origin], document: Document, base: Document) -> None:
+    there = set(_names(base))
+    for index, name in enumerate(_names(document)):
+        found[f"steps[{index}]"] = "preset" if name in there else "policy"
+    parts: dict[str, tuple[Any, Any]] = {
+        "steps": (_names(document), _names(base)),
+        "recite": (document.get("recite") is not None, base.get("recite") is not None),
+    }
+    for path, (ours, theirs) in parts.items():
+        same: Origin = "preset" if ours else "default"
+        found[path] = same if ours == theirs else "policy"
+
+
+def filled(document: Document, base: Document | None) -> dict[str, Any]:
+    """The document with what it leaves out taken from its base: whole steps, and parameters.
+
+    Nothing is checked here: what is no policy is left as it is, for `from_dict` to refuse.
+    """
+    if base is None:
+        return dict(document)
+    made = {**base, **document}
+    if isinstance(made["steps"], list):
+        theirs = dict(zip(_names(base), base["steps"], strict=True))
+        named = zip(_names(made), made["steps"], strict=True)
+        made["steps"] = [_filled_step(step, theirs.get(name)) for name, step in named]
+    if isinstance(made["recite"], Mapping) and base["recite"] is not None:
+        made["recite"] = {**base["recite"], **made["recite"]}
+    return made
+
+
+def _filled_step(step: Any, base: Any) -> Any:
+    given = step.get("parameters", {}) if isinstance(step, Mapping) else None
+    if base is None or not isinstance(given, Mapping):
+        return step
+    return {**step, "parameters": {**base["parameters"], **given}}
+
+
+def changes(before: Document, after: Document) -> tuple[Change, ...]:
+    """What a document says otherwise than one before it, in the order of the later one.
+
+    A step that came or went is one change; so is another order of steps.
+    """
+    old = {key: (path, value) for key, path, value in _values(before)}
+    found = [*_moved(_names(before), _names(after))]
+    for key, path, value in _values(after):
+        if key in old and old[key][1] != value:
+            found.append(Change(path, _called(key), old[key][1], value))
+    recites = before.get("recite") is not None, after.get("recite") is not None
+    if recites[0] != recites[1]:
+        found.append(Change("recite", "recite", *recites))
+    return tuple(found)
+
+
+def _moved(old: list[tuple[str, int]], new: list[tuple[str, int]]) -> Iterator[Change]:
+    for index, name in enumerate(old):
+        if name not in new:
+            yield Change(f"steps[{index}]", _step(name), True, False)
+    for index, name in enumerate(new):
+        if name not in old:
+            yield Change(f"steps[{index}]", _step(name), False, True)
+    both = [name for name in old if name in new], [name for name in new if name in old]
+    if both[0] != both[1]:
+        told = [", ".join(_step(name) for name in names) for names in both]
+        yield Change("steps", "order of steps", told[0], told[1])
+
+
+def _step(name: tuple[str, int]) -> str:
+    return name[0] if name[1] == 0 else f"{name[0]} ({name[1] + 1})"
+
+
+def _called(key: Key) -> str:
+    return f"{_step((key[0], key[1]))} · {key[2]}" if key[0] else key[2]
+
+
+def _values(document: Document) -> Iterator[tuple[Key, str, Any]]:
+    yield ("", 0, "objective"), "objective", document.get("objective", "cheap")
+    yield ("", 0, "lifetime"), "lifetime", document.get("lifetime", "recorded")
+    yield ("", 0, "reserve"), "reserve", document.get("reserve", 0)
+    for index, (name, step) in enumerate(zip(_names(document), _steps(document), strict=True)):
+        given = step.get("parameters", {}) if isinstance(step, Mapping) else {}
+        for parameter, value in given.items() if isinstance(given, Mapping) else ():
+            yield (*name, parameter), f"steps[{index}].parameters.{parameter}", value
+    for parameter, value in (document.get("recite") or {}).items():
+        yield ("recite", 0, parameter), f"recite.{parameter}", value
+
+
+def _steps(document: Document) -> list[Any]:
+    steps = document.get("steps", [])
+    return steps if isinstance(steps, list) else []
+
+
+def _names(document: Document) -> list[tuple[str, int]]:
+    """Each step by its strategy, and how many of that strategy come before it."""
+    seen: dict[str, int] = {}
+    names = []
+    for step in _steps(document):
+        name = str(step.get("strategy", "")) if isinstance(step, Mapping) else ""
+        names.append((name, seen.get(name, 0)))
+        seen[name] = seen.get(name, 0) + 1
+    return names
+
+
+def _usual(key: Key) -> Any:
+    """What is taken where nobody says anything; None for what this release does not know."""
+    strategy, _, parameter = key
+    if not strategy:
+        return {"objective": "cheap", "lifetime": "recorded"}.get(parameter, 0)
+    if strategy not in STRATEGIES and strategy != "recite":
+        return None
+    return next((one.default for one in parameters_of(strategy) if one.name == parameter), None)

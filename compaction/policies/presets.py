@@ -1,0 +1,120 @@
+"""Policies that stand for known systems: what differs from the defaults, written out."""
+
+from __future__ import annotations
+
+from compaction.files.reading import READING
+from compaction.policies.policy import Policy, Step
+from compaction.recitation.recite import Recite
+from compaction.ripening import SHOWS
+from compaction.strategies.compact import Compact
+from compaction.strategies.dedupe import Dedupe
+from compaction.strategies.externalise import Externalise
+from compaction.strategies.offload import Offload
+from compaction.strategies.outline import Outline
+from compaction.strategies.payback import Payback
+from compaction.strategies.replace import Replace
+from compaction.strategies.shard import Shard
+from compaction.strategies.window import Window
+
+PRESETS: dict[str, Policy] = {
+    "balanced": Policy(
+        "balanced",
+        steps=(
+            Step("externalise", Externalise(over=2_000, exclude=SHOWS)),
+            Step("payback", Payback(inputs=15, patience=6.0)),
+            Step("compact", Compact(trigger=0.90)),
+        ),
+        reserve=16_384,
+        lifetime="mixed",
+    ),
+    "balanced-lean": Policy(
+        "balanced-lean",
+        steps=(
+            Step("externalise", Externalise(over=12_000, exclude=SHOWS)),
+            Step("payback", Payback(results=2, readings=30, inputs=20, haste=0.3)),
+            Step("compact", Compact(trigger=0.90)),
+        ),
+        reserve=16_384,
+        objective="lean",
+        lifetime="mixed",
+    ),
+    "offload-first": Policy(
+        "offload-first",
+        steps=(
+            Step("dedupe", Dedupe(within=4)),
+            Step("outline", Outline()),
+            Step("offload", Offload()),
+            Step("compact", Compact(on_new_topic=True)),
+        ),
+        reserve=16_384,
+    ),
+    "recitation": Policy(
+        "recitation",
+        steps=(
+            Step("externalise", Externalise(exclude=READING)),
+            Step("offload", Offload(age=1, batch=1, only=READING, inputs=False)),
+            Step("compact", Compact(trigger=0.85, keep_failures=True)),
+        ),
+        reserve=16_384,
+        recite=Recite(),
+    ),
+    "seven-principles": Policy(
+        "seven-principles",
+        steps=(
+            Step("shard", Shard()),
+            Step("replace", Replace()),
+            Step("compact", Compact(trigger=0.85, form="progress", on_task_done=True)),
+        ),
+        reserve=16_384,
+        recite=Recite(tokens=1_500, observations=0, files=0, dashboard=1_000),
+    ),
+    "sliding-window": Policy("sliding-window", steps=(Step("window", Window(budget=32_000)),)),
+    "sliding-window-qa": Policy(
+        "sliding-window-qa",
+        steps=(Step("window", Window(primers=2, recents=10, budget=25_000, messages=30)),),
+    ),
+    "sliding-window-debugging": Policy(
+        "sliding-window-debugging",
+        steps=(
+            Step(
+                "window",
+                Window(primers=5, recents=30, trigger=0.85, budget=75_000, messages=100),
+            ),
+        ),
+    ),
+    "sliding-window-long-task": Policy(
+        "sliding-window-long-task",
+        steps=(Step("window", Window(budget=50_000, messages=75)),),
+    ),
+    "unmanaged": Policy("unmanaged"),
+}
+"""Policies that stand for known systems, and ours.
+
+`balanced` (ours, the default, by measurement: docs/presets.md): results of commands and searches
+over 2,000 tokens enter as excerpts, what has had its use leaves when that pays, and where all that
+fills 90 % of the room, history is summarised; the cache keeps tools and system prompt for an hour,
+all else for five minutes.
+`balanced-lean` (ours): the same for few tokens: edits wait less, so ages are longer, and only
+results over 12,000 tokens enter as excerpts; stubs list names, and what agents said leaves too.
+`offload-first` (CodeGenius): files once, then diffs, outlines of files over 3,000 lines; age 5,
+batch 5, compaction at 70 % of the window less the output's reserve and where a new topic begins;
+the reserve is pi-mono's 16,384. `recitation` (MaybeAi): what reading tools show stands for one step
+(ours) and is never cut, as it is asked for; other results over 2,000 tokens (ours) enter as
+excerpts; failures stay until mended; at most 1,000 tokens (ours) are recited; where all that fills
+85 % of the room (ours), history is summarised without the failures. `seven-principles` (Dakou):
+results over 18,000 tokens enter in up to 8 parts; what is asked again, and dashboards that an agent
+sends, keep their newest; a dashboard is recited (at most 1,000 tokens, ours); at 85 % of the room
+(ours: Dakou says near the limit) and once a task is done all before the last tool call is
+summarised in Dakou's form, in parts on top of each other where it is long, with operations merged
+by file and command. From elsewhere: user messages that stay (Codex CLI), least progress (OpenHands
+SDK), the todo list that is recited where there is one (MaybeAi), the reserve (pi-mono). Anchors,
+sharing and the graph of tools are the team's, beside a policy. `sliding-window` (Shannon): 3
+primers, 20 recents, trigger 75 %, target 37.5 % of a budget of 32,000: its medium window, whose
+target is the 12,000 of its table (docs/sources.md, Published reductions). Its cases, by messages
+and tokens of an agent's budget: `-qa` 30 and 25,000, `-debugging` 100 and 75,000 with trigger 85 %,
+`-long-task` 75 and Shannon's usual 50,000; that task's own budget of 300,000 tokens is spending,
+which no policy bounds (docs/policies.md). `unmanaged` changes nothing.
+"""
+
+FOR_LEAN = {"balanced": "balanced-lean"}
+"""Presets whose numbers differ by objective: the one for few dollars, and that for few tokens."""

@@ -1,0 +1,192 @@
+"""The readable form of a policy: the document itself as YAML, with the origin of each value."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import yaml
+
+from compaction.policies.origin import Document, Origin, origins
+
+LONGEST = 64 * 1024
+"""Bytes of a text that is read at most; the presets take under 3 kB."""
+DEEPEST = 8
+"""Levels of nesting; a policy has five."""
+_BREAKS = re.compile("[\n\x85\u2028\u2029]")
+_WIDE = 100
+_COMMENT = 44
+"""Column at which a comment begins where the value leaves room."""
+
+
+class Unreadable(ValueError):
+    """Text that is no policy in YAML or JSON; `line` counts from 1, None for no place."""
+
+    def __init__(self, problem: str, line: int | None = None) -> None:
+        super().__init__(problem if line is None else f"line {line}: {problem}")
+        self.problem, self.line = problem, line
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a text says: not checked yet. `document` lacks what the text leaves out."""
+
+    based_on: str = ""
+    document: dict[str, Any] = field(default_factory=dict)
+
+
+def written(document: Document, based_on: str = "", base: Document | None = None) -> str:
+    """A policy as YAML, every value with where it comes from (see `origins`).
+
+    `base` is the document of the preset `based_on`. Reading it again gives the same document.
+    """
+    came = origins(document, base)
+    lines = [f"name: {_scalar(document.get('name', ''))}"]
+    if based_on:
+        lines.append(f"based_on: {_scalar(based_on)}")
+    if document.get("version", 1) != 1:
+        lines.append(f"version: {_scalar(document['version'])}")
+    objective = document.get("objective", "cheap")
+    lines += _line("", "objective", objective, came.get("objective"))
+    lifetime = document.get("lifetime", "recorded")
+    lines += _line("", "lifetime", lifetime, came.get("lifetime"))
+    lines += _line("", "reserve", document.get("reserve", 0), came.get("reserve"))
+    lines += _steps(document, came)
+    recite = document.get("recite")
+    if recite is None:
+        lines += _line("", "recite", None, came.get("recite"))
+    else:
+        lines.append(_commented("recite:", came.get("recite")))
+        lines += _parameters("  ", recite, "recite", came)
+    return "\n".join(lines) + "\n"
+
+
+def _steps(document: Document, came: Mapping[str, Origin]) -> Iterator[str]:
+    steps = document.get("steps", [])
+    yield "steps:" if steps else _commented("steps: []", came.get("steps"))
+    for index, step in enumerate(steps):
+        where = f"steps[{index}]"
+        yield _commented(f"  - strategy: {_scalar(step['strategy'])}", came.get(where))
+        given = step.get("parameters", {})
+        yield "    parameters:" if given else "    parameters: {}"
+        yield from _parameters("      ", given, f"{where}.parameters", came)
+
+
+def _parameters(
+    indent: str, given: Document, where: str, came: Mapping[str, Origin]
+) -> Iterator[str]:
+    for name, value in given.items():
+        yield from _line(indent, name, value, came.get(f"{where}.{name}"))
+
+
+def _line(indent: str, name: str, value: Any, origin: Origin | None) -> Iterator[str]:
+    text = f"{indent}{_scalar(name)}: {_scalar(value)}"
+    if len(text) <= _WIDE or not isinstance(value, list):
+        yield _commented(text, origin)
+        return
+    yield _commented(f"{indent}{_scalar(name)}:", origin)
+    yield from (f"{indent}  - {_scalar(one)}" for one in value)
+
+
+def _scalar(value: Any) -> str:
+    """A text, number or list of them in one line, quoted where YAML would read something else."""
+    text = _dumped(value, None)
+    return _dumped(value, '"') if _BREAKS.search(text) else text
+
+
+def _dumped(value: Any, style: str | None) -> str:
+    told = yaml.safe_dump(
+        [value],
+        default_flow_style=True,
+        default_style=style,
+        width=float("inf"),
+        allow_unicode=True,
+    )
+    return told.strip()[1:-1]
+
+
+def _commented(text: str, origin: Origin | None) -> str:
+    return text if origin is None else f"{text.ljust(_COMMENT)}  # {origin}"
+
+
+def read(text: str) -> Reading:
+    """What a text in YAML or JSON says. Raises Unreadable.
+
+    YAML is read as in version 1.2, so that a tool may be called `no`; anchors, aliases, tags and
+    keys that stand twice are refused: no policy needs them, and some of them are bombs.
+    """
+    if len(text.encode("utf-8", "replace")) > LONGEST:
+        raise Unreadable(f"is longer than {LONGEST // 1024} kB")
+    try:
+        found = yaml.load(text, _Loader)  # noqa: S506 - a SafeLoader, with less
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        raise Unreadable(str(error.problem or error), mark.line + 1 if mark else None) from None
+    except (yaml.YAMLError, ValueError) as error:
+        raise Unreadable(f"is no YAML and no JSON: {str(error).splitlines()[0]}") from None
+    if not isinstance(found, dict):
+        raise Unreadable("must be an object: name, objective, lifetime, reserve, steps, recite")
+    based_on = found.pop("based_on", None)
+    if based_on is not None and not isinstance(based_on, str):
+        raise Unreadable("based_on must be the name of a preset")
+    return Reading(based_on or "", found)
+
+
+class _Loader(yaml.SafeLoader):
+    """Plain values only: no alias, tag or key twice, nested as deep as a policy is."""
+
+    yaml_implicit_resolvers: Any = {}
+    _deep = 0
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        event: Any = self.peek_event()  # type: ignore[no-untyped-call]
+        if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None) is not None:
+            raise _refused("anchors and aliases are not read", event)
+        if getattr(event, "tag", None) is not None:
+            raise _refused("tags are not read", event)
+        if self._deep == DEEPEST:
+            raise _refused(f"is nested deeper than {DEEPEST} levels", event)
+        self._deep += 1
+        node = super().compose_node(parent, index)
+        self._deep -= 1
+        return node
+
+    def construct_scalar(self, node: Any) -> Any:
+        # JSON writes what lies beyond 16 bits as two halves; a half alone is no text.
+        value = super().construct_scalar(node)
+        return value.encode("utf-16", "surrogatepass").decode("utf-16")
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
+        seen = set()
+        for key, _ in node.value:
+            name = key.value if isinstance(key, yaml.ScalarNode) else None
+            if name is None or key.tag != "tag:yaml.org,2002:str":
+                raise _refused("a key must be text", key)
+            if name in seen:
+                raise _refused(f"{name} stands twice", key)
+            seen.add(name)
+        return dict(super().construct_mapping(node, deep))
+
+
+def _refused(problem: str, at: Any) -> yaml.MarkedYAMLError:
+    return yaml.constructor.ConstructorError(None, None, problem, at.start_mark)
+
+
+def _add_resolvers() -> None:
+    """The values of YAML 1.2's core schema: what JSON has, and numbers as programs write them."""
+    for tag, pattern, first in (
+        ("bool", r"^(?:true|True|TRUE|false|False|FALSE)$", "tTfF"),
+        ("null", r"^(?:~|null|Null|NULL|)$", ["~", "n", "N", ""]),
+        ("int", r"^[-+]?(?:0|[1-9][0-9]{0,17})$", "-+0123456789"),
+        (
+            "float",
+            r"^[-+]?(?:(?:\.[0-9]+|[0-9]+\.[0-9]*)(?:[eE][-+]?[0-9]+)?|[0-9]+[eE][-+]?[0-9]+)$",
+            "-+.0123456789",
+        ),
+    ):
+        _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{tag}", re.compile(pattern), list(first))
+
+
+_add_resolvers()

@@ -1,0 +1,1 @@
+"""What is told again at the end of a context."""

@@ -1,0 +1,257 @@
+"""Recitation: what an agent is told again at the very end of its context, its todo list last."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import chain, islice
+
+from compaction.context import Block
+from compaction.hints import IMAGES, LANGUAGES
+from compaction.plan import Count
+from compaction.recitation.dashboard import GUIDANCE, KEPT, Panel, dashboard
+from compaction.recitation.room import Room, harmless
+from compaction.recitation.todo import FILE, Todo
+from compaction.stubs import reference
+
+HEAD = "[Recited from this session's own events. Not a message of the user.]"
+
+LINE = 240
+"""Code points of one recited line (ours)."""
+
+_DATA = frozenset({"csv", "tsv", "json", "jsonl", "xlsx", "xls", "parquet", "xml", "yaml", "yml"})
+_NOTES = frozenset({"md", "txt", "rst", "pdf", "docx", "html"})
+_LOG = re.compile(r"(?:^|[^a-z])(?:err(?:or)?s?|logs?)(?:$|[^a-z])")
+_CHANGES = ("write", "edit", "delete")
+_SAID = {"write": "written", "edit": "edited", "delete": "deleted", "read": "read"}
+
+
+@dataclass(frozen=True, slots=True)
+class Recite:
+    """How much is recited; `help` says what each value does.
+
+    10 tool calls and the reminder: MaybeAi; dashboard and guidance: Dakou; the other numbers are
+    ours.
+    """
+
+    tokens: int = field(
+        default=1_000,
+        metadata={"min": 100, "max": 50_000, "help": "Tokens that all of it may take at most."},
+    )
+    observations: int = field(
+        default=8,
+        metadata={"min": 0, "max": 200, "help": "Newest key observations that are told at most."},
+    )
+    files: int = field(
+        default=8, metadata={"min": 0, "max": 200, "help": "Key files that are told at most."}
+    )
+    stale: int = field(
+        default=10,
+        metadata={
+            "min": 1,
+            "max": 10_000,
+            "help": "Tool calls without an update after which the todo list is flagged.",
+        },
+    )
+    remind: bool = field(
+        default=True,
+        metadata={"help": "Whether a flagged list is followed by a line that asks for an update."},
+    )
+    dashboard: int = field(
+        default=0,
+        metadata={
+            "min": 0,
+            "max": 50_000,
+            "help": "Tokens of these that the dashboard may take at most; 0 for none.",
+        },
+    )
+    operations: int = field(
+        default=5,
+        metadata={
+            "min": 0,
+            "max": KEPT,
+            "help": "Newest operations that the dashboard tells at most.",
+        },
+    )
+    guidance: tuple[str, ...] = field(
+        default=GUIDANCE,
+        metadata={"help": "What the dashboard reminds the agent of, a line each."},
+    )
+
+
+@dataclass(slots=True)
+class _File:
+    """What was done to a file, by action, and the line that tells it."""
+
+    done: dict[str, int]
+    line: str
+
+
+@dataclass(slots=True)
+class Recital:
+    """What a recitation is made of, learned from originals block by block, in order of position.
+
+    It can be made anew from the originals at any time; work per block does not grow.
+    """
+
+    todo: Todo = field(default_factory=Todo)
+    panel: Panel = field(default_factory=Panel)
+    calls: int = 0
+    _changed: dict[str, _File] = field(default_factory=dict)
+    _read: dict[str, _File] = field(default_factory=dict)
+    _waiting: dict[str, tuple[Block, int]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, originals: Iterable[Block]) -> Recital:
+        """All of these at once."""
+        made = cls()
+        for block in originals:
+            made.add(block)
+        return made
+
+    def add(self, block: Block) -> None:
+        """Take in the next original; a call counts as done once its result is there."""
+        if block.type == "tool_use":
+            self.calls += 1
+            if block.tool_call is not None:
+                self._waiting[block.tool_call] = block, self.calls
+        elif block.type == "tool_result" and block.tool_call in self._waiting:
+            use, number = self._waiting.pop(block.tool_call)
+            self.panel.take_in(use, block)
+            if not block.error:
+                self.todo.take_in(use, block, number)
+                self._note(block, use)
+        elif block.kind == "file" and not block.error:
+            self._note(block, block)
+
+    def _note(self, block: Block, use: Block) -> None:
+        file = block.file or use.file
+        if file is None or file.action == "list":
+            return
+        if file.path.rsplit("/", 1)[-1].lower() == FILE:
+            return
+        old = self._changed.pop(file.path, None) or self._read.pop(file.path, None)
+        done = dict(old.done) if old is not None else {}
+        done[file.action] = done.get(file.action, 0) + 1
+        noted = self._changed if any(name in done for name in _CHANGES) else self._read
+        told = ", ".join(_times(_SAID[name], done[name]) for name in _SAID if name in done)
+        line = f"- {_group(file.path)} {file.path}: {told}"
+        noted[file.path] = _File(done, _cut(line, f" (ref {reference(block)})"))
+
+    def files(self) -> Iterator[str]:
+        """A line for each file, newest first, those that were changed before those only read."""
+        for file in chain(reversed(self._changed.values()), reversed(self._read.values())):
+            yield file.line
+
+
+def _times(said: str, count: int) -> str:
+    return said if count == 1 else f"{said} {count} times"
+
+
+def _group(path: str) -> str:
+    """What kind of file it is: as MaybeAi groups them, and code."""
+    stem, _, ending = path.rsplit("/", 1)[-1].lower().rpartition(".")
+    if ending in IMAGES:
+        return "image"
+    if ending in ("log", "err", "out") or (ending not in LANGUAGES and _LOG.search(stem)):
+        return "error log"
+    if ending in _DATA:
+        return "data"
+    if ending in _NOTES:
+        return "notes"
+    return "code" if ending in LANGUAGES else "file"
+
+
+def _cut(line: str, end: str = "") -> str:
+    """A line of at most LINE code points; its end stays."""
+    line = " ".join(line.split())
+    room = LINE - len(end)
+    return (line if len(line) <= room else f"{line[: room - 1]}…") + end
+
+
+def observations(shortened: Iterable[Block]) -> Iterator[str]:
+    """A line for each result of which a stub or an excerpt stands; what is said twice, once."""
+    said: set[str] = set()
+    for block in shortened:
+        first = block.text.partition("\n")[0]
+        subject, line = _observed(first, block.refs[0] if block.refs else "")
+        if subject not in said:
+            said.add(subject)
+            yield line
+
+
+@lru_cache(maxsize=1024)
+def _observed(first: str, ref: str) -> tuple[str, str]:
+    """What a stub is about by its first line, and the line that is recited of it."""
+    told = first.strip().removeprefix("[").removesuffix("]")
+    about, _, rest = told.partition(": ")
+    told = (rest or about).rsplit(" | ref ", 1)[0]
+    return told.split(" | ", 1)[0], _cut(f"- {told}", f" (ref {ref})" if ref else "")
+
+
+def recitation(
+    recital: Recital,
+    shortened: Iterable[Block],
+    parameters: Recite,
+    count: Count,
+    at: int | None = None,
+) -> str:
+    """What is recited, each part between its own marks; empty where there is nothing to tell.
+
+    `shortened` are the standing replacements of results, newest first; `at` is when the newest
+    call began (ms since the epoch). The todo list takes what it needs, then the dashboard, key
+    files and observations, each the newest first, as far as `tokens` go. The same blocks and the
+    same time give the same text. Source: MaybeAi, after Manus; the dashboard: Dakou.
+    """
+    room = Room(parameters.tokens - count(f"{HEAD}\n"), count)
+    todo = _todo(room, recital.todo, recital.calls, parameters)
+    panel = _dashboard(room, recital.panel, at, parameters)
+    files = room.part("key_files", islice(recital.files(), parameters.files))
+    newest = islice(observations(shortened), parameters.observations)
+    observed = room.part("recent_observations", newest)
+    told = [part for part in (observed, panel, files, todo) if part]
+    return "\n".join([HEAD, *told]) if told else ""
+
+
+def _dashboard(room: Room, panel: Panel, at: int | None, parameters: Recite) -> str:
+    if not parameters.dashboard:
+        return ""
+    own = Room(min(parameters.dashboard, room.left), room.count)
+    before = own.left
+    told = dashboard(panel, at, parameters.operations, parameters.guidance, own)
+    room.left -= before - own.left
+    return told
+
+
+def _todo(room: Room, todo: Todo, calls: int, parameters: Recite) -> str:
+    """The whole list; of one that is too long what is not done yet comes first."""
+    if not todo.text.strip():
+        return ""
+    since = calls - todo.calls
+    head, tail = f'<todo file="{FILE}">', "</todo>"
+    if since >= parameters.stale:
+        head = f'<todo file="{FILE}" updated="{since} tool calls ago">'
+        if parameters.remind:
+            tail += f"\nNot updated for {since} tool calls: bring the list up to date."
+    lines = [harmless(line.rstrip()[:LINE]) for line in todo.text.strip().splitlines()]
+    if todo.behind:
+        lines.append("[edited since: read the file for its newest text]")
+    more = f"[and {len(lines)} more lines]"
+    if not room.fits(f"{head}\n{more}\n{tail}"):
+        return ""
+    order = sorted(range(len(lines)), key=lambda place: _is_done(lines[place]))
+    kept = set()
+    for place in order:
+        if not room.fits(lines[place]):
+            break
+        kept.add(place)
+    told = [line for place, line in enumerate(lines) if place in kept]
+    if len(kept) < len(lines):
+        told.append(f"[and {len(lines) - len(kept)} more lines]")
+    return "\n".join([head, *told, tail])
+
+
+def _is_done(line: str) -> bool:
+    return line.lstrip(" \t-*+").lower().startswith("[x]")

@@ -1,0 +1,1 @@
+"""Secrets and personal data, found and masked."""

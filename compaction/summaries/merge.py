@@ -1,0 +1,214 @@
+"""Merge: repeated file operations and commands become one entry each, with its final state.
+
+Dakou's rule: what was tried in between says nothing once it is over, but the way from a failure to
+what mended it does.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from compaction.context import Block, FileAction
+from compaction.files.calls import command_of
+from compaction.files.reading import READING, reads
+from compaction.groups import failure_key
+from compaction.stubs import arguments, key_arguments, reference
+
+CHANGES = frozenset({"write", "edit", "delete"})
+"""Actions whose result outlives later readings."""
+
+MOST_FAILURES = 4
+"""Failures that one way from failure to success keeps: the first, and the last ones (ours)."""
+
+MOST_FIXES = 6
+"""Files that it names as changed meanwhile, the last ones (ours)."""
+
+LONGEST_PROGRAM = 20_000
+"""Code points of a program in which commands are looked for."""
+
+_NESTED = re.compile(r"\bexec_command\(\{\s*\"?cmd\"?\s*:\s*(\"(?:[^\"\\]|\\.){1,4000}\")")
+"""How Codex' code mode runs a command."""
+
+_CD = re.compile(r"^\s*cd\s+\S+\s*(?:&&|;)\s*")
+_TRIMMED = re.compile(r"(?:\s*2>&1)?(?:\s*\|\s*(?:tail|head)(?:\s+-n?\s*\d+)?)?\s*$")
+_TEMPORARY = re.compile(
+    r"(?:^|[\\/])(?:te?mp|\.cache|node_modules|__pycache__)[\\/]|\.(?:tmp|bak)$"
+)
+
+
+@dataclass(slots=True)
+class FileState:
+    """All that was done to one file, as its final state. `first` is the position at which it was
+    first touched; `temporary` says that its path is one of scratch files."""
+
+    path: str
+    action: FileAction
+    ref: str
+    first: int
+    times: int = 1
+
+    @property
+    def temporary(self) -> bool:
+        """Whether it lies where scratch files do."""
+        return _TEMPORARY.search(self.path) is not None
+
+
+@dataclass(slots=True)
+class CommandState:
+    """All runs of one command, or of one program that only looks, by the last of them."""
+
+    text: str
+    status: str
+    first: int
+    times: int = 1
+    looks: bool = False
+
+
+@dataclass(slots=True)
+class Trouble:
+    """What failed, what was changed after that, and whether the same thing succeeded then.
+
+    `failures` are the failed results in order, each with its call; `fixes` are the paths that were
+    written or edited between the first failure and the success.
+    """
+
+    use: Block
+    failures: list[Block] = field(default_factory=list)
+    fixes: list[str] = field(default_factory=list)
+    mended: bool = False
+    times: int = 0
+
+    @property
+    def about(self) -> str:
+        """Tool and telling arguments of the call that failed first."""
+        return f"{self.use.tool} {key_arguments(self.use)}".strip()
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """Entries in the order in which each was last touched; `operations` and `runs` are how many
+    there were before they were merged."""
+
+    files: tuple[FileState, ...]
+    commands: tuple[CommandState, ...]
+    troubles: tuple[Trouble, ...]
+    operations: int = 0
+    runs: int = 0
+
+
+def merge(blocks: Sequence[Block]) -> Merged:
+    """One entry for each file and command of a stretch of history, and each trouble whole.
+
+    A file's last change outlives later readings of it. Commands are one where they differ in their
+    folder, or in how much of their output was shown; runs of a program that only looks around are
+    one whatever they looked at. A failed operation on a file is a trouble, no state of the file.
+    Linear in the blocks.
+    """
+    uses = {block.tool_call: block for block in blocks if block.type == "tool_use"}
+    made = _Merging()
+    for block in blocks:
+        if block.file is not None and block.file.action != "list" and not block.error:
+            made.file(block)
+        use = uses.get(block.tool_call)
+        if block.type == "tool_result" and use is not None:
+            made.result(block, use)
+    return Merged(
+        tuple(made.files.values()),
+        tuple(made.commands.values()),
+        tuple(made.troubles.values()),
+        made.operations,
+        made.runs,
+    )
+
+
+class _Merging:
+    def __init__(self) -> None:
+        self.files: dict[str, FileState] = {}
+        self.commands: dict[str, CommandState] = {}
+        self.troubles: dict[str, Trouble] = {}
+        self.operations = self.runs = 0
+        self._open: dict[str, Trouble] = {}
+        self._called: set[str | None] = set()
+
+    def file(self, block: Block) -> None:
+        assert block.file is not None
+        path, action = block.file.path, block.file.action
+        once = block.tool_call is None or block.tool_call not in self._called
+        self._called.add(block.tool_call)
+        self.operations += once
+        earlier = self.files.pop(path, None)
+        if earlier is None:
+            self.files[path] = FileState(path, action, reference(block), block.position)
+            return
+        earlier.times += once
+        if not (action == "read" and earlier.action in CHANGES):
+            earlier.action, earlier.ref = action, reference(block)
+        self.files[path] = earlier
+
+    def result(self, block: Block, use: Block) -> None:
+        key = failure_key(use)
+        if block.error:
+            self._fail(key, block, use)
+        elif key in self._open:
+            self._open.pop(key).mended = True
+        elif use.file is not None and use.file.action in CHANGES:
+            for trouble in self._open.values():
+                if use.file.path in trouble.fixes:
+                    trouble.fixes.remove(use.file.path)
+                trouble.fixes = [*trouble.fixes, use.file.path][-MOST_FIXES:]
+        if use.file is None:
+            self._command(block, use)
+
+    def _fail(self, key: str, block: Block, use: Block) -> None:
+        trouble = self._open.get(key)
+        if trouble is None:
+            # The same thing failed before and was mended: the newer way takes its place.
+            self.troubles.pop(key, None)
+            trouble = self.troubles[key] = self._open[key] = Trouble(use)
+        trouble.times += 1
+        trouble.failures.append(block)
+        if len(trouble.failures) > MOST_FAILURES:
+            del trouble.failures[1]
+
+    def _command(self, block: Block, use: Block) -> None:
+        line = command_line(use)
+        if line is None:
+            return
+        self.runs += 1
+        looks = not block.error and reads(use, READING)
+        key = f"looks {line.split(' ', 1)[0]}" if looks else line
+        earlier = self.commands.pop(key, None)
+        made = CommandState(line, "failed" if block.error else "succeeded", block.position)
+        if earlier is not None:
+            made.first, made.times = earlier.first, earlier.times + 1
+        made.looks = looks
+        self.commands[key] = made
+
+
+def command_line(use: Block) -> str | None:
+    """The command that a call runs, on one line and without its folder and what cuts its output;
+    None where it runs none. Of a program in a tool's own language, the commands that it names."""
+    given = arguments(use) or {}
+    run = command_of(given)
+    if run is None and isinstance(program := given.get("input"), str):
+        run = "; ".join(_unquoted(text) for text in _NESTED.findall(program[:LONGEST_PROGRAM]))
+    if not run:
+        return None
+    line = " ".join(run[:4_000].split())
+    bare = _TRIMMED.sub("", _CD.sub("", line), count=1).strip()
+    return bare or line
+
+
+def _unquoted(text: str) -> str:
+    try:
+        return str(json.loads(text))
+    except ValueError:
+        return text[1:-1]
+
+
+def by_weight(files: Iterable[FileState]) -> list[FileState]:
+    """Files with the one most worth keeping last: changed before read, scratch files first."""
+    return sorted(files, key=lambda one: (one.action in CHANGES, not one.temporary))

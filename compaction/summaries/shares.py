@@ -1,0 +1,122 @@
+"""How much of a summary each section takes, and which of its lines stay when that is too little."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from compaction.summaries.summary import named_by
+
+SHARES = {
+    "primary_request_and_intent": 0.13,
+    "key_technical_concepts": 0.04,
+    "files_and_code": 0.25,
+    "errors_and_fixes": 0.13,
+    "problem_solving": 0.10,
+    "all_user_messages": 0.15,
+    "pending_tasks": 0.08,
+    "current_work": 0.08,
+    "optional_next_step": 0.04,
+    "task_overview": 0.2,
+    "steps": 0.2,
+    "current_state": 0.1,
+    "next_plan": 0.1,
+    "file_operations": 0.25,
+    "commands": 0.12,
+    "flow": 0.3,
+    "findings": 0.2,
+    "final_state": 0.3,
+    "result": 0.15,
+    "key_decisions": 0.3,
+    "discoveries": 0.25,
+    "unresolved_questions": 0.2,
+    "entities_and_relations": 0.2,
+}
+"""Which part of the budget a section may take (ours)."""
+
+KEEP_FIRST = frozenset({"primary_request_and_intent", "all_user_messages", "task_overview", "flow"})
+"""Sections whose oldest line is worth more than the one after it: it states the task."""
+
+NEWEST = frozenset({"current_work", "current_state", "optional_next_step", "result"})
+"""Sections that say how things are now: what a newer summary says takes the old one's place."""
+
+BYTES_PER_TOKEN = 2.6
+"""Careful: agent logs have 2.8 characters a token (docs/sources.md, Token ratios); 2.6 is ours."""
+
+
+MENDED, OPEN = " (fixed)", " (not fixed)"
+"""How lines about a failure end."""
+
+_INDEXES = frozenset({"files_and_code", "file_operations", "final_state", "entities_and_relations"})
+_ENTITY = re.compile(r"&\w{0,4}\Z")
+
+
+def fitted(merged: Mapping[str, list[str]], budget: int) -> dict[str, list[str]]:
+    """Sections within their shares; files come last and take what the others leave, as they are
+    what agents ask for again."""
+    sections: dict[str, list[str]] = {}
+    left = budget * sum(SHARES[name] for name in merged)
+    for name in sorted(merged, key=lambda name: name in _INDEXES):
+        share = left if name in _INDEXES else budget * SHARES[name]
+        sections[name] = _fit(merged[name], share, name in KEEP_FIRST)
+        left -= sum(map(_cost, sections[name]))
+    return sections
+
+
+def merged_lines(name: str, earlier: list[str], fresh: list[str]) -> list[str]:
+    """Old lines and new ones; the newer of two lines about the same thing stands."""
+    if name in ("pending_tasks", "next_plan"):
+        # An empty first line says that the span has a list of its own, even if all is done.
+        return [line for line in fresh if line] if fresh else earlier
+    if name in NEWEST:
+        return fresh or earlier
+    if name == "primary_request_and_intent" and earlier:
+        return list(dict.fromkeys([earlier[0], *fresh[-1:]])) if fresh else earlier
+    kept = {_subject(line): line for line in earlier}
+    for line in fresh:
+        subject = _subject(line)
+        if name not in KEEP_FIRST:
+            kept.pop(subject, None)
+        kept[subject] = line
+    return list(kept.values())
+
+
+def _subject(line: str) -> str:
+    """What a line is about: of two lines about the same thing the newer one stands."""
+    name = named_by(line)
+    if name is not None:
+        return name
+    if line.endswith((MENDED, OPEN)):
+        return line.split(": ", 1)[0]
+    return line
+
+
+def _cost(line: str) -> float:
+    return len(line.encode("utf-8", "surrogatepass")) / BYTES_PER_TOKEN + 1
+
+
+def _fit(lines: list[str], budget: float, keep_first: bool) -> list[str]:
+    """The newest lines that fit into a budget of tokens, after the oldest where it is the task.
+
+    A line that would fit alone in no way is cut, unless it is an element or a quotation.
+    """
+    head = [_cut(lines[0], budget)] if keep_first and lines else []
+    rest = lines[len(head) :]
+    left = budget - sum(map(_cost, head))
+    kept: list[str] = []
+    for line in reversed(rest):
+        if _cost(line) > left and not (kept or head):
+            line = _cut(line, left)
+        left -= _cost(line)
+        if left < 0:
+            break
+        kept.append(line)
+    return head + kept[::-1]
+
+
+def _cut(line: str, budget: float) -> str:
+    """The beginning of a line within a budget, no entity cut in two."""
+    if _cost(line) <= budget or line.startswith(("<", "Quote: ")):
+        return line
+    room = max(int(len(line) * (budget - 2) / _cost(line)) - 1, 0)
+    return _ENTITY.sub("", line[:room]).rstrip() + "…"

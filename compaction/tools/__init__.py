@@ -1,0 +1,1 @@
+"""Tools of an agent: what each needs first, what follows which, what failed."""

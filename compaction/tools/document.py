@@ -1,0 +1,124 @@
+"""The graph of tools as a document: what people and agents write, checked field by field."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from compaction.tools.graph import GROUP, LEAST_ONE, ToolGraph, cycle
+
+MOST_TOOLS = 1_000
+MOST_NEEDS = 50
+MOST_STATES = 100
+LONGEST_NAME = 128
+"""Characters of a name, as the providers allow them."""
+
+_FIELDS = ("tools", "sends", "states", "after", "initial")
+
+
+class InvalidGraph(ValueError):
+    """A document that is no graph of tools: where (a JSON pointer), and a sentence on why."""
+
+    def __init__(self, pointer: str, problem: str) -> None:
+        super().__init__(f"{pointer}: {problem}")
+        self.pointer, self.problem = pointer, problem
+
+
+def graph_of(document: Any) -> ToolGraph:
+    """Read {tools: [{name, needs}], sends, states, after, initial}; only `tools` must be there.
+
+    Raises InvalidGraph, for tools that wait for each other with their path.
+    """
+    given = _object(document, "")
+    for name in given:
+        if name not in _FIELDS:
+            raise InvalidGraph(f"/{name}", f"is no field; there are {', '.join(_FIELDS)}")
+    sends = given.get("sends", "enabled")
+    if sends not in ("enabled", "all"):
+        raise InvalidGraph("/sends", "must be enabled or all")
+    needs = _needs(given.get("tools"))
+    states = _states(given.get("states"))
+    graph = ToolGraph(needs, sends, states, *_moves(given, states))
+    if path := cycle(graph):
+        place = list(needs).index(path[0])
+        raise InvalidGraph(f"/tools/{place}/needs", f"wait for each other: {' → '.join(path)}")
+    return graph
+
+
+def document_of(graph: ToolGraph) -> dict[str, Any]:
+    """The document that says the same, with every field written out."""
+    return {
+        "tools": [{"name": tool, "needs": list(needs)} for tool, needs in graph.needs.items()],
+        "sends": graph.sends,
+        "states": {state: list(allowed) for state, allowed in graph.states.items()},
+        "after": dict(graph.after),
+        "initial": graph.initial,
+    }
+
+
+def _needs(given: Any) -> dict[str, tuple[str, ...]]:
+    if not isinstance(given, list):
+        raise InvalidGraph("/tools", 'must be a list: [{"name", "needs"}]')
+    if len(given) > MOST_TOOLS:
+        raise InvalidGraph("/tools", f"has more than {MOST_TOOLS} tools")
+    found: dict[str, tuple[str, ...]] = {}
+    for index, item in enumerate(given):
+        where = f"/tools/{index}"
+        tool = _object({"name": item} if isinstance(item, str) else item, where)
+        for field in tool:
+            if field not in ("name", "needs"):
+                raise InvalidGraph(f"{where}/{field}", "is no field; there are name, needs")
+        name = _name(tool.get("name"), f"{where}/name", group=False)
+        if name in found:
+            raise InvalidGraph(f"{where}/name", f"{name} is there twice")
+        found[name] = _names(tool.get("needs", []), f"{where}/needs", MOST_NEEDS)
+    return found
+
+
+def _states(given: Any) -> dict[str, tuple[str, ...]]:
+    states = _object(given or {}, "/states")
+    if len(states) > MOST_STATES:
+        raise InvalidGraph("/states", f"has more than {MOST_STATES} states")
+    return {
+        _name(state, "/states", group=False): _names(allowed, f"/states/{state}", MOST_TOOLS)
+        for state, allowed in states.items()
+    }
+
+
+def _moves(given: Mapping[str, Any], states: Mapping[str, Any]) -> tuple[dict[str, str], str]:
+    """What uses lead to, and the state at the beginning: the first one unless said."""
+    after = _object(given.get("after") or {}, "/after")
+    for tool, state in after.items():
+        _name(tool, "/after")
+        if not isinstance(state, str) or state not in states:
+            raise InvalidGraph(f"/after/{tool}", f"must be one of the states: {', '.join(states)}")
+    initial = given.get("initial") or next(iter(states), "")
+    if not isinstance(initial, str) or (initial and initial not in states):
+        raise InvalidGraph("/initial", f"must be one of the states: {', '.join(states)}")
+    return dict(after), initial
+
+
+def _object(given: Any, pointer: str) -> dict[str, Any]:
+    if not isinstance(given, dict):
+        raise InvalidGraph(pointer, "must be an object")
+    return given
+
+
+def _names(given: Any, pointer: str, most: int) -> tuple[str, ...]:
+    if not isinstance(given, list):
+        raise InvalidGraph(pointer, "must be a list of names")
+    if len(given) > most:
+        raise InvalidGraph(pointer, f"has more than {most} names")
+    names = (_name(one, f"{pointer}/{index}") for index, one in enumerate(given))
+    return tuple(dict.fromkeys(names))
+
+
+def _name(given: Any, pointer: str, *, group: bool = True) -> str:
+    if not isinstance(given, str) or not given or len(given) > LONGEST_NAME:
+        raise InvalidGraph(pointer, f"must be a name of 1 to {LONGEST_NAME} characters")
+    if not given.isprintable():
+        raise InvalidGraph(pointer, "must be printable: it is a name")
+    bare = given[: -len(GROUP)] if group and given.endswith(GROUP) else given
+    if GROUP in bare or (not group and given == LEAST_ONE):
+        raise InvalidGraph(pointer, f"must be a name; groups end with {GROUP}, as browser_* does")
+    return given
