@@ -28,8 +28,13 @@ export function exactChange(count: number): string {
   return (count > 0 ? '+' : '−') + grouped.format(Math.abs(count));
 }
 
+/** A share of one: 76 %, 97.5 %. Only all of it is 100 % and only none of it 0 %: 0.996 is "> 99 %". */
 export function percent(share: number, digits = 0): string {
-  return `${(share * 100).toFixed(digits)} %`;
+  const text = (share * 100).toFixed(digits);
+  const least = 10 ** -digits;
+  if (Number(text) === 0) return share === 0 ? '0 %' : `< ${least} %`;
+  if (Number(text) === 100) return share === 1 ? '100 %' : share < 1 ? `> ${100 - least} %` : '> 100 %';
+  return `${text} %`;
 }
 
 /** Micro-dollars: four significant digits below a dollar, cents above. */

@@ -18,3 +18,8 @@ it('writes money with four digits below a dollar', () => {
 it('writes times', () => {
   expect([850, 41_000, 432_000, 11_100_000].map(format.duration)).toEqual(['850 ms', '41 s', '7 m 12 s', '3 h 5 m']);
 });
+
+it('writes all of it alone as 100 %, and none of it alone as 0 %', () => {
+  expect([0, 0.004, 0.005, 0.5, 0.994, 0.996, 0.99999, 1, 1.001, 1.2].map((share) => format.percent(share))).toEqual(['0 %', '< 1 %', '1 %', '50 %', '99 %', '> 99 %', '> 99 %', '100 %', '> 100 %', '120 %']);
+  expect([0, 0.0004, 0.0006, 0.996, 0.9996, 1].map((share) => format.percent(share, 1))).toEqual(['0 %', '< 0.1 %', '0.1 %', '99.6 %', '> 99.9 %', '100 %']);
+});

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { losers, rows, scatterOf, sorted, spreadText, summary, toned, type Beside, type Body, type Figures, type SessionLine, type Version } from '../src/islands/simulation/simulation';
+import { costChange, headline, losers, rows, scatterOf, sorted, spreadText, summary, toned, type Beside, type Body, type Figures, type SessionLine, type Version } from '../src/islands/simulation/simulation';
 
 const spread = (median: number, p10 = median, p90 = median, n = 9) => ({ median, p10, p90, n });
 
@@ -26,20 +26,30 @@ describe('a simulation in a sentence', () => {
     const beside = { sessions: [line('a', figures(50, 1, 0.2)), line('b', figures(50, 1, 0.2), figures(1, 1, 0.2)), line('c', null)], tried: [] };
     expect(losers(beside.sessions)).toBe(1);
     const versions = [version('draft', { cost_microusd: 51_650, in_place: 0.884 }), version('active')];
-    expect(summary(body({ versions }), beside)).toBe('3 of 4 sessions get cheaper, 1 dearer; 1 loses a fact that was needed later; 1 has fewer needs in place. All in all cost +3.3 %, in place +8.4 points.');
+    expect(headline(body({ versions }))).toBe('Summed over 4 sessions, cost +3.3 % against active@1 ($0.05165 instead of $0.05000); needs in place +8.4 points.');
+    expect(summary(body({ versions }), beside)).toBe('3 of 4 sessions get cheaper, 1 dearer; 1 loses a fact that was needed later; 1 has fewer needs in place; the session in the middle −10 % [−10 % … −10 %] (median [10th … 90th percentile] of cost).');
     expect(summary(body(), none)).toContain('none loses a fact that was needed later');
   });
 
   it('says how far it is while it runs, and that nothing is there yet', () => {
-    expect(summary(body({ state: 'running', through: 2, done: 2 }), none)).toMatch(/^So far, of 2 of 4 sessions: 3 of 4/);
-    expect(summary(body({ state: 'queued', through: 0 }), none)).toBe('No session is through yet.');
-    expect(summary(body({ state: 'partial', through: 0 }), none)).toBe('No session could be simulated.');
+    expect(headline(body({ state: 'running', through: 2, done: 2 }))).toMatch(/^So far, summed over 2 of 4 sessions/);
+    expect(headline(body({ state: 'queued', through: 0 }))).toBe('No session is through yet.');
+    expect(headline(body({ state: 'partial', through: 0 }))).toBe('No session could be simulated.');
+    expect(summary(body({ state: 'partial', through: 0 }), none)).toBe('');
   });
 
   it('compares the active version with the recording alone, and sessions without a price by tokens', () => {
-    expect(summary(body({ draft: 'active@1' }), none)).toContain('Against the recording, cost changes by −10 %');
-    const unpriced = version('draft', {}, { against_active: { ...version('draft').against_active!, priced: 0, hides_more: 0 } });
-    expect(summary(body({ versions: [unpriced] }), none)).toMatch(/^Tokens sent change by −10 %/);
+    const versions = [version('draft'), version('active'), version('unmanaged', { cost_microusd: 100_000 })];
+    expect(headline(body({ draft: 'active@1', versions }))).toContain('cost −50 % against the recording ($0.05000 instead of $0.1000)');
+    expect(summary(body({ draft: 'active@1', versions }), none)).toMatch(/^The session in the middle −10 %/);
+    const unpriced = [version('draft', { cost_microusd: null, priced: 0, tokens_sent: 900 }), version('active', { cost_microusd: null, priced: 0 })];
+    expect(headline(body({ versions: unpriced }))).toContain('4 sessions, tokens sent −10 % against active@1 (900 instead of 1.0k)');
+  });
+
+  it('says of how many the cost is, and sets no cost of other sessions beside it', () => {
+    const some = [version('draft', { priced: 3 }), version('active', { priced: 3 })];
+    expect(headline(body({ versions: some }))).toContain('(cost over the 3 with a price), cost same');
+    expect(headline(body({ versions: [some[0], version('active')] }))).toContain('tokens sent same');
   });
 });
 
@@ -72,9 +82,10 @@ describe('the table', () => {
 
 it('orders sessions by what got worse, and keeps those it cannot tell for last', () => {
   const lines = [line('same', figures(100)), line('unknown', figures(null)), line('dearer', figures(150, 0.9)), line('hidden', figures(90, 0.2))];
-  expect(sorted(lines, 'cost').map((one) => one.id)).toEqual(['dearer', 'same', 'hidden', 'unknown']);
-  expect(sorted(lines, 'place')[0].id).toBe('hidden');
-  expect(sorted(lines, 'order')).toEqual(lines);
+  expect(sorted(lines, 'cost', 'active').map((one) => one.id)).toEqual(['dearer', 'same', 'hidden', 'unknown']);
+  expect(sorted(lines, 'place', 'active')[0].id).toBe('hidden');
+  expect(sorted(lines, 'order', 'active')).toEqual(lines);
+  expect(costChange({ ...lines[2], unmanaged: figures(300) }, 'unmanaged')).toBe(-0.5);
 });
 
 it('draws each version that was tried, the draft in front, and only groups that are there', () => {

@@ -20,6 +20,7 @@ from django.utils import timezone
 from sessions.actions import audit, rollouts
 from sessions.actions.bounds import BOUNDS, SESSIONS, Bound
 from sessions.models import Assessment, FactLedger, Review, Rollout, Session, Team
+from sessions.templatetags.figures import percent
 
 FAILED = "failed"
 
@@ -288,7 +289,7 @@ def reason(finding: Finding) -> str:
         more = (finding.value - (finding.other or 0)) * 100
         return f"{bound.title}: {more:.0f} points above, where at most {finding.bound} is allowed"
     limit = "at least" if bound.kind == "least" else "at most"
-    return f"{bound.title}: {finding.value * 100:.0f} %, where {limit} {finding.bound} % is allowed"
+    return f"{bound.title}: {percent(finding.value, 1)}, where {limit} {finding.bound} % is allowed"
 
 
 def missing(finding: Finding) -> Iterator[str]:

@@ -17,6 +17,7 @@ from sessions.actions.folds import tell
 from sessions.actions.reserved import end, expired, open_reservations, settled_by
 from sessions.models import Approval, Budget, ModelCall, Reservation, Session, Use
 from sessions.models.values import usage_of
+from sessions.templatetags.figures import percent
 
 HELD = timedelta(minutes=10)
 """How long a reservation holds by default: longer than a model call takes. Ours."""
@@ -179,7 +180,7 @@ def latch(limiting: Iterable[Use]) -> tuple[str, ...]:
     for use in limiting:
         account, new = use.account.latched()
         use.take(account)
-        share = f"{account.share():.0%}"
+        share = percent(account.share())
         warnings += [f"The {uses.called(use)} passed {mark / 10:g} %: {share}." for mark in new]
     return tuple(warnings)
 

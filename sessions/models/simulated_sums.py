@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any
 
+from sessions.templatetags.figures import percent
+
 Figures = Mapping[str, Any]
 """Of one session under one version, as `SimulationResult.figures` holds them."""
 
@@ -36,8 +38,8 @@ ASSUMPTIONS = (
     "Where a model's window is unknown, 200,000 tokens are assumed.",
     "Prices are those that were listed when a session began; the cache follows its provider's "
     "published rules from a cold start. Sessions without a price count for tokens and needs only.",
-    "Cache entries of Anthropic's models live as long as a policy's `lifetime` asks: it places the "
-    "breakpoints of its contexts. Unmanaged, and under a policy that says `recorded`, they live as "
+    "Cache entries of Anthropic's models live as long as a policy's “lifetime” asks: it places the "
+    "breakpoints of its contexts. Unmanaged, and under a policy that says “recorded”, they live as "
     "most of the session's reported writes asked. Other providers are not asked.",
     "Unmanaged is each session as it was recorded, with the compactions and clearings of its log, "
     "priced by the same rules; it is no bill.",
@@ -252,14 +254,14 @@ def _hidden_words(mine: Figures, theirs: Figures, first: Mapping[str, Any] | Non
 
 
 def _lost_words(mine: Figures, theirs: Figures, active: str) -> str:
-    told = f"Loses {mine['lost'] * 100:.1f} % of what was needed"
-    return f"{told}, under {active} {theirs['lost'] * 100:.1f} %." if theirs["lost"] else f"{told}."
+    told = f"Loses {percent(mine['lost'], 1)} of what was needed"
+    return f"{told}, under {active} {percent(theirs['lost'], 1)}." if theirs["lost"] else f"{told}."
 
 
 def _dearer_words(mine: Figures, theirs: Figures, dearer: float, active: str) -> str:
-    told = f"{dearer * 100:.0f} % dearer than under {active}"
+    told = f"{percent(dearer)} dearer than under {active}"
     if dearest := mine.get("dearest"):
         tokens = f"{dearest['rewritten']:,} cached tokens"
         return f"{told}; the dearest edit, at S{dearest['step']}, writes {tokens} again."
     more = mine["tokens_sent"] / theirs["tokens_sent"] - 1 if theirs["tokens_sent"] else 0.0
-    return f"{told}; tokens sent: +{more * 100:.0f} %." if more >= 0.005 else f"{told}."
+    return f"{told}; tokens sent: +{percent(more)}." if more >= 0.005 else f"{told}."

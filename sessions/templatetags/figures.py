@@ -57,22 +57,25 @@ def money(microusd: int | None) -> str:
 
 
 @register.filter
-def percent(share: float | None) -> str:
-    """A share of one as 76 %; "unknown" for None."""
+def percent(share: float | None, digits: int = 0) -> str:
+    """A share of one as 76 %, or with digits behind the point; "unknown" for None.
+
+    Only all of it is 100 % and only none of it 0 %: 0.996 is "> 99 %".
+    """
     if share is None:
         return UNKNOWN
-    value = share * 100
-    if 0 < value < 0.5:
-        return "< 1 %"
-    if 99.5 <= value < 100:
-        return "> 99 %"  # nearly all is not all
-    return f"{value:.0f} %"
+    text, least = f"{share * 100:.{digits}f}", 10**-digits
+    if float(text) == 0:
+        return f"< {least:g} %" if share else "0 %"
+    if float(text) == 100 and share != 1:
+        return f"> {100 - least:g} %" if share < 1 else "> 100 %"
+    return "100 %" if share == 1 else f"{text} %"
 
 
 @register.filter
 def finely(share: float | None) -> str:
     """A share of which tenths of a percent matter: 97.5 %; a dash where nothing tells."""
-    return "–" if share is None else f"{share * 100:.1f} %"
+    return "–" if share is None else percent(share, 1)
 
 
 @register.filter

@@ -19,6 +19,7 @@ from sessions.actions.uploads import KIND
 from sessions.api.access import allowed, require, team_of, teams_of
 from sessions.models import Import, ImportFile, Job, Session
 from sessions.models.teams import Right
+from sessions.templatetags.figures import percent
 from sessions.views.paging import page
 
 NAMES = {
@@ -67,7 +68,7 @@ class Progress:
     def title(self) -> str:
         """What the tab says: "42 % · Import", or how it ended."""
         if self.job.state == Job.State.RUNNING and self.share is not None:
-            return f"{self.share:.0%} · {self.name}".replace("%", " %")
+            return f"{percent(self.share)} · {self.name}"
         return f"{self.job.get_state_display().lower()} · {self.name}"
 
     @property

@@ -13,6 +13,7 @@ from compaction.wire import decode, text_of
 from sessions.models import Artefact, Revision, Session
 from sessions.models.replaced import SUMMARISING
 from sessions.models.values import contents
+from sessions.templatetags.figures import percent
 
 TITLES = {
     "pairs": ("Calls without their one result", "none"),
@@ -101,7 +102,7 @@ def _value(one: Measure) -> str:
         return f"{one.value / 1000:.2f} ×"
     if one.unit == "count":
         return f"{one.value:,}"
-    share = f"{100 * one.value / one.of:.1f} %" if one.of else ""
+    share = percent(one.value / one.of, 1) if one.of else ""
     return f"{share} ({one.value:,} of {one.of:,})".strip()
 
 

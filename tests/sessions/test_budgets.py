@@ -272,13 +272,13 @@ def test_a_warning_comes_once_per_threshold():
     session = running()
     usage = {"input_tokens": 840, "output_tokens": 10}
     answer = send(session, says("a"), usage=usage, call="m1")
-    assert answer["warnings"] == ["The session run passed 80 %: 85%."]
+    assert answer["warnings"] == ["The session run passed 80 %: 85 %."]
     assert (answer["advice"]["delay_ms"], answer["advice"]["retry_after"]) == (300, 0.3)
     assert answer["budgets"][0]["state"] == "warn"
     assert send(session, user("b"))["warnings"] == []
     over = ask(session, "c2", 400)
     assert over["can_proceed"]
-    assert over["warnings"] == ["The session run passed 100 %: 125%."]
+    assert over["warnings"] == ["The session run passed 100 %: 125 %."]
     assert ask(session, "c3", 1)["warnings"] == []
     assert ask(session, "", 1)["budgets"][0]["state"] == "over"
 

@@ -8,7 +8,7 @@ export function show(value: number | null | undefined, unit: Unit): string {
   if (value === null || value === undefined) return '–';
   if (unit === 'tokens') return format.tokens(value);
   if (unit === 'microusd') return format.money(value);
-  if (unit === 'share') return format.percent(value, value && Math.abs(value) < 0.995 ? 1 : 0);
+  if (unit === 'share') return format.percent(value, 1);
   if (unit === 'ms') return format.duration(value);
   return Number.isInteger(value) ? format.exact(value) : value.toFixed(1);
 }

@@ -70,8 +70,8 @@ def test_an_append_tells_how_budgets_stand_and_is_never_refused(
     answer = program.post(f"{session}/messages", batch)
     assert answer["budgets"][0]["state"] == "over"
     assert (answer["advice"]["delay_ms"], answer["advice"]["retry_after"]) == (1_500, 1.5)
-    assert answer["warnings"] == ["The session run passed 80 %: 100%.",
-                                  "The session run passed 100 %: 100%."]  # fmt: skip
+    assert answer["warnings"] == ["The session run passed 80 %: 100 %.",
+                                  "The session run passed 100 %: 100 %."]  # fmt: skip
     assert program.post(f"{session}/messages", batch | {"messages": []})["warnings"] == []
 
 

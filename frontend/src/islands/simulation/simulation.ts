@@ -60,40 +60,55 @@ export function spreadText(spread: Spread | null | undefined): string {
 /** Sessions of which something that they needed is lost under the draft and was not under the active version. */
 export const losers = (lines: readonly SessionLine[]): number => lines.filter((line) => (line.draft?.lost ?? 0) > (line.active?.lost ?? 0)).length;
 
-/** "31 of 40 sessions get cheaper, 3 lose a fact they needed." */
-export function summary(body: Body, beside: Beside): string {
-  const draft = body.versions.find((one) => one.role === 'draft');
-  const against = draft?.against_active;
+const versionOf = (body: Body, role: Version['role']): Version | undefined => body.versions.find((one) => one.role === role);
+
+export type Reference = { role: 'active' | 'unmanaged'; name: string };
+
+/** With what the draft is compared: the active version, or the recording where the draft is that version itself. */
+export const reference = (body: Body): Reference => (body.draft === body.active ? { role: 'unmanaged', name: 'the recording' } : { role: 'active', name: body.active });
+
+/** What comes first: the sums over all sessions, "Summed over 40 sessions, cost −12 % against balanced@1 ($3.10 instead of $3.52); in place +1.2 points." */
+export function headline(body: Body): string {
+  const draft = versionOf(body, 'draft');
   if (!draft || !body.through) return isUnderWay(body.state) ? 'No session is through yet.' : 'No session could be simulated.';
-  const so = isUnderWay(body.state) ? `So far, of ${body.through} of ${body.total} sessions: ` : '';
-  if (body.draft === body.active) {
-    const cost = draft.against_unmanaged?.cost ?? draft.against_unmanaged?.tokens ?? null;
-    return `${so}The draft is the active version. Against the recording, ${draft.against_unmanaged?.cost ? 'cost' : 'tokens sent'} changes by ${spreadText(cost)} (median [p10 … p90]).`;
-  }
-  const parts: string[] = [];
-  if (against?.priced) parts.push(`${against.cheaper} of ${format.plural(against.priced, 'session')} get cheaper, ${against.dearer} dearer`);
-  else parts.push(`tokens sent change by ${spreadText(against?.tokens)}`);
-  const lost = losers(beside.sessions);
-  parts.push(lost ? `${lost} ${lost === 1 ? 'loses' : 'lose'} a fact that was needed later` : 'none loses a fact that was needed later');
-  if (against?.hides_more) parts.push(`${against.hides_more} ${against.hides_more === 1 ? 'has' : 'have'} fewer needs in place`);
-  const text = `${parts.join('; ')}.${allInAll(draft.sums, body.versions.find((one) => one.role === 'active')?.sums)}`;
-  return so + (so ? text : text.charAt(0).toUpperCase() + text.slice(1));
+  const { role, name } = reference(body);
+  const other = versionOf(body, role);
+  if (!other) return '';
+  const [now, then] = [draft.sums, other.sums];
+  const isPriced = now.cost_microusd !== null && then.cost_microusd !== null && now.priced > 0 && now.priced === then.priced;
+  const so = isUnderWay(body.state) ? `So far, summed over ${body.through} of ${format.plural(body.total, 'session')}` : `Summed over ${format.plural(body.through, 'session')}`;
+  const those = isPriced && now.priced < body.through ? ` (cost over the ${now.priced} with a price)` : '';
+  const by = isPriced ? ratio(now.cost_microusd, then.cost_microusd) : ratio(now.tokens_sent, then.tokens_sent);
+  const amounts = isPriced ? `${format.money(now.cost_microusd!)} instead of ${format.money(then.cost_microusd!)}` : `${format.tokens(now.tokens_sent ?? 0)} instead of ${format.tokens(then.tokens_sent ?? 0)}`;
+  const place = now.in_place !== null && then.in_place !== null ? `; needs in place ${pointsText(now.in_place, then.in_place)}` : '';
+  return `${so}${those}, ${isPriced ? 'cost' : 'tokens sent'} ${changeText(by)} against ${name} (${amounts})${place}.`;
 }
 
-/** " All in all cost +3.3 %, in place +8.4 points.": the sums against those of the active version. */
-function allInAll(draft: Sums, active: Sums | undefined): string {
-  if (!active) return '';
-  const cost = ratio(draft.cost_microusd, active.cost_microusd);
-  const parts = [cost === null ? `tokens sent ${changeText(ratio(draft.tokens_sent, active.tokens_sent))}` : `cost ${changeText(cost)}`];
-  if (draft.in_place !== null && active.in_place !== null) parts.push(`in place ${pointsText(draft.in_place, active.in_place)}`);
-  return ` All in all ${parts.join(', ')}.`;
+/** What lies behind the sums: "31 of 40 sessions get cheaper, 3 lose a fact they needed; the median session −12 % [−21 % … +3 %]." */
+export function summary(body: Body, beside: Beside): string {
+  const draft = versionOf(body, 'draft');
+  if (!draft || !body.through) return '';
+  const { role } = reference(body);
+  const against = role === 'active' ? draft.against_active : null;
+  const spreads = role === 'active' ? draft.against_active : draft.against_unmanaged;
+  const parts: string[] = [];
+  if (against?.priced) parts.push(`${against.cheaper} of ${format.plural(against.priced, 'session')} get cheaper, ${against.dearer} dearer`);
+  if (role === 'active') {
+    const lost = losers(beside.sessions);
+    parts.push(lost ? `${lost} ${lost === 1 ? 'loses' : 'lose'} a fact that was needed later` : 'none loses a fact that was needed later');
+  }
+  if (against?.hides_more) parts.push(`${against.hides_more} ${against.hides_more === 1 ? 'has' : 'have'} fewer needs in place`);
+  const spread = spreads?.cost ?? spreads?.tokens ?? null;
+  if (spread && spread.n > 1) parts.push(`the session in the middle ${spreadText(spread)} (median [10th … 90th percentile] of ${spreads?.cost ? 'cost' : 'tokens sent'})`);
+  const text = parts.length ? `${parts.join('; ')}.` : '';
+  return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
 export type Change = { text: string; tone: 'less' | 'more' | 'muted' };
 export type Row = { name: string; means?: string; of(version: Version): string; change(draft: Version, other: Version): Change | null };
 
 const ratio = (now: number | null | undefined, then: number | null | undefined): number | null => (now === null || now === undefined || !then ? null : now / then - 1);
-const share = (value: number): string => format.percent(value, value && value < 0.9995 ? 1 : 0);
+const share = (value: number): string => format.percent(value, 1);
 
 /** In two colours: what one wants less of, and what one wants more of; `better` is -1 for the latter. */
 export function toned(by: number | null, better: 1 | -1 = 1): Change['tone'] {
@@ -153,13 +168,19 @@ export function scatterOf(body: Body, beside: Beside): ScatterProps {
 
 export type Sort = 'order' | 'cost' | 'tokens' | 'place';
 
-export const costChange = (line: SessionLine): number | null => ratio(line.draft?.cost_microusd, line.active?.cost_microusd);
-export const tokensChange = (line: SessionLine): number | null => ratio(line.draft?.tokens_sent, line.active?.tokens_sent);
-export const placeChange = (line: SessionLine): number | null => (line.draft?.needs && line.active?.needs ? (line.draft.in_place ?? 0) - (line.active.in_place ?? 0) : null);
+type Role = Reference['role'];
+export const costChange = (line: SessionLine, role: Role): number | null => ratio(line.draft?.cost_microusd, line[role]?.cost_microusd);
+export const tokensChange = (line: SessionLine, role: Role): number | null => ratio(line.draft?.tokens_sent, line[role]?.tokens_sent);
+/** Null too against a recording, of which nobody asks what was needed. */
+export function placeChange(line: SessionLine, role: Role): number | null {
+  const [now, then] = [line.draft, line[role]];
+  return now?.needs && then?.needs ? (now.in_place ?? 0) - (then.in_place ?? 0) : null;
+}
 
 /** Worst first; what cannot be told stands last. */
-export function sorted(lines: readonly SessionLine[], by: Sort): SessionLine[] {
+export function sorted(lines: readonly SessionLine[], by: Sort, role: Role): SessionLine[] {
   if (by === 'order') return [...lines];
-  const harm = { cost: costChange, tokens: tokensChange, place: (line: SessionLine) => (placeChange(line) === null ? null : -placeChange(line)!) }[by];
-  return [...lines].sort((a, b) => (harm(b) ?? -Infinity) - (harm(a) ?? -Infinity));
+  const change = { cost: costChange, tokens: tokensChange, place: placeChange }[by];
+  const harm = (line: SessionLine) => (change(line, role) ?? -Infinity) * (by === 'place' && change(line, role) !== null ? -1 : 1);
+  return [...lines].sort((a, b) => harm(b) - harm(a));
 }
