@@ -37,20 +37,46 @@ def append(team: Team, incoming: records.Session, count: Count, *, source: str) 
     after a known prefix is recorded as a rewind. Blocks are counted and hashed before the
     transaction begins.
     """
-    prepared = _prepared(team, incoming, count)
+    return append_all(team, [incoming], count, source=source)[0]
+
+
+def append_all(
+    team: Team,
+    incoming: Sequence[records.Session],
+    count: Count,
+    *,
+    source: str,
+    demo: bool = False,
+) -> list[Appended]:
+    """The same for several, all of them or none; sessions that this makes are marked as `demo`."""
+    prepared = [_prepared(team, one, count) for one in incoming]
     with transaction.atomic():
-        session, created = _session(team, incoming, source)
-        intake = Intake(session)
-        intake.take(incoming.records, prepared)
-        if intake.fresh:
-            # What a live sender's appends remember of the session is read anew.
-            intake.recorded.run.fold = {}
-        intake.write()
-        changed = created or intake.changed
-        # What is derived follows in a transaction of its own, and must be asked for if it did not.
-        session.measured = session.measured and not changed
-        if _learn(session, incoming, intake.fresh) or changed:
-            touch(session)
+        return [
+            _append(team, one, ready, source, demo=demo)
+            for one, ready in zip(incoming, prepared, strict=True)
+        ]
+
+
+def _append(
+    team: Team,
+    incoming: records.Session,
+    prepared: dict[int, PreparedMessage],
+    source: str,
+    *,
+    demo: bool,
+) -> Appended:
+    session, created = _session(team, incoming, source, demo=demo)
+    intake = Intake(session)
+    intake.take(incoming.records, prepared)
+    if intake.fresh:
+        # What a live sender's appends remember of the session is read anew.
+        intake.recorded.run.fold = {}
+    intake.write()
+    changed = created or intake.changed
+    # What is derived follows in a transaction of its own, and must be asked for if it did not.
+    session.measured = session.measured and not changed
+    if _learn(session, incoming, intake.fresh) or changed:
+        touch(session)
     return Appended(session, created, len(intake.fresh), intake.known, changed)
 
 
@@ -64,12 +90,15 @@ def _prepared(team: Team, incoming: records.Session, count: Count) -> dict[int, 
     return prepared
 
 
-def _session(team: Team, incoming: records.Session, source: str) -> tuple[Session, bool]:
+def _session(
+    team: Team, incoming: records.Session, source: str, *, demo: bool
+) -> tuple[Session, bool]:
     session, created = Session.objects.select_for_update().get_or_create(
         team=team,
         external_id=incoming.external_id,
         defaults={
             "source": source,
+            "demo": demo,
             "agent": incoming.agent[:120],
             "model": incoming.model[:120],
             "title": incoming.title[:300],

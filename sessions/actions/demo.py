@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 from django.db import transaction
@@ -12,7 +12,7 @@ from compaction.policies.presets import PRESETS
 from compaction.tokens import counted
 from sessions import demo
 from sessions.actions import audit
-from sessions.actions.append import append, link_parents
+from sessions.actions.append import append_all, link_parents
 from sessions.actions.assess import assess_session
 from sessions.actions.attempts import Outcome, Running
 from sessions.actions.demo_live import begin_live, end_live
@@ -45,7 +45,7 @@ def load_demo(
     wanted = demo.EXTERNAL_IDS
     known = set(
         Session.objects.for_team(team)
-        .filter(external_id__in=wanted)
+        .filter(external_id__in=wanted, measured=True)
         .values_list("external_id", flat=True)
     )
     # Playing a session counts what storing it counts again.
@@ -58,17 +58,15 @@ def load_demo(
     return added
 
 
-def _store(team: Team, group: Iterable[records.Session], count: Count) -> list[Session]:
+def _store(team: Team, group: Sequence[records.Session], count: Count) -> list[Session]:
     """A session and its sub-agents, all or none."""
-    with transaction.atomic():
-        stored = [append(team, session, count, source=SOURCE).session for session in group]
-        for session in stored:
-            session.demo = True
-            session.save(update_fields=["demo"])
-            measure(session)
-        link_parents(team)
+    made = append_all(team, group, count, source=SOURCE, demo=True)
+    link_parents(team)
+    stored = [one.session for one in made]
+    # The session itself comes first, and last here: once it is measured, nothing is missing.
+    for session in reversed(stored):
+        measure(session)
     for session in stored:
-        session.refresh_from_db(fields=["parent", "parent_step"])
         assess_session(session)
     return stored
 

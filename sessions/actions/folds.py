@@ -74,6 +74,7 @@ class Fold:
 
     `taken` counts originals looked at, those that are left out included. `recorded` is the newest
     revision of the recorded run that was heeded, `late` originals that arrived after their birth.
+    `holders` counts who has it or waits for it.
     """
 
     run_id: uuid.UUID
@@ -89,6 +90,7 @@ class Fold:
     stopwatch: Stopwatch = field(default_factory=Stopwatch)
     ratio: int = 0
     bytes: int = 0
+    holders: int = 0
 
     @property
     def state(self) -> State:
@@ -289,7 +291,7 @@ def with_fold(session: Session, run: Run, work: Callable[[Fold], T]) -> T:
                 return work(fold)
         except Raced:
             continue
-    with transaction.atomic():
+    with holding(run), transaction.atomic():
         Session.objects.select_for_update().only("pk").get(pk=session.pk)
         Run.objects.select_for_update().only("pk").get(pk=run.pk)
         with _opened(session, run) as fold:
@@ -297,11 +299,35 @@ def with_fold(session: Session, run: Run, work: Callable[[Fold], T]) -> T:
 
 
 @contextmanager
-def _opened(session: Session, run: Run) -> Iterator[Fold]:
+def holding(run: Run) -> Iterator[Fold]:
+    """Have the fold of a served run to oneself; to be called before a transaction, never within.
+
+    Whoever has the fold writes while having it, and would wait for a transaction that waits here.
+    """
     with _guard:
         fold = _folds.setdefault(run.pk, Fold(run.pk))
         _folds.move_to_end(run.pk)
-    with fold.lock:
+        fold.holders += 1
+    try:
+        with fold.lock:
+            yield fold
+    finally:
+        with _guard:
+            fold.holders -= 1
+
+
+@contextmanager
+def ready(session: Session, run: Run) -> Iterator[None]:
+    """The same, and the fold is at what is stored: a transaction that opens it does so at once."""
+    with holding(run):
+        with _opened(session, run):
+            pass
+        yield
+
+
+@contextmanager
+def _opened(session: Session, run: Run) -> Iterator[Fold]:
+    with holding(run) as fold:
         try:
             fold.refresh(session)
             yield fold
@@ -318,8 +344,9 @@ def _trim(keep: uuid.UUID) -> None:
         for run_id in list(_folds):
             if held <= MOST_BYTES or run_id == keep:
                 break
-            # Whoever uses it at this moment keeps it to the end of its work.
-            held -= _folds.pop(run_id).bytes
+            # Two folds of one run would let two in at once.
+            if not _folds[run_id].holders:
+                held -= _folds.pop(run_id).bytes
 
 
 def forget_all() -> None:

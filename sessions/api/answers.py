@@ -12,6 +12,8 @@ from typing import Any
 from django.db import IntegrityError, transaction
 from django.http import HttpRequest, HttpResponse, RawPostDataException
 
+from sessions.actions.advance import serving
+from sessions.actions.folds import ready
 from sessions.actions.once import AnotherRequest, Once
 from sessions.api.access import session_of, team_to
 from sessions.api.problems import Refusal
@@ -92,6 +94,25 @@ def done_once(operation: Operation) -> Operation:
 
     # Names in annotations are those of the operation's module, which ninja would not look in.
     wrapped.__signature__ = inspect.signature(operation, eval_str=True)  # type: ignore[attr-defined]
+    return wrapped
+
+
+def fold_ready(operation: Operation) -> Operation:
+    """Makes an operation that changes a served run have its fold before a transaction begins.
+
+    Goes around `done_once`, whose transaction would lock the others out while the fold is made
+    from nothing, and would wait for who has it and wants to write.
+    """
+
+    @wraps(operation)
+    def wrapped(request: HttpRequest, **given: Any) -> HttpResponse:
+        session = session_of(request, given["session_id"], "write")
+        run = serving(session)
+        if run is None:
+            return operation(request, **given)
+        with ready(session, run):
+            return operation(request, **given)
+
     return wrapped
 
 

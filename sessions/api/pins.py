@@ -8,7 +8,7 @@ from ninja import Path, Router
 from sessions.actions import pins as actions
 from sessions.api import incoming, shapes
 from sessions.api.access import actor_of, session_of
-from sessions.api.answers import done_once, told
+from sessions.api.answers import done_once, fold_ready, told
 from sessions.api.problems import Refusal
 from sessions.models import Session
 
@@ -27,6 +27,7 @@ def pins(request: HttpRequest, session_id: str) -> HttpResponse:
 
 
 @router.post("sessions/{path:session_id}/pins", response={201: shapes.Pins}, url_name="pins")
+@fold_ready
 @done_once
 def pin(request: HttpRequest, session_id: str, wanted: incoming.PinWanted) -> HttpResponse:
     """Pins a message. What a policy had taken out of it stands again."""
@@ -39,6 +40,7 @@ def pin(request: HttpRequest, session_id: str, wanted: incoming.PinWanted) -> Ht
 
 
 @router.delete("sessions/{path:session_id}/pins/{seq}", response=shapes.Pins, url_name="pin")
+@fold_ready
 @done_once
 def unpin(
     request: HttpRequest, session_id: str, seq: int = Path(..., ge=1, le=incoming.BIGGEST)

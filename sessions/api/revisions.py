@@ -13,7 +13,7 @@ from sessions.actions.compactions import request_compaction
 from sessions.actions.undo import undo_revision
 from sessions.api import incoming, shapes
 from sessions.api.access import actor_of, session_of
-from sessions.api.answers import done_once, told
+from sessions.api.answers import done_once, fold_ready, told
 from sessions.api.jobs import job_asked
 from sessions.api.problems import Refusal
 from sessions.models import Revision, Run, Session
@@ -60,6 +60,7 @@ def revisions(request: HttpRequest, session_id: str) -> HttpResponse:
     response={201: shapes.RevisionTold},
     url_name="undo",
 )
+@fold_ready
 @done_once
 def undo(
     request: HttpRequest, session_id: str, number: int = Path(..., ge=1, le=incoming.BIGGEST)

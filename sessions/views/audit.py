@@ -79,7 +79,7 @@ def export(request: HttpRequest) -> HttpResponse:
     chosen = _chosen(request.POST)
     with transaction.atomic():
         note(team, actor_of(request), "export.made", "audit log", only=sorted(chosen.values()))
-        lines = _lines(team, chosen)
+    lines = _lines(team, chosen)
     name = f"audit-{team.slug}-{timezone.now():%Y-%m-%d}.jsonl"
     headers = {
         "Content-Disposition": f'attachment; filename="{name}"',

@@ -14,7 +14,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from sessions.actions import audit
-from sessions.actions.accounts import make_account
+from sessions.actions.accounts import add_account, new_account
 from sessions.actions.invitations import AlreadyMember, NotUsable, accept, by_token, waiting
 from sessions.api.access import CHOSEN_TEAM, ip_of
 from sessions.models import Invitation, Membership, Team
@@ -67,8 +67,9 @@ def _with_account(request: HttpRequest, found: Invitation) -> HttpResponse:
         return _shown(request, found, given, status=422)
     name, email, password = (given.cleaned_data[field] for field in ("name", "email", "password"))
     try:
+        user = new_account(name, email, password)
         with transaction.atomic():
-            user = make_account(name, email, password)
+            add_account(user)
             accept(found, user, audit.person(user, ip_of(request)))
     except ValidationError as error:
         given.add_error(None, error)
