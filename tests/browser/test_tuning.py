@@ -3,7 +3,6 @@ guardrail, taken back; and what each role may do of it."""
 
 from __future__ import annotations
 
-import json
 import re
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -13,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.browser.agents import Agent
+from tests.browser.agents import Agent, answered
 from tests.browser.logs import claude_code
 from tests.browser.test_accessibility import axe, faults
 from tests.conftest import Server, wait_until
@@ -88,14 +87,12 @@ def record(address: str, token: str, folder: Path) -> None:
     for number in range(SESSIONS):
         log = claude_code(folder / f"log-{number:02}.jsonl", 14 + number % 9, compaction_at=99)
         request = urllib.request.Request(f"{address}/api/v1/imports", log.read_bytes(), allowed)
-        with urllib.request.urlopen(request, timeout=60) as answer:
-            job = urllib.request.Request(address + json.load(answer)["job_url"], headers=allowed)
+        job = urllib.request.Request(address + answered(request)["job_url"], headers=allowed)
         wait_until(partial(_done, job))
 
 
 def _done(job: urllib.request.Request) -> bool:
-    with urllib.request.urlopen(job, timeout=60) as answer:
-        return bool(json.load(answer)["state"] == "done")
+    return bool(answered(job)["state"] == "done")
 
 
 def draft(page: Any) -> None:

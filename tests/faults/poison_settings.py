@@ -1,10 +1,13 @@
-"""The product's settings with a job that some sessions kill, and less patience for it."""
+"""The product's settings with jobs that some sessions kill, and less patience for what hangs."""
 
 from contextlab.settings import *  # noqa: F403
 from contextlab.settings import JOB_KINDS
 
-JOB_KINDS = {**JOB_KINDS, "tend": "tests.faults.poison.tend"}
-JOB_SECONDS = 1.0
-JOB_SECONDS_OF = {}
+JOB_KINDS = {
+    **JOB_KINDS,
+    "tend": "tests.faults.poison.tend",
+    "hang": "tests.faults.poison.hang",
+}
+JOB_SECONDS_OF = {"hang": 1.0}
 JOB_RETRY_SECONDS = 0.0
 SWEEP_SECONDS = 0.1
