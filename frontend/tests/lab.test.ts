@@ -4,22 +4,24 @@ import { estimate, isRough, notEstimated, STUB } from '../src/islands/lab/estima
 import { longest, type Sizes } from '../src/islands/lab/sizes';
 import { isSame, valueAt, withValue, type Field, type PolicyDocument, type PolicyStep } from '../src/islands/lab/policy';
 import { problemOf, reachOf } from '../src/islands/lab/slider';
+import { rulesInWords } from '../src/islands/lab/rules';
 import { changeOf, changeText, recorded, totalsOf } from '../src/islands/lab/totals';
 
-const price = { fresh: 3000, read: 300, write: 3750, output: 15_000 };
+const price = { fresh: 3000, read: 300, write_5m: 3750, write_1h: 6000, output: 15_000 };
+const early = { step: 128, lag: 0, minimum: 1024, lifetime: 600, writes: false };
 
 /** A session in which every step brings the same; the first brings the system prompt and the task too. */
 function session(steps: number, more: Partial<Sizes> = {}): Sizes {
   const each = <T>(value: T) => Array.from({ length: steps }, () => value);
   const first = (value: number) => [value, ...Array.from({ length: steps - 1 }, () => 0)];
   return {
-    id: 'a', title: 'a session', agent: 'agent', model: 'claude-x', steps, window: 100_000, window_assumed: false, hidden: 1000, price, rules: 'anthropic', minimum: 1024, lifetime: 300,
+    id: 'a', title: 'a session', agent: 'agent', model: 'claude-x', steps, window: 100_000, window_assumed: false, hidden: 1000, price, rules: 'anthropic', minimum: 1024, lifetime: '5m', kept: [early, early],
     models: each(0), at: each(null), blocks: each(2), other: each(100).map((value, i) => (i ? value : 2000)), fixed: first(1500), users: first(500),
     tools: each([1000]).map((value, i) => (i ? value : [])), output: each(50), recorded: each(0), ...more,
   };
 }
 
-const policy = (...steps: PolicyStep[]): PolicyDocument => ({ name: 'p', version: 1, objective: 'cheap', reserve: 0, steps, recite: null });
+const policy = (...steps: PolicyStep[]): PolicyDocument => ({ name: 'p', version: 1, objective: 'cheap', lifetime: 'recorded', reserve: 0, steps, recite: null });
 const offload = (more = {}) => ({ strategy: 'offload', parameters: { age: 2, batch: 1, unit: 'steps', minimum: 50, exclude: [], only: [], inputs: true, keep_failures: true, ...more } }) as PolicyStep;
 const compact = (more = {}) => ({ strategy: 'compact', parameters: { trigger: 0.1, summary_tokens: 1000, user_tokens: 20_000, progress: 0.1, rearm: 0.1, instructions: '', keep_failures: false, ...more } }) as PolicyStep;
 const cut = (more = {}) => ({ strategy: 'window', parameters: { primers: 1, recents: 4, trigger: 0.5, target: 0.25, budget: 20_000, summary_tokens: 400, progress: 0.1, rearm: 0.1, ...more } }) as PolicyStep;
@@ -107,8 +109,44 @@ describe('what it costs', () => {
     expect(estimate(session(3, { models: [0, 1, 0] }), policy()).read).toBe(3000);
   });
 
+  const under = (lifetime: PolicyDocument['lifetime']): PolicyDocument => ({ ...policy(), lifetime });
+
+  it('keeps entries as long as the policy asks, and pays for it', () => {
+    const at = { at: [0, 300_001], hidden: 1500 }; // prompts of 3,500 and 4,600
+    expect(['recorded', '5m', '1h', 'mixed'].map((lifetime) => estimate(session(2, at), under(lifetime as never)).read)).toEqual([0, 0, 3500, 1500]);
+    expect(estimate(session(2, { ...at, lifetime: '1h' }), under('recorded')).read).toBe(3500);
+    const written = 2 * 50 * 15_000;
+    expect(estimate(session(2, at), under('1h')).cost).toBe(dollars(3500 * 6000 + 3500 * 300 + 1100 * 6000 + written));
+    expect(estimate(session(2, at), under('mixed')).cost).toBe(dollars(1500 * 6000 + 2000 * 3750 + 1500 * 300 + 3100 * 3750 + written));
+    expect(estimate(session(2, { at: [0, 300_001] }), under('mixed')).read).toBe(0); // 1,000 hidden are below the minimum
+    expect(recorded(session(2, { recorded: [3000, 4100], at: [0, 300_001] })).read).toBe(0);
+  });
+
+  it('follows automatic caches by their steps, lags, lifetimes and what writing costs, model by model', () => {
+    const late = { step: 1024, lag: 256, minimum: 1024, lifetime: 1800, writes: true };
+    const gpt = { rules: 'openai' as const, kept: [late] };
+    expect(estimate(session(2, gpt), policy())).toMatchObject({ read: 2816, cost: dollars(3000 * 3750 + 2816 * 300 + 1284 * 3750 + 2 * 50 * 15_000) });
+    expect(estimate(session(2, { ...gpt, kept: [early] }), under('1h')).cost).toBe(dollars(3000 * 3000 + 2944 * 300 + 1156 * 3000 + 2 * 50 * 15_000));
+    expect([1_800_000, 1_800_001].map((ms) => estimate(session(2, { ...gpt, at: [0, ms] }), policy()).read)).toEqual([2816, 0]);
+    const gemini = { step: 4096, lag: 0, minimum: 4096, lifetime: 3600, writes: false };
+    expect(estimate(session(4, { rules: 'gemini', kept: [gemini] }), policy()).read).toBe(4096 + 4096);
+    expect(estimate(session(2, { rules: 'prefix', kept: [{ ...gemini, step: 64, minimum: 64 }] }), policy()).read).toBe(2944);
+    expect(estimate(session(2, { rules: 'none' }), policy())).toMatchObject({ read: 0, cost: dollars(7100 * 3000 + 2 * 50 * 15_000) });
+    expect(estimate(session(3, { ...gpt, kept: [early, late], models: [0, 1, 1] }), policy()).read).toBe(3840);
+  });
+
+  it('says of each model by whose rules, and how long its entries live', () => {
+    const all = [session(2), session(2), session(2, { model: 'gpt-5', rules: 'openai' }), session(2, { model: 'x', rules: 'unknown', price: null }), session(2, { model: 'glm', rules: 'prefix', kept: [{ ...early, lifetime: 3600 }] })];
+    const [claude, gpt, other, glm] = rulesInWords(all, 'mixed');
+    expect(claude).toBe("claude-x, 2 sessions: Anthropic's rules; tools and system prompt live an hour, the rest 5 minutes, as the draft asks.");
+    expect(gpt).toContain("gpt-5, 1 session: OpenAI's automatic cache; up to 10 minutes");
+    expect(other).toContain('it counts for tokens only');
+    expect(glm).toContain('for an hour, is assumed');
+    expect(rulesInWords(all, 'recorded')[0]).toContain('entries live 5 minutes, as recorded');
+  });
+
   it('takes dearer rates for long prompts, and none where nobody knows them', () => {
-    const dearer = { ...price, dearer: [[4000, { ...price, write: 7500, output: 0, read: 600 }]] } as Sizes['price'];
+    const dearer = { ...price, dearer: [[4000, { ...price, write_5m: 7500, output: 0, read: 600 }]] } as Sizes['price'];
     expect(estimate(session(2, { price: dearer }), policy()).cost).toBe(dollars(3000 * 3750 + 50 * 15_000 + 3000 * 600 + 1100 * 7500));
     expect(estimate(session(2, { price: null }), policy())).toMatchObject({ cost: null, read: 3000 });
     expect(estimate(session(2, { rules: 'unknown' }), policy())).toMatchObject({ cost: null, read: null });
@@ -142,6 +180,7 @@ describe('a draft', () => {
     expect(valueAt(before, 'steps[1].parameters.trigger')).toBe(0.1);
     expect(after.steps[0]).toBe(before.steps[0]);
     expect([isSame(before, after), isSame(after, withValue(after, 'name', 'other'))]).toEqual([false, true]);
+    expect(isSame(before, withValue(before, 'lifetime', '1h'))).toBe(false);
     expect(valueAt(before, 'steps[7].parameters.age')).toBe(undefined);
   });
 
@@ -180,6 +219,7 @@ describe('a choice of sessions', () => {
 
   it('says itself in words', () => {
     expect(told({ by: 'query', limit: 20 })).toBe('the newest');
+    expect(told({ by: 'query', limit: 20, min_steps: 5 })).toBe('the newest with 5 steps or more');
     expect(told({ by: 'query', q: 'x', agent: 'codex' })).toBe('the newest that match “x”, codex');
     expect(told({ by: 'sample', n: 5, seed: 2, min_steps: 9 })).toBe('a sample (seed 2) with 9 steps or more');
     expect(told({ by: 'hand', ids: ['a', 'b'] })).toBe('2 chosen by hand');

@@ -7,10 +7,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Q, QuerySet
+from django.db.models import Case, Q, QuerySet, When
+from django.utils import timezone
 
 from sessions.models import Session, Team
 from sessions.models.matching import FACETS, FLAGS, matching
+from sessions.models.sessions import QUIET_AFTER, SOURCE_LIVE
 
 MOST = 500
 """Sessions of one simulation at most."""
@@ -30,8 +32,9 @@ class NoChoice(ValueError):
 def read_choice(given: Mapping[str, Any]) -> dict[str, Any]:
     """A choice with every value written out, as `Simulation.chosen` keeps it. Raises NoChoice.
 
-    {"by": "query", q, agent, model, source, flags, limit}: what matches, the newest first.
-    {"by": "sample", the same filters, n, seed, min_steps}: a draw from what matches; the same
+    {"by": "query", q, agent, model, source, flags, min_steps, limit}: what matches, the newest
+    first, those whose agents still run last. {"by": "sample", the same filters, n, seed}: a draw
+    from what matches; the same
     sessions, whenever the same match. {"by": "hand", ids}: external ids or UUIDs.
     """
     by = given.get("by")
@@ -43,12 +46,12 @@ def read_choice(given: Mapping[str, Any]) -> dict[str, Any]:
     for name in ("q", *FACETS):
         read[name] = _text(given.get(name), name)
     read["flags"] = _flags(given.get("flags"))
+    read["min_steps"] = _whole(given.get("min_steps"), "min_steps", 1, 1_000_000, 1)
     if by == "query":
         return read | {"limit": _whole(given.get("limit"), "limit", 1, MOST, USUAL)}
     return read | {
         "n": _whole(given.get("n"), "n", 1, MOST, USUAL),
         "seed": _whole(given.get("seed"), "seed", 0, 2**31 - 1, 0),
-        "min_steps": _whole(given.get("min_steps"), "min_steps", 1, 1_000_000, 1),
     }
 
 
@@ -101,18 +104,20 @@ def chosen_sessions(team: Team, choice: Mapping[str, Any], *, empty: bool = Fals
         q=choice["q"],
         flags=choice["flags"],
         facets={name: choice[name] for name in FACETS},
+    ).filter(step_count__gte=choice["min_steps"])
+    found = (
+        list(_newest(rows)[: choice["limit"]]) if choice["by"] == "query" else _sample(rows, choice)
     )
-    if choice["by"] == "query":
-        found = list(_newest(rows.filter(step_count__gt=0))[: choice["limit"]])
-    else:
-        found = _sample(rows.filter(step_count__gte=choice["min_steps"]), choice)
     if not found and not empty:
         raise NoChoice("by", "No session with a model call matches: widen the filters.")
     return found
 
 
 def _newest(rows: QuerySet[Session]) -> QuerySet[Session]:
-    return rows.order_by("-ended_at", "external_id")
+    # What an agent still adds to would be another session tomorrow, and may have hardly begun.
+    still = Q(source=SOURCE_LIVE, outcome="", changed__gt=timezone.now() - QUIET_AFTER)
+    runs = Case(When(still, then=1), default=0)
+    return rows.order_by(runs, "-ended_at", "external_id")
 
 
 def _sample(rows: QuerySet[Session], choice: Mapping[str, Any]) -> list[Session]:

@@ -10,10 +10,15 @@ Each of `sessions`, with one number per step in every list (step 1 first):
     steps                      int, of all of these lists
     window, window_assumed     tokens; true where nobody knows the model's window
     hidden                     tokens of every prompt that the log does not show (inferred)
-    price                      {fresh, read, write, output} nano-dollars a token, or null: unknown;
-                               `dearer` [[tokens, price]]: what a longer prompt costs
-    rules                      "anthropic" | "openai" | "unknown": by whose rules its cache works
-    minimum, lifetime          tokens that a cached prefix has at least; seconds that it lives
+    price                      {fresh, read, write_5m, write_1h, output} nano-dollars a token, or
+                               null: unknown; `dearer` [[tokens, price]]: what a longer prompt costs
+    rules                      "anthropic" | "openai" | "gemini" | "prefix" | "none" | "unknown": by
+                               whose rules its cache works (compaction/cache/rules.py)
+    minimum, lifetime          Anthropic: tokens that a cached prefix has at least; "5m" | "1h", as
+                               most writes of the recorded calls asked
+    kept      [{step, lag,     the others, by model as numbered in `models`: reads are multiples of
+    minimum, lifetime,         `step` less `lag`, of `minimum` tokens at least, within `lifetime`
+    writes}]                   seconds; `writes`: whether writing has a price of its own
     models     [int]           which model is called: 0 the first one, 1 the next new one …
     at         [int | null]    ms since the first call that tells its time
     blocks     [int]           blocks that arrive before the call

@@ -178,7 +178,7 @@ class Choice(Schema):
         None, ge=0, le=BIGGEST, description="of a sample: 0; the same seed draws the same"
     )
     min_steps: int | None = Field(
-        None, ge=1, le=1_000_000, description="of a sample: model calls that a session has; 1"
+        None, ge=1, le=1_000_000, description="model calls that a session has at least: 1"
     )
     ids: list[str] | None = Field(None, description="by hand: ids of sessions, yours or ours")
 

@@ -7,10 +7,9 @@ from itertools import accumulate
 
 import msgspec
 
-from compaction.cache.automatic import LIFETIME_MS as OPENAI_LIFETIME_MS
-from compaction.cache.automatic import MINIMUM as OPENAI_MINIMUM
+from compaction.cache.rules import kept_by
 from compaction.cache.run import Terms, terms_of
-from compaction.cache.simulator import LIFETIME_MS, Lifetime
+from compaction.cache.simulator import Lifetime
 from compaction.prices import Price
 from compaction.protect import FIXED_KINDS
 from compaction.session import Call, Usage
@@ -23,14 +22,25 @@ TOOL_TOKENS = 50
 
 
 class Rates(msgspec.Struct):
-    """Nano-dollars a token; `write` for the lifetime that the session's cache entries have."""
+    """Nano-dollars a token, as a price table gives them."""
 
     fresh: int
     read: int
-    write: int
+    write_5m: int
+    write_1h: int
     output: int
     dearer: list[tuple[int, Rates]] = []
     """What a call costs whose prompt exceeds so many tokens, the fewest first."""
+
+
+class Kept(msgspec.Struct):
+    """How the automatic cache of one model keeps prefixes (`cache.rules.Kept`), in seconds."""
+
+    step: int
+    lag: int
+    minimum: int
+    lifetime: int
+    writes: bool
 
 
 class Sizes(msgspec.Struct):
@@ -47,7 +57,8 @@ class Sizes(msgspec.Struct):
     price: Rates | None
     rules: str
     minimum: int
-    lifetime: int
+    lifetime: Lifetime
+    kept: list[Kept]
     models: list[int]
     at: list[int | None]
     blocks: list[int]
@@ -73,9 +84,9 @@ def sizes_of(session: Session) -> Sizes:
     ats = {step: at for step, at, *_ in calls}
     began = next((at for _, at, *_ in calls if at is not None), 0)
     outputs = {step: output for step, _, output, *_ in calls}
-    is_openai = terms.rules == "openai"
-    # The browser knows two sets of rules; of the others it claims nothing.
-    rules = terms.rules if terms.rules in ("anthropic", "openai") else "unknown"
+    by_step = {step: model for step, *_, model in calls}
+    called = [by_step.get(step, "") for step in range(1, steps + 1)]
+    numbers = {model: place for place, model in enumerate(dict.fromkeys(called))}
     return Sizes(
         id=str(session.pk),
         title=str(session),
@@ -85,11 +96,12 @@ def sizes_of(session: Session) -> Sizes:
         window=session.window_taken,
         window_assumed=session.window is None,
         hidden=session.hidden_tokens,
-        price=_rates(terms.price, terms.lifetime) if terms.price and rules != "unknown" else None,
-        rules=rules,
-        minimum=OPENAI_MINIMUM if is_openai else terms.minimum,
-        lifetime=(OPENAI_LIFETIME_MS if is_openai else LIFETIME_MS[terms.lifetime]) // 1000,
-        models=_numbered(steps, {step: model for step, *_, model in calls}),
+        price=_rates(terms.price) if terms.price else None,
+        rules=terms.rules,
+        minimum=terms.minimum,
+        lifetime=terms.lifetime,
+        kept=[_kept(model, terms) for model in numbers],
+        models=[numbers[model] for model in called],
         at=[None if (at := ats.get(step)) is None else at - began for step in range(1, steps + 1)],
         blocks=arrived.blocks[1 : steps + 1],
         other=arrived.other[1 : steps + 1],
@@ -104,17 +116,16 @@ def sizes_of(session: Session) -> Sizes:
     )
 
 
-def _rates(price: Price, lifetime: Lifetime) -> Rates:
-    write = price.cache_write_1h if lifetime == "1h" else price.cache_write_5m
-    dearer = [(over, _rates(rates, lifetime)) for over, rates in price.above]
-    return Rates(price.input, price.cache_read, write, price.output, dearer)
+def _rates(price: Price) -> Rates:
+    dearer = [(over, _rates(rates)) for over, rates in price.above]
+    writes = price.cache_write_5m, price.cache_write_1h
+    return Rates(price.input, price.cache_read, *writes, price.output, dearer)
 
 
-def _numbered(steps: int, models: dict[int, str]) -> list[int]:
-    """Which model was called at each step, numbered in the order of their first call."""
-    named = [models.get(step, "") for step in range(1, steps + 1)]
-    number = {model: place for place, model in enumerate(dict.fromkeys(named))}
-    return [number[model] for model in named]
+def _kept(model: str, terms: Terms) -> Kept:
+    """As the simulator asks for it: by the name of each model, under the rules of the session."""
+    kept = kept_by(model, terms.rules)
+    return Kept(kept.step, kept.lag, kept.minimum, kept.lifetime // 1000, kept.writes)
 
 
 class _Arrived:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 from uuid import UUID
@@ -38,6 +38,8 @@ VERSIONS_SHOWN = 5
 
 BEGINS_WITH = 20
 """Sessions that are chosen before anybody has chosen."""
+BEGINS_FROM = 5
+"""Model calls that these have at least, where any has so many: with fewer no policy does much."""
 
 
 @require_GET
@@ -73,13 +75,18 @@ def lab_page(request: HttpRequest, problem: str = "") -> HttpResponse:
             "sessions": sessions,
             "facets": _facets(team),
             "flags": [[name, f"{sign} {label}"] for name, (sign, label, _) in FLAGS.items()],
-            "choice": earlier.chosen if earlier else {"by": "query", "limit": BEGINS_WITH},
+            "choice": earlier.chosen if earlier else _first_choice(sessions),
             "most_sessions": MOST,
             "most_others": MOST_OTHERS,
             **addresses(),
         },
     }
     return render(request, "lab/lab.html", context, status=422 if problem else 200)
+
+
+def _first_choice(sessions: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    long = any(one["steps"] >= BEGINS_FROM for one in sessions)
+    return {"by": "query", "limit": BEGINS_WITH, "min_steps": BEGINS_FROM if long else 1}
 
 
 def addresses() -> dict[str, str]:

@@ -38,6 +38,15 @@ def test_a_query_takes_the_newest_that_match_and_have_a_call(team):
     assert names(team, by="query", q="S07") == ["s07"]
 
 
+def test_the_newest_that_have_calls_enough_and_those_that_still_run_last(team):
+    Session.objects.create(team=team, external_id="runs", source="api", step_count=9, ended_at=99)
+    Session.objects.create(
+        team=team, external_id="over", source="api", step_count=9, ended_at=98, outcome="succeeded"
+    )
+    found = names(team, by="query", min_steps=9)
+    assert (found[:2], found[-2:]) == (["over", "s29"], ["s09", "runs"])
+
+
 def test_a_sample_is_the_same_however_the_rows_were_made(team):
     drawn = names(team, by="sample", n=5, seed=7, min_steps=10)
     assert len(set(drawn)) == 5

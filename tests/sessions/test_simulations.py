@@ -296,7 +296,10 @@ def test_the_curves_of_a_session_are_those_of_its_records(team, owner):
         whole += sizes["other"][step] + sum(sizes["tools"][step])
         born = sum(b.tokens for b in recording.value.blocks if b.born <= step + 1)
         assert whole == born
-    assert sizes["price"]["output"] == recording.terms.price.output
+    price = recording.terms.price
+    assert sizes["price"]["output"] == price.output
+    assert sizes["price"]["write_1h"] == price.cache_write_1h
+    assert (sizes["rules"], sizes["lifetime"]) == ("anthropic", "5m")
     assert {len(sizes[name]) for name in ("at", "other", "users", "tools", "output")} == {
         stored.step_count
     }

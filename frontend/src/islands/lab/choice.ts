@@ -15,7 +15,7 @@ export type Choice = {
 };
 
 const filters = ['q', 'agent', 'model', 'source'] as const;
-const fields = { query: [...filters, 'flags', 'limit'], sample: [...filters, 'flags', 'n', 'seed', 'min_steps'], hand: ['ids'] } as const;
+const fields = { query: [...filters, 'flags', 'min_steps', 'limit'], sample: [...filters, 'flags', 'n', 'seed', 'min_steps'], hand: ['ids'] } as const;
 
 /** Only what belongs to the way of choosing, and nothing empty. */
 export function wanted(choice: Choice): Choice {
@@ -51,7 +51,7 @@ export function fromQuery(query: URLSearchParams): Choice | null {
 export function told(choice: Choice): string {
   if (choice.by === 'hand') return `${choice.ids?.length ?? 0} chosen by hand`;
   const narrowed = [choice.q && `“${choice.q}”`, choice.agent, choice.model, choice.source, ...(choice.flags ?? [])].filter(Boolean).join(', ');
-  if (choice.by === 'query') return narrowed ? `the newest that match ${narrowed}` : 'the newest';
   const least = (choice.min_steps ?? 1) > 1 ? ` with ${choice.min_steps} steps or more` : '';
+  if (choice.by === 'query') return (narrowed ? `the newest that match ${narrowed}` : 'the newest') + least;
   return `a sample (seed ${choice.seed ?? 0})${narrowed ? ` of those that match ${narrowed}` : ''}${least}`;
 }

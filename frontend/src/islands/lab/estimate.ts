@@ -90,7 +90,7 @@ class Standing {
     const { blocks, hidden, rules } = this.sizes;
     let between = 0;
     for (let at = this.touched; at <= this.last; at++) between += blocks[at - 1];
-    const found = rules === 'openai' || between < LOOK_BACK;
+    const found = rules !== 'anthropic' || between < LOOK_BACK;
     return hidden + (found ? this.before(this.touched) : 0);
   }
 }
@@ -233,5 +233,5 @@ export function estimate(sizes: Sizes, document: PolicyDocument): Estimate {
     prompts.push({ total: sizes.hidden + standing.total, unchanged: edited ? standing.unchanged() : null });
   }
   const totals = prompts.map((prompt) => prompt.total);
-  return { prompts: totals, sent: totals.reduce((sum, one) => sum + one, 0), peak: Math.max(0, ...totals), ...cost(sizes, prompts), compactions, edits };
+  return { prompts: totals, sent: totals.reduce((sum, one) => sum + one, 0), peak: Math.max(0, ...totals), ...cost(sizes, prompts, document.lifetime), compactions, edits };
 }

@@ -2,7 +2,8 @@
 
 export type Value = number | string | boolean | string[];
 export type PolicyStep = { strategy: string; parameters: Record<string, Value> };
-export type PolicyDocument = { name: string; version: number; objective: string; reserve: number; steps: PolicyStep[]; recite: Record<string, Value> | null };
+export type Lifetime = 'recorded' | '5m' | '1h' | 'mixed';
+export type PolicyDocument = { name: string; version: number; objective: string; lifetime: Lifetime; reserve: number; steps: PolicyStep[]; recite: Record<string, Value> | null };
 
 export type Field = {
   path: string; // "steps[2].parameters.age"
@@ -34,4 +35,6 @@ export function withValue(document: PolicyDocument, path: string, value: Value):
   return put(document, parts(path));
 }
 
-export const isSame = (a: PolicyDocument, b: PolicyDocument): boolean => JSON.stringify([a.objective, a.reserve, a.steps, a.recite]) === JSON.stringify([b.objective, b.reserve, b.steps, b.recite]);
+const values = ({ objective, lifetime, reserve, steps, recite }: PolicyDocument): string => JSON.stringify([objective, lifetime, reserve, steps, recite]);
+
+export const isSame = (a: PolicyDocument, b: PolicyDocument): boolean => values(a) === values(b);

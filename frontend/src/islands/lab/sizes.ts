@@ -1,7 +1,10 @@
 /* What the lab is told of a session: sizes by step, and prices; no content. */
 
 /** Nano-dollars a token; `dearer`: what a call costs whose prompt exceeds so many tokens. */
-export type Rates = { fresh: number; read: number; write: number; output: number; dearer?: [number, Rates][] };
+export type Rates = { fresh: number; read: number; write_5m: number; write_1h: number; output: number; dearer?: [number, Rates][] };
+
+/** How an automatic cache keeps prefixes: reads are multiples of `step` less `lag`; `lifetime` in seconds. */
+export type Kept = { step: number; lag: number; minimum: number; lifetime: number; writes: boolean };
 
 /** Sizes of a session as sessions/api/curves.py gives them; lists have one item per step. */
 export type Sizes = {
@@ -14,9 +17,10 @@ export type Sizes = {
   window_assumed: boolean;
   hidden: number;
   price: Rates | null;
-  rules: 'anthropic' | 'openai' | 'unknown';
+  rules: 'anthropic' | 'openai' | 'gemini' | 'prefix' | 'none' | 'unknown';
   minimum: number;
-  lifetime: number; // s
+  lifetime: '5m' | '1h'; // as most recorded writes asked
+  kept: Kept[]; // by model
   models: number[]; // which one is called
   at: (number | null)[]; // ms
   blocks: number[];

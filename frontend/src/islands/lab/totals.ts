@@ -15,7 +15,7 @@ export function recorded(sizes: Sizes): Estimate {
     prompts: totals,
     sent: totals.reduce((sum, one) => sum + one, 0),
     peak: Math.max(0, ...totals),
-    ...cost(sizes, prompts),
+    ...cost(sizes, prompts, 'recorded'),
     // Less than half of it is left: nothing but a compaction does that.
     compactions: totals.filter((total, i) => i > 0 && i < steps && total < totals[i - 1] / 2).length,
     edits: fell.filter(Boolean).length,
