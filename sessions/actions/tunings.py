@@ -20,7 +20,7 @@ from sessions.actions.simulated_figures import Recording, figures_of, recording_
 from sessions.models import PolicyVersion, Session, Team, Tuning, TuningTrial
 from sessions.models.blobs import DamagedBlob
 from sessions.models.simulated_sums import sums
-from sessions.models.tuned import objective_of, tried_of
+from sessions.models.tuned import found_by, objective_of, tried_of
 from sessions.models.values import MissingBlob
 
 log = logging.getLogger(__name__)
@@ -84,10 +84,21 @@ def _drawn(name: str) -> str:
 
 
 def save_trial(trial: TuningTrial, name: str, actor: audit.Actor) -> PolicyVersion:
-    """What was tried as a version of the team's own policy. Raises InvalidPolicy."""
+    """What was tried as a version of the team's own policy. Raises InvalidPolicy.
+
+    It rests on the preset from which it differs least of those that the search began with.
+    """
     tuning = trial.tuning
     note = f"Trial {trial.number} of a search {tuning}."
-    return save_version(tuning.team, name, trial.document, "", note, actor.user, actor)
+    based_on = _preset_of(tuning, next(one.like for one in found_by(tuning) if one.trial == trial))
+    return save_version(tuning.team, name, trial.document, based_on, note, actor.user, actor)
+
+
+def _preset_of(tuning: Tuning, like: str) -> str:
+    """The preset behind a policy that a search began with: one of these, or the base's own."""
+    policy = tuning.base.policy
+    found = policy.name if policy.preset else policy.based_on
+    return like if like in PRESETS else found if found in PRESETS else ""
 
 
 def tuning_job(running: Running) -> Outcome:

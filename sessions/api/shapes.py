@@ -461,7 +461,8 @@ class TuningAsked(JobAsked):
 class TrialTold(Schema):
     """A policy that a search tried. `cost` and `tokens` are shares of the sessions as recorded,
     `cost` null without a price; `figures` are sums, `held` those over sessions that the search
-    never saw, null where there are none. `changes` are against the policy `like`, which the
+    never saw, null where there are none, and `bad_held` says what was bad there: those of the
+    frontier that have any are not to be taken. `changes` are against the policy `like`, which the
     search began with."""
 
     number: int
@@ -474,6 +475,7 @@ class TrialTold(Schema):
     cost: float | None
     tokens: float
     held: dict[str, Json] | None
+    bad_held: list[str]
 
 
 class TuningTold(Schema):

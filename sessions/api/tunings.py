@@ -111,4 +111,5 @@ def _trial(found: Found) -> dict[str, Any]:
         "cost": found.outcome.cost,
         "tokens": found.outcome.tokens,
         "held": trial.held,
+        "bad_held": list(found.bad_held),
     }

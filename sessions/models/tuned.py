@@ -9,8 +9,9 @@ from typing import Any
 from compaction.cache.economy import Objective
 from compaction.policies.origin import Change, changes
 from compaction.policies.policy import from_dict
-from compaction.policies.tuner import Outcome, Tried, frontier
+from compaction.policies.tuner import MOST_LOST, Outcome, Tried, frontier
 from sessions.models.tunings import Tuning, TuningTrial
+from sessions.templatetags.figures import percent
 
 
 def outcome_of(figures: Mapping[str, Any]) -> Outcome:
@@ -39,7 +40,8 @@ class Found:
     """A trial: what it came to, and whether none beats it.
 
     `like` names the policy that the search began with from which it differs least, by `changes`.
-    `held` is its outcome over the sessions that the search never saw, None where it has none.
+    `held` is its outcome over the sessions that the search never saw, None where it has none;
+    `bad_held` says in words what was bad there, of which `best` knows nothing.
     """
 
     trial: TuningTrial
@@ -48,6 +50,12 @@ class Found:
     outcome: Outcome
     held: Outcome | None
     best: bool
+    bad_held: tuple[str, ...] = ()
+
+    @property
+    def offered(self) -> bool:
+        """Whether it is put forward: none beats it, and on held sessions it was not bad either."""
+        return self.best and not self.bad_held
 
 
 def found_by(tuning: Tuning) -> list[Found]:
@@ -55,16 +63,24 @@ def found_by(tuning: Tuning) -> list[Found]:
     tried = tried_of(tuning)
     best = {id(one) for one in frontier([one for _, one in tried], objective_of(tuning))}
     begun = [trial for trial, _ in tried if trial.name]
-    return [
-        Found(
-            trial,
-            *_like(trial, begun),
-            one.outcome,
-            outcome_of(trial.held) if trial.held else None,
-            id(one) in best,
-        )
-        for trial, one in tried
-    ]
+    made = []
+    for trial, one in tried:
+        held = outcome_of(trial.held) if trial.held else None
+        bad = _bad(held, objective_of(tuning)) if held else ()
+        made.append(Found(trial, *_like(trial, begun), one.outcome, held, id(one) in best, bad))
+    return made
+
+
+def _bad(held: Outcome, objective: Objective) -> tuple[str, ...]:
+    """What speaks against a policy by sessions that its search never saw: it spends more than no
+    policy would, or loses more than a frontier may."""
+    said = []
+    if held.spent(objective) > 1:
+        by_tokens = objective == "lean" or held.cost is None
+        said.append("more tokens than recorded" if by_tokens else "dearer than recorded")
+    if held.lost > MOST_LOST:
+        said.append(f"{percent(held.lost, 1)} of what was needed is lost")
+    return tuple(said)
 
 
 def _like(trial: TuningTrial, begun: Sequence[TuningTrial]) -> tuple[str, tuple[Change, ...]]:

@@ -58,9 +58,7 @@ def _shown(
     request: HttpRequest, found: Tuning, problem: tuple[int, str] | None = None
 ) -> HttpResponse:
     tried = found_by(found)
-    best = sorted(
-        (one for one in tried if one.best), key=lambda one: one.outcome.spent(objective_of(found))
-    )
+    ordered = sorted(tried, key=lambda one: one.outcome.spent(objective_of(found)))
     rest = [one for one in reversed(tried) if not one.best]
     props = _scatter(found, tried)
     context = {
@@ -70,7 +68,8 @@ def _shown(
         "state": state_of(found),
         "running": found.job is not None and not found.job.is_finished,
         "may_write": allowed(request, found.team, "write"),
-        "best": best,
+        "best": [one for one in ordered if one.offered],
+        "fell": [one for one in ordered if one.best and not one.offered],
         "rest": rest[:TRIED_FIRST],
         "more": rest[TRIED_FIRST:],
         "others": len(rest),
@@ -97,7 +96,7 @@ def _scatter(found: Tuning, tried: Sequence[Found]) -> dict[str, Any]:
                 "y": one.outcome.in_place,
                 "label": one.trial.name or f"{one.trial.number}",
                 "group": _group(one),
-                "here": one.best,
+                "here": one.offered,
                 "url": f"#trial-{one.trial.number}",
             }
             for one in tried
@@ -105,6 +104,11 @@ def _scatter(found: Tuning, tried: Sequence[Found]) -> dict[str, Any]:
         ],
         "groups": [
             {"name": "frontier", "shape": "diamond", "means": "Nothing that was tried beats it"},
+            {
+                "name": "bad on held",
+                "shape": "triangle",
+                "means": "On the frontier of the search alone",
+            },
             {"name": "begun with", "shape": "square", "means": "The version and the presets"},
             {"name": "tried", "shape": "circle"},
         ],
@@ -116,7 +120,9 @@ def _scatter(found: Tuning, tried: Sequence[Found]) -> dict[str, Any]:
 
 
 def _group(one: Found) -> str:
-    return "frontier" if one.best else "begun with" if one.trial.name else "tried"
+    if one.best:
+        return "frontier" if one.offered else "bad on held"
+    return "begun with" if one.trial.name else "tried"
 
 
 @require_POST

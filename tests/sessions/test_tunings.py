@@ -180,6 +180,37 @@ def test_a_search_over_the_api_and_what_was_tried_becomes_a_version(team, owner)
     trial = TuningTrial.objects.get(number=2)
     assert version.document["steps"] == trial.document["steps"]
     assert version.note.startswith("Trial 2 of a search")
+    assert version.policy.based_on == told["trials"][1]["like"]
+
+
+def test_what_was_tried_keeps_the_preset_behind_it(team):
+    six(team)
+    ours = save_version(team, "ours", {}, "offload-first", "", None, COMMAND)
+    tuning = tunings.ask(ours, HERE, "cheap", BEGUN + 3, COMMAND)
+    searched(tuning)
+    likes = {one.trial.number: one.like for one in found_by(tuning)}
+    for trial in tuning.trials.all():
+        saved = tunings.save_trial(trial, f"found-{trial.number}", COMMAND)
+        like = likes[trial.number]
+        assert saved.policy.based_on == ("offload-first" if like == "ours@1" else like)
+
+
+def test_what_was_bad_on_held_sessions_is_told_and_not_put_forward(team, owner):
+    six(team)
+    tuning = ask(team, 9)
+    searched(tuning)
+    best = next(one.trial for one in found_by(tuning) if one.best)
+    address = reverse("tuning", args=[tuning.pk])
+    assert "Bad on held sessions" not in owner.get(address).content.decode()
+    best.held |= {"cost_microusd": best.held["cost_unmanaged_microusd"] + 1, "lost": 0.25}
+    best.save()
+    found = next(one for one in found_by(tuning) if one.trial.pk == best.pk)
+    assert found.bad_held == ("dearer than recorded", "25.0 % of what was needed is lost")
+    assert (found.best, found.offered) == (True, False)
+    page = owner.get(address).content.decode()
+    frontier_part, bad_part = page.split("<h2>Bad on held sessions</h2>")
+    assert "25.0 % of what was needed is lost" in bad_part
+    assert f'id="name-{best.number}"' not in frontier_part.partition("<h2>Frontier</h2>")[2]
 
 
 @pytest.mark.parametrize(
