@@ -44,11 +44,25 @@ def yaml_of(shown: PolicyVersion) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Effective:
-    """One value that a session runs under, in which strategy, and who said so."""
+    """One value that a session runs under, in which strategy, and who said so.
+
+    `version_has` is what the version of its policy says itself.
+    """
 
     field: Field
     strategy: str
     source: Source
+    version_has: Any
+
+    @property
+    def overrides(self) -> bool:
+        """Whether it is another than the version's own."""
+        return bool(self.field.value != self.version_has)
+
+    @property
+    def said_the_same(self) -> bool:
+        """Whether somebody beside the policy said what the policy says anyway."""
+        return self.source in ("request", "environment") and not self.overrides
 
 
 def effective(session: Session) -> list[Effective]:
@@ -61,13 +75,19 @@ def effective(session: Session) -> list[Effective]:
     if version is None or document is None:
         return []
     try:
-        policy = from_dict(document)
+        policy, own = from_dict(document), from_dict(version.document)
     except InvalidPolicy:
         return []
+    theirs = {one.path: one.value for one in fields(own)}
     found = session.overrides["sources"] if session.overrides is not None else None
     sources = found or origins(document, preset_document(base_name(version)))
     return [
-        Effective(one, _strategy(policy, one.path), sources.get(one.path, "default"))
+        Effective(
+            one,
+            _strategy(policy, one.path),
+            sources.get(one.path, "default"),
+            theirs.get(one.path, one.value),
+        )
         for one in fields(policy)
     ]
 

@@ -128,12 +128,16 @@ def policy(request: HttpRequest, name: str) -> HttpResponse:
     shown = page(rows, request.GET.get("cursor", ""), "created")
     standing = in_use(team)
     newest = row.versions.select_related("policy").order_by("-number").first()
+    value = PRESETS.get(row.name) if newest is None else readable(newest)
+    base = preset_document(row.name if row.name in PRESETS else row.based_on)
     context = {
         "section": "policies",
         "team": team,
         "policy": row,
         "preset": row.name in PRESETS,
         "newest": newest,
+        "based_on": row.based_on,
+        "sections": [] if value is None else sections(value, Told(base, remarks(value))),
         "rows": _versions(shown.rows, standing),
         "count": row.versions.count(),
         "newer_url": f"?cursor={shown.newer}" if shown.newer else "",

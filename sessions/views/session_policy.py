@@ -17,6 +17,7 @@ def session_policy(request: HttpRequest, session_id: UUID) -> HttpResponse:
     """The page of a session's policy."""
     session = session_of(request, session_id)
     version = session.policy_version
+    values = effective(session)
     return render(
         request,
         "sessions/effective.html",
@@ -24,6 +25,7 @@ def session_policy(request: HttpRequest, session_id: UUID) -> HttpResponse:
             "session": session,
             "version": version,
             "based_on": base_name(version) if version is not None else "",
-            "values": effective(session),
+            "values": values,
+            "changed": sum(one.overrides for one in values),
         },
     )

@@ -104,6 +104,9 @@ def test_every_source_shows_and_the_served_context_follows_it(
     assert told["trigger"] == (0.5, "request")
     assert told["target"] == (0.25, "environment")
     assert told["primers"] == (3, "default")
+    by_name = {one.field.name: one for one in effective(session)}
+    assert (by_name["trigger"].overrides, by_name["trigger"].version_has) == (True, 0.75)
+    assert not by_name["recents"].overrides
     monkeypatch.delenv("CONTEXTLAB_POLICY__WINDOW__TARGET")
     session.refresh_from_db()
     assert sources(session)["target"] == (0.25, "environment")
@@ -178,7 +181,9 @@ def test_the_page_and_the_api_tell_it(client: Client) -> None:
     session = put({"use_case_preset": "qa", "token_budget_per_agent": 9_000})
     asker = signed_in()
     page = page_of(asker, f"/sessions/{session.pk}/policy/")
-    assert "9,000" in page.text
+    assert "9,000 the policy: 25,000" in page.text
+    assert "1 value differs from sliding-window-qa@1" in page.text
+    assert page.html.count("origin-request") == 1, "what says the same overrides nothing"
     assert "request" in page.text
     told = asker.get(f"/api/v1/sessions/{session.external_id}/policy").json()
     assert told["policy"] == "sliding-window-qa@1"

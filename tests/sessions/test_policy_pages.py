@@ -131,6 +131,16 @@ def test_a_policy_tells_its_versions_newest_first_and_what_changed(browser: Clie
     assert page.links["@1"] == "/policies/ours/1/"
 
 
+@pytest.mark.parametrize("name", ["balanced", "seven-principles"])
+def test_a_presets_own_page_shows_its_values_with_their_origin(browser: Client, name: str):
+    page = page_of(browser, f"/policies/{name}/")
+    values = page.text.partition("Values of")[2]
+    for field in fields(PRESETS[name]):
+        assert field.name in values
+    assert "preset" in values and "default" in values
+    assert f"/policies/{name}/1/" in page.html
+
+
 def test_a_list_of_words_tells_what_came_and_went(browser: Client):
     saved({"steps": [{"strategy": "offload", "parameters": {"exclude": ["Read", "Task"]}}]})
     saved({"steps": [{"strategy": "offload", "parameters": {"exclude": ["Task", "Grep"]}}]})
