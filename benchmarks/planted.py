@@ -27,10 +27,11 @@ import django
 django.setup()
 
 from compaction import render  # noqa: E402
+from compaction.cache.forecast import Change, Moment, whole_change  # noqa: E402
 from compaction.cache.measured import measured  # noqa: E402
 from compaction.cache.sent import request_of  # noqa: E402
 from compaction.cache.simulator import CacheState, advance  # noqa: E402
-from compaction.edits import Edit, Revision, context_at  # noqa: E402
+from compaction.edits import context_at  # noqa: E402
 from compaction.session import Call, Usage  # noqa: E402
 from sessions import importers  # noqa: E402
 from sessions.actions.simulated_figures import Recording  # noqa: E402
@@ -193,8 +194,8 @@ def as_sent(was: Json, now: Json, dice: random.Random) -> Iterator[tuple[str, st
 # As reported
 
 
-def setup(step: int, what: str) -> Revision:
-    return Revision(1, step, "setup", (Edit(what, (), None, ""),), 0, 0)
+def moment(call: Call, changes: tuple[Change, ...] = ()) -> Moment:
+    return Moment(call.step, call.model, call.at, call.step, changes)
 
 
 def as_reported(calls: list[Call], dice: random.Random) -> Iterator[tuple[str, str, str | None]]:
@@ -207,18 +208,20 @@ def as_reported(calls: list[Call], dice: random.Random) -> Iterator[tuple[str, s
     early = [*calls[: place - 1], before]
     lived = 61 if before.usage.cache_write_1h else 6
     late = replace(call, at=before.at + lived * MINUTE)
-    step = call.step
-    plants: list[tuple[str, Call, list[Revision]]] = [
-        ("lifetime", late, []),
-        ("model", replace(call, model="another"), []),
-        ("tools", call, [setup(step, "tools")]),
-        ("system", call, [setup(step, "system")]),
-        ("edit", call, [Revision(1, step, "auto", (), 0, 0)]),
-        ("rewind", call, [Revision(1, step, "rewind", (), 0, 0)]),
-        ("unexplained", call, []),
+    plants: list[tuple[str, Call, tuple[Change, ...]]] = [
+        ("lifetime", late, ()),
+        ("model", replace(call, model="another"), ()),
+        ("tools", call, (whole_change("tools"),)),
+        ("system", call, (whole_change("system"),)),
+        ("edit", call, (Change("edit", 0),)),
+        ("rewind", call, (Change("rewind", 0),)),
+        ("settings", call, (Change("settings", 0),)),
+        ("restart", call, (Change("restart", 0),)),
+        ("unexplained", call, ()),
     ]
-    for wanted, planted, revisions in plants:
-        broken = measured([*early, planted], revisions)[-1].broken
+    for wanted, planted, changes in plants:
+        moments = [(one, moment(one)) for one in early]
+        broken = measured([*moments, (planted, moment(planted, changes))])[-1].broken
         yield wanted, "as reported", broken.cause if broken else None
 
 

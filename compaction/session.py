@@ -35,12 +35,18 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One model call: step number from 1, when it began (ms since the epoch), what was reported."""
+    """One model call: step number from 1, when it began (ms since the epoch), what was reported.
+
+    `settings` is what the log says that the request asked for beside its messages (level of
+    thinking, effort), `client` which start of the client sent it; empty where no log says so.
+    """
 
     step: int
     model: str = ""
     at: int | None = None
     usage: Usage | None = None
+    settings: str = ""
+    client: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
-from compaction.cache.forecast import Known, Moment, forecast, is_break, observe
-from compaction.session import Usage
+from compaction.cache.forecast import Known, Moment, forecast, observe
+from compaction.cache.measured import broke, follow
+from compaction.session import Call, Usage
 
 WITHIN = 0.02
 """A forecast within this share of the prompt counts as right."""
@@ -23,8 +24,9 @@ class Compared:
     """One call: read as reported, expected with the usage of earlier calls (`informed`), and with
     that of the first call only (`blind`, with the prompt that was expected).
 
-    `broke` and `foretold` say whether the call was a break and whether one was expected; `cause`
-    is that of a break or of a false alarm.
+    `broke` and `foretold` say whether the call was a break and whether one was expected, `paid`
+    whether it paid again for what it did not read, so that pages show it; `cause` is that of a
+    break or of a false alarm.
     """
 
     step: int
@@ -35,28 +37,24 @@ class Compared:
     blind_prompt: int
     broke: bool
     foretold: bool
+    paid: bool
     cause: str | None
 
 
-def compare(
-    moments: Iterable[Moment], usages: dict[int, Usage], visible: dict[int, int]
-) -> list[Compared]:
+def compare(calls: Iterable[tuple[Call, Moment]], visible: dict[int, int]) -> list[Compared]:
     """Every call with reported usage but the first, which has nothing to be told by.
 
-    `usages` are what was reported and `visible` the tokens of each context as counted without
-    usage, both by step.
+    `visible` are the tokens of each context as counted without usage, by step.
     """
     informed, blind = Known(), Known()
     hidden = 0
     found: list[Compared] = []
-    passed: Moment | None = None
-    for given in moments:
-        moment = given if passed is None else _since(passed, given)
-        usage = usages.get(moment.step)
+    for call, given in calls:
+        usage = call.usage
+        moment = given.after(informed.passed)
         if usage is None:
-            passed = moment
+            informed.passed = blind.passed = moment
             continue
-        passed = None
         if informed.usage is None:
             hidden = usage.prompt - visible[moment.step]
             observe(informed, moment, usage)
@@ -66,35 +64,30 @@ def compare(
             # The log began in the middle: what it lacked was summarized with the rest.
             hidden = USUAL_HIDDEN
         prompt = max(visible[moment.step] + hidden, 0)
-        told, guess = forecast(informed, moment), forecast(blind, moment)
+        guess = forecast(blind, moment)
         read = min(guess.read, prompt)
-        left = informed.left or 0
-        broke = is_break(left, usage.cache_read)
-        found.append(
-            Compared(
-                step=moment.step,
-                prompt=usage.prompt,
-                read=usage.cache_read,
-                informed=told.read,
-                blind=read,
-                blind_prompt=prompt,
-                broke=broke,
-                foretold=told.broken,
-                cause=(told.cause or "unexplained") if broke or told.broken else None,
-            )
-        )
-        observe(informed, moment, usage)
+        found.append(_compared(informed, moment, call, usage, (read, prompt)))
         observe(blind, moment, _like(blind, prompt, read))
     return found
 
 
-def _since(passed: Moment, moment: Moment) -> Moment:
-    """A moment with what came of the calls before it that reported nothing."""
-    return replace(
-        moment,
-        changes=passed.changes + moment.changes,
-        human=passed.human or moment.human,
-        wrote=passed.wrote or moment.wrote,
+def _compared(
+    known: Known, moment: Moment, call: Call, usage: Usage, blind: tuple[int, int]
+) -> Compared:
+    """One call, as pages tell it (`follow`) and as it was foretold."""
+    told, lost = forecast(known, moment), broke(known, usage)
+    use = follow(known, moment, call)
+    return Compared(
+        step=moment.step,
+        prompt=usage.prompt,
+        read=usage.cache_read,
+        informed=told.read,
+        blind=blind[0],
+        blind_prompt=blind[1],
+        broke=lost,
+        foretold=told.broken,
+        paid=use is not None and use.broken is not None,
+        cause=told.named if lost or told.broken else None,
     )
 
 
@@ -132,9 +125,10 @@ class Sums:
             sums["breaks"] += one.broke
             sums["foretold"] += one.foretold
             sums["found"] += one.broke and one.foretold
-            if one.broke:
+            if one.paid:
                 self.causes[one.cause or "unexplained"] += 1
-            elif one.foretold:
+            sums["unpaid"] += one.broke and not one.paid
+            if one.foretold and not one.broke:
                 self.false_alarms[one.cause or "unexplained"] += 1
 
     def told(self) -> dict[str, Any]:
@@ -155,6 +149,7 @@ class Sums:
             "breaks_found": sums["found"],
             "break_precision": _share(sums["found"], sums["foretold"]),
             "break_recall": _share(sums["found"], sums["breaks"]),
+            "breaks_that_paid_nothing": sums["unpaid"],
             "causes": dict(self.causes.most_common()),
             "false_alarms": dict(self.false_alarms.most_common()),
         }

@@ -20,20 +20,31 @@ ADVICE: dict[Cause, str] = {
     "all messages are cached.",
     "settings": "Keep tool choice, thinking and effort the same through a session; say what should "
     "not be used in words.",
-    "thinking": "This model drops earlier thinking when a person writes: compact before that, when "
-    "the rest is rewritten anyway.",
+    "thinking": "This model drops earlier thinking when a person writes; nothing to mend.",
     "restart": "A client that is started anew builds its prompt anew: go on in the running one, "
     "and keep the time of its start out of the system prompt.",
     "steps": "This cache keeps whole steps only; nothing to mend.",
-    "unexplained": "Nothing on our side of the log changed; the provider may have dropped it.",
+    "unexplained": "Nothing that the log shows accounts for it: the provider may have dropped the "
+    "prefix, or something changed that the log leaves out.",
 }
 """One sentence for each cause."""
+
+AVOIDABLE: frozenset[Cause] = frozenset(
+    {"lifetime", "model", "tools", "system", "settings", "images", "restart", "look_back", "edit"}
+)
+"""Causes that somebody decides: whoever sends the request, configures the client, or edits. The
+others are rules of a cache or model, a way back that a person took, or not known."""
 
 _AGAIN = "paid again that had been cached"
 _WRITTEN: dict[Cause, str] = {
     "edit": "written anew after the edit",
     "rewind": "written anew after the session went back",
 }
+
+
+def is_avoidable(cause: str) -> bool:
+    """Whether somebody can avoid breaks of a cause."""
+    return cause in AVOIDABLE
 
 
 def advice(cause: Cause) -> str:

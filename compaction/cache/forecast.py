@@ -6,8 +6,7 @@ of what a recorded session does show: reported usage of earlier calls, times, an
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from compaction.cache.automatic import whole_steps
@@ -25,11 +24,19 @@ _ALL = -1
 """A change from here on leaves nothing: it stands before the hidden prompt's end."""
 
 
+MOST_ENTRIES = 512
+"""Calls whose prefixes are remembered: further back than any edit of recorded sessions went."""
+
+
 class Change(NamedTuple):
-    """From this block on, the prompt is not what the call before sent; 0 is the first message."""
+    """From this block on, the prompt is not what the call before sent; 0 is the first message.
+
+    `revision` is the number of the one that did it, if one did.
+    """
 
     cause: Cause
     block: int
+    revision: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,18 +56,40 @@ class Moment:
     human: bool = False
     wrote: bool = False
 
+    def after(self, passed: Moment | None) -> Moment:
+        """The same with what came of a call before it that reported nothing."""
+        if passed is None:
+            return self
+        return replace(
+            self,
+            changes=passed.changes + self.changes,
+            human=passed.human or self.human,
+            wrote=passed.wrote or self.wrote,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
     """Tokens that a call should read, of those that the call before `left`; why, if not all.
 
     `left` None: nothing is known yet (a first call). `broken` by the measure of a break above.
+    `guess`: no log says that it is so, only that it was so before. `revision` as of a change.
+    `suspect` is a change of what the prompt before held, though it should not lose much: the cause
+    of a break that happens after all.
     """
 
     read: int
     left: int | None
     cause: Cause | None = None
     confidence: Confidence = "best-effort"
+    guess: bool = False
+    revision: int | None = None
+    suspect: Change | None = None
+
+    @property
+    def named(self) -> Cause:
+        """The cause of a break at this call, foretold or not."""
+        return self.cause or (self.suspect.cause if self.suspect else "unexplained")
 
     @property
     def broken(self) -> bool:
@@ -80,14 +109,17 @@ class Known:
     `entries` are prefixes in the cache as (blocks, tokens), ascending; `shared` tokens of the
     beginning were read by the first call, or after a break: other sessions use them too. `first`
     are tokens of the first prompt. `restarts` counts pauses after which not even those were read.
+    `passed` is what came of calls since `moment` that reported nothing; `reads` whether any call
+    read from the cache.
     """
 
     entries: list[tuple[int, int]] = field(default_factory=list)
-    models: dict[str, int] = field(default_factory=dict)
     moment: Moment | None = None
+    passed: Moment | None = None
     usage: Usage | None = None
     lifetime: int = LIFETIME_MS["5m"]
     writes: bool = False
+    reads: bool = False
     shared: int = 0
     first: int = 0
     restarts: int = 0
@@ -104,8 +136,9 @@ class Known:
 
 
 def forecast(known: Known, moment: Moment) -> Forecast:
-    """What this call should read. Causes in the order in which they are asked: model, lifetime,
-    restart, then the change that stands first in the prompt."""
+    """What this call should read, and the cause where that is a break: the one decision that pages,
+    dashboards and `calibrate` share. Causes in the order in which they are asked: model, lifetime,
+    the change that stands first in the prompt, a restart that nothing tells of, whole steps."""
     left, before = known.left, known.moment
     if left is None or before is None:
         return Forecast(0, None, "cold_start")
@@ -113,23 +146,32 @@ def forecast(known: Known, moment: Moment) -> Forecast:
     whole = _whole(known, moment.model, left)
     if moment.model != before.model:
         return Forecast(min(known.shared, whole), left, "model", confidence)
-    idle = _idle(before, moment)
-    if idle > (known.lifetime if known.writes else kept_by(moment.model).lifetime):
+    if idle_of(known, moment) > lifetime_of(known, moment):
         return Forecast(min(known.shared, whole), left, "lifetime", confidence)
-    if _restarted(known, moment, idle):
-        return Forecast(0, left, "restart", "best-effort")
-    if not moment.changes:
-        cause: Cause | None = "steps" if is_break(left, whole) else None
-        return Forecast(whole, left, cause, confidence)
-    change = min(moment.changes, key=lambda one: one.block)
-    read = min(_standing(known, moment, change), whole)
-    return Forecast(read, left, change.cause if is_break(left, read) else None, confidence)
+    change = min(moment.changes, key=lambda one: one.block, default=None)
+    if change is not None:
+        read = min(_standing(known, moment, change), whole)
+        if is_break(left, read):
+            return Forecast(read, left, change.cause, confidence, revision=change.revision)
+        whole = read
+    if _restarted(known, moment):
+        return Forecast(0, left, "restart", "best-effort", guess=True)
+    cause: Cause | None = "steps" if is_break(left, whole) else None
+    suspect = change if change is not None and change.block < before.blocks else None
+    return Forecast(whole, left, cause, confidence, suspect=suspect)
 
 
-def _idle(before: Moment, moment: Moment) -> int:
-    if before.at is None or moment.at is None:
+def idle_of(known: Known, moment: Moment) -> int:
+    """How long after the call before this one was sent (ms); 0 where nobody knows."""
+    before = known.moment
+    if before is None or before.at is None or moment.at is None:
         return 0
     return max(moment.at - before.at, 0)
+
+
+def lifetime_of(known: Known, moment: Moment) -> int:
+    """How long what was left is kept (ms): as its writes asked, or by published rules."""
+    return known.lifetime if known.writes else kept_by(moment.model).lifetime
 
 
 def _whole(known: Known, model: str, left: int) -> int:
@@ -142,14 +184,15 @@ def _whole(known: Known, model: str, left: int) -> int:
     return whole_steps(left, kept)
 
 
-def _restarted(known: Known, moment: Moment, idle: int) -> bool:
+def _restarted(known: Known, moment: Moment) -> bool:
     """Whether the client was probably started anew, as it was before in this session.
 
     Told of clients whose prompt begins with the time of their start: files changed, a pause, a
     prompt.
     """
     wrote = known.wrote or moment.wrote
-    return bool(known.restarts) and moment.human and wrote and idle > RESTART_PAUSE_MS
+    paused = idle_of(known, moment) > RESTART_PAUSE_MS
+    return bool(known.restarts) and moment.human and wrote and paused
 
 
 def _standing(known: Known, moment: Moment, change: Change) -> int:
@@ -169,21 +212,24 @@ def observe(known: Known, moment: Moment, usage: Usage) -> None:
     if left is None or before is None:
         known.shared, known.first = usage.cache_read, usage.prompt
     elif is_break(left, usage.cache_read):
-        _learn(known, moment, expected, usage, _idle(before, moment))
+        _learn(known, moment, expected, usage)
     if moment.changes or known.moment is None or moment.model != known.moment.model:
         first = min((one.block for one in moment.changes), default=_ALL)
         known.entries = [one for one in known.entries if one[0] <= first]
+    known.reads = known.reads or usage.cache_read > 0
     if usage.cache_write:
         known.writes = True
         # The tail dies first, and a mixed call writes its tail for five minutes.
         known.lifetime = LIFETIME_MS["5m" if usage.cache_write_5m else "1h"]
-    known.moment, known.usage = moment, usage
+    known.moment, known.usage, known.passed = moment, usage, None
     known.entries.append((moment.blocks, known.left or 0))
+    del known.entries[:-MOST_ENTRIES]
 
 
-def _learn(known: Known, moment: Moment, expected: Forecast, usage: Usage, idle: int) -> None:
+def _learn(known: Known, moment: Moment, expected: Forecast, usage: Usage) -> None:
     """A break tells how much of the beginning others keep warm, or that of a restart."""
-    unheard = expected.cause in (None, "restart") and idle <= known.lifetime
+    unheard = expected.cause is None or expected.guess
+    unheard = unheard and idle_of(known, moment) <= known.lifetime
     if usage.cache_read == 0 and known.writes and unheard and moment.human:
         known.restarts += 1
         known.wrote = False
@@ -192,12 +238,6 @@ def _learn(known: Known, moment: Moment, expected: Forecast, usage: Usage, idle:
         known.shared = usage.cache_read
 
 
-def whole_change(cause: Cause) -> Change:
+def whole_change(cause: Cause, revision: int | None = None) -> Change:
     """A change before the first message: nothing of the prompt can be read."""
-    return Change(cause, _ALL)
-
-
-def changes_at(cause: Cause, blocks: Iterable[int]) -> tuple[Change, ...]:
-    """The change at the first of these blocks, if there is any."""
-    first = min(blocks, default=None)
-    return () if first is None else (Change(cause, first),)
+    return Change(cause, _ALL, revision)

@@ -1,22 +1,131 @@
-"""A recorded session as the moments that forecasts are made at: what its log shows of each call."""
+"""A recorded session as the moments that its calls are made at: what its log shows of each."""
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
-from compaction.cache.forecast import Change, Moment, changes_at
+from compaction.cache.forecast import Change, Moment, whole_change
+from compaction.cache.places import Places
 from compaction.cache.rules import strips_thinking
 from compaction.cache.simulator import Cause
 from compaction.edits import Entry, Revision
 from compaction.session import Call
 from compaction.simulate import Run
 
-_LEFT = "<command-name>/exit</command-name>"
-"""How Claude Code logs that a person left; who goes on after that has started it anew."""
-
 _CAUSES: dict[str, Cause] = {"rewind": "rewind"}
+_SETUPS: tuple[Cause, ...] = ("tools", "system")
+"""In the order of the prompt."""
+
+WRITES = ("write", "edit", "delete")
+"""What a tool call does that changes a file."""
+
+
+class Placed(NamedTuple):
+    """A block that comes into a context: its position, and what of it matters to a cache.
+
+    `wrote`: it asks a tool to change a file; `revised`: a revision put it there.
+    """
+
+    position: int
+    image: bool = False
+    thinking: bool = False
+    wrote: bool = False
+    revised: bool = False
+
+
+@dataclass(slots=True)
+class Since:
+    """What happened to a context since the call before: blocks that came, positions that left,
+    revisions, and whether a person wrote."""
+
+    opens: list[Placed] = field(default_factory=list)
+    closes: list[int] = field(default_factory=list)
+    revisions: list[Revision] = field(default_factory=list)
+    human: bool = False
+
+
+@dataclass(slots=True)
+class Standing:
+    """What stands in a context, and what its last call was sent with, as far as the log shows.
+
+    `images` are positions, `thinking` those of this turn's thinking, in order.
+    """
+
+    places: Places = field(default_factory=Places)
+    images: set[int] = field(default_factory=set)
+    thinking: list[int] = field(default_factory=list)
+    settings: str = ""
+    client: str = ""
+    begun: bool = False
+
+    def next(self, call: Call, since: Since) -> Moment:
+        """Take in what happened, and give the moment of the next call."""
+        human = since.human and self.begun
+        pictured = bool(self.images)
+        changes = [*self._revised(since), *self._told(call)]
+        if human and strips_thinking(call.model):
+            changes += self._first("thinking", self.thinking)
+            self.thinking.clear()
+        for position in since.closes:
+            self.places.remove(position)
+            self.images.discard(position)
+        for one in since.opens:
+            # What comes with a prompt is the last response: it was in no prompt yet.
+            self._open(one, thought=one.thinking and not human and not one.revised)
+        if self.begun and pictured != bool(self.images):
+            changes.append(Change("images", 0))
+        self.begun = True
+        return Moment(
+            step=call.step,
+            model=call.model,
+            at=call.at,
+            blocks=len(self.places),
+            changes=tuple(changes),
+            human=human,
+            wrote=any(one.wrote for one in since.opens),
+        )
+
+    def _revised(self, since: Since) -> list[Change]:
+        """What revisions changed: other tools before another system prompt before the rest."""
+        found = [
+            whole_change(setup, one.number or None)
+            for setup in _SETUPS
+            for one in since.revisions
+            if one.trigger == "setup" and setup in {edit.strategy for edit in one.edits}
+        ]
+        others = [one for one in since.revisions if one.trigger != "setup"]
+        touched = [*since.closes, *(one.position for one in since.opens if one.revised)]
+        if others and touched:
+            cause = _CAUSES.get(others[-1].trigger, "edit")
+            found += self._first(cause, touched, others[-1].number or None)
+        return found
+
+    def _told(self, call: Call) -> list[Change]:
+        """What the log says of the request beside its messages."""
+        found = []
+        if self.client and call.client not in ("", self.client):
+            found.append(Change("restart", 0))
+        if self.settings and call.settings not in ("", self.settings):
+            found.append(Change("settings", 0))
+        self.client = call.client or self.client
+        self.settings = call.settings or self.settings
+        return found
+
+    def _first(
+        self, cause: Cause, positions: Iterable[int], revision: int | None = None
+    ) -> list[Change]:
+        """The change at the first of these positions, if there is any."""
+        first = min(positions, default=None)
+        return [] if first is None else [Change(cause, self.places.before(first), revision)]
+
+    def _open(self, one: Placed, *, thought: bool) -> None:
+        self.places.add(one.position)
+        if one.image:
+            self.images.add(one.position)
+        if thought:
+            self.thinking.append(one.position)
 
 
 def moments(run: Run, calls: Sequence[Call]) -> Iterator[Moment]:
@@ -24,99 +133,33 @@ def moments(run: Run, calls: Sequence[Call]) -> Iterator[Moment]:
 
     `run` holds the contexts that the session had, with the edits that the log records.
     """
-    opens: dict[int, list[Entry]] = {}
-    closes: dict[int, list[Entry]] = {}
+    steps: dict[int, Since] = {}
+    turns: dict[int, int] = {}
     for entry in run.entries:
-        opens.setdefault(entry.from_step, []).append(entry)
-        if entry.to_step is not None and entry.to_step != entry.from_step:
-            closes.setdefault(entry.to_step, []).append(entry)
-    recorded: dict[int, list[Revision]] = {}
+        block = entry.block
+        if entry.opened_by is None:
+            turns[block.turn] = min(block.born, turns.get(block.turn, block.born))
+        if entry.to_step == entry.from_step:
+            continue
+        steps.setdefault(entry.from_step, Since()).opens.append(_placed(entry))
+        if entry.to_step is not None:
+            steps.setdefault(entry.to_step, Since()).closes.append(block.position)
+    for turn, born in turns.items():
+        steps.setdefault(born, Since()).human |= turn > 0
     for revision in run.revisions:
-        recorded.setdefault(revision.step, []).append(revision)
-    seen = _Seen()
+        steps.setdefault(revision.step, Since()).revisions.append(revision)
+    standing = Standing()
     for call in calls:
-        yield seen.next(
-            call,
-            [one for one in opens.get(call.step, ()) if one.to_step != one.from_step],
-            closes.get(call.step, ()),
-            recorded.get(call.step, ()),
-        )
+        yield standing.next(call, steps.get(call.step, Since()))
 
 
-@dataclass(slots=True)
-class _Seen:
-    """What stands: positions in order, those of images, of this turn's thinking, and the turn."""
-
-    standing: list[int] = field(default_factory=list)
-    images: set[int] = field(default_factory=set)
-    thinking: list[int] = field(default_factory=list)
-    turn: int = 0
-    step: int = 0
-
-    def next(
-        self,
-        call: Call,
-        opens: Sequence[Entry],
-        closes: Sequence[Entry],
-        revisions: Sequence[Revision],
-    ) -> Moment:
-        pictured = bool(self.images)
-        arrived = [one for one in opens if one.opened_by is None]
-        human = any(one.block.turn > self.turn for one in arrived) and self.step > 0
-        changes = self._changes(closes, [one for one in opens if one.opened_by], revisions)
-        if human and strips_thinking(call.model):
-            changes += changes_at("thinking", self._places(self.thinking))
-            self.thinking.clear()
-        left = any(_LEFT in one.block.text for one in arrived if one.block.role == "user")
-        if left and self.step:
-            changes += (Change("restart", 0),)
-        for one in closes:
-            self._close(one.block.position)
-        for one in opens:
-            # What comes with a prompt is the last response: it was in no prompt yet.
-            self._open(one, thought=not human)
-        if self.step and pictured != bool(self.images):
-            changes += (Change("images", 0),)
-        self.turn = max([self.turn, *(one.block.turn for one in arrived)])
-        self.step = call.step
-        return Moment(
-            step=call.step,
-            model=call.model,
-            at=call.at,
-            blocks=len(self.standing),
-            changes=changes,
-            human=human,
-            wrote=any(_writes(one) for one in arrived),
-        )
-
-    def _changes(
-        self, closes: Sequence[Entry], replaced: Sequence[Entry], revisions: Sequence[Revision]
-    ) -> tuple[Change, ...]:
-        touched = [one.block.position for one in (*closes, *replaced)]
-        if not touched or not revisions:
-            return ()
-        cause = _CAUSES.get(revisions[-1].trigger, "edit")
-        return changes_at(cause, self._places(touched))
-
-    def _places(self, positions: Iterable[int]) -> list[int]:
-        return [bisect_left(self.standing, position) for position in positions]
-
-    def _close(self, position: int) -> None:
-        place = bisect_left(self.standing, position)
-        if self.standing[place : place + 1] == [position]:
-            del self.standing[place]
-        self.images.discard(position)
-
-    def _open(self, entry: Entry, thought: bool) -> None:
-        position = entry.block.position
-        insort(self.standing, position)
-        if entry.block.type == "image":
-            self.images.add(position)
-        if thought and entry.block.type == "thinking" and entry.opened_by is None:
-            self.thinking.append(position)
-
-
-def _writes(entry: Entry) -> bool:
+def _placed(entry: Entry) -> Placed:
     block = entry.block
-    changed = block.file is not None and block.file.action in ("write", "edit", "delete")
-    return changed and block.type == "tool_use"
+    changed = block.file is not None and block.file.action in WRITES
+    return Placed(
+        block.position,
+        image=block.type == "image",
+        thinking=block.kind == "thinking",
+        wrote=changed and block.type == "tool_use" and entry.opened_by is None,
+        revised=entry.opened_by is not None,
+    )

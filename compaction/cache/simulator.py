@@ -52,7 +52,7 @@ class Break:
     `rewritten` are tokens, `cost` is what they cost above reading them (micro-dollars, None
     without a price). `idle` and `lifetime` are milliseconds, where the cause is time; `revision`
     is the number of the edit, where the cause is one. `after` are the tokens that stood before the
-    place of the break and could still be read.
+    place of the break and could still be read. `guess`: no log says so, only that it was so before.
     """
 
     cause: Cause
@@ -62,9 +62,10 @@ class Break:
     lifetime: int | None = None
     revision: int | None = None
     after: int | None = None
+    guess: bool = False
 
     def __str__(self) -> str:
-        said = _SAID[self.cause]
+        said = _SAID[self.cause] + (", probably" if self.guess else "")
         if self.cause == "lifetime" and self.idle is not None:
             said += f" (idle {self.idle // 60_000} m {self.idle // 1000 % 60} s)"
         return f"{said} at revision {self.revision}" if self.revision is not None else said

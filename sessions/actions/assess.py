@@ -14,7 +14,9 @@ from sessions.actions import fact_ledgers, gathering, guardrails, jobs, reviews
 from sessions.actions.asking import ask_for
 from sessions.actions.assessments import ENGINE, assessment_due, keep_assessment
 from sessions.actions.attempts import Refused, Running
-from sessions.models import FactLedger, Job, Session, Team
+from sessions.actions.measure import is_outdated, measure
+from sessions.actions.measured import ENGINE as MEASURES
+from sessions.models import FactLedger, Job, Run, Session, Team
 from sessions.models.blobs import DamagedBlob
 from sessions.models.sessions import SOURCE_LIVE, SessionQuerySet
 from sessions.models.values import MissingBlob
@@ -71,11 +73,14 @@ def assess(running: Running) -> None:
 
 
 def assess_session(session: Session, heard: Callable[[], None] | None = None) -> None:
-    """Make what is due: ledgers, which reviews draw from, and the assessment.
+    """Make what is due: figures by today's rules, ledgers, which reviews draw from, and the
+    assessment.
 
     `heard` is called between the parts. Raises MissingBlob, DamagedBlob.
     """
     session.refresh_from_db()
+    if is_outdated(session):
+        measure(session)
     for revision in fact_ledgers.due(session):
         ledger = fact_ledgers.keep_ledger(session, revision)
         if ledger is not None:
@@ -124,8 +129,10 @@ def _try(running: Running, session: Session) -> None:
 
 
 def _unassessed(team: Team) -> SessionQuerySet:
-    """Sessions without an assessment by today's rules, and imported ones that have grown since."""
+    """Sessions not measured or assessed by today's rules, and imported ones that have grown."""
     old = Q(assessment=None) | Q(assessment__engine__lt=ENGINE)
+    measured = Run.objects.filter(origin=Run.Origin.RECORDED, engine__lt=MEASURES)
+    old |= Q(pk__in=measured.values("session"))
     old |= Q(
         pk__in=FactLedger.objects.filter(engine__lt=ledger.ENGINE).values("revision__run__session")
     )

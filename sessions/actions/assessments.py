@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from compaction import edits, prices, wire
+from compaction.cache import causes
 from compaction.context import Block
 from compaction.facts.recall import recall
 from compaction.groups import Groups
@@ -16,7 +17,7 @@ from sessions.models import Assessment, Run, Session, tail
 from sessions.models.replaced import entries_of
 from sessions.models.values import blocks_of, calls_of, contents, recorded_session
 
-ENGINE = 2
+ENGINE = 3
 """Rises when a rule changes by which assessments are made."""
 
 SOONEST = 50
@@ -75,7 +76,7 @@ class _Spend:
 
 def _spend(session: Session) -> dict[str, int | None]:
     """Null where no usage was reported, or a call has no price, as of a session's cost."""
-    names = ("fresh", "write", "read", "output", "avoidable")
+    names = ("fresh", "write", "read", "output", "avoidable", "unexplained")
     nothing: dict[str, int | None] = {f"{name}_microusd": None for name in names}
     spend = _Spend()
     calls = calls_of(session)
@@ -87,17 +88,21 @@ def _spend(session: Session) -> dict[str, int | None]:
         "write_microusd": prices.micros(spend.write),
         "read_microusd": prices.micros(spend.read),
         "output_microusd": prices.micros(spend.output),
-        "avoidable_microusd": _avoidable(session),
+        **_paid_again(session),
     }
 
 
-def _avoidable(session: Session) -> int:
-    """What was paid again though it had been cached: the cause cards of the session's breaks."""
+def _paid_again(session: Session) -> dict[str, int | None]:
+    """What was paid again though it had been cached, as the cause cards of the session's breaks say
+    it: for causes that somebody can avoid, and for none that is known."""
     run = Run.objects.get(session=session, origin=Run.Origin.RECORDED)
     row = tail.stored(run)
-    if not row.columns and row.tail is None:
-        return 0
-    return sum(card["cost_microusd"] or 0 for card in tail.figures(row).causes)
+    cards = tail.causes(row) if row.columns or row.tail is not None else []
+    costs = [(card["kind"], card["cost_microusd"] or 0) for card in cards]
+    return {
+        "avoidable_microusd": sum(cost for kind, cost in costs if causes.is_avoidable(kind)),
+        "unexplained_microusd": sum(cost for kind, cost in costs if kind == "unexplained"),
+    }
 
 
 # Failures

@@ -30,6 +30,8 @@ def told(call: ModelCall, record: records.Call) -> bool:
     call.at = call.at if call.at is not None else record.at
     call.stop_reason = record.stop_reason[:60] or call.stop_reason
     call.context = record.context or call.context
+    call.settings = record.settings[:60] or call.settings
+    call.client = record.client[:60] or call.client
     if record.usage is not None:
         call.fresh = record.usage.fresh
         call.cache_read = record.usage.cache_read
@@ -53,4 +55,6 @@ def _facts(call: ModelCall) -> tuple[object, ...]:
         call.output,
         call.stop_reason,
         call.context,
+        call.settings,
+        call.client,
     )

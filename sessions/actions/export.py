@@ -120,6 +120,8 @@ def _call(call: ModelCall) -> Line:
         "cost_microusd": call.cost_microusd,
         "context_id": call.context or None,
         "stop_reason": call.stop_reason or None,
+        "settings": call.settings or None,
+        "client": call.client or None,
     }
 
 

@@ -26,7 +26,7 @@ BLOCK_COLUMNS = (
 CALL_COLUMNS = (
     *("session_id", "call", "step", "model", "at", "fresh", "cache_read", "cache_write_5m"),
     *("cache_write_1h", "output", "reasoning", "reconciles", "usage_raw", "stop_reason"),
-    *("cost_microusd", "context"),
+    *("cost_microusd", "context", "settings", "client"),
 )
 BLOB_COLUMNS = ("team_id", "sha", "size", "packed", "data")
 

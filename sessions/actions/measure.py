@@ -16,7 +16,7 @@ from django.db.models import Q
 from compaction import prices, tokens
 from compaction.session import Call
 from sessions.actions import tally as tallies
-from sessions.actions.measured import Bases, Measuring, is_live, keep
+from sessions.actions.measured import ENGINE, Bases, Measuring, is_live, keep
 from sessions.actions.news import RECORDED, SERVED, News, read_news
 from sessions.actions.tally import Part
 from sessions.models import Revision, Run, Session
@@ -39,6 +39,12 @@ def measure(session: Session) -> None:
     while not keep(_compute(session)):
         pass
     session.refresh_from_db()
+
+
+def is_outdated(session: Session) -> bool:
+    """Whether its figures were measured by the rules of an older release."""
+    runs = Run.objects.filter(session=session, origin=Run.Origin.RECORDED)
+    return runs.filter(engine__lt=ENGINE).exists()
 
 
 def reopen(session: Session, step: int) -> None:
@@ -79,7 +85,9 @@ def _compute(session: Session) -> Measuring:
 
 def _bases(runs: Mapping[str, Run]) -> Bases:
     run = runs[RECORDED]
-    bases = msgspec.msgpack.decode(run.bases, type=Bases) if run.bases else Bases()
+    bases = msgspec.msgpack.decode(run.bases, type=Bases) if run.bases else Bases(engine=ENGINE)
+    if bases.engine < ENGINE:
+        bases = Bases(engine=ENGINE)
     if run.reopened is not None:
         bases.reopen(run.reopened)
     if any(set(base.standing) != set(runs) for base in bases.found):

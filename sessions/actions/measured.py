@@ -21,6 +21,9 @@ from sessions.models import ModelCall, Revision, Run, Session, delta, manifest, 
 
 SPARKLINE_COLUMNS = 60
 
+ENGINE = 1
+"""Rises when a rule changes by which figures are measured: older ones are then made anew."""
+
 
 def is_live(session: Session) -> bool:
     """Whether an agent sends it while it runs: then its counting stays what it was at first."""
@@ -33,6 +36,7 @@ class Bases(msgspec.Struct):
 
     found: list[Tally] = []
     table: bytes = b""
+    engine: int = 0
 
     @property
     def step(self) -> int:
@@ -137,7 +141,7 @@ def _sparkline(made: Measuring) -> Table:
 
 def _run_fields(made: Measuring, origin: str) -> dict[str, Any]:
     session, run = made.session, made.runs[origin]
-    values: dict[str, Any] = {"generation": run.generation + 1}
+    values: dict[str, Any] = {"generation": run.generation + 1, "engine": ENGINE}
     new = made.parts[-1].figures[origin]
     new.events = tail.in_order([*new.events, *sub_agents(session), *retries(session)])
     if is_live(session):

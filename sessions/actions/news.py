@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
+from compaction import edits
+from compaction.cache.moments import WRITES, Placed, Since
 from compaction.context import KINDS
 from compaction.session import Call, Usage
 from sessions.actions.figures import error_rows, turn_starts
@@ -25,7 +27,8 @@ class News:
 
     `entries` are new ones and those closed since; `calls` model calls by step, each with the id
     of its row and the cost that is stored there; `served` steps whose prompt we had handed out,
-    each with the tokens recited in it; `starts` turns by the step that began them.
+    each with the tokens recited in it; `starts` turns by the step that began them; `images` and
+    `changing` positions of images, and of tool calls that change a file.
     """
 
     runs: Mapping[str, Run]
@@ -35,6 +38,8 @@ class News:
     revisions: Mapping[str, list[Revision]]
     starts: Mapping[int, list[int]]
     errors: Sequence[tuple[int, str]]
+    images: frozenset[int]
+    changing: frozenset[int]
 
     def calls_between(self, after: int, last: int) -> list[Call]:
         """Calls of the steps after one up to another."""
@@ -74,6 +79,36 @@ class News:
         for row in closed:
             yield 0, row[_CLOSED], row[_TOKENS]
 
+    def since(self, origin: str, after: int, last: int) -> dict[int, Since]:
+        """What happened to a run's context at each step after one up to another."""
+        found: dict[int, Since] = {}
+        fresh, closed = self.entries[origin]
+        for row in fresh:
+            if row[_FROM] != row[_TO]:
+                found.setdefault(max(row[_FROM], 1), Since()).opens.append(self._placed(row))
+        for row in (*fresh, *closed):
+            if row[_TO] and row[_FROM] != row[_TO]:
+                found.setdefault(max(row[_TO], 1), Since()).closes.append(row[_POSITION])
+        for step in self.starts:
+            found.setdefault(max(step, 1), Since()).human = True
+        for of, revisions in self.revisions.items():
+            for one in revisions:
+                # Other tools and another system prompt are sent with either run's context.
+                if of == origin or (of == RECORDED and one.trigger == "setup"):
+                    told = _revision(one, number=one.number if of == origin else 0)
+                    found.setdefault(one.step, Since()).revisions.append(told)
+        return {step: one for step, one in found.items() if after < step <= last}
+
+    def _placed(self, row: Row) -> Placed:
+        position, revised = row[_POSITION], bool(row[_EDIT])
+        return Placed(
+            position,
+            image=position in self.images and not revised,
+            thinking=row[_KIND_OF] == "thinking",
+            wrote=position in self.changing and not revised,
+            revised=revised,
+        )
+
     @property
     def lowest(self) -> int:
         """The lowest step that any of this changes."""
@@ -111,6 +146,8 @@ def read_news(
         .order_by("step")
         .values_list(*_CALL, "id", "cost_microusd", "context")
     )
+    new = session.blocks.filter(position__gte=extent[RECORDED].blocks)
+    writes = new.filter(type="tool_use", file_action__in=WRITES)
     recited = _recited(runs[SERVED], step) if SERVED in runs else None
     revisions = {
         origin: list(
@@ -128,7 +165,15 @@ def read_news(
         revisions,
         turn_starts(session, seq),
         error_rows(session, extent[RECORDED].blocks),
+        frozenset(new.filter(type="image").values_list("position", flat=True)),
+        frozenset(writes.values_list("position", flat=True)),
     )
+
+
+def _revision(row: Revision, number: int) -> edits.Revision:
+    made = tuple(edits.Edit(edit.strategy, (), None, "") for edit in row.edits.all())
+    trigger: edits.Trigger = row.trigger  # type: ignore[assignment]
+    return edits.Revision(number, row.step, trigger, made, 0, 0)
 
 
 def _recited(run: Run, after: int) -> dict[str, int]:
@@ -137,11 +182,14 @@ def _recited(run: Run, after: int) -> dict[str, int]:
     return dict(found.values_list("pk", "recited"))
 
 
-_CALL = ("step", "model", "at", "fresh", "cache_read", "cache_write_5m", "cache_write_1h", "output")
+_CALL = (
+    *("step", "model", "at", "settings", "client"),
+    *("fresh", "cache_read", "cache_write_5m", "cache_write_1h", "output"),
+)
 
 
 def _call(row: tuple[Any, ...]) -> Call:
     """A row of `_CALL` as a value; what was reported of reasoning is no matter here."""
-    step, model, at, fresh, *others = row[: len(_CALL)]
+    step, model, at, settings, client, fresh, *others = row[: len(_CALL)]
     usage = None if fresh is None else Usage(fresh, *(number or 0 for number in others))
-    return Call(step, model, at, usage)
+    return Call(step, model, at, usage, settings, client)

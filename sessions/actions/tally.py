@@ -10,10 +10,10 @@ import msgspec
 
 from compaction import prices
 from compaction.cache import measured
+from compaction.cache.forecast import Known
+from compaction.cache.moments import Since, Standing
 from compaction.cache.simulator import CacheUse
 from compaction.context import KINDS
-from compaction.edits import Edit, Trigger
-from compaction.edits import Revision as RevisionValue
 from sessions.actions.figures import Before, Told, figures_after, is_break
 from sessions.actions.news import RECORDED, SERVED, News
 from sessions.models import Run, Session
@@ -58,8 +58,10 @@ class Tally(msgspec.Struct):
 
     It holds the originals below position `blocks`, of messages up to `seq`, and of each run (by
     origin) the revisions up to `heads`, the tokens `standing` by kind at the step, and what its
-    figures go on from. `hidden` is None until a prompt was reported. `served` is whether the model
-    saw the served run's context. `largest` is the fullest context and its step.
+    figures go on from. `known` is what the calls have shown of their cache, `stands` what stands
+    in each run's context as caches see it. `hidden` is None until a prompt was reported. `served`
+    is whether the model saw the served run's context. `largest` is the fullest context and its
+    step.
     """
 
     step: int = 0
@@ -68,7 +70,8 @@ class Tally(msgspec.Struct):
     heads: dict[str, int] = {}
     standing: dict[str, list[int]] = {}
     before: dict[str, Before] = {}
-    seen: measured.Seen = msgspec.field(default_factory=measured.Seen)
+    known: Known = msgspec.field(default_factory=Known)
+    stands: dict[str, Standing] = {}
     sums: Sums = msgspec.field(default_factory=Sums)
     hidden: int | None = None
     served: bool = False
@@ -103,6 +106,7 @@ def start(runs: Mapping[str, Run]) -> Tally:
         heads=dict.fromkeys(runs, 0),
         standing={origin: [0] * len(KINDS) for origin in runs},
         before={origin: Before() for origin in runs},
+        stands={origin: Standing() for origin in runs},
     )
 
 
@@ -118,18 +122,8 @@ def go_on(tally: Tally, session: Session, news: News, last: int) -> Part:
         part.table.append(row)
         if sum(row) > tally.largest[0]:
             tally.largest = sum(row), step
-    revised = _revised(news, part, last)
-    reported = tally.seen.call.step if tally.seen.call else 0
-    for call in news.calls_between(tally.step, last):
-        for revision in revised.get(call.step, ()):
-            tally.seen.note(revision)
-        use = measured.follow(tally.seen, call, price_of=_price_of)
-        if use is not None:
-            part.uses[call.step] = use
-            tally.sums.add(use)
-            if tally.hidden is None:
-                seen = part.seen_at(call.step) + news.served.get(call.step, 0)
-                tally.hidden = max(use.prompt - seen, 0)
+    reported = tally.known.moment.step if tally.known.moment else 0
+    _use_cache(tally, news, part, last)
     # What a call wrote is born with the next step.
     tally.sums.written += sum(
         session.scaled(tokens)
@@ -139,6 +133,24 @@ def go_on(tally: Tally, session: Session, news: News, last: int) -> Part:
         and (born - 1 in part.uses or born - 1 == reported)
     )
     return part
+
+
+def _use_cache(tally: Tally, news: News, part: Part, last: int) -> None:
+    """What each call read and wrote, its break named by what the context it was sent shows."""
+    since = {origin: news.since(origin, tally.step, last) for origin in news.runs}
+    for call in news.calls_between(tally.step, last):
+        moments = {
+            origin: tally.stands[origin].next(call, steps.get(call.step, Since()))
+            for origin, steps in since.items()
+        }
+        moment = moments[SERVED if call.step in part.served else RECORDED]
+        use = measured.follow(tally.known, moment, call, price_of=_price_of)
+        if use is not None:
+            part.uses[call.step] = use
+            tally.sums.add(use)
+            if tally.hidden is None:
+                seen = part.seen_at(call.step) + news.served.get(call.step, 0)
+                tally.hidden = max(use.prompt - seen, 0)
 
 
 def conclude(tally: Tally, news: News, part: Part, last: int) -> None:
@@ -176,23 +188,6 @@ def _table(tally: Tally, session: Session, news: News, origin: str, last: int) -
             standing[kind] += session.scaled(tokens) if tokens > 0 else -session.scaled(-tokens)
         table.append(list(standing))
     return table
-
-
-def _revised(news: News, part: Part, last: int) -> dict[int, list[RevisionValue]]:
-    """The revisions that each step was the first to see: of the run whose context was sent, and
-    other tools or another system prompt, which are sent with either."""
-    found: dict[int, list[RevisionValue]] = {}
-    for origin, rows in news.revisions.items():
-        for row in rows:
-            ours = origin == (SERVED if row.step in part.served else RECORDED)
-            if part.first <= row.step <= last and (ours or row.trigger == "setup"):
-                trigger: Trigger = row.trigger  # type: ignore[assignment]
-                edits = tuple(Edit(edit.strategy, (), None, "") for edit in row.edits.all())
-                number = row.number if ours else 0
-                found.setdefault(row.step, []).append(
-                    RevisionValue(number, row.step, trigger, edits, 0, 0)
-                )
-    return found
 
 
 def _price_of(model: str, at: int | None) -> prices.Price | None:

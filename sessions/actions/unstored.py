@@ -36,7 +36,7 @@ def recording_of_log(found: records.Session) -> Recording | None:
     if not reading.calls:
         return None
     calls = tuple(
-        Call(step, call.model[:120], call.at, call.usage)
+        Call(step, call.model[:120], call.at, call.usage, call.settings[:60], call.client[:60])
         for step, call in enumerate(reading.calls.values(), start=1)
     )
     model = found.model[:120] or next((c.model for c in reversed(calls) if c.model), "")
@@ -78,6 +78,8 @@ class _Called:
     model: str = ""
     at: int | None = None
     usage: Usage | None = None
+    settings: str = ""
+    client: str = ""
 
 
 @dataclass(slots=True)
@@ -132,6 +134,8 @@ class _Reading:
         call.model = record.model or call.model
         call.at = call.at if call.at is not None else record.at
         call.usage = record.usage if record.usage is not None else call.usage
+        call.settings = record.settings or call.settings
+        call.client = record.client or call.client
 
     def _message(self, record: records.Message, prepared: PreparedMessage) -> None:
         step = len(self.calls)

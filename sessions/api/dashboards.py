@@ -70,9 +70,11 @@ class MarkTold(Schema):
 
 
 class CauseTold(Schema):
-    """Why cached tokens were paid again: in how many sessions, and the dearest break."""
+    """Why cached tokens were paid again: whether somebody can avoid it (null where the cause is
+    not known), in how many sessions, and the dearest break."""
 
     cause: str
+    avoidable: bool | None
     breaks: int
     tokens: int
     cost_microusd: int | None
@@ -211,6 +213,7 @@ def _cause(cause: Cause) -> dict[str, Any]:
     dearest = cause.dearest and {"session": str(cause.dearest[0].pk), "step": cause.dearest[1]}
     return {
         "cause": cause.kind,
+        "avoidable": None if cause.kind == "unexplained" else cause.avoidable,
         "breaks": cause.breaks,
         "tokens": cause.tokens,
         "cost_microusd": cause.cost,

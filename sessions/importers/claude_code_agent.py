@@ -41,6 +41,8 @@ _NOT_TYPED = (
 )
 """How user lines begin that no person wrote to the model."""
 
+_LEAVES = ("<command-name>/exit</command-name>", "<command-name>/quit</command-name>")
+
 _META = {"version": "version", "cwd": "cwd", "gitBranch": "branch", "entrypoint": "entrypoint"}
 
 
@@ -104,6 +106,8 @@ class Agent:
         meta = given.get("isMeta") is True
         if not (is_result or meta or summary):
             self._fall(entry, self._standing.rewind(entry.parent, root=entry.is_root))
+        if text_of(blocks).lstrip().startswith(_LEAVES):
+            self._calls.leave()
         message = self._message(entry, "user", blocks)
         message.human = not is_result and not summary and not meta and self._is_typed(given, blocks)
         if summary:

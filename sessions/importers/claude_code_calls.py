@@ -18,13 +18,15 @@ _SMALL_MODELS = ("claude-3", "claude-sonnet-4", "claude-opus-4", "claude-haiku-4
 class Calls:
     """Reports each call as its lines come; `model` is the first that was called.
 
-    All lines of a response carry its usage, the output count growing: the last one is right.
+    All lines of a response carry its usage, the output count growing: the last one is right. A
+    client that is of another version, or that somebody left (`leave`), was started anew.
     """
 
     def __init__(self) -> None:
         self.model = ""
         self._known: dict[str, Call] = {}
         self._peak = 0
+        self._left = 0
 
     def __contains__(self, call: str) -> bool:
         return call in self._known
@@ -35,6 +37,10 @@ class Calls:
         if "[1m]" in self.model or self._peak > _SMALL_WINDOW:
             return _LARGE_WINDOW
         return _SMALL_WINDOW if self.model.startswith(_SMALL_MODELS) else None
+
+    def leave(self) -> None:
+        """A person left the client: who goes on has started it anew."""
+        self._left += 1
 
     def report(self, entry: Entry) -> Call | None:
         """What a line tells of its call; None if it is no news."""
@@ -55,6 +61,8 @@ class Calls:
             reconciles=reported.reconciles,
             stop_reason=stop,
             line=entry.line,
+            settings=string(entry.given.get("effort")),
+            client=f"{string(entry.given.get('version'))} {self._left}",
         )
         self._known[entry.call] = report
         self._note(report)

@@ -56,7 +56,7 @@ class _Reader:
         self._faults = Faults("Lines that are not readable JSON")
         self.session = Session("", agent="codex")
         self._history = History()
-        self._model = ""
+        self._model = self._effort = ""
         self._number = 1
         self._began: int | None = None
         self._totals: Json = None
@@ -86,6 +86,7 @@ class _Reader:
             self._meta(line, payload, at)
         else:
             self._model = string(payload.get("model")) or self._model
+            self._effort = string(payload.get("effort")) or self._effort
             known = form in _TYPES or form in _BESIDE
             self._skip(line, form, "not context" if known else "unknown")
 
@@ -216,6 +217,7 @@ class _Reader:
                 usage_raw=raw,
                 reconciles=reported.reconciles,
                 line=line.number,
+                settings=self._effort,
             )
         )
         self._number += 1

@@ -92,6 +92,8 @@ def _call(value: dict[str, Json], line: int) -> Call:
         at=at if isinstance(at, int) else None,
         usage=Usage(**counts) if len(counts) == len(_USAGE) else None,
         stop_reason=string(value.get("stop_reason")),
+        settings=string(value.get("settings")),
+        client=string(value.get("client")),
         line=line,
     )
 

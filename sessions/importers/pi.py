@@ -71,7 +71,9 @@ class _Reader:
     """Goes through a session. Where an entry hangs below an older one, what stood after that falls.
 
     `_chain` are the ids of the entries that stand, `_sent` those of them that are messages, and
-    `_fallen` messages whose fall is not recorded yet: that is done with the next one.
+    `_fallen` messages whose fall is not recorded yet: that is done with the next one. `_level` is
+    the level of thinking that was chosen last; calls ask for the one that stood when a person
+    wrote (`_settings`).
     """
 
     def __init__(self) -> None:
@@ -82,6 +84,7 @@ class _Reader:
         self._sent: list[str] = []
         self._fallen: list[str] = []
         self._calls = 0
+        self._level = self._settings = ""
 
     def take(self, line: Line) -> None:
         """Account for one line."""
@@ -105,6 +108,8 @@ class _Reader:
         elif form in {"custom_message", "session_init"}:
             self._placed(line, given, key, at)
         else:
+            if form == "thinking_level_change":
+                self._level = string(given.get("thinkingLevel"))
             known = form in _BESIDE
             reason: Reason = "not context" if known else "unknown" if form else "malformed"
             self._skip(line, form, reason)
@@ -166,6 +171,7 @@ class _Reader:
             self._response(line, given, blocks, (key, at))
         elif blocks:
             human = said == "user"
+            self._settings = self._level if human else self._settings
             self._write(Message(role, blocks, key=key, at=at, human=human, line=line.number))
         else:
             self._skip(line, "message without content", "not context")
@@ -198,6 +204,7 @@ class _Reader:
                 reconciles=reconciles,
                 stop_reason=string(given.get("stopReason")),
                 line=line.number,
+                settings=self._settings,
             )
         )
 

@@ -51,7 +51,9 @@ class Call:
     earlier one; its usage, where not None, replaces the earlier usage.
 
     An empty `call` is that of the assistant message before it, whatever number it was given.
-    `context` is the id of the context that we handed out for it.
+    `context` is the id of the context that we handed out for it. `settings` is what the request
+    asked for beside its messages (level of thinking, effort), `client` which start of the client
+    sent it; both only where the log says so.
 
     `usage` is normalised at the door (Anthropic's input_tokens exclude the cache, most others
     include it); `usage_raw` is the provider's own object. `reconciles` is False where the parts do
@@ -67,6 +69,8 @@ class Call:
     stop_reason: str = ""
     line: int = 0
     context: str = ""
+    settings: str = ""
+    client: str = ""
 
 
 @dataclass(slots=True)

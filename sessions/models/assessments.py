@@ -40,9 +40,10 @@ class FactLedger(models.Model):
 class Assessment(models.Model):
     """Sums of a session that dashboards and guardrails add up; null where nothing tells.
 
-    Micro-dollars of reported usage by where they went, `avoidable` being the part of `write` and
-    `fresh` that paid again for what had been cached; failed tool calls and those that succeeded
-    later; needed-later recall of what was served, in counts of needs; steps that could be judged
+    Micro-dollars of reported usage by where they went, `avoidable` and `unexplained` being parts of
+    `write` and `fresh` that paid again for what had been cached, for a cause that somebody can
+    avoid and for one that no log shows; failed tool calls and those that succeeded later;
+    needed-later recall of what was served, in counts of needs; steps that could be judged
     and that drift from the task; tool calls whose schema is known and that break it. `tools` counts
     which tool follows which (`compaction/tools/habits.py`). `steps` says up to which step it holds.
     """
@@ -59,6 +60,7 @@ class Assessment(models.Model):
     read_microusd = models.BigIntegerField(null=True)
     output_microusd = models.BigIntegerField(null=True)
     avoidable_microusd = models.BigIntegerField(null=True)
+    unexplained_microusd = models.BigIntegerField(null=True)
     failures = models.PositiveIntegerField(default=0)
     recovered = models.PositiveIntegerField(default=0)
     needs = models.PositiveIntegerField(null=True)

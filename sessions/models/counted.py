@@ -55,6 +55,7 @@ SUMMED: dict[str, str] = {
     "read_cost": "assessment__read_microusd",
     "output_cost": "assessment__output_microusd",
     "avoidable": "assessment__avoidable_microusd",
+    "unexplained": "assessment__unexplained_microusd",
     "failures": "assessment__failures",
     "recovered": "assessment__recovered",
     "judged_steps": "assessment__judged_steps",

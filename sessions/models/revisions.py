@@ -55,6 +55,9 @@ class Run(models.Model):
     reopened = models.PositiveIntegerField(
         null=True, help_text="live: lowest settled step that changed since it was measured"
     )
+    engine = models.PositiveSmallIntegerField(
+        default=0, help_text="the rules that its figures were measured by"
+    )
     created = models.DateTimeField(auto_now_add=True)
 
     LARGE = ("columns", "entries_packed", "tail", "bases")

@@ -272,6 +272,12 @@ class ModelCall(models.Model):
     context = models.CharField(
         max_length=40, blank=True, help_text="id of the served context that the agent says it sent"
     )
+    settings = models.CharField(
+        max_length=60, blank=True, help_text="level of thinking or effort, as the log says"
+    )
+    client = models.CharField(
+        max_length=60, blank=True, help_text="which start of the client sent it, as the log says"
+    )
 
     class Meta:
         constraints = [

@@ -43,13 +43,14 @@ SPEND = Tile(
 AVOIDABLE = Tile(
     "avoidable",
     "Avoidable rewrites",
-    "What was paid again for tokens that had been cached, by reported usage. It is a part of cache "
-    "write and fresh, which are shown beside it.",
+    "What was paid again for tokens that had been cached, by reported usage, for causes that "
+    "somebody can avoid; beside it what no log explains. Both are parts of cache write and fresh.",
     "measured",
     "split",
     lambda: Q(assessment__fresh_microusd__isnull=False),
     (
         Column("avoidable", "Avoidable", "microusd", _assessed("avoidable"), "split_partial"),
+        Column("unexplained", "unexplained", "microusd", _assessed("unexplained"), "split_partial"),
         Column("fresh", "fresh", "microusd", _assessed("fresh_cost"), "split_partial"),
         Column("write", "cache write", "microusd", _assessed("write_cost"), "split_partial"),
         Column("read", "cache read", "microusd", _assessed("read_cost"), "split_partial"),

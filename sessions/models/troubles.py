@@ -10,6 +10,7 @@ from uuid import UUID
 from django.db.models import BigIntegerField, F, QuerySet
 from django.db.models.functions import Cast
 
+from compaction.cache.causes import is_avoidable
 from sessions.models import tail
 from sessions.models.matching import NEAR_LIMIT
 from sessions.models.periods import Period, happened
@@ -40,8 +41,8 @@ def review_items(team: Team, period: Period) -> QuerySet[ReviewItem]:
 @dataclass(slots=True)
 class Cause:
     """What broke caches for one reason: how often, tokens paid again, micro-dollars (None where no
-    price is known), in which sessions, and the dearest one: session, step, what it says, what to
-    do about it."""
+    price is known), in which sessions, whether somebody can avoid it, and the dearest one: session,
+    step, what it says, what to do about it."""
 
     kind: str
     breaks: int = 0
@@ -51,6 +52,7 @@ class Cause:
     dearest: tuple[Session, int] | None = None
     title: str = ""
     advice: str = ""
+    avoidable: bool = False
     _most: tuple[int, int] = (-1, -1)
 
     def add(self, session: Session, card: dict[str, Any]) -> None:
@@ -79,13 +81,14 @@ class Breaks:
 def breaks(team: Team, period: Period) -> Breaks:
     """What broke caches in the sessions that paid most for it, in two queries."""
     rows = inside(team, period).filter(break_count__gt=0)
-    ranked = rows.order_by(
-        F("assessment__avoidable_microusd").desc(nulls_last=True), "-cost_microusd"
-    )
+    again = F("assessment__avoidable_microusd") + F("assessment__unexplained_microusd")
+    ranked = rows.order_by(again.desc(nulls_last=True), "-cost_microusd")
     found = {row.pk: row for row in ranked.only("title", "external_id", "step_count")[:DEAREST]}
     by_kind: dict[str, Cause] = {}
     for session, card in _cards(found):
-        by_kind.setdefault(card["kind"], Cause(card["kind"])).add(session, card)
+        kind = card["kind"]
+        cause = by_kind.setdefault(kind, Cause(kind, avoidable=is_avoidable(kind)))
+        cause.add(session, card)
     causes = sorted(by_kind.values(), key=lambda one: (-(one.cost or 0), -one.tokens, one.kind))
     return Breaks(causes, len(found))
 

@@ -130,7 +130,7 @@ def _files_by_tool_call(
 def calls_of(session: Session) -> tuple[recorded.Call, ...]:
     """The session's model calls by step."""
     return tuple(
-        recorded.Call(step=call.step, model=call.model, at=call.at, usage=usage_of(call))
+        recorded.Call(call.step, call.model, call.at, usage_of(call), call.settings, call.client)
         for call in session.calls.order_by("step")
     )
 

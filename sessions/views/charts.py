@@ -56,9 +56,10 @@ Lines = tuple[tuple[str, str, Any], ...]
 
 
 def _needed(sums: Sums) -> Value:
-    """Written and fresh tokens that had not been cached before."""
+    """Written and fresh tokens but those paid again for a cause to avoid, or for no known one."""
     of = sums.of
-    return of["write_cost"] + of["fresh_cost"] - of["avoidable"] if of["split"] else None
+    again = of["avoidable"] + of["unexplained"]
+    return of["write_cost"] + of["fresh_cost"] - again if of["split"] else None
 
 
 def _first(tile: Tile) -> Lines:
@@ -70,6 +71,7 @@ _SPLIT: Lines = (
     ("Output", "microusd", total("output_cost", "split")),
     ("Cache read", "microusd", total("read_cost", "split")),
     ("Written and fresh, needed", "microusd", _needed),
+    ("Unexplained rewrites", "microusd", total("unexplained", "split")),
     ("Avoidable rewrites", "microusd", total("avoidable", "split")),
 )
 _COMPACTIONS: Lines = (

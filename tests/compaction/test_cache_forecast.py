@@ -18,7 +18,7 @@ from compaction.cache.forecast import (
     whole_change,
 )
 from compaction.cache.rules import kept_by, strips_thinking
-from compaction.session import Usage
+from compaction.session import Call, Usage
 
 MINUTE = 60_000
 OPUS = "claude-opus-4-6"
@@ -34,6 +34,11 @@ def seen(*calls: tuple[Moment, Usage]) -> Known:
 def moment(step: int, minutes: float = 0, blocks: int = 0, **more: object) -> Moment:
     given = {"model": OPUS, **more}
     return Moment(step, at=int(minutes * MINUTE), blocks=blocks or step * 2, **given)  # type: ignore[arg-type]
+
+
+def called(told: tuple[Moment, Usage | None]) -> tuple[Call, Moment]:
+    """A call at a moment."""
+    return Call(told[0].step, told[0].model, told[0].at, told[1]), told[0]
 
 
 FIRST = moment(1), Usage(3, 20_000, 30_000)
@@ -82,7 +87,11 @@ def test_a_client_that_was_restarted_before_is_expected_to_be_so_again() -> None
         (moment(3, 1.1, wrote=True), Usage(3, 41_000, 500)),
     )
     assert known.restarts == 1
-    assert forecast(known, moment(4, 2, human=True)).cause == "restart"
+    told = forecast(known, moment(4, 2, human=True))
+    assert (told.cause, told.guess) == ("restart", True)
+    # What the log tells of comes before what is guessed.
+    level = moment(4, 2, human=True, changes=(Change("settings", 0),))
+    assert (forecast(known, level).cause, forecast(known, level).guess) == ("settings", False)
     assert forecast(known, moment(4, 1.2, human=True)).cause is None
     assert forecast(known, moment(4, 2)).cause is None
 
@@ -136,19 +145,18 @@ def test_who_takes_thinking_out_at_a_new_turn(model: str, strips: bool) -> None:
 
 def test_calls_without_usage_pass_on_what_changed() -> None:
     silent = moment(2, 1, changes=(Change("restart", 0),), human=True)
-    compared = compare(
-        [FIRST[0], silent, moment(3, 2)],
-        {1: FIRST[1], 3: Usage(3, 20_000, 31_000)},
-        {1: 1_000, 2: 1_500, 3: 2_000},
-    )
+    told = [FIRST, (silent, None), (moment(3, 2), Usage(3, 20_000, 31_000))]
+    compared = compare(map(called, told), {1: 1_000, 2: 1_500, 3: 2_000})
     assert [(one.cause, one.broke, one.foretold) for one in compared] == [("restart", True, True)]
     assert compared[0].blind_prompt == 51_003
 
 
 def test_a_log_that_began_in_the_middle_has_little_hidden_after_a_summary() -> None:
-    usages = {1: Usage(0, 0, 150_000), 2: Usage(0, 30_000, 15_000)}
-    made = [moment(1), moment(2, 1, changes=(Change("edit", 0),))]
-    assert compare(made, usages, {1: 2_000, 2: 6_000})[0].blind_prompt == 45_000
+    told = [
+        (moment(1), Usage(0, 0, 150_000)),
+        (moment(2, 1, changes=(Change("edit", 0),)), Usage(0, 30_000, 15_000)),
+    ]
+    assert compare(map(called, told), {1: 2_000, 2: 6_000})[0].blind_prompt == 45_000
 
 
 USAGES = st.builds(Usage, *[st.integers(0, 200_000)] * 5)

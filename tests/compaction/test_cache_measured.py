@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction.cache.measured import measured
+from compaction.cache.calibrate import Sums, compare
+from compaction.cache.forecast import Change, Known, Moment, whole_change
+from compaction.cache.measured import follow, measured
 from compaction.cache.simulator import CacheUse
-from compaction.edits import Edit, Revision
 from compaction.prices import Price, micros, nanos
 from compaction.session import Call, Usage
 
@@ -27,6 +30,14 @@ def call(step: int, minutes: float, usage: Usage | None, model: str = "m") -> Ca
     return Call(step, model, int(minutes * MINUTE), usage)
 
 
+def plain(calls: Iterable[Call], **changes: tuple[Change, ...]) -> list[tuple[Call, Moment]]:
+    """Calls of prompts that only grow, but for changes by step as `s3=…`."""
+    return [
+        (one, Moment(one.step, one.model, one.at, one.step * 2, changes.get(f"s{one.step}", ())))
+        for one in calls
+    ]
+
+
 def test_measured_breaks_are_named() -> None:
     calls = [
         call(1, 0, Usage(10, 20_000, 30_000, 0, 500)),
@@ -38,7 +49,7 @@ def test_measured_breaks_are_named() -> None:
         call(7, 13, Usage(10, 0, 31_000, 0, 500), "other"),
         call(8, 14, Usage(10, 30_500, 900, 0, 500), "other"),
     ]
-    uses = measured(calls, [Revision(3, 4, "auto", (), 0, 0)], priced)
+    uses = measured(plain(calls, s4=(Change("edit", 1, 3),)), priced)
     assert [(use.step, cause(use)) for use in uses] == [
         (1, "cold_start"),
         (2, None),
@@ -56,16 +67,34 @@ def test_measured_breaks_are_named() -> None:
     assert uses[1].cost == micros(10 * 2000 + 50_000 * 200 + 2_000 * 2500 + 500 * 10_000)
 
 
+def test_a_change_that_should_lose_little_is_named_when_much_was_lost() -> None:
+    calls = [call(1, 0, Usage(0, 49_000, 1_000)), call(2, 1, Usage(0, 0, 51_000))]
+    uses = measured(plain(calls, s2=(Change("edit", 1, 7),)))
+    assert cause(uses[1]) == "edit" and uses[1].broken and uses[1].broken.revision == 7
+    # Behind what the call before sent there was nothing to lose.
+    assert cause(measured(plain(calls, s2=(Change("edit", 2),)))[1]) == "unexplained"
+
+
+def test_a_restart_that_only_habit_tells_of_is_said_to_be_probable() -> None:
+    usages = [Usage(3, 0, 40_000), Usage(3, 0, 41_000), Usage(3, 41_000, 500), Usage(3, 0, 42_000)]
+    known = Known()
+    for step, usage in enumerate(usages, 1):
+        one = call(step, step, usage)
+        moment = Moment(step, "m", one.at, step * 2, human=step != 3, wrote=True)
+        use = follow(known, moment, one)
+    assert use is not None and str(use.broken) == "client started anew, probably"
+
+
 def test_the_lifetime_is_the_one_that_usage_shows() -> None:
     hour = [call(1, 0, Usage(0, 0, 0, 40_000)), call(2, 30, Usage(0, 0, 0, 41_000))]
-    assert [cause(use) for use in measured(hour)] == ["cold_start", "unexplained"]
+    assert [cause(use) for use in measured(plain(hour))] == ["cold_start", "unexplained"]
     five = [call(1, 0, Usage(0, 0, 10, 40_000)), call(2, 30, Usage(0, 0, 0, 41_000))]
-    assert [cause(use) for use in measured(five)] == ["cold_start", "lifetime"]
+    assert [cause(use) for use in measured(plain(five))] == ["cold_start", "lifetime"]
 
 
 def test_an_automatic_cache_keeps_the_whole_prompt() -> None:
     calls = [call(1, 0, Usage(20_000)), call(2, 1, Usage(1_000, 19_968)), call(3, 2, Usage(22_000))]
-    uses = measured(calls)
+    uses = measured(plain(calls))
     assert [use.expected for use in uses] == [None, 20_000, 20_968]
     assert [cause(use) for use in uses] == ["cold_start", None, "unexplained"]
     assert [use.cost for use in uses] == [None, None, None]
@@ -73,48 +102,68 @@ def test_an_automatic_cache_keeps_the_whole_prompt() -> None:
 
 def test_without_a_read_or_a_write_there_is_no_cache_to_break() -> None:
     fresh = [Usage(20_000), Usage(30_000), Usage(40_000)]
-    plain = measured(call(step, step, usage) for step, usage in enumerate(fresh, 1))
-    assert [(use.expected, cause(use)) for use in plain] == [
+    uses = measured(plain(call(step, step, usage) for step, usage in enumerate(fresh, 1)))
+    assert [(use.expected, cause(use)) for use in uses] == [
         (None, "cold_start"),
         (None, None),
         (None, None),
     ]
     for begun in (Usage(100, 39_900), Usage(100, 0, 40_000)):  # read at last; turned on at last
         calls = [*fresh, begun, Usage(41_000)]
-        uses = measured(call(step, step, usage) for step, usage in enumerate(calls, 1))
+        uses = measured(plain(call(step, step, usage) for step, usage in enumerate(calls, 1)))
         assert [cause(use) for use in uses[1:]] == [None, None, None, "unexplained"]
         assert uses[3].expected == (40_000 if begun.cache_read else None)
 
 
+def test_a_shorter_prompt_that_was_read_pays_nothing_again() -> None:
+    calls = plain([call(1, 0, Usage(0, 0, 90_000)), call(2, 1, Usage(3, 60_000, 900))])
+    assert cause(measured(calls)[1]) is None
+    sums = Sums()
+    sums.add(compare(calls, {1: 90_000, 2: 60_903}))
+    told = sums.told()
+    assert (told["breaks"], told["breaks_that_paid_nothing"], told["causes"]) == (1, 1, {})
+
+
 USAGES = st.builds(Usage, *[st.integers(0, 10**6)] * 5)
+CHANGES = st.lists(st.builds(Change, st.sampled_from(["edit", "settings"]), st.integers(-1, 9)))
+CALLS = st.lists(st.tuples(st.floats(0, 100), USAGES | st.none(), CHANGES), max_size=10)
 
 
-@given(st.lists(st.tuples(st.floats(0, 100), USAGES | st.none()), max_size=10))
-def test_usage_wins(reported: list[tuple[float, Usage | None]]) -> None:
-    calls = [call(step, minutes, usage) for step, (minutes, usage) in enumerate(reported, 1)]
-    uses = measured(calls, (), priced)
-    told = [usage for _, usage in reported if usage is not None]
+@given(CALLS)
+def test_usage_wins(reported: list[tuple[float, Usage | None, list[Change]]]) -> None:
+    calls = [call(step, minutes, usage) for step, (minutes, usage, _) in enumerate(reported, 1)]
+    changes = {f"s{step}": tuple(found) for step, (_, _, found) in enumerate(reported, 1)}
+    uses = measured(plain(calls, **changes), priced)
+    told = [usage for _, usage, _ in reported if usage is not None]
     assert [use.prompt for use in uses] == [usage.prompt for usage in told]
     for use, usage in zip(uses, told, strict=True):
         assert use.cost == micros(nanos(usage, SONNET))
         assert use.broken is None or 0 <= use.broken.rewritten <= use.prompt - use.read
 
 
-def test_other_tools_and_another_system_prompt_are_named() -> None:
-    def setup(number: int, step: int, what: str) -> Revision:
-        return Revision(number, step, "setup", (Edit(what, (), None, ""),), 0, 0)
+@given(CALLS)
+def test_pages_and_calibrate_name_the_same_causes(
+    reported: list[tuple[float, Usage | None, list[Change]]],
+) -> None:
+    calls = [call(step, minutes, usage) for step, (minutes, usage, _) in enumerate(reported, 1)]
+    changes = {f"s{step}": tuple(found) for step, (_, _, found) in enumerate(reported, 1)}
+    given_calls = plain(calls, **changes)
+    compared = compare(given_calls, dict.fromkeys(range(1, 11), 1_000))
+    told = {one.step: one.cause for one in compared if one.paid}
+    shown = {use.step: cause(use) for use in measured(given_calls)}
+    assert told == {step: one for step, one in shown.items() if one not in (None, "cold_start")}
 
+
+def test_other_tools_and_another_system_prompt_are_named() -> None:
     usages = [Usage(10, 0, 30_000), *[Usage(10, 0, 31_000)] * 3]
     calls = [call(step, step, usage) for step, usage in enumerate(usages, start=1)]
     uses = measured(
-        calls,
-        [
-            setup(1, 2, "tools"),
-            setup(2, 2, "system"),
-            setup(3, 3, "system"),
-            Revision(4, 3, "rewind", (), 0, 0),
-            Revision(5, 4, "rewind", (), 0, 0),
-        ],
+        plain(
+            calls,
+            s2=(whole_change("tools", 1), whole_change("system", 2)),
+            s3=(whole_change("system", 3), Change("rewind", 0, 4)),
+            s4=(Change("rewind", 0, 5),),
+        )
     )
     assert [cause(use) for use in uses] == ["cold_start", "tools", "system", "rewind"]
     assert [use.broken.revision for use in uses[1:] if use.broken] == [1, 3, 5]

@@ -20,7 +20,7 @@ from sessions.actions.policies import version_of
 from sessions.actions.served import catch_up
 from sessions.actions.teams import local_team
 from sessions.importers import records
-from sessions.models import Assessment, Blob, FactLedger, Job, Session, Team
+from sessions.models import Assessment, Blob, FactLedger, Job, Run, Session, Team, tail
 from sessions.models.sessions import SOURCE_LIVE
 from tests.sessions.made import count, reads, result, says, session, user
 from tests.sessions.pages import other_team
@@ -77,13 +77,22 @@ def test_money_by_where_it_went():
     assert parts == (90, 44_625, 1_500, 2_250)
     assert sum(part or 0 for part in parts) == found.cost_microusd
     # The third call writes what the second had left in the cache, instead of reading it.
-    assert row.avoidable_microusd is not None
-    assert 5_800 <= row.avoidable_microusd * 1_000 / (3_750 - 300) <= 5_900
+    assert row.unexplained_microusd is not None
+    assert 5_800 <= row.unexplained_microusd * 1_000 / (3_750 - 300) <= 5_900
+    assert row.avoidable_microusd == 0, "nobody knows whether that could be avoided"
+
+
+def test_only_causes_that_somebody_can_avoid_are_avoidable():
+    low, high = usage("c1", 10, 0, 5_000), usage("c2", 10, 0, 6_000)
+    low.settings, high.settings = "low", "high"
+    made = [says(f"c{n}", "yes", key=f"k{n}") for n in (1, 2)]
+    row = keep_assessment(stored(user("Go.", key="u"), *made, low, high))
+    assert row.avoidable_microusd and row.unexplained_microusd == 0
 
 
 def test_what_nobody_tells_is_null():
     row = keep_assessment(stored(user("Go.", key="u"), says("c1", "yes", key="k")))
-    names = ("fresh", "write", "read", "output", "avoidable")
+    names = ("fresh", "write", "read", "output", "avoidable", "unexplained")
     assert {getattr(row, f"{name}_microusd") for name in names} == {None}
     assert {row.needs, row.in_place, row.named, row.retrievable, row.lost} == {None}
     call = records.Call("c1", model="nobody-knows-it", usage=Usage(10, 0, 0, 0, 5))
@@ -186,6 +195,21 @@ def test_what_earlier_versions_stored_is_walked_through(monkeypatch: pytest.Monk
     assert assess.ask_all(local_team()) is None
     monkeypatch.setattr(assess, "ENGINE", assessments.ENGINE + 1)
     assert assess.ask_all(local_team()) is not None, "the rules have changed"
+
+
+def test_figures_of_an_older_release_are_measured_anew():
+    calls = [usage("c1", 10, 0, 5_000), usage("c2", 10, 0, 6_000)]
+    made = [says(f"c{n}", "yes", key=f"k{n}") for n in (1, 2)]
+    found = stored(user("Go.", key="u"), *made, *calls)
+    work(assess.ask(found))
+    assert assess.ask_all(local_team()) is None
+    Run.objects.update(engine=0, columns=b"")
+    Session.objects.update(break_count=9)
+    work(assess.ask_all(local_team()))
+    found.refresh_from_db()
+    (card,) = tail.causes(tail.stored(Run.objects.get()))
+    assert (card["kind"], found.break_count) == ("unexplained", 1)
+    assert assess.ask_all(local_team()) is None
 
 
 def test_damaged_bytes_of_one_session_keep_no_other_from_it():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,12 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from compaction.cache.calibrate import Sums
+from sessions.actions.append import append
+from sessions.actions.measure import measure
+from sessions.actions.teams import local_team
+from sessions.importers import parse
+from sessions.models import Run, tail
+from tests.sessions.made import count
 
 SAMPLES = Path(__file__).parent / "importers" / "samples"
 
@@ -77,6 +84,21 @@ def test_one_object_of_figures(tmp_path: Path) -> None:
     table = StringIO()
     call_command("calibrate", str(tmp_path), stdout=table)
     assert "lifetime 1" in table.getvalue() and "claude-code" in table.getvalue()
+
+
+@pytest.mark.django_db
+def test_pages_tell_the_same_causes(tmp_path: Path) -> None:
+    write_log(tmp_path / "s.jsonl")
+    for path in (tmp_path / "s.jsonl", SAMPLES / "claude-code.jsonl", SAMPLES / "codex.jsonl"):
+        for one in parse(path.read_bytes(), path.name).sessions:
+            measure(append(local_team(), one, count, source="test").session)
+    out = StringIO()
+    call_command("calibrate", str(tmp_path), str(SAMPLES), "--json", stdout=out)
+    told = {one["id"]: one["causes"] for one in json.loads(out.getvalue())["per_session"]}
+    for run in Run.objects.filter(origin="recorded", session__external_id__in=told):
+        shown = Counter(card["kind"] for card in tail.causes(tail.stored(run)))
+        assert shown == told[run.session.external_id]
+    assert told["s"] == {"lifetime": 1}
 
 
 def test_what_cannot_be_compared_is_said(tmp_path: Path) -> None:

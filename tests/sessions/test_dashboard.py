@@ -70,7 +70,8 @@ def five() -> dict[str, Session]:
     )  # fmt: skip
     assessed(
         priced, fresh_microusd=400_000, write_microusd=600_000, read_microusd=500_000,
-        output_microusd=500_000, avoidable_microusd=300_000, failures=2, recovered=1,
+        output_microusd=500_000, avoidable_microusd=300_000, unexplained_microusd=70_000,
+        failures=2, recovered=1,
         needs=10, in_place=6, named=1, retrievable=2, lost=1, judged_steps=4, adrift_steps=1,
         checked_calls=5, schema_violations=1,
     )  # fmt: skip
@@ -99,7 +100,8 @@ def five() -> dict[str, Session]:
     ("tile", "wanted", "was"),
     [
         ("spend", {"spend": 2_000_000, "per_session": 2_000_000}, 1_000_000),
-        ("avoidable", {"avoidable": 300_000, "fresh": 400_000, "write": 600_000,
+        ("avoidable", {"avoidable": 300_000, "unexplained": 70_000, "fresh": 400_000,
+                       "write": 600_000,
                        "read": 500_000, "output": 500_000}, None),
         ("cache", {"share": 0.35, "read": 700, "write": 200, "fresh": 1100}, 0.5),
         ("window", {"median": 0.5, "p90": 0.9, "near": 1}, None),

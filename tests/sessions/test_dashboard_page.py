@@ -59,6 +59,7 @@ def week() -> list[Session]:
     Assessment.objects.create(
         session=found[0], steps=4, fresh_microusd=1_000_000, write_microusd=700_000,
         read_microusd=300_000, output_microusd=500_000, avoidable_microusd=200_000,
+        unexplained_microusd=150_000,
     )  # fmt: skip
     return found
 
@@ -145,7 +146,7 @@ def test_every_number_is_in_a_table_and_leads_to_its_sessions(client: Client, we
     page = page_of(client, "/dashboard/")
     assert page.html.count("<details id=") == len(TILES)
     table = tile(page, "avoidable").partition("Table")[2]
-    assert "All $0.2000 $1.00 $0.7000 $0.3000 $0.5000" in table
+    assert "All $0.2000 $0.1500 $1.00 $0.7000 $0.3000 $0.5000" in table
     spend = re.search(r'id="counted-spend" href="([^"]+)"', page.html)
     assert spend is not None
     listed = page_of(client, spend[1].replace("&amp;", "&"))
@@ -162,7 +163,7 @@ def test_charts_are_tables_until_the_island_comes(client: Client, week: list[Ses
     assert [name for name, _ in props] == ["spend", "cache", "peaks", "compactions", "kept"]
     spend = json.loads(props[0][1])
     assert [round(sum(v or 0 for v in one["values"])) for one in spend["series"]] == [
-        500_000, 300_000, 1_500_000, 200_000,
+        500_000, 300_000, 1_350_000, 150_000, 200_000,
     ]  # fmt: skip
     assert spend["stack"] is True
     assert len(spend["x"]["values"]) == 7

@@ -119,11 +119,10 @@ def _compared(session: records.Session) -> list[Compared]:
     if recording is None:
         return []
     value, lived = recording.value, recording.lived
-    usages = {call.step: call.usage for call in value.calls if call.usage is not None}
     # Counted as if no usage were known: a ratio that it taught would not be blind.
     ratio = default_counting(value.model).permille / recording.permille
     visible = {step.step: round(step.total * ratio) for step in lived.steps}
-    return compare(moments(lived, value.calls), usages, visible)
+    return compare(zip(value.calls, moments(lived, value.calls), strict=True), visible)
 
 
 def _short(found: Found, sums: Sums) -> dict[str, Any]:

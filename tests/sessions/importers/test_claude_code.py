@@ -108,6 +108,19 @@ def test_a_session_of_every_kind_of_line() -> None:
     assert [item.type for item in log.skipped if item.reason == "unknown"] == ["a-type-of-tomorrow"]
 
 
+def test_who_leaves_or_updates_the_client_starts_it_anew() -> None:
+    exit_said = "<command-name>/exit</command-name>\n<command-message>exit</command-message>"
+    updated = responded("a3", "u3", "c3") | {"version": "2.2", "effort": "high"}
+    session = session_of(
+        said("u1", None, version="2.1"), responded("a1", "u1", "c1") | {"version": "2.1"},
+        said("x", "a1", exit_said), said("u2", "x", version="2.1"),
+        responded("a2", "u2", "c2") | {"version": "2.1"}, said("u3", "a2"), updated,
+    )  # fmt: skip
+    calls = of(session, Call)
+    assert [call.client for call in calls] == ["2.1 0", "2.1 1", "2.2 1"]
+    assert [call.settings for call in calls] == ["", "", "high"]
+
+
 def test_going_back_drops_what_was_said_since() -> None:
     (session,) = load("claude-code.jsonl").sessions
     (rewind,) = of(session, Rewind)

@@ -55,6 +55,16 @@ def test_a_rollout() -> None:
     assert {item.type for item in log.skipped if item.reason == "unknown"} == {"something_new"}
 
 
+def test_calls_ask_for_the_effort_of_their_turn() -> None:
+    (session,) = log_of(
+        ("turn_context", {"model": "gpt-5.6", "effort": "low"}),
+        message("user", "One."), count(10),
+        ("turn_context", {"model": "gpt-5.6", "effort": "high"}),
+        message("user", "Two."), count(20),
+    ).sessions  # fmt: skip
+    assert [call.settings for call in of(session, Call)] == ["low", "high"]
+
+
 def test_items_carry_the_call_that_the_next_count_ends() -> None:
     (session,) = parse(SAMPLE.read_bytes()).sessions
     first = [m for m in of(session, Message) if m.call == "call-1"]

@@ -59,6 +59,27 @@ def test_a_session_as_a_tree() -> None:
     ]
 
 
+def test_calls_ask_for_the_level_of_thinking_that_stood_when_a_person_wrote() -> None:
+    def level(value: str) -> dict[str, object]:
+        return {"type": "thinking_level_change", "thinkingLevel": value}
+
+    def message(role: str, text: str) -> dict[str, object]:
+        said = {"role": role, "content": [{"type": "text", "text": text}]}
+        answered = {"api": "a", "provider": "p", "model": "m", "usage": {"input": 5, "output": 1}}
+        return {"type": "message", "message": {**said, **(answered if role == "assistant" else {})}}
+
+    lines = [
+        {"type": "session", "id": "s", "timestamp": "2026-03-01T10:00:00Z", "cwd": "/"},
+        message("user", "one"), message("assistant", "a"),
+        level("low"), level("high"), message("user", "two"), message("assistant", "b"),
+        level("off"), message("assistant", "c"),
+        message("user", "three"), message("assistant", "d"),
+    ]  # fmt: skip
+    log = parse("\n".join(map(json.dumps, lines)).encode(), "x.jsonl")
+    calls = [one for one in log.sessions[0].records if isinstance(one, Call)]
+    assert [one.settings for one in calls] == ["", "high", "high", "off"]
+
+
 def test_entries_of_the_first_version_have_no_ids() -> None:
     def message(role: str, text: str) -> dict[str, object]:
         content = [{"type": "text", "text": text}]

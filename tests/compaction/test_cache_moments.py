@@ -1,0 +1,90 @@
+"""What a log shows of each call: places, changes, and what is said beside the messages."""
+
+from __future__ import annotations
+
+import msgspec
+from hypothesis import given
+from hypothesis import strategies as st
+
+from compaction.cache.forecast import Change, Moment
+from compaction.cache.moments import Placed, Since, Standing
+from compaction.cache.places import Places
+from compaction.edits import Edit, Revision
+from compaction.session import Call
+
+HAIKU = "claude-haiku-4-5"
+
+
+def revision(trigger: str, number: int = 1, strategy: str = "compaction") -> Revision:
+    return Revision(number, 1, trigger, (Edit(strategy, (), None, ""),), 0, 0)  # type: ignore[arg-type]
+
+
+def begun(*blocks: Placed, **call: str) -> Standing:
+    standing = Standing()
+    standing.next(Call(1, **call), Since(list(blocks)))  # type: ignore[arg-type]
+    return standing
+
+
+@given(st.lists(st.tuples(st.integers(0, 12), st.booleans()), max_size=60))
+def test_places_are_a_set_of_positions(acts: list[tuple[int, bool]]) -> None:
+    places, wanted = Places(), set[int]()
+    for position, comes in acts:
+        (places.add if comes else places.remove)(position)
+        (wanted.add if comes else wanted.discard)(position)
+        assert len(places) == len(wanted)
+        assert [places.before(at) for at in range(14)] == [
+            sum(one < at for one in wanted) for at in range(14)
+        ]
+        ends = [end for one in places.ranges for end in one]
+        assert ends == sorted(set(ends)), "ranges that touch are one"
+
+
+def test_a_revision_changes_the_prompt_from_the_first_block_it_touches() -> None:
+    standing = begun(*map(Placed, range(6)))
+    moment = standing.next(Call(2), Since([Placed(6)], [3, 4], [revision("auto", 5)]))
+    assert (moment.changes, moment.blocks) == ((Change("edit", 3, 5),), 5)
+    back = standing.next(Call(3), Since([], [6], [revision("rewind", 6)]))
+    assert back.changes == (Change("rewind", 4, 6),)
+    # What leaves by itself, without a record of it, is not a change that the log tells of.
+    assert standing.next(Call(4), Since([], [5])).changes == ()
+
+
+def test_other_tools_come_before_another_system_prompt() -> None:
+    setups = [revision("setup", 2, "system"), revision("setup", 3, "tools")]
+    moment = begun(Placed(0)).next(Call(2), Since([], [0], setups))
+    assert [(one.cause, one.revision) for one in moment.changes] == [("tools", 3), ("system", 2)]
+    assert {one.block for one in moment.changes} == {-1}
+
+
+def test_settings_and_clients_are_compared_where_the_log_names_both() -> None:
+    standing = begun(settings="low", client="2.1 0")
+    assert standing.next(Call(2), Since()).changes == ()
+    assert standing.next(Call(3, settings="low", client="2.1 0"), Since()).changes == ()
+    told = standing.next(Call(4, settings="high", client="2.1 1"), Since()).changes
+    assert told == (Change("restart", 0), Change("settings", 0))
+    assert begun().next(Call(2, settings="high", client="2"), Since()).changes == ()
+
+
+def test_thinking_is_taken_out_when_a_person_writes() -> None:
+    standing = begun(Placed(0), model=HAIKU)
+    standing.next(Call(2, HAIKU), Since([Placed(1, thinking=True), Placed(2)]))
+    moment = standing.next(Call(3, HAIKU), Since([Placed(3)], human=True))
+    assert (moment.changes, moment.human) == ((Change("thinking", 1),), True)
+    assert standing.next(Call(4, HAIKU), Since([Placed(4)], human=True)).changes == ()
+
+
+def test_the_first_and_the_last_image_change_how_messages_are_cached() -> None:
+    standing = begun(Placed(0))
+    assert standing.next(Call(2), Since([Placed(1, image=True)])).changes == (Change("images", 0),)
+    assert standing.next(Call(3), Since([Placed(2, image=True)])).changes == ()
+    gone = standing.next(Call(4), Since([], [1, 2], [revision("auto")])).changes
+    assert gone == (Change("edit", 1, 1), Change("images", 0))
+
+
+def test_standing_can_be_kept_and_gone_on_from() -> None:
+    standing = begun(Placed(0), Placed(1, image=True), Placed(2, thinking=True), settings="low")
+    kept = msgspec.msgpack.decode(msgspec.msgpack.encode(standing), type=Standing)
+    assert kept == standing
+    since = Since([Placed(3, wrote=True)], human=True)
+    told = kept.next(Call(2, HAIKU, 5), since)
+    assert told == Moment(2, HAIKU, 5, 4, (Change("thinking", 2),), human=True, wrote=True)
