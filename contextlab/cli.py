@@ -95,15 +95,23 @@ def run(name: str, arguments: list[str]) -> int:
     try:
         django.setup()
     except ValueError as problem:  # a setting that cannot be what it is
-        return _complain(f"{problem}.")
+        return _complain(f"{str(problem).removesuffix('.')}.")
+    except OSError as problem:  # the data directory, which the settings make
+        return _failed(problem)
+    from sessions.models.blobs import DamagedBlob
+    from sessions.models.values import MissingBlob
+
     module = COMMANDS[name][0]
     command = load_command_class(module.split(".management.")[0], module.rpartition(".")[2])
     command.suppressed_base_arguments = OF_DJANGO
     # They check what a developer may have done wrong, and load every page and route for it.
     command.requires_system_checks = []
-    # Then what is wrong on the command line ends the program with usage and a sentence.
-    command._called_from_command_line = True  # type: ignore[attr-defined]
-    options = vars(command.create_parser("contextlab", name).parse_args(arguments))
+    try:
+        options = vars(command.create_parser("contextlab", name).parse_args(arguments))
+    except CommandError as problem:
+        said = str(problem).removeprefix("Error: ")
+        more = f"`contextlab {name} --help` lists what there is."
+        return _complain(f"{said[:1].upper()}{said[1:]}. {more}")
     try:
         if name in READ_TABLES:
             from contextlab.schema import bring_up_to_date
@@ -115,7 +123,18 @@ def run(name: str, arguments: list[str]) -> int:
         return int(problem.returncode)
     except DatabaseError as problem:
         return _complain(f"The database: {problem}. `contextlab doctor` says more.") - 1
+    except (MissingBlob, DamagedBlob):
+        return _complain("Some of what it holds is missing from the store, or damaged.") - 1
+    except BrokenPipeError:
+        raise
+    except OSError as problem:
+        return _failed(problem)
     return 0
+
+
+def _failed(problem: OSError) -> int:
+    where = "" if problem.filename is None else f"{problem.filename}: "
+    return _complain(f"{where}{problem.strerror or type(problem).__name__}.") - 1
 
 
 def _complain(sentence: str) -> int:

@@ -21,9 +21,9 @@ def number(name: str, default: float) -> float:
         raise ValueError(f"CONTEXTLAB_{name} must be a number, not {value!r}") from None
 
 
-def port() -> int:
-    """PORT, or 8765; raises ValueError when it is no port."""
-    value = os.environ.get("PORT") or "8765"
+def port(given: str = "") -> int:
+    """The given one, PORT, or 8765; raises ValueError when it is no port."""
+    value = given or os.environ.get("PORT") or "8765"
     if not value.isdecimal() or not 0 < int(value) < 65536:
         raise ValueError(f"PORT must be a number from 1 to 65535, not {value!r}")
     return int(value)

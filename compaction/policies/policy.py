@@ -72,6 +72,11 @@ class Policy:
         },
     )
 
+    @property
+    def heeds_objective(self) -> bool:
+        """Whether a step asks for the objective: `payback` alone does."""
+        return any(step.strategy == "payback" for step in self.steps)
+
     def kept_free(self, window: int) -> int:
         """The reserve in a window, both in tokens: a quarter of it at most (ours), or a small
         window would be full before anything was said."""

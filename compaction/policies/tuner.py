@@ -28,6 +28,7 @@ LADDERS: Mapping[str, Mapping[str, Ladder]] = {
         "results": (1, 2, 3, 5, 8, 12),
         "inputs": (3, 5, 10, 20, 30, 60),
         "done": (0, 1, 3, 8),
+        "said": (0, 4, 8, 15, 40),
         "full": (0.5, 0.6, 0.7, 0.8, 0.9),
     },
     "replace": {"batch": (1, 2, 5, 10, 20)},
@@ -155,7 +156,7 @@ def neighbours(policy: Policy) -> Iterator[Policy]:
     """Policies one move away: the other objective, a value one rung up or down, a step less, a
     step more."""
     there = {step.strategy for step in policy.steps}
-    if "payback" in there:  # no other step asks for it
+    if policy.heeds_objective:
         other = next(one for one in get_args(Objective) if one != policy.objective)
         yield replace(policy, objective=other)
     for index, step in enumerate(policy.steps):

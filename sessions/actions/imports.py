@@ -31,9 +31,11 @@ Progress = Callable[[int, int], None]
 
 
 def files_under(paths: Iterable[Path]) -> Iterator[Path]:
-    """Every file at or below the given paths, in a stable order."""
+    """Every file at or below the given paths, in a stable order. Raises OSError for a folder that
+    may not be read."""
     for path in paths:
         if path.is_dir():
+            next(path.iterdir(), None)  # where rglob finds nothing
             yield from sorted(p for p in path.rglob("*") if p.is_file() and not _hidden(p, path))
         else:
             yield path

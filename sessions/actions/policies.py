@@ -10,6 +10,7 @@ from typing import Any
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.db.models import Max
 
 from compaction.policies.origin import filled
 from compaction.policies.policy import InvalidPolicy, from_dict, to_dict
@@ -60,9 +61,18 @@ def named_version(team: Team, ref: str) -> PolicyVersion:
         versions = versions.filter(number=wanted)
     found = None if "\x00" in ref else versions.order_by("-number").first()
     if found is None:
-        own = ", ".join(sorted(PRESETS))
-        raise UnknownPolicy(f"is no policy of this team; there are always {own}")
+        raise UnknownPolicy(_what_there_is(team, name))
     return found
+
+
+def _what_there_is(team: Team, name: str) -> str:
+    known = PolicyVersion.objects.filter(policy__team=team, policy__name=name)
+    newest = None if "\x00" in name else known.aggregate(newest=Max("number"))["newest"]
+    if newest is None:
+        own = ", ".join(sorted(PRESETS))
+        return f"is no policy of this team; there are always {own}"
+    there = f"{name}@1 to {name}@{newest}" if newest > 1 else f"only {name}@1"
+    return f"is no version of {name}; there {'are' if newest > 1 else 'is'} {there}"
 
 
 def named_policy(team: Team, name: str) -> Policy:

@@ -36,3 +36,32 @@ def test_commands_that_are_not_there_are_not_offered(capsys, monkeypatch):
 
 def test_version(capsys):
     assert ended(capsys, "--version")[:2] == (0, f"{__version__}\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("simulate", "x", "--policy", "y", "--objective", "fast"), "Argument --objective: "),
+        (("simulate", "x"), "The following arguments are required: --policy."),
+        (("token", "make"), "Argument create|list|revoke: invalid choice: 'make'"),
+        (("import", "--nope", "x"), "Unrecognized arguments: --nope."),
+        (("serve", "--port", "99999999"), "Argument --port: invalid port value: '99999999'."),
+    ],
+)
+def test_a_bad_command_line_is_one_sentence(capsys, arguments, sentence):
+    code, out, err = ended(capsys, *arguments)
+    assert (code, out) == (2, "")
+    assert err.startswith(sentence)
+    assert err.endswith(f" `contextlab {arguments[0]} --help` lists what there is.\n")
+    assert err.count("\n") == 1
+
+
+def test_what_the_system_refuses_is_one_sentence(capsys, monkeypatch):
+    def refusing(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied", "/secret/log.jsonl")
+
+    monkeypatch.setattr("sessions.management.commands.calibrate.Command.handle", refusing)
+    said = (1, "", "/secret/log.jsonl: Permission denied.\n")
+    assert ended(capsys, "calibrate", "/secret/log.jsonl") == said
+    monkeypatch.setattr("django.setup", refusing)
+    assert ended(capsys, "calibrate", "/secret/log.jsonl") == said

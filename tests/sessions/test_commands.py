@@ -12,6 +12,8 @@ from sessions.actions.simulate import simulate_session
 from sessions.actions.teams import local_team
 from sessions.importers import records
 from sessions.management.commands.tail import Follow, Line
+from sessions.models import AuditEntry
+from sessions.models.values import MissingBlob
 from tests.sessions import made
 
 pytestmark = pytest.mark.django_db
@@ -140,3 +142,24 @@ def test_export_never_writes_over_a_file(tmp_path):
     assert there.read_text() == "mine"
     exported("s1", "-o", str(tmp_path / "new.jsonl"))
     assert (tmp_path / "new.jsonl").read_text().count("\n") == 5
+
+
+def test_an_export_that_fails_leaves_no_half_of_a_session(tmp_path, monkeypatch):
+    def broken(session, masker):
+        yield {"type": "session"}
+        raise MissingBlob
+
+    stored(1)
+    monkeypatch.setattr("sessions.management.commands.export.export", broken)
+    with pytest.raises(MissingBlob):
+        exported("s1", "-o", str(tmp_path / "new.jsonl"))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_export_that_cannot_begin_is_not_noted(tmp_path):
+    stored(1)
+    with pytest.raises(CommandError):
+        exported("s1", "-o", str(tmp_path / "none" / "new.jsonl"))
+    assert not AuditEntry.objects.exists()
+    exported("s1", "-o", str(tmp_path / "new.jsonl"))
+    assert AuditEntry.objects.get().action == "export.made"

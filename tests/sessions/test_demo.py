@@ -156,8 +156,8 @@ def test_caches_break_for_four_reasons(played):
     session = played["demo:breaks"]
     found = calls(session)
     assert share(session) < 0.92
-    # What counts as a break anywhere: 2 % less. The way back still finds what the first model wrote,
-    # nine tenths of its prompt; every other call reads all of it.
+    # What counts as a break anywhere: 2 % less. The way back still finds what the first model
+    # wrote, nine tenths of its prompt; every other call reads all of it.
     lost = [a for a, b in pairwise(found) if b.usage.cache_read < a.usage.prompt * 0.98]
     assert len(lost) == 5  # tools, idle, a model and back, and an edit
     assert {call.model for call in found} == {"claude-sonnet-4-5", "claude-opus-4-5"}

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from django.contrib.auth import get_user_model
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 from django.test import Client
 from django.urls import reverse
 
@@ -252,7 +252,7 @@ def test_the_smallest_sessions_come_first_and_the_rest_as_chosen(team, idle, mon
         ({"sessions": {"by": "sample", "n": 501}}, "/sessions/n", ""),
         ({"sessions": {"by": "moon"}}, "/sessions/by", ""),
         ({"draft": "nobody"}, "/draft", "no policy of this team"),
-        ({"others": ["offload-first@9"]}, "/others/0", "no policy of this team"),
+        ({"others": ["offload-first@9"]}, "/others/0", "no version of offload-first"),
         ({"draft": {"document": {"steps": [{"strategy": "x"}]}, "name": "n"}},
          "/draft/document/steps/0/strategy", "must be one of"),
         ({"draft": {"document": DRAFTED, "name": "offload-first"}}, "/draft/document/name", ""),
@@ -336,14 +336,48 @@ def test_the_command_gives_the_figures_of_the_lab(team, idle, tmp_path):
         ("balanced", "lean", "balanced-lean"),
         ("balanced-lean", "cheap", "balanced"),
         ("balanced-lean", "lean", "balanced-lean"),
-        ("offload-first", "lean", "offload-first"),
     ],
 )
 def test_an_objective_takes_the_preset_that_has_numbers_for_it(team, policy, objective, taken):
     store(team, log("x", 3))
-    told = command("x", "--policy", policy, "--objective", objective)["policy"]
-    assert (told["name"], told["objective"]) == (taken, objective)
-    assert told["steps"] == to_dict(PRESETS[taken])["steps"]
+    told = command("x", "--policy", policy, "--objective", objective)
+    assert told["asked"] == {"policy": policy, "objective": objective, "heeded": True}
+    ran = told["policy"]
+    assert (ran["name"], ran["objective"]) == (taken, objective)
+    assert ran["steps"] == to_dict(PRESETS[taken])["steps"]
+
+
+def test_an_objective_that_no_step_asks_for_is_said(team):
+    store(team, log("x", 3))
+    out, err = StringIO(), StringIO()
+    given = ("x", "--policy", "offload-first", "--objective", "lean", "--json")
+    call_command("simulate", *given, stdout=out, stderr=err)
+    told = json.loads(out.getvalue())
+    assert told["asked"] == {"policy": "offload-first", "objective": "lean", "heeded": False}
+    assert told["policy"] == to_dict(PRESETS["offload-first"])
+    said = "--objective lean changes nothing: no step of offload-first asks for it.\n"
+    assert err.getvalue() == said
+
+
+@pytest.mark.parametrize(
+    ("policy", "sentence"),
+    [
+        ("eager@7", "'eager@7' is no file, and is no version of eager; there is only eager@1."),
+        ("again@7", "is no version of again; there are again@1 to again@2."),
+        ("balanced@7", "is no version of balanced; there is only balanced@1."),
+        ("nobody@1", "is no policy of this team; there are always balanced"),
+    ],
+)
+def test_a_version_that_is_not_there_names_those_that_are(team, policy, sentence):
+    save_version(team, "eager", DRAFTED, "", "", None, COMMAND)
+    for age in (1, 2):
+        step = {"strategy": "offload", "parameters": {"age": age, "batch": 1}}
+        save_version(team, "again", {"steps": [step]}, "", "", None, COMMAND)
+    store(team, log("x", 3))
+    with pytest.raises(CommandError) as problem:
+        command("x", "--policy", policy)
+    assert sentence in str(problem.value)
+    assert problem.value.returncode == 2
 
 
 def test_a_log_that_is_not_stored_gives_what_it_gives_when_stored(team):

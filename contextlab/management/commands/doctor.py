@@ -9,6 +9,7 @@ from django.conf import settings
 from django.core.management import BaseCommand
 
 from contextlab.doctor import FAILED, OK, findings
+from contextlab.environment import port
 
 
 class Command(BaseCommand):
@@ -17,11 +18,11 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         """What to look at, and for whom to print it."""
         parser.add_argument("--json", action="store_true", help="print JSON")
-        parser.add_argument("--port", type=int, default=settings.PORT)
+        parser.add_argument("--port", type=port, default=settings.PORT)
 
-    def handle(self, *args: Any, port: int, **options: Any) -> None:
+    def handle(self, *args: Any, **options: Any) -> None:
         """Prints one line for each thing looked at."""
-        found = list(findings(port))
+        found = list(findings(options["port"]))
         if options["json"]:
             self.stdout.write(json.dumps([finding._asdict() for finding in found], indent=2))
         else:

@@ -10,6 +10,7 @@ from django.core.management import BaseCommand, CommandError
 from django.db import connection, connections
 
 from contextlab import supervisor
+from contextlab.environment import port
 from contextlab.garbage import collect_less
 from contextlab.schema import bring_up_to_date
 from sessions import live
@@ -23,9 +24,9 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Where to listen."""
         parser.add_argument("--host", default=settings.HOST)
-        parser.add_argument("--port", type=int, default=settings.PORT)
+        parser.add_argument("--port", type=port, default=settings.PORT)
 
-    def handle(self, *args: Any, host: str, port: int, **options: Any) -> None:
+    def handle(self, *args: Any, host: str, **options: Any) -> None:
         """Runs until SIGTERM or SIGINT."""
         lock = self._claim_data_dir()
         self._prepare_database()
@@ -37,7 +38,7 @@ class Command(BaseCommand):
         # Threads that hold the GIL in pure Python give it up sooner, for the loop's sake.
         sys.setswitchinterval(0.001)
         try:
-            self._serve(host, port)
+            self._serve(host, options["port"])
         finally:
             if lock is not None:
                 lock.close()

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import json
 from argparse import ArgumentParser
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
 from compaction.cache.calibrate import Compared, Sums, compare
 from compaction.cache.moments import moments
 from compaction.tokens import default_counting
-from sessions import importers
-from sessions.actions.imports import FILE_LIMIT, files_under
 from sessions.actions.unstored import recording_of_log
 from sessions.importers import records
+from sessions.management.logs import Logged, fullest, sessions_at
 
 _FIGURES = (
     ("calls", "calls"),
@@ -25,13 +23,6 @@ _FIGURES = (
     ("break_recall", "recall"),
     ("within_2_percent_informed", "within 2 %"),
 )
-
-
-class Found(NamedTuple):
-    """A session that reported usage, and the format of its log."""
-
-    format: str
-    session: records.Session
 
 
 class Command(BaseCommand):
@@ -43,12 +34,15 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("paths", nargs="+", metavar="PATH", help="log files, or folders")
+        parser.add_argument(
+            "paths", nargs="+", type=Path, metavar="PATH", help="log files, or folders"
+        )
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
-    def handle(self, *args: Any, paths: list[str], **options: Any) -> None:
+    def handle(self, *args: Any, paths: list[Path], **options: Any) -> None:
         total, by_format, sessions = Sums(), dict[str, Sums](), []
-        for found in self._sessions(paths):
+        logged = (one for path in paths for one in sessions_at(path, self.stderr.write))
+        for found in fullest(one for one in logged if _reports(one.session)):
             compared = _compared(found.session)
             if not compared:
                 continue
@@ -64,34 +58,6 @@ class Command(BaseCommand):
             self.stdout.write(json.dumps(told, ensure_ascii=False))
         else:
             self._tell({**formats, "all": total.told()})
-
-    def _sessions(self, paths: list[str]) -> list[Found]:
-        """One that several logs hold is taken once, from the log that tells most of it."""
-        found: dict[str, Found] = {}
-        for name in paths:
-            path = Path(name)
-            if not path.exists():
-                raise CommandError(f"There is no file or folder called {name!r}.", returncode=2)
-            for one in self._of_path(path):
-                known = found.get(one.session.external_id)
-                if known is None or len(one.session.records) > len(known.session.records):
-                    found[one.session.external_id] = one
-        return list(found.values())
-
-    def _of_path(self, path: Path) -> Iterator[Found]:
-        for file in files_under([path]):
-            if file.stat().st_size > FILE_LIMIT:
-                self.stderr.write(f"{file} is larger than we read: left out")
-                continue
-            try:
-                log = importers.parse(file.read_bytes(), file.name)
-            except importers.NotALog as error:
-                if file == path:
-                    raise CommandError(f"{file}: {error}", returncode=2) from None
-                continue
-            for session in log.sessions:
-                if any(isinstance(r, records.Call) and r.usage for r in session.records):
-                    yield Found(log.format, session)
 
     def _tell(self, rows: dict[str, dict[str, Any]]) -> None:
         heads = [*(head for _, head in _FIGURES), "read", "informed", "blind", "prompt, blind"]
@@ -114,6 +80,10 @@ _WHAT = (
 )
 
 
+def _reports(session: records.Session) -> bool:
+    return any(isinstance(one, records.Call) and one.usage for one in session.records)
+
+
 def _compared(session: records.Session) -> list[Compared]:
     recording = recording_of_log(session)
     if recording is None:
@@ -125,11 +95,11 @@ def _compared(session: records.Session) -> list[Compared]:
     return compare(zip(value.calls, moments(lived, value.calls), strict=True), visible)
 
 
-def _short(found: Found, sums: Sums) -> dict[str, Any]:
+def _short(found: Logged, sums: Sums) -> dict[str, Any]:
     told = sums.told()
     del told["sessions"]
     model = found.session.model
-    return {"id": found.session.external_id, "format": found.format, "model": model, **told}
+    return {"id": found.id, "format": found.format, "model": model, **told}
 
 
 def _off(ours: int, reported: int) -> str:

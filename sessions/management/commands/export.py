@@ -36,11 +36,11 @@ class Command(BaseCommand):
     def handle(self, *args: Any, session: str, output: Path | None, **options: Any) -> None:
         found = find_session(session, options["team"])
         masker = None if options["unmasked"] else Masker()
-        # Before the first line: what was written in part has left, too.
         masked = masker is not None
-        audit.note(found.team, audit.COMMAND, "export.made", found.external_id, masked=masked)
         lines = 0
         with self._opened(output) as file:
+            # Before the first line: what was written in part has left, too.
+            audit.note(found.team, audit.COMMAND, "export.made", found.external_id, masked=masked)
             for line in export(found, masker):
                 file.write(json.dumps(line) + "\n")
                 lines += 1
@@ -57,7 +57,11 @@ class Command(BaseCommand):
             return
         try:
             with output.open("x", encoding="utf-8") as file:
-                yield file
+                try:
+                    yield file
+                except BaseException:
+                    output.unlink()  # half of a session would look like a whole one
+                    raise
         except FileExistsError:
             raise CommandError(f"{output} is there already.", returncode=2) from None
         except OSError as error:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from argparse import ArgumentParser
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple, get_args
+from typing import Any, get_args
 
 from django.core.management.base import BaseCommand, CommandError
 
@@ -16,28 +16,37 @@ from compaction.policies.origin import filled
 from compaction.policies.policy import InvalidPolicy, Policy, from_dict, to_dict
 from compaction.policies.presets import FOR_LEAN, PRESETS
 from compaction.policies.yaml import Unreadable, read
-from sessions import importers
-from sessions.actions.imports import FILE_LIMIT, files_under
 from sessions.actions.policies import UnknownPolicy, named_version
 from sessions.actions.simulated_figures import Recording, figures_of, recording_of
 from sessions.actions.unstored import recording_of_log
-from sessions.importers import records
+from sessions.management.logs import Logged, fullest, sessions_at
 from sessions.management.named import find_team
 from sessions.models import Session
 from sessions.models.simulated_sums import sums
 
 
-class Source(NamedTuple):
-    """A session to simulate: its id, and itself as the store or a log has it."""
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A session of the store, beside those of logs."""
 
-    id: str
-    session: Session | records.Session
+    session: Session
 
-    def recording(self) -> Recording | None:
-        """Read whole; None for a session without a model call."""
-        if isinstance(self.session, records.Session):
-            return recording_of_log(self.session)
-        return recording_of(self.session) if self.session.step_count else None
+    @property
+    def id(self) -> str:
+        """The external id."""
+        return self.session.external_id
+
+    @property
+    def length(self) -> int:
+        """How much is known of it, in messages."""
+        return self.session.message_count
+
+
+def _recording(source: Logged | Stored) -> Recording | None:
+    """Read whole; None for a session without a model call."""
+    if isinstance(source, Logged):
+        return recording_of_log(source.session)
+    return recording_of(source.session) if source.session.step_count else None
 
 
 class Command(BaseCommand):
@@ -73,20 +82,32 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, *args: Any, sessions: list[str], **options: Any) -> None:
-        policy = _policy(_for(options["objective"], options["policy"]), options["team"])
-        if options["objective"]:
-            policy = replace(policy, objective=options["objective"])
-        sources = self._sources(sessions, options["team"])
+        find_team(options["team"])  # before anything is read
+        objective = options["objective"]
+        policy = _policy(_for(objective, options["policy"]), options["team"])
+        heeded = objective is None or policy.heeds_objective
+        if not heeded:
+            self.stderr.write(
+                f"--objective {objective} changes nothing: no step of {policy.name} asks for it."
+            )
+        elif objective is not None:
+            policy = replace(policy, objective=objective)
+        sources = fullest(self._sources(sessions, options["team"]))
         rows = []
         for number, source in enumerate(sources, start=1):
             self._progress(number, len(sources))
-            recording = source.recording()
+            recording = _recording(source)
             if recording is not None:
                 rows.append({"id": source.id, **figures_of(recording, policy).figures})
         if not rows:
             raise CommandError("None of these holds a session with a model call.", returncode=2)
         told = {
             "policy": to_dict(policy),
+            "asked": {
+                "policy": options["policy"],
+                "objective": objective,
+                "heeded": heeded,
+            },
             "basis": "simulated",
             "sessions": len(rows),
             **sums(rows),
@@ -97,31 +118,13 @@ class Command(BaseCommand):
         else:
             self._tell(policy, told)
 
-    def _sources(self, named: list[str], team: str | None) -> list[Source]:
-        """Sessions by the order in which they are named; one that several logs hold is taken once,
-        from the log that tells most of it."""
-        found: dict[str, Source] = {}
+    def _sources(self, named: list[str], team: str | None) -> Iterator[Logged | Stored]:
         for name in named:
             path = Path(name)
-            for source in self._of_path(path) if path.exists() else [_stored(name, team)]:
-                known = found.get(source.id)
-                if known is None or _length(source) > _length(known):
-                    found[source.id] = source
-        return list(found.values())
-
-    def _of_path(self, path: Path) -> Iterator[Source]:
-        for file in files_under([path]):
-            if file.stat().st_size > FILE_LIMIT:
-                self.stderr.write(f"{file} is larger than we read: left out")
-                continue
-            try:
-                log = importers.parse(file.read_bytes(), file.name)
-            except importers.NotALog as error:
-                if file == path:
-                    raise CommandError(f"{file}: {error}", returncode=2) from None
-                continue
-            for session in log.sessions:
-                yield Source(session.external_id, session)
+            if path.exists():
+                yield from sessions_at(path, self.stderr.write)
+            else:
+                yield _stored(name, team)
 
     def _progress(self, done: int, total: int) -> None:
         if self.stderr.isatty():
@@ -171,24 +174,19 @@ def _policy(named: str, team: str | None) -> Policy:
         raise CommandError(f"{named!r} is no file, and {error}.", returncode=2) from None
     except UnicodeDecodeError:
         raise CommandError(f"{named} is no text in UTF-8.", returncode=2) from None
+    except OSError as error:
+        raise CommandError(f"{named} cannot be read: {error.strerror}.", returncode=1) from None
     except (Unreadable, InvalidPolicy) as error:
         raise CommandError(f"{named}: {error}.", returncode=2) from None
 
 
-def _stored(name: str, team: str | None) -> Source:
+def _stored(name: str, team: str | None) -> Stored:
     found = Session.objects.for_team(find_team(team)).named(name)
     if found is None:
         raise CommandError(
             f"There is no file, and in this team no session, called {name!r}.", returncode=2
         )
-    return Source(found.external_id, found)
-
-
-def _length(source: Source) -> int:
-    session = source.session
-    if isinstance(session, records.Session):
-        return len(session.records)
-    return session.message_count
+    return Stored(found)
 
 
 def _cells(row: dict[str, Any]) -> tuple[str, ...]:
