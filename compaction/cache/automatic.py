@@ -39,7 +39,7 @@ def whole_steps(tokens: int, kept: Kept = EARLY_OPENAI) -> int:
     """How much of an unchanged prefix of so many tokens can be read."""
     if tokens < kept.minimum:
         return 0
-    return max((tokens + kept.lag) // kept.step * kept.step - kept.lag, 0)
+    return max((tokens - kept.behind + kept.lag) // kept.step * kept.step - kept.lag, 0)
 
 
 def advance(

@@ -45,7 +45,7 @@ class Moment:
 
     `at` is when it was sent (ms; None unknown), `blocks` how many content blocks its prompt shows,
     `changes` what became of those that stood before. `human`: a person wrote since the last call,
-    `wrote`: the agent changed files since then.
+    `wrote`: the agent changed files since then that may be part of a program.
     """
 
     step: int
@@ -187,8 +187,8 @@ def _whole(known: Known, model: str, left: int) -> int:
 def _restarted(known: Known, moment: Moment) -> bool:
     """Whether the client was probably started anew, as it was before in this session.
 
-    Told of clients whose prompt begins with the time of their start: files changed, a pause, a
-    prompt.
+    Told of clients whose prompt begins with the time of their start: files of a program changed, a
+    pause, a prompt.
     """
     wrote = known.wrote or moment.wrote
     paused = idle_of(known, moment) > RESTART_PAUSE_MS

@@ -21,11 +21,18 @@ _SETUPS: tuple[Cause, ...] = ("tools", "system")
 WRITES = ("write", "edit", "delete")
 """What a tool call does that changes a file."""
 
+_PROSE = (".md", ".markdown", ".rst", ".txt", ".adoc")
+
+
+def is_program(path: str) -> bool:
+    """Whether a file may be part of a program, so that who changed it may start that anew."""
+    return not path.lower().endswith(_PROSE)
+
 
 class Placed(NamedTuple):
     """A block that comes into a context: its position, and what of it matters to a cache.
 
-    `wrote`: it asks a tool to change a file; `revised`: a revision put it there.
+    `wrote`: it asks a tool to change a file of a program; `revised`: a revision put it there.
     """
 
     position: int
@@ -155,7 +162,8 @@ def moments(run: Run, calls: Sequence[Call]) -> Iterator[Moment]:
 
 def _placed(entry: Entry) -> Placed:
     block = entry.block
-    changed = block.file is not None and block.file.action in WRITES
+    file = block.file
+    changed = file is not None and file.action in WRITES and is_program(file.path)
     return Placed(
         block.position,
         image=block.type == "image",

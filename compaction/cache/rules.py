@@ -39,8 +39,9 @@ def rules_of(model: str) -> Rules:
 class Kept(NamedTuple):
     """How an automatic cache keeps prefixes: in which steps, less what lag, and how long (ms).
 
-    Reads are whole multiples of `step`, less `lag`; `minimum` tokens are the least. `answers` tells
-    whether the response is kept as well, `writes` whether writing has a price of its own.
+    Reads are whole multiples of `step`, less `lag`; `minimum` tokens are the least, and a step is
+    read only once `behind` tokens follow it. `answers` tells whether the response is kept as well,
+    `writes` whether writing has a price of its own.
     """
 
     step: int
@@ -49,6 +50,7 @@ class Kept(NamedTuple):
     lifetime: int
     answers: bool = False
     writes: bool = False
+    behind: int = 0
 
 
 EARLY_OPENAI = Kept(128, 0, 1_024, 600_000)
@@ -63,7 +65,7 @@ _KEPT: dict[Rules, tuple[tuple[str, Kept], ...]] = {
         (r"", EARLY_OPENAI),
     ),
     "gemini": (
-        (r"gemini-3", Kept(4_096, 0, 4_096, _HOUR_MS)),
+        (r"gemini-3", Kept(4_096, 0, 4_096, _HOUR_MS, behind=1_220)),
         (r"", Kept(2_048, 0, 2_048, _HOUR_MS)),
     ),
 }

@@ -8,7 +8,7 @@ import { rulesInWords } from '../src/islands/lab/rules';
 import { changeOf, changeText, recorded, totalsOf } from '../src/islands/lab/totals';
 
 const price = { fresh: 3000, read: 300, write_5m: 3750, write_1h: 6000, output: 15_000 };
-const early = { step: 128, lag: 0, minimum: 1024, lifetime: 600, writes: false };
+const early = { step: 128, lag: 0, behind: 0, minimum: 1024, lifetime: 600, writes: false };
 
 /** A session in which every step brings the same; the first brings the system prompt and the task too. */
 function session(steps: number, more: Partial<Sizes> = {}): Sizes {
@@ -123,12 +123,13 @@ describe('what it costs', () => {
   });
 
   it('follows automatic caches by their steps, lags, lifetimes and what writing costs, model by model', () => {
-    const late = { step: 1024, lag: 256, minimum: 1024, lifetime: 1800, writes: true };
+    const late = { step: 1024, lag: 256, behind: 0, minimum: 1024, lifetime: 1800, writes: true };
     const gpt = { rules: 'openai' as const, kept: [late] };
     expect(estimate(session(2, gpt), policy())).toMatchObject({ read: 2816, cost: dollars(3000 * 3750 + 2816 * 300 + 1284 * 3750 + 2 * 50 * 15_000) });
     expect(estimate(session(2, { ...gpt, kept: [early] }), under('1h')).cost).toBe(dollars(3000 * 3000 + 2944 * 300 + 1156 * 3000 + 2 * 50 * 15_000));
     expect([1_800_000, 1_800_001].map((ms) => estimate(session(2, { ...gpt, at: [0, ms] }), policy()).read)).toEqual([2816, 0]);
-    const gemini = { step: 4096, lag: 0, minimum: 4096, lifetime: 3600, writes: false };
+    const gemini = { step: 4096, lag: 0, behind: 0, minimum: 4096, lifetime: 3600, writes: false };
+    expect(estimate(session(4, { rules: 'gemini', kept: [{ ...gemini, behind: 1000 }] }), policy()).read).toBe(4096);
     expect(estimate(session(4, { rules: 'gemini', kept: [gemini] }), policy()).read).toBe(4096 + 4096);
     expect(estimate(session(2, { rules: 'prefix', kept: [{ ...gemini, step: 64, minimum: 64 }] }), policy()).read).toBe(2944);
     expect(estimate(session(2, { rules: 'none' }), policy())).toMatchObject({ read: 0, cost: dollars(7100 * 3000 + 2 * 50 * 15_000) });

@@ -8,7 +8,7 @@ from itertools import accumulate
 from typing import Any
 
 from compaction import edits
-from compaction.cache.moments import WRITES, Placed, Since
+from compaction.cache.moments import WRITES, Placed, Since, is_program
 from compaction.context import KINDS
 from compaction.session import Call, Usage
 from sessions.actions.figures import error_rows, turn_starts
@@ -28,7 +28,7 @@ class News:
     `entries` are new ones and those closed since; `calls` model calls by step, each with the id
     of its row and the cost that is stored there; `served` steps whose prompt we had handed out,
     each with the tokens recited in it; `starts` turns by the step that began them; `images` and
-    `changing` positions of images, and of tool calls that change a file.
+    `changing` positions of images, and of tool calls that change a file of a program.
     """
 
     runs: Mapping[str, Run]
@@ -148,6 +148,7 @@ def read_news(
     )
     new = session.blocks.filter(position__gte=extent[RECORDED].blocks)
     writes = new.filter(type="tool_use", file_action__in=WRITES)
+    written = writes.values_list("position", "file_path")
     recited = _recited(runs[SERVED], step) if SERVED in runs else None
     revisions = {
         origin: list(
@@ -166,7 +167,7 @@ def read_news(
         turn_starts(session, seq),
         error_rows(session, extent[RECORDED].blocks),
         frozenset(new.filter(type="image").values_list("position", flat=True)),
-        frozenset(writes.values_list("position", flat=True)),
+        frozenset(position for position, path in written if is_program(path)),
     )
 
 

@@ -38,6 +38,7 @@ class Kept(msgspec.Struct):
 
     step: int
     lag: int
+    behind: int
     minimum: int
     lifetime: int
     writes: bool
@@ -125,7 +126,8 @@ def _rates(price: Price) -> Rates:
 def _kept(model: str, terms: Terms) -> Kept:
     """As the simulator asks for it: by the name of each model, under the rules of the session."""
     kept = kept_by(model, terms.rules)
-    return Kept(kept.step, kept.lag, kept.minimum, kept.lifetime // 1000, kept.writes)
+    lifetime = kept.lifetime // 1000
+    return Kept(kept.step, kept.lag, kept.behind, kept.minimum, lifetime, kept.writes)
 
 
 class _Arrived:

@@ -174,8 +174,10 @@ def test_gemini_reads_whole_steps_from_its_minimum_on() -> None:
     model = "gemini-3-flash"
     advance(state, Request(1, 4_000, 0, model=model))
     assert advance(state, Request(2, 9_000, 4_000, model=model)).read == 0
-    use = advance(state, Request(3, 9_500, 9_000, model=model))
-    assert (use.read, use.fresh, use.confidence) == (8_192, 1_308, "best-effort")
+    # The second step is read once 1,220 tokens follow it.
+    assert advance(state, Request(3, 9_500, 9_000, model=model)).read == 4_096
+    use = advance(state, Request(4, 9_600, 9_500, model=model))
+    assert (use.read, use.fresh, use.confidence) == (8_192, 1_408, "best-effort")
 
 
 def test_a_provider_without_a_cache_has_every_token_fresh() -> None:

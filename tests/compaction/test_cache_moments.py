@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from compaction.cache.forecast import Change, Moment
-from compaction.cache.moments import Placed, Since, Standing
+from compaction.cache.moments import Placed, Since, Standing, is_program
 from compaction.cache.places import Places
 from compaction.edits import Edit, Revision
 from compaction.session import Call
@@ -79,6 +80,14 @@ def test_the_first_and_the_last_image_change_how_messages_are_cached() -> None:
     assert standing.next(Call(3), Since([Placed(2, image=True)])).changes == ()
     gone = standing.next(Call(4), Since([], [1, 2], [revision("auto")])).changes
     assert gone == (Change("edit", 1, 1), Change("images", 0))
+
+
+@pytest.mark.parametrize(
+    ("path", "program"),
+    [("src/theme.ts", True), ("Makefile", True), ("README.md", False), ("docs/NOTES.TXT", False)],
+)
+def test_prose_is_no_part_of_a_program(path: str, program: bool) -> None:
+    assert is_program(path) is program
 
 
 def test_standing_can_be_kept_and_gone_on_from() -> None:

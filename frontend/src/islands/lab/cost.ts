@@ -38,7 +38,7 @@ function anthropic({ minimum, hidden, lifetime: recorded }: Sizes, lifetime: Lif
 }
 
 /** How much of an unchanged prefix of so many tokens can be read. */
-const wholeSteps = (tokens: number, { step, lag, minimum }: Kept): number => (tokens < minimum ? 0 : Math.max(Math.floor((tokens + lag) / step) * step - lag, 0));
+const wholeSteps = (tokens: number, { step, lag, behind, minimum }: Kept): number => (tokens < minimum ? 0 : Math.max(Math.floor((tokens - behind + lag) / step) * step - lag, 0));
 
 /** Caches that keep what they like: nobody asks for a lifetime, and none is promised. */
 function automatic({ kept }: Sizes): Cache {

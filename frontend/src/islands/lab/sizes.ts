@@ -3,8 +3,8 @@
 /** Nano-dollars a token; `dearer`: what a call costs whose prompt exceeds so many tokens. */
 export type Rates = { fresh: number; read: number; write_5m: number; write_1h: number; output: number; dearer?: [number, Rates][] };
 
-/** How an automatic cache keeps prefixes: reads are multiples of `step` less `lag`; `lifetime` in seconds. */
-export type Kept = { step: number; lag: number; minimum: number; lifetime: number; writes: boolean };
+/** How an automatic cache keeps prefixes: reads are multiples of `step` less `lag`, each once `behind` tokens follow it; `lifetime` in seconds. */
+export type Kept = { step: number; lag: number; behind: number; minimum: number; lifetime: number; writes: boolean };
 
 /** Sizes of a session as sessions/api/curves.py gives them; lists have one item per step. */
 export type Sizes = {
