@@ -29,6 +29,7 @@ django.setup()
 
 from compaction.policies.policy import Policy  # noqa: E402
 from compaction.policies.presets import PRESETS  # noqa: E402
+from compaction.prices import micros  # noqa: E402
 from sessions import importers  # noqa: E402
 from sessions.actions.imports import FILE_LIMIT, files_under  # noqa: E402
 from sessions.actions.simulated_figures import Recording, figures_of  # noqa: E402
@@ -75,6 +76,8 @@ def _row(name: str, policy: Policy, form: str, recording: Recording) -> Row:
     steps = len(value.calls)
     cost = recording.lived_cost
     output = sum(use.output for use in recording.lived_uses)
+    simulated = figures_of(recording, policy)
+    written = micros(output * price.output) if price else None
     return {
         "policy": name,
         "format": form,
@@ -83,8 +86,10 @@ def _row(name: str, policy: Policy, form: str, recording: Recording) -> Row:
         "everything": sum(
             block.tokens * (steps - block.born + 1) for block in value.blocks if block.born <= steps
         ),
-        "output_share": output * price.output / 1000 / cost if price and cost else None,
-        **figures_of(recording, policy).figures,
+        "output_share": written / cost if written is not None and cost else None,
+        "prompt_microusd": simulated.cache.prompt_cost,
+        "prompt_unmanaged_microusd": cost - written if cost and written is not None else None,
+        **simulated.figures,
     }
 
 
@@ -121,6 +126,9 @@ def summed(rows: Iterable[Row]) -> Row:
         "tokens_sent": _share(rows, "tokens_sent", "tokens_sent_unmanaged"),
         "content_sent": content / sum(row["everything"] for row in rows),
         "cost": _share(priced, "cost_microusd", "cost_unmanaged_microusd") if priced else None,
+        "prompts": _share(priced, "prompt_microusd", "prompt_unmanaged_microusd")
+        if priced
+        else None,
         "at_most_2_percent_dearer": sum(one <= 1.02 for one in ratios),
         "dearest": ratios[-1] if ratios else None,
         "cache_read_share": sum(row["cache_read_share"] * row["tokens_sent"] for row in read)
@@ -142,16 +150,17 @@ def _share(rows: Sequence[Row], part: str, whole: str) -> float:
 def table(rows: Sequence[Row]) -> Iterator[str]:
     """Policies by line."""
     yield (
-        "| preset | prompt tokens | content tokens | cost | dearer than 2 % | read from cache "
-        "| in place | named | retrievable | lost | compactions | read back | ms a step |"
+        "| preset | prompt tokens | content tokens | cost | prompts' cost | dearer than 2 % "
+        "| read from cache | in place | named | retrievable | lost | compactions | read back "
+        "| ms a step |"
     )
-    yield "|" + " --- |" * 13
+    yield "|" + " --- |" * 14
     for name in dict.fromkeys(row["policy"] for row in rows):
         one = summed(row for row in rows if row["policy"] == name)
         dear = f"{one['priced'] - one['at_most_2_percent_dearer']} of {one['priced']}"
         yield (
             f"| {name} | {_cell(one['tokens_sent'])} | {_cell(one['content_sent'])} "
-            f"| {_cell(one['cost'])} | {dear if one['priced'] else '–'} "
+            f"| {_cell(one['cost'])} | {_cell(one['prompts'])} | {dear if one['priced'] else '–'} "
             f"| {_cell(one['cache_read_share'])} "
             f"| {one['in_place']:.3f} | {one['named']:.3f} | {one['retrievable']:.3f} "
             f"| {one['lost']:.3f} | {one['compactions']} | {one['read_back_tokens'] // 1000}K "
@@ -220,6 +229,7 @@ over 30,000 tokens. Everything is simulated: the agent is taken to behave as it 
 - **cost**: dollars with output and every rewriting of the cache, against the sessions as recorded,
   by the prices of each session's model; sessions without a price are left out. Cache entries live
   as the policy's `lifetime` asks (`balanced`: mixed; others, and the sessions: as recorded).
+- **prompts' cost**: the same without output, which no policy changes.
 - **in place … lost**: needed-later recall ([sources](sources.md#needed-later-recall)), over all
   needs.
 - **read back**: tokens that would have to be read again for what is only retrievable.

@@ -88,9 +88,9 @@ def broken_by(before: Context, after: Context, known: Container[str]) -> list[Vi
     """Rules that hold in one context and no longer in the one that edits made of it.
 
     Beyond `violations`: `pin` (pinned blocks stand unchanged), `atomic` (the calls of one response
-    stay or go together) and `thinking` (it goes only with its whole response, and is never
-    rewritten). Both contexts may be cut down to the groups that the edits touch. What was broken
-    before, as in logs of interrupted agents, is not held against an edit.
+    stay or go together) and `thinking` (it stays as it was or as a note on it, or goes with its
+    whole response). Both contexts may be cut down to the groups that the edits touch. What was
+    broken before, as in logs of interrupted agents, is not held against an edit.
     """
     earlier = set(violations(before, known, waiting=False))
     fresh = [one for one in violations(after, known, waiting=False) if one not in earlier]
@@ -119,5 +119,6 @@ def _responses(before: Context, after: Context) -> list[Violation]:
 def _stays(block: Block, after: Context) -> bool:
     now = after.get(block.position)
     if block.type == "thinking":
-        return now == block
+        note = now is not None and now.replaces == block.id and now.kind == block.kind
+        return now == block or note
     return now is not None and now.type == "tool_use" and now.tool_call == block.tool_call

@@ -16,7 +16,8 @@ class Guard:
     """Answers whether a block may be replaced, or taken out, at this step.
 
     Protected are: tool definitions, system prompt and memory; pinned blocks and the other half of
-    a pinned tool call; and the hot cache. The hot cache is Dakou's; the rules on pins
+    a pinned tool call; thinking of the newest turn, which providers want back as it was; and the
+    hot cache. The hot cache is Dakou's; the rules on pins
     are ours (docs/sources.md, Dakou and Shannon). Where a summary is being written, what came
     since it was wanted (from position `limit` on) counts as hot: the span must stay the same.
     """
@@ -51,6 +52,7 @@ class Guard:
             or block.kind in FIXED_KINDS
             or block.role == "system"
             or (block.tool_call is not None and block.tool_call in self.groups.pinned_calls)
+            or (block.type == "thinking" and block.turn >= self.groups.turn)
             or block.position >= self.hot
         )
 

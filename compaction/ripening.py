@@ -1,5 +1,5 @@
-"""When tool inputs and outputs, and what agents said, have had their use: learned block by block,
-the same at any time."""
+"""When tool inputs and outputs, and what agents said and thought, have had their use: learned block
+by block, the same at any time."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ class Ages(NamedTuple):
     """Steps that each kind of block stands before it is ripe, and the least tokens that count.
 
     `done` are readings of a file that was changed, or read again, since; `said` is what the agent
-    itself wrote, which is never ripe where that is 0.
+    itself wrote, `thought` what it thought, counted from the end of its turn: neither is ever ripe
+    where that is 0.
     """
 
     results: int
@@ -39,10 +40,14 @@ class Ages(NamedTuple):
     done: int
     inputs: int
     said: int
+    thought: int
     least: int
 
 
-INPUT, SAID = Ages._fields.index("inputs"), Ages._fields.index("said")
+_READING, INPUT, SAID, THOUGHT = (
+    Ages._fields.index(name) for name in ("readings", "inputs", "said", "thought")
+)
+_OWN_WORDS = (SAID, THOUGHT)
 
 
 class Stub(NamedTuple):
@@ -89,6 +94,9 @@ class Ripening:
     """
 
     pieces: list[_Piece] = field(default_factory=list)
+    turn: int = 0
+    thoughts: list[_Piece] = field(default_factory=list)
+    """Thinking of the newest turn: providers want it back until the next one begins."""
     lent: dict[int, int] = field(default_factory=dict)
     holders: Holders = field(default_factory=Holders)
     """Of what stands; known only where the objective is lean."""
@@ -98,9 +106,14 @@ class Ripening:
 
     def add(self, block: Block, use: Block | None) -> None:
         """Take in the next original; positions must ascend."""
+        if block.turn > self.turn:
+            self.turn = block.turn
+            self.pieces += [one._replace(born=block.born) for one in self.thoughts]
+            self.thoughts.clear()
+        if block.type == "thinking":
+            self.thoughts.append(_piece(block, THOUGHT))
         if block.type == "text" and block.role == "assistant":
-            said = _Piece(block.position, block.born, block.tokens, SAID, None, block.id)
-            self.pieces.append(said)
+            self.pieces.append(_piece(block, SAID))
         if block.type not in ("tool_use", "tool_result"):
             return
         file, kind = block.file, 0
@@ -108,13 +121,9 @@ class Ripening:
         if block.type == "tool_use" or changes:
             kind = INPUT
         elif reads(use, SHOWS) if file is None else file.action == "read":
-            kind = 1
-        tells = block.type == "tool_result" and not block.error and (changes or kind == 1)
-        self.pieces.append(
-            _Piece(
-                block.position, block.born, block.tokens, kind, file if tells else None, block.id
-            )
-        )
+            kind = _READING
+        tells = block.type == "tool_result" and not block.error and (changes or kind == _READING)
+        self.pieces.append(_piece(block, kind, file if tells else None))
 
     def lend(self, position: int, step: int) -> None:
         """Take note that what arrives at a step leaves its text to the block at a position."""
@@ -170,14 +179,18 @@ class Ripening:
                 if waits is not None and one not in stay:
                     queue.wait[one.position] = (waits[0], min(waits[1], ages.done), piece.born)
                     heappush(queue.due, (max(waits[0] + ages.done, piece.born), one.position))
-            if piece.kind == 1:
+            if piece.kind == _READING:
                 stay.append(piece)
             if stay:
                 queue.readings[piece.file.path] = stay[-PAGES:]
-        if piece.tokens > ages.least and (ages.said or piece.kind != SAID):
-            age = ages[piece.kind]
+        age = ages[piece.kind]
+        if piece.tokens > ages.least and (age or piece.kind not in _OWN_WORDS):
             queue.wait[piece.position] = (piece.born, age, 0)
             heappush(queue.due, (piece.born + age, piece.position))
+
+
+def _piece(block: Block, kind: int, file: FileRef | None = None) -> _Piece:
+    return _Piece(block.position, block.born, block.tokens, kind, file, block.id)
 
 
 def _settles(later: _Piece, reading: _Piece) -> bool:

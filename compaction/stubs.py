@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -19,6 +20,8 @@ KEY_ARGUMENTS = (
 KEEP_ARGUMENT = 160
 """Code points up to which an argument of an offloaded call stays whole."""
 
+BRIEF = 80
+"""Code points of the hint in a brief stub."""
 
 AT_ENTRY = ("dedupe:", "outline:", "externalise:", "shard:")
 """How ids begin of what strategies put in place of an original at its arrival."""
@@ -59,18 +62,26 @@ def arguments(use: Block) -> dict[str, Any] | None:
     return given if isinstance(given, dict) else None
 
 
-def result_stub(block: Block, use: Block | None, names: str = "") -> str:
-    """The stub of a tool result: tool, key arguments, size, hint or names, reference."""
+def result_stub(block: Block, use: Block | None, names: str = "", brief: bool = False) -> str:
+    """The stub of a tool result: tool, key arguments, size, hint or names, reference.
+
+    A `brief` one leaves the call to the call itself, which stands right before it, and says of the
+    rest less.
+    """
     tool = block.tool or (use.tool if use is not None else None) or "result"
     file = block.file or (use.file if use is not None else None)
-    about = key_arguments(use)
-    parts = [
-        f"{tool} {about}".strip(),
-        size(block),
-        names or hint(block.text, file.path if file is not None else None),
-        f"ref {reference(block)}",
-    ]
+    about = names or hint(block.text, file.path if file is not None else None)
+    if brief:
+        parts = ["" if use is not None else tool, _lines(block), names or one_line(about, BRIEF)]
+    else:
+        parts = [f"{tool} {key_arguments(use)}".strip(), size(block), about]
+    parts.append(f"ref {reference(block)}")
     return f"[offloaded: {' | '.join(part for part in parts if part)}]"
+
+
+def _lines(block: Block) -> str:
+    lines = block.text.count("\n") + 1
+    return f"{lines} lines" if lines > 1 else size(block).partition(",")[0]
 
 
 def size(block: Block) -> str:
@@ -80,12 +91,14 @@ def size(block: Block) -> str:
     return f"{block.chars} chars, {block.text.count(chr(10)) + 1} lines"
 
 
-def input_stub(block: Block, names: str = "") -> str:
+def input_stub(block: Block, names: str = "", brief: bool = False) -> str:
     """The stub of a tool input: its JSON, with long values cut and one reference among them.
 
-    It stays a JSON object, since providers accept nothing else as the input of a call.
+    It stays a JSON object, since providers accept nothing else as the input of a call. A `brief`
+    one says how the first long value begins, and of others only that they were long.
     """
     given = arguments(block)
+    beginning, rest = (KEEP_ARGUMENT // 4, 1) if brief else (KEEP_ARGUMENT // 2, KEEP_ARGUMENT // 4)
     about = f"{block.chars} chars, {names} |" if names else f"{block.chars} chars,"
     mark = f" [offloaded: {about} ref {reference(block)}]"
     if given is None:
@@ -96,18 +109,27 @@ def input_stub(block: Block, names: str = "") -> str:
         text = value if isinstance(value, str) else _compact(value)
         if isinstance(value, (str, dict, list)) and len(text) > KEEP_ARGUMENT:
             # What begins alike, as old and new text do, need not be told twice.
-            short[key] = one_line(text, KEEP_ARGUMENT // (2 if mark else 4)) + mark
+            short[key] = one_line(text, beginning if mark else rest) + mark
             mark = ""
     return _compact(short)
 
 
-def _compact(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+# Made once: json.dumps makes an encoder anew for each call that is not its default.
+_compact = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 def said_stub(block: Block, names: str = "") -> str:
     """The stub of what an agent said: size, how it began, names, reference."""
-    parts = (f"{block.chars} chars", one_line(block.text, KEEP_ARGUMENT // 2), names)
+    parts = (f"{block.chars} chars", one_line(block.text, KEEP_ARGUMENT // 4), names)
+    return _words_stub(block, parts)
+
+
+def thought_stub(block: Block, names: str = "") -> str:
+    """The stub of what an agent thought: size, names, reference."""
+    return _words_stub(block, ("thinking", f"{block.chars} chars", names))
+
+
+def _words_stub(block: Block, parts: Iterable[str]) -> str:
     told = " | ".join(part for part in parts if part)
     return f"[offloaded: {told} | ref {reference(block)}]"
 
@@ -117,8 +139,20 @@ def entered_short(block: Block) -> bool:
     return block.id.startswith(AT_ENTRY)
 
 
-def stand_in(block: Block, text: str, tokens: int, strategy: str) -> Block:
-    """The block that stands in place of another: same place, role and pair, other text."""
+def stand_in(
+    block: Block,
+    text: str,
+    tokens: int,
+    strategy: str,
+    *,
+    now: str | None = None,
+    refs: tuple[str, ...] = (),
+) -> Block:
+    """The block that stands in place of another: same place, role and pair, other text.
+
+    `now` is the id of what stands there in the block's stead, if anything does; `refs` are the ids
+    of all that it tells of, where that is more than the block.
+    """
     return replace(
         block,
         id=f"{strategy}:{block.id}",
@@ -126,6 +160,6 @@ def stand_in(block: Block, text: str, tokens: int, strategy: str) -> Block:
         tokens=tokens,
         chars=len(text),
         sha=digest(text),
-        replaces=block.id,
-        refs=block.refs or (block.id,),
+        replaces=now or block.id,
+        refs=refs or block.refs or (block.id,),
     )

@@ -20,8 +20,8 @@ PRESETS: dict[str, Policy] = {
     "balanced": Policy(
         "balanced",
         steps=(
-            Step("externalise", Externalise(over=2_000, exclude=SHOWS)),
-            Step("payback", Payback(inputs=15, patience=6.0)),
+            Step("externalise", Externalise(over=1_500, exclude=SHOWS)),
+            Step("payback", Payback(readings=22, inputs=15, said=8, patience=6.0, minimum=40)),
             Step("compact", Compact(trigger=0.90)),
         ),
         reserve=16_384,
@@ -30,8 +30,20 @@ PRESETS: dict[str, Policy] = {
     "balanced-lean": Policy(
         "balanced-lean",
         steps=(
-            Step("externalise", Externalise(over=12_000, exclude=SHOWS)),
-            Step("payback", Payback(results=2, readings=30, inputs=20, haste=0.3)),
+            Step("externalise", Externalise(over=8_000, exclude=SHOWS)),
+            Step(
+                "payback",
+                Payback(
+                    results=5,
+                    readings=30,
+                    done=0,
+                    inputs=20,
+                    said=8,
+                    haste=0.3,
+                    listed=0.05,
+                    minimum=30,
+                ),
+            ),
             Step("compact", Compact(trigger=0.90)),
         ),
         reserve=16_384,
@@ -91,11 +103,11 @@ PRESETS: dict[str, Policy] = {
 """Policies that stand for known systems, and ours.
 
 `balanced` (ours, the default, by measurement: docs/presets.md): results of commands and searches
-over 2,000 tokens enter as excerpts, what has had its use leaves when that pays, and where all that
+over 1,500 tokens enter as excerpts, what has had its use leaves when that pays, and where all that
 fills 90 % of the room, history is summarised; the cache keeps tools and system prompt for an hour,
 all else for five minutes.
 `balanced-lean` (ours): the same for few tokens: edits wait less, so ages are longer, and only
-results over 12,000 tokens enter as excerpts; stubs list names, and what agents said leaves too.
+results over 8,000 tokens enter as excerpts; stubs list names.
 `offload-first` (CodeGenius): files once, then diffs, outlines of files over 3,000 lines; age 5,
 batch 5, compaction at 70 % of the window less the output's reserve and where a new topic begins;
 the reserve is pi-mono's 16,384. `recitation` (MaybeAi): what reading tools show stands for one step

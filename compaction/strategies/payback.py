@@ -11,9 +11,16 @@ from compaction.context import Block
 from compaction.edits import Edit, Trigger
 from compaction.plan import Proposal, View
 from compaction.ripening import Ages, Stub
-from compaction.stubs import entered_short, input_stub, result_stub, said_stub, stand_in
+from compaction.stubs import (
+    entered_short,
+    input_stub,
+    result_stub,
+    said_stub,
+    stand_in,
+    thought_stub,
+)
 
-SHORTEST = 20
+SHORTEST = 15
 """Tokens that no stub falls below: what a stub saves of less is not worth finding out."""
 
 
@@ -79,8 +86,16 @@ class Payback:
         metadata={
             "min": 0,
             "max": 10_000,
-            "help": "Steps after which what the agent itself wrote is ripe to leave, where the "
-            "objective is lean; 0 for never.",
+            "help": "Steps after which what the agent itself wrote is ripe to leave; 0 for never.",
+        },
+    )
+    thought: int = field(
+        default=1,
+        metadata={
+            "min": 0,
+            "max": 10_000,
+            "help": "Steps after the end of its turn after which what the agent thought is ripe to "
+            "leave; 0 for never.",
         },
     )
     listed: float = field(
@@ -140,8 +155,8 @@ def payback(view: View, parameters: Payback) -> Proposal:
     A cold cache makes it free; a task that ended, and a window that is full, need no waiting.
     """
     p = parameters
-    said = p.said if view.objective == "lean" else 0
-    ages = Ages(p.results, p.readings, p.done, p.inputs, said, p.minimum + SHORTEST)
+    least = p.minimum + SHORTEST
+    ages = Ages(p.results, p.readings, p.done, p.inputs, p.said, p.thought, least)
     order, since = view.ripening.ripe(ages, view.step, view.known)
     ripe: list[_Ripe] = []
     gone: list[int] = []
@@ -177,12 +192,14 @@ def _stub(view: View, now: Block, original: Block) -> Stub | None:
 
 def _made(view: View, original: Block, names: str = "") -> Stub:
     if original.type == "tool_use":
-        text = input_stub(original, names)
+        text = input_stub(original, names, brief=True)
     elif original.type == "text":
         text = said_stub(original, names)
+    elif original.type == "thinking":
+        text = thought_stub(original, names)
     else:
         use = view.guard.groups.uses.get(original.tool_call or "")
-        text = result_stub(original, use, names)
+        text = result_stub(original, use, names, brief=True)
     return Stub(text, view.means.count(text))
 
 
@@ -246,9 +263,11 @@ def _paying(view: View, parameters: Payback, ripe: list[_Ripe]) -> Iterator[tupl
 
 def _edit(view: View, one: _Ripe) -> Edit:
     original = view.originals[one.now.position]
-    stub = stand_in(original, one.stub.text, one.stub.tokens, "payback")
+    stub = stand_in(original, one.stub.text, one.stub.tokens, "payback", now=one.now.id)
+    if stub.type == "thinking":
+        stub = replace(stub, type="text")  # what is no thinking of theirs, providers refuse as such
     reason = f"{one.now.tokens} tokens, ripe since step {one.since}"
-    return Edit("payback", (one.now.id,), replace(stub, replaces=one.now.id), reason)
+    return Edit("payback", (one.now.id,), stub, reason)
 
 
 def _reason(view: View, count: int, cut: _Cut) -> str:

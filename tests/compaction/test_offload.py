@@ -156,6 +156,19 @@ def test_the_stub_of_an_input_stays_a_json_object() -> None:
     assert set(json.loads(input_stub(broken))) == {"input"}
 
 
+def test_a_brief_stub_of_an_input_begins_its_first_long_value_alone() -> None:
+    talk = Talk()
+    given = {"path": "a.py", "old": "before " * 40, "new": "after " * 40, "all": True}
+    block = talk.call("Edit", given)
+    stub = json.loads(input_stub(block, brief=True))
+    assert stub["path"] == "a.py"
+    assert stub["all"] is True
+    assert stub["old"].startswith("before before before")
+    assert stub["old"].endswith(f"ref {block.id}@{block.sha[:8]}]")
+    assert stub["new"] == "…"
+    assert len(input_stub(block, brief=True)) < len(input_stub(block))
+
+
 @pytest.mark.parametrize(
     ("path", "text", "wanted"),
     [
@@ -191,6 +204,15 @@ def test_the_stub_of_an_input_stays_a_json_object() -> None:
 )
 def test_hints(path: str | None, text: str, wanted: str) -> None:
     assert hint(text, path) == wanted
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["Error: no", "an ERROR", "exception", "Fatal", "panic!", "Traceback", "failed", "a failure",
+     "XFAIL", "✗ one", "✘ two"],
+)  # fmt: skip
+def test_whatever_says_that_something_failed_is_the_last_error(said: str) -> None:
+    assert hint(f"all\nwell\n{said}\nbye") == f"last error: {said}"
 
 
 def test_a_hint_survives_hostile_text() -> None:

@@ -27,7 +27,7 @@ from tests.compaction.talks import talks
 from tests.compaction.test_topic import BRIEF, LOGIN
 
 LONG = "some line of output\n" * 200
-AGES = Ages(results=2, readings=6, done=1, inputs=9, said=0, least=70)
+AGES = Ages(results=2, readings=6, done=1, inputs=9, said=0, thought=0, least=70)
 PLAIN = Payback(results=1, readings=4, done=1, inputs=50, patience=1.0, haste=0.1)
 
 
@@ -211,6 +211,59 @@ def test_lean_edits_sooner_than_cheap() -> None:
         for wanted in get_args(Objective)[::-1]
     )
     assert lean[0].step < cheap[0].step
+
+
+THOUGHT = "Perhaps the parser drops the last line. " * 30
+
+
+def test_thinking_leaves_once_its_turn_is_over_and_never_before() -> None:
+    """A model wants the thinking of the turn that it is in back as it was."""
+    talk = Talk()
+    talk.user("go")
+    for number in range(6):
+        talk.respond()
+        talk.think(THOUGHT)
+        talk.result(talk.call("Bash", {"command": f"make part-{number}"}), "ok")
+    thoughts = [block for block in talk.blocks if block.type == "thinking"]
+    talk.respond()
+    talk.say("done")
+    talk.user("and now the other one")
+    turn = talk.step + 1
+    _bash(talk, 3, "ok")
+    begun = _begun(_policy(replace(PLAIN, thought=1, patience=0.0)))
+    made = _fold(begun, talk.session())
+    assert [revision.step for revision in made] == [turn + 1]
+    standing = [begun.standing[block.position] for block in thoughts]
+    assert {block.type for block in standing} == {"text"}
+    assert standing[0].text == (
+        f"[offloaded: thinking | {len(THOUGHT)} chars | ref {thoughts[0].id}@{thoughts[0].sha[:8]}]"
+    )
+    assert not _fold(_begun(_policy(replace(PLAIN, thought=0, patience=0.0))), talk.session())
+
+
+@pytest.mark.parametrize("objective", get_args(Objective))
+def test_what_an_agent_said_leaves_whatever_is_wanted(objective: Objective) -> None:
+    talk = Talk()
+    talk.user("go")
+    talk.respond()
+    said = talk.say("I looked at every file of the parser. " * 40)
+    talk.result(talk.call("Bash", {"command": "make"}), "ok")
+    _bash(talk, 12, "ok")
+    for age, stays in ((3, False), (0, True)):
+        state = _begun(_policy(replace(PLAIN, said=age), objective=objective))
+        _fold(state, talk.session())
+        assert (state.standing[said.position] == said) is stays
+
+
+def test_a_stub_leaves_to_the_call_what_the_call_says() -> None:
+    """It stands right before its result, its own long values cut."""
+    talk = _runs(4)
+    state = _begun(_policy(replace(PLAIN, patience=0.0)))
+    _fold(state, talk.session())
+    use, result = talk.blocks[1], talk.blocks[2]
+    assert state.standing[use.position] == use
+    told = state.standing[result.position].text
+    assert told == f"[offloaded: 201 lines | some line of output | ref b2@{result.sha[:8]}]"
 
 
 def test_failures_stay_until_they_are_mended_and_excluded_tools_for_good() -> None:

@@ -65,6 +65,21 @@ def test_the_hot_cache() -> None:
     assert Guard(_groups(chat.blocks)).hot == 0
 
 
+def test_thinking_may_be_replaced_once_its_turn_is_over() -> None:
+    talk = Talk()
+    talk.user("go")
+    talk.respond()
+    thought = talk.think("hm")
+    for _ in range(2):
+        talk.result(talk.call("LS", {}), "files")
+        talk.respond()
+    assert not Guard(_groups(talk.blocks)).may_replace(thought)
+    talk.user("and the other?")
+    talk.respond()
+    talk.result(talk.call("LS", {}), "files")
+    assert Guard(_groups(talk.blocks)).may_replace(thought)
+
+
 def test_what_may_be_replaced_or_removed() -> None:
     talk = Talk()
     talk.system("s")
