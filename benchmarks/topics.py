@@ -2,13 +2,15 @@
 
     PYTHONPATH=. python benchmarks/topics.py /path/to/logs [--show]
 
-Reads every log below the folders that an importer knows, and conversations that other JSON files
-hold as lists of messages with roles. *Continues*: every message of a person inside a session but
-its first, after up to three rounds before it. *New*: the first message of another session after
-the last rounds of one, up to three of the same project and six of any, drawn with a fixed seed.
+Reads every log below the folders that an importer knows, conversations that other JSON files hold
+as lists of messages with roles, and histories of Aider. *Continues*: every message of a person
+inside a session but its first, after up to three rounds before it. *New*: the first message of
+another session after the last rounds of one, up to three of the same project and six of any, drawn
+with a fixed seed.
 Left out: texts that programs write in a person's name, scaffolds that open every session with one
 template, sessions that begin with the same words. Sessions fall into two halves by their length in
-turn: weights were chosen on the first, the second tests them. Nobody has labelled the messages, so
+turn: weights were chosen on the first, the second tests them; nothing was chosen on Aider's, whose
+one person has no other projects to draw from. Nobody has labelled the messages, so
 a person who does change the topic counts as a false alarm: --show prints those for judging by hand.
 """
 
@@ -24,18 +26,20 @@ from pathlib import Path
 from typing import Any
 
 from compaction import wire
-from compaction.topic import NOT_SAID, ROUNDS, Round, is_new
+from compaction.topic import ROUNDS, Round, is_new, is_said
 from sessions.importers import NotALog, parse, records
 
 SEED, SAME_PROJECT, ANY = 5, 3, 6
 SCAFFOLDS = ("swe-agent-traj", "mini-swe-agent", "openai-messages")
+_AIDER = "# aider chat started at "
 ROLES = {"human": "user", "ai": "assistant", "gemini": "assistant", "model": "assistant"}
-MACHINE = (*NOT_SAID, "Operation stopped", "EXECUTION RESULT")
+MACHINE = ("Operation stopped", "EXECUTION RESULT")
 
 
 @dataclass(frozen=True)
 class Talk:
-    """A session's rounds: `group` tells people from simulated customers."""
+    """A session's rounds: `group` tells people from simulated customers, and from whom nothing was
+    chosen on."""
 
     name: str
     project: str
@@ -52,8 +56,13 @@ def talks(folder: Path) -> Iterator[Talk]:
             continue  # one file per call, agents that talk to each other, spans
         project = parts[1] if len(parts) > 2 else parts[0]
         group = "simulated" if parts[0].startswith("tau") else "people"
+        group = "unseen" if parts[0] == "aider" else group
         for number, rounds in enumerate(_conversations(path)):
-            heard = tuple(one for one in rounds if not one.said.lstrip().startswith(MACHINE))
+            heard = tuple(
+                one
+                for one in rounds
+                if is_said(one.said) and not one.said.lstrip().startswith(MACHINE)
+            )
             key = "\0".join(one.said for one in heard)
             if heard and key not in seen:
                 seen.add(key)
@@ -65,6 +74,8 @@ def _conversations(path: Path) -> Iterator[list[Round]]:
     try:
         log = parse(data, path.name)
     except NotALog:
+        if path.suffix == ".md":
+            yield from (_rounds(_aider(one)) for one in data.decode().split(_AIDER)[1:])
         for found in _lists(_read(data)):
             yield _rounds((_role(one), _text(one)) for one in found)
         return
@@ -73,6 +84,20 @@ def _conversations(path: Path) -> Iterator[list[Round]]:
         yield _rounds(
             ("user" if one.human else one.role * (one.role != "user"), _of(one)) for one in said
         )
+
+
+def _aider(session: str) -> Iterator[tuple[str, str]]:
+    """What was said by whom; commands to the program are left out, but those that ask a model."""
+    said, role = "", ""
+    for line in [*session.splitlines(), "> "]:
+        by = {"####": "user", ">": ""}.get(line.split(" ", 1)[0], "assistant")
+        by = role if not line.strip() else by
+        if by != role:
+            asked = said.removeprefix("/ask ").removeprefix("/code ").removeprefix("/architect ")
+            if said.strip() and not asked.startswith(("/", "!")):
+                yield role, asked
+            said, role = "", by
+        said += f"{line.removeprefix('#### ') if by == 'user' else line}\n"
 
 
 def _of(message: records.Message) -> str:

@@ -25,18 +25,20 @@ LANGUAGES = {
 }  # fmt: skip
 IMAGES = frozenset({"png", "jpg", "jpeg", "gif", "webp", "svg", "bmp", "ico"})
 
-_NUMBERED = re.compile(r"^[ \t]*\d+(?:→|\t|:|\|)[ \t]?", re.MULTILINE)
+# Both begin with the newline before a line, which re finds two or three times as fast as "^".
+_NUMBERED = re.compile(r"\n[ \t]*\d+(?:→|\t|:|\|)[ \t]?")
 _SYMBOL = re.compile(
-    r"^[ \t]*(?:export\s+|default\s+|public\s+|private\s+|protected\s+|static\s+|async\s+|pub\s+"
+    r"\n[ \t]*(?:export\s+|default\s+|public\s+|private\s+|protected\s+|static\s+|async\s+|pub\s+"
     r"|abstract\s+|final\s+)*"
     r"(?:class|def|func|function|fn|interface|struct|enum|trait|impl|type|module|object)\s+"
-    r"(?:\([^)\n]{0,60}\)\s*)?([A-Za-z_$][\w$]*)",
-    re.MULTILINE,
+    r"(?:\([^)\n]{0,60}\)\s*)?([A-Za-z_$][\w$]*)"
 )
 _ERROR = re.compile(
     r"(?:\b(?:error|exception|fatal|panic|traceback|failed|failure)\b|Error:|FAIL\b|✗|✘)",
     re.IGNORECASE,
 )
+_ERROR_WORDS = ("error", "exception", "fatal", "panic", "traceback", "fail", "✗", "✘")
+"""One of them is in every text that `_ERROR` finds; to look for them takes a hundredth."""
 _TITLE = re.compile(r"<title[^>]*>([^<]{1,200})</title>", re.IGNORECASE)
 _PAGE_TITLE = re.compile(r"^\W{0,4}Page Title:\s*([^\n]{1,200})", re.MULTILINE)
 _PAGE_URL = re.compile(r"^\W{0,4}Page URL:\s*(\S{4,300})", re.MULTILINE)
@@ -62,7 +64,7 @@ def hint(text: str, path: str | None = None) -> str:
     hints is CodeGenius', that hints fit the content is MaybeAi's; the forms are ours.
     """
     suffix = path.rpartition("/")[2].rpartition(".")[2].lower() if path and "." in path else ""
-    body = _NUMBERED.sub("", text[:LOOK_AT])
+    body = _NUMBERED.sub("\n", f"\n{text[:LOOK_AT]}")[1:]
     if not body.strip():
         return ""
     if media := _MEDIA.match(body):
@@ -153,7 +155,7 @@ def _json(text: str) -> str:
 
 
 def _source(body: str, language: str) -> str:
-    names = list(dict.fromkeys(_SYMBOL.findall(body)))
+    names = list(dict.fromkeys(_SYMBOL.findall(f"\n{body}")))
     return f"{language}: {', '.join(names)}" if names else f"{language}: {_first_line(body)}"
 
 
@@ -166,8 +168,10 @@ def _pdf(body: str) -> str:
 
 
 def _web(body: str) -> str:
-    title = _PAGE_TITLE.search(body) or _TITLE.search(body)
-    shown = _PAGE_URL.search(body)
+    title = _PAGE_TITLE.search(body) if "Page Title:" in body else None
+    if title is None and "<title" in body.lower():
+        title = _TITLE.search(body)
+    shown = _PAGE_URL.search(body) if "Page URL:" in body else None
     if not title and not shown:
         return ""
     told = title.group(1).strip() if title else ""
@@ -177,6 +181,9 @@ def _web(body: str) -> str:
 
 
 def _log(body: str) -> str:
+    low = body.lower()
+    if not any(word in low for word in _ERROR_WORDS):
+        return ""
     for line in reversed(body.splitlines()):
         if _ERROR.search(line):
             return f"last error: {line.strip()}"

@@ -113,8 +113,6 @@ class View:
     mark: Mark
     sights: Sights = field(default_factory=Sights)
     """Which readings, writes and edits of which file arrived."""
-    boundary: Boundary = ""
-    """What ended just before the newest message of a person, while no model has answered it."""
     rounds: Rounds = field(default_factory=Rounds)
     """What people wrote and models answered last."""
     idle: int | None = None
@@ -122,16 +120,32 @@ class View:
     repeats: Repeats = field(default_factory=Repeats)
     """What was asked again; known only where a policy replaces."""
     objective: Objective = "cheap"
-    cold: bool = False
-    """Whether the cache has outlived its time, so that all is written anew whatever is edited."""
-    fresh: int = 0
-    """Tokens of the originals that arrived for this step: no cache holds them."""
     known: Mapping[str, int] = field(default_factory=dict)
     """Positions of all blocks and replacements that ever stood, by id."""
     ripening: Ripening = field(default_factory=Ripening)
     """When tool inputs and outputs are ripe to leave; known only where a policy asks."""
     tokens_before: Callable[[int], int] = no_tokens
     """Tokens of the standing blocks before a position, in O(log n)."""
+
+    @property
+    def boundary(self) -> Boundary:
+        """What ended just before the newest message of a person, while no model has answered it."""
+        return self.rounds.boundary(self.step)
+
+    @property
+    def cold(self) -> bool:
+        """Whether the cache has outlived its time: all is written anew whatever is edited."""
+        return self.idle is not None and self.idle > self.means.rates.lifetime
+
+    @property
+    def fresh(self) -> int:
+        """Tokens of standing blocks that arrived for this step: no cache holds them."""
+        first = len(self.arrivals)
+        while first and self.originals[self.arrivals[first - 1]].born >= self.step:
+            first -= 1
+        if first == len(self.arrivals):
+            return 0
+        return self.total - self.tokens_before(self.arrivals[first])
 
     def billed(self, tokens: int) -> int:
         """Tokens of our count in the provider's."""

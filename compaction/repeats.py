@@ -21,6 +21,9 @@ _ASIDE = frozenset(
 )  # fmt: skip
 """Arguments that do not change what a call asks for."""
 
+# Made once: json.dumps makes an encoder anew for each call that is not its default.
+_sorted = json.JSONEncoder(ensure_ascii=False, sort_keys=True).encode
+
 
 @dataclass(slots=True)
 class Repeats:
@@ -65,7 +68,7 @@ class Repeats:
             terminal = named(given) or tool
             where = self._folders.get(terminal, "")
             self._folders[terminal] = folder_after(given, command, where)
-        return f"{tool}|{where}|{json.dumps(asked, ensure_ascii=False, sort_keys=True)}"
+        return f"{tool}|{where}|{_sorted(asked)}"
 
 
 def is_dashboard(block: Block) -> bool:

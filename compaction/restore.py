@@ -66,7 +66,7 @@ def _as_last_seen(state: State, places: list[int]) -> list[Block]:
     last: dict[int, Block] = {}
     for entry in state.entries:
         place = entry.block.position
-        if place in wanted and state.told_by(entry.block) == (place,):
+        if place in wanted and state.stands_alone(entry.block, place):
             last[place] = entry.block
     return [last[place] for place in places]
 
@@ -106,7 +106,7 @@ def pinned_again(state: State, places: Iterable[int]) -> Edit | None:
 
 def _stands_in_some_form(state: State, place: int) -> bool:
     block = state.standing.get(place)
-    return block is not None and state.told_by(block) == (place,)
+    return block is not None and state.stands_alone(block, place)
 
 
 def _moved(state: State, block: Block, taken: set[int]) -> Block | None:

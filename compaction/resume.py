@@ -7,6 +7,7 @@ from typing import Any
 
 from compaction.context import Block
 from compaction.edits import Revision
+from compaction.ranges import ranges_of
 from compaction.recitation.layers import ending_of
 from compaction.state import State, leave_for_good, make, pinned, set_pinned, take_in
 
@@ -32,19 +33,8 @@ def marks_of(state: State) -> dict[str, Any]:
         "failures": list(state.failures),
         "waiting": list(state.waiting),
         "pins": list(pinned(state)),
-        "gone": _ranges(sorted(state.gone)),
+        "gone": [[one.start, one.stop - 1] for one in ranges_of(state.gone)],
     }
-
-
-def _ranges(places: list[int]) -> list[list[int]]:
-    """Ascending whole numbers as [first, last] of each run without gaps."""
-    ranges: list[list[int]] = []
-    for place in places:
-        if ranges and ranges[-1][1] == place - 1:
-            ranges[-1][1] = place
-        else:
-            ranges.append([place, place])
-    return ranges
 
 
 def resume(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 
 from compaction.context import KINDS, Block, Context, Ending, Kind
 from compaction.edits import Edit, Entry, Refusal, Revision
@@ -13,13 +14,15 @@ from compaction.groups import Groups
 from compaction.plan import Mark, Means, Wish
 from compaction.policies.policy import Policy
 from compaction.prefix import PrefixSums
+from compaction.ranges import Ranges, joined
 from compaction.recitation.recite import Recital
+from compaction.recitation.room import Lines
 from compaction.repeats import Repeats
 from compaction.ripening import Ripening
 from compaction.strategies import STRATEGIES
 from compaction.stubs import entered_short
 from compaction.tokens import scaled
-from compaction.topic import Boundary, Rounds
+from compaction.topic import Rounds
 
 EVEN = 1000
 """Permille: our count is taken for the provider's."""
@@ -41,8 +44,8 @@ class State:
     replacements, ascending, those made at entry left out; `shortened` those of all that stand for
     results. `covers` says of which originals a replacement tells; `gone` are originals that left by
     themselves for good. `last` is when the newest call before this step began (ms since the epoch),
-    as far as known, `idle` how long ago. `recital` is what a recitation is made of, `ending` what
-    follows on the standing blocks that can be cached.
+    as far as known, `idle` how long ago. `recital` is what a recitation is made of, `lines` the
+    tokens of its lines, `ending` what follows on the standing blocks that can be cached.
     """
 
     policy: Policy
@@ -75,8 +78,9 @@ class State:
     stubs: list[int] = field(default_factory=list)
     shortened: list[int] = field(default_factory=list)
     recital: Recital = field(default_factory=Recital)
+    lines: Lines = field(init=False)
     ending: Ending = field(default_factory=Ending)
-    covers: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    covers: dict[str, Ranges] = field(default_factory=dict)
     gone: set[int] = field(default_factory=set)
     made: list[Revision] = field(default_factory=list)
     refusals: list[Refusal] = field(default_factory=list)
@@ -84,6 +88,9 @@ class State:
     skipped: list[str] = field(default_factory=list)
     unchanged_prefix: int = 0
     touched: int | None = None
+
+    def __post_init__(self) -> None:
+        self.lines = Lines(self.means.count)
 
     @property
     def revisions(self) -> int:
@@ -110,34 +117,22 @@ class State:
         return self.sums.before(bisect_left(self.arrivals, position))
 
     @property
-    def boundary(self) -> Boundary:
-        """What ended just before the newest message of a person; only until a model answers it."""
-        opened = self.rounds.opened
-        if opened is None or self.originals[opened].born < self.step:
-            return ""
-        return self.rounds.boundary
-
-    @property
-    def cold(self) -> bool:
-        """Whether what the call before left in the cache has outlived its time."""
-        return self.idle is not None and self.idle > self.means.rates.lifetime
-
-    @property
-    def fresh(self) -> int:
-        """Tokens of standing blocks that arrived for this step."""
-        first = len(self.arrivals)
-        while first and self.originals[self.arrivals[first - 1]].born >= self.step:
-            first -= 1
-        return self.total - self.sums.before(first)
-
-    @property
     def frontier(self) -> int:
         """Tokens up to and including the last replacement of what had been seen; 0 without one."""
         return self.prefix_tokens(self.stubs[-1] + 1) if self.stubs else 0
 
     def told_by(self, block: Block) -> tuple[int, ...]:
-        """Positions of the originals that a block is, or tells of."""
-        return self.covers.get(block.id, (block.position,))
+        """Positions of the originals that a block is, or tells of, ascending."""
+        return tuple(chain.from_iterable(self.covered(block)))
+
+    def covered(self, block: Block) -> Ranges:
+        """The same as ranges."""
+        found = self.covers.get(block.id)
+        return (range(block.position, block.position + 1),) if found is None else found
+
+    def stands_alone(self, block: Block, place: int) -> bool:
+        """Whether a block is the original of a position, or tells of that one only."""
+        return self.covered(block) == (range(place, place + 1),)
 
 
 def start(policy: Policy, window: int, means: Means, hidden: int = 0) -> State:
@@ -172,7 +167,7 @@ def take_in(state: State, block: Block, step: int) -> None:
 def make(state: State, edit: Edit, number: int, step: int) -> None:
     """Make one edit of a revision; its targets must stand, its restores must not."""
     closed = [state.standing[state.known[target]] for target in edit.targets]
-    told = tuple(sorted({place for block in closed for place in state.told_by(block)}))
+    told = joined(part for block in closed for part in state.covered(block))
     if edit.replacement is not None:
         opened = [edit.replacement]
         state.covers[edit.replacement.id] = told

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Literal
 
 from compaction.context import Block
@@ -19,11 +20,17 @@ NOT_SAID = (
 )  # fmt: skip
 """How texts begin that programs write in a person's name."""
 
+_COMMAND = re.compile(r"\s*/[\w:-]+\s*\Z")
+"""A bare command to the program, as `/mode`."""
+
 LONGEST = 6_000
 """Code points of a text that are looked at, from its beginning (ours)."""
 
 OPENING = 400
 """Code points at the beginning of a message in which words tie it to what was (ours)."""
+
+CODE_WIDTH = 200
+"""Code points of a line above which it is no line of code (ours)."""
 
 NEW = 14
 """Points from which a message is taken to begin something new (ours, benchmarks/topics.py)."""
@@ -37,6 +44,7 @@ _TAGGED = re.compile(r"<([A-Za-z][\w-]*)>.*?(?:</\1>|\Z)", re.DOTALL)
 _WORD = re.compile(r"[^\W\d_]{3,60}")
 _NUMBER = re.compile(r"(?<![\w.])#?\d{3,}(?![\w.])")
 _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_PARTED = re.compile(r"[/_.:@]|[a-z][A-Z]")
 _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]+")
 _STEM = 6
 
@@ -86,6 +94,12 @@ _PASTED = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 """Output, code and remarks of others that somebody hands on: they come of what is being done."""
+_CODE = re.compile(
+    r"\s*(?:[\w.\[\]]+\s*(?::=|\+=|=)\s*\S|(?:var|let|const)\s+\w+\s*[=:]"
+    r"|var\s+\w+\s+[\w.\[\]]+\s*$|(?:func|fn|def|class)\s+\w+\s*[({:]"
+    r"|[\w.]+\([^()]{0,120}\)?\s*[,;{]?\s*$|.*[;{}]\s*$)"
+)
+"""A line of code without a fence around it; two of them are no accident of prose."""
 _BACK = re.compile(
     r"\b(?:it|its|that|this|these|those|they|them|same|above|previous|earlier|your|again|still"
     r"|also|both|instead|else)\b|[这那它其]|上面|刚才|之前|前面|以上|同样|それ|これ|その|この"
@@ -163,6 +177,11 @@ def is_new(rounds: Sequence[Round], message: str) -> bool:
     return bool(rounds) and signs(rounds, message).points >= NEW
 
 
+def is_said(text: str) -> bool:
+    """Whether a person says this to the agent: no text of a program, and no bare command to it."""
+    return not text.lstrip().startswith(NOT_SAID) and _COMMAND.match(text) is None
+
+
 def signs(rounds: Sequence[Round], message: str) -> Signs:
     """What tells a new topic from one that goes on, in the last rounds and the message alone."""
     message = _TAGGED.sub(" ", message[:LONGEST]).strip()
@@ -176,9 +195,14 @@ def signs(rounds: Sequence[Round], message: str) -> Signs:
         known=len(own_names & names),
         announced=bool(_ANNOUNCED.search(opening)),
         goes_on=bool(_GOES_ON.search(opening)),
-        pasted=bool(_PASTED.search(message)),
+        pasted=bool(_PASTED.search(message)) or _holds_code(message),
         back=len(_BACK.findall(opening)),
     )
+
+
+def _holds_code(message: str) -> bool:
+    lines = (line for line in message.splitlines() if len(line) <= CODE_WIDTH)
+    return sum(_CODE.match(line) is not None for line in lines) > 1
 
 
 def _count(words: set[str]) -> int:
@@ -190,18 +214,24 @@ def _terms(texts: Iterable[str]) -> tuple[set[str], set[str]]:
     """The distinctive words of texts by their stems, and the names."""
     words: set[str] = set()
     names: set[str] = set()
-    for whole in texts:
-        text = whole[:LONGEST]
-        for found in _IDENTIFIER.findall(text):
-            if any(one in found for one in "/_.:@") or _HUMP.search(found):
-                names.add(found.rsplit("/", 1)[-1].casefold())
-        names.update(number.lstrip("#") for number in _NUMBER.findall(text))
-        for word in _WORD.findall(_HUMP.sub(" ", text).replace("_", " ")):
-            if not _UNSPACED.search(word) and word.casefold() not in _COMMON:
-                words.add(word.casefold()[:_STEM])
-        for run in _UNSPACED.findall(text):
-            words.update(run[place : place + 2] for place in range(len(run) - 1))
+    for text in texts:
+        told, named = _terms_of(text[:LONGEST])
+        words |= told
+        names |= named
     return words, names
+
+
+@lru_cache(maxsize=64)
+def _terms_of(text: str) -> tuple[frozenset[str], frozenset[str]]:
+    """The same of one text, which stands in up to four judgements of a session."""
+    found = {one for one in _IDENTIFIER.findall(text) if _PARTED.search(one)}
+    names = {one.rsplit("/", 1)[-1].casefold() for one in found}
+    names.update(number.lstrip("#") for number in _NUMBER.findall(text))
+    runs = _UNSPACED.findall(text)
+    spaced = {one for one in _WORD.findall(_HUMP.sub(" ", text)) if not _UNSPACED.search(one)}
+    words = {one[:_STEM] for one in map(str.casefold, spaced) if one not in _COMMON}
+    words.update(run[place : place + 2] for run in runs for place in range(len(run) - 1))
+    return frozenset(words), frozenset(names)
 
 
 @dataclass(slots=True)
@@ -214,6 +244,7 @@ class Rounds:
 
     past: list[Round] = field(default_factory=list)
     opened: int | None = None
+    _born: int = 0
     _message: int = -1
     _said: str = ""
     _answered: str = ""
@@ -238,15 +269,19 @@ class Rounds:
         if block.message == self._message:
             self._said = f"{self._said}\n{block.text[:LONGEST]}"[:LONGEST]
             return
-        if not block.text.strip() or block.text.lstrip().startswith(NOT_SAID):
+        if not block.text.strip() or not is_said(block.text):
             return
         if self.opened is not None:
             self.past = [*self.past, Round(self._said, self._answered)][-ROUNDS:]
         items = [line for line in self._todo.text.splitlines() if line.lstrip().startswith("- [")]
         done = bool(items) and not any(line.lstrip().startswith("- [ ]") for line in items)
         self._finished, self._listed = self._listed and done, False
-        self._message, self.opened = block.message, block.position
+        self._message, self.opened, self._born = block.message, block.position, block.born
         self._said, self._answered = block.text[:LONGEST], ""
+
+    def unanswered(self, step: int) -> bool:
+        """Whether no model had answered the newest message of a person before this step."""
+        return self.opened is not None and self._born >= step
 
     @property
     def topic(self) -> Topic | None:
@@ -258,12 +293,14 @@ class Rounds:
         """Whether the todo list was worked off before the newest message."""
         return self._finished
 
-    @property
-    def boundary(self) -> Boundary:
+    def boundary(self, step: int) -> Boundary:
         """What ended before the newest message: its topic is new, or the todo list was worked off.
 
-        The list has to be finished since the message before, with nothing open.
+        Empty once a model has answered it before this step. The list has to be finished since the
+        message before, with nothing open.
         """
+        if not self.unanswered(step):
+            return ""
         if self._boundary is None:
             over: Boundary = "task_done" if self._finished else ""
             self._boundary = "new_topic" if is_new(self.past, self._said) else over

@@ -10,6 +10,7 @@ from compaction.files.reading import reads
 from compaction.plan import Count
 from compaction.policies.policy import Policy
 from compaction.recitation.recite import Recital, recitation
+from compaction.recitation.room import Lines
 from compaction.state import State
 from compaction.strategies.offload import Offload
 from compaction.stubs import entered_short
@@ -29,14 +30,14 @@ def ending_at(
     """
     shortened = [one for one in context if one.replaces is not None and one.type == "tool_result"]
     recital = Recital() if policy.recite is None else Recital.of(originals)
-    return _ending(policy, reversed(context), (recital, reversed(shortened)), count, at)
+    return _ending(policy, reversed(context), (recital, reversed(shortened)), Lines(count), at)
 
 
 def _ending(
     policy: Policy,
     newest_first: Iterable[Block],
     told: tuple[Recital, Iterable[Block]],
-    count: Count,
+    lines: Lines,
     at: int | None,
 ) -> Ending:
     once: tuple[int, ...] = ()
@@ -46,9 +47,8 @@ def _ending(
         once = _once(_hot(newest_first), reading)
     if policy.recite is None:
         return Ending(once)
-    text = recitation(*told, policy.recite, count, at)
-    # By lines, most of which were counted at the step before.
-    tokens = sum(count(f"{line}\n") for line in text.split("\n")) if text else 0
+    text = recitation(*told, policy.recite, lines, at)
+    tokens = sum(lines[line] for line in text.split("\n")) if text else 0
     return Ending(once, text, tokens)
 
 
@@ -57,7 +57,7 @@ def ending_of(state: State) -> Ending:
     shortened = (state.standing[place] for place in reversed(state.shortened))
     newest_first = reversed(state.standing.values())
     told = state.recital, shortened
-    return _ending(state.policy, newest_first, told, state.means.count, state.last)
+    return _ending(state.policy, newest_first, told, state.lines, state.last)
 
 
 def ending_then(

@@ -10,9 +10,8 @@ from itertools import chain, islice
 
 from compaction.context import Block
 from compaction.hints import IMAGES, LANGUAGES
-from compaction.plan import Count
 from compaction.recitation.dashboard import GUIDANCE, KEPT, Panel, dashboard
-from compaction.recitation.room import Room, harmless
+from compaction.recitation.room import Lines, Room, harmless
 from compaction.recitation.todo import FILE, Todo
 from compaction.stubs import reference
 
@@ -195,7 +194,7 @@ def recitation(
     recital: Recital,
     shortened: Iterable[Block],
     parameters: Recite,
-    count: Count,
+    lines: Lines,
     at: int | None = None,
 ) -> str:
     """What is recited, each part between its own marks; empty where there is nothing to tell.
@@ -205,7 +204,7 @@ def recitation(
     files and observations, each the newest first, as far as `tokens` go. The same blocks and the
     same time give the same text. Source: MaybeAi, after Manus; the dashboard: Dakou.
     """
-    room = Room(parameters.tokens - count(f"{HEAD}\n"), count)
+    room = Room(parameters.tokens - lines[HEAD], lines)
     todo = _todo(room, recital.todo, recital.calls, parameters)
     panel = _dashboard(room, recital.panel, at, parameters)
     files = room.part("key_files", islice(recital.files(), parameters.files))
@@ -218,7 +217,7 @@ def recitation(
 def _dashboard(room: Room, panel: Panel, at: int | None, parameters: Recite) -> str:
     if not parameters.dashboard:
         return ""
-    own = Room(min(parameters.dashboard, room.left), room.count)
+    own = Room(min(parameters.dashboard, room.left), room.lines)
     before = own.left
     told = dashboard(panel, at, parameters.operations, parameters.guidance, own)
     room.left -= before - own.left

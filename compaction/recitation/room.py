@@ -12,17 +12,34 @@ _ENDS = re.compile(
     r"|recent_observations|todo)>"
 )
 
+KEPT = 1_000
+"""Lines whose tokens are remembered at most (ours)."""
+
+
+class Lines(dict[str, int]):
+    """Tokens of each line with its end, counted once: most are told again at the next call."""
+
+    def __init__(self, count: Count) -> None:
+        super().__init__()
+        self._count = count
+
+    def __missing__(self, line: str) -> int:
+        if len(self) >= KEPT:
+            self.clear()
+        tokens = self[line] = self._count(f"{line}\n")
+        return tokens
+
 
 class Room:
     """Tokens that are left. Lines are counted one by one, which is never less than all at once
     but for the rounding of a session's counting; a token a line is kept for that."""
 
-    def __init__(self, left: int, count: Count) -> None:
-        self.left, self.count = left, count
+    def __init__(self, left: int, lines: Lines) -> None:
+        self.left, self.lines = left, lines
 
     def fits(self, line: str) -> bool:
         """Take the room of a line, where there is enough of it."""
-        cost = self.count(f"{line}\n") + 1
+        cost = self.lines[line] + 1
         if cost > self.left:
             return False
         self.left -= cost

@@ -154,8 +154,7 @@ def _to_judge(view: View, parameters: Compact) -> Topic | None:
     if not parameters.on_new_topic or abs(view.mark.get("due", 0)) == view.turn:
         return None
     if view.mark.get("asked", 0) != view.turn:
-        opened = view.rounds.opened
-        if opened is None or view.originals[opened].born < view.step:
+        if not view.rounds.unanswered(view.step):
             return None
         least = parameters.least_cold if view.cold else parameters.least_warm
         if history(view) <= least:

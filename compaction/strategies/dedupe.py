@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import ChainMap
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import cast
 
 from compaction.context import Block, Context
@@ -115,7 +115,7 @@ def _stub(view: View, block: Block, parameters: Dedupe, entered: dict[int, Block
     if tokens > parameters.share * block.tokens or block.tokens - tokens < parameters.minimum:
         return None
     refs = (block.id, *(view.originals[source].id for source in sources))
-    return replace(stand_in(block, text, tokens, "dedupe"), refs=refs)
+    return stand_in(block, text, tokens, "dedupe", refs=refs)
 
 
 def _young(view: View, line: Line | None, since: int) -> Line | None:

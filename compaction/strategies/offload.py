@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Literal
 
 from compaction.context import Block
@@ -151,7 +151,7 @@ def _edit(view: View, block: Block, parameters: Offload, ripe: int) -> Edit | No
     tokens = view.means.count(text)
     if now.tokens - tokens < parameters.minimum:
         return None
-    replacement = replace(stand_in(block, text, tokens, "offload"), replaces=now.id)
+    replacement = stand_in(block, text, tokens, "offload", now=now.id)
     return Edit(
         "offload", (now.id,), replacement, f"{block.tokens} tokens, here since step {block.born}"
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from dataclasses import replace as changed
 
 from compaction.context import Block
 from compaction.edits import Edit
@@ -118,7 +117,7 @@ def _edit(view: View, older: int, newer: int, parameters: Replace) -> Edit | Non
     tokens = view.means.count(text)
     if now.tokens - tokens < parameters.minimum:
         return None
-    stub = changed(stand_in(block, text, tokens, "replace"), replaces=now.id)
+    stub = stand_in(block, text, tokens, "replace", now=now.id)
     step = view.originals[newer].born
     return Edit("replace", (now.id,), stub, f"{now.tokens} tokens, newer since step {step}")
 

@@ -245,3 +245,17 @@ def test_the_window_is_cut_again_only_after_new_growth() -> None:
     assert len(run.revisions) >= 3
     for earlier, later in zip(run.revisions, run.revisions[1:], strict=False):
         assert later.tokens_before >= earlier.tokens_after + 1_000
+
+
+def test_what_a_summary_tells_of_takes_no_more_to_say_the_longer_a_session_is() -> None:
+    session = coding(1_500, 470)
+    state = start(PRESETS["sliding-window"], session.window, Means(rough, extractive))
+    for call in session.calls:
+        advance(state, Arrival(call.step, tuple(b for b in session.blocks if b.born == call.step)))
+    told = [state.covers[one.replacement.id] for made in state.made for one in made.edits
+            if one.replacement is not None]  # fmt: skip
+    assert len(told) > 10
+    assert max(map(len, told)) <= 2
+    # And still all of it: what is told of is what no longer stands.
+    standing = {place for block in state.standing.values() for place in state.told_by(block)}
+    assert standing == set(state.originals)

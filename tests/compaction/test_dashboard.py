@@ -12,7 +12,7 @@ from compaction.policies.policy import from_dict, to_dict
 from compaction.policies.presets import PRESETS
 from compaction.recitation.dashboard import GUIDANCE, Panel, dashboard
 from compaction.recitation.recite import Recital, Recite, recitation
-from compaction.recitation.room import Room
+from compaction.recitation.room import Lines, Room
 from compaction.recitation.terminals import ended
 from tests.build import Talk, rough
 
@@ -28,7 +28,7 @@ def _panel(talk: Talk) -> Panel:
 
 
 def _shown(talk: Talk, at: int | None = None, room: int = 2_000, operations: int = 5) -> list[str]:
-    text = dashboard(_panel(talk), at, operations, GUIDANCE, Room(room, rough))
+    text = dashboard(_panel(talk), at, operations, GUIDANCE, Room(room, Lines(rough)))
     return text.split("\n") if text else []
 
 
@@ -165,10 +165,10 @@ def test_in_a_recitation_it_stands_between_observations_and_key_files() -> None:
     talk = _worked()
     _did(talk, "TodoWrite", {"todos": [{"content": "one", "status": "pending"}]})
     given = Recite(tokens=3_000, dashboard=800)
-    text = recitation(Recital.of(talk.blocks), [], given, rough, 1_000)
+    text = recitation(Recital.of(talk.blocks), [], given, Lines(rough), 1_000)
     places = [text.index(mark) for mark in ("<dashboard>", "</dashboard>", "<key_files>", "<todo")]
     assert places == sorted(places)
-    assert "<dashboard>" not in recitation(Recital.of(talk.blocks), [], Recite(), rough)
+    assert "<dashboard>" not in recitation(Recital.of(talk.blocks), [], Recite(), Lines(rough))
 
 
 def test_documents_from_before_there_were_dashboards_have_none() -> None:

@@ -18,6 +18,7 @@ from compaction.plan import Means
 from compaction.policies.presets import PRESETS
 from compaction.recitation.layers import ending_at
 from compaction.recitation.recite import HEAD, Recital, Recite, recitation
+from compaction.recitation.room import Lines
 from compaction.recitation.todo import Todo
 from compaction.session import Session
 from compaction.simulate import simulate
@@ -52,7 +53,7 @@ def _edited(talk: Talk, old: str, new: str, **more: Any) -> None:
 
 
 def _recited(talk: Talk, shortened: Iterable[Block] = (), **parameters: Any) -> str:
-    return recitation(Recital.of(talk.blocks), shortened, Recite(**parameters), rough)
+    return recitation(Recital.of(talk.blocks), shortened, Recite(**parameters), Lines(rough))
 
 
 def test_a_todo_file_is_followed_through_writes_edits_and_readings() -> None:
@@ -214,9 +215,9 @@ def test_it_holds_to_its_tokens(
     context = context_at(run.entries, step)
     stubs = [b for b in reversed(context.values()) if b.replaces and b.type == "tool_result"]
     parameters = Recite(tokens=most, files=files, observations=seen, dashboard=dashboard)
-    text = recitation(Recital.of(session.blocks), stubs, parameters, rough, 5_000)
+    text = recitation(Recital.of(session.blocks), stubs, parameters, Lines(rough), 5_000)
     assert not text or rough(text) <= most
-    assert text == recitation(Recital.of(session.blocks), stubs, parameters, rough, 5_000)
+    assert text == recitation(Recital.of(session.blocks), stubs, parameters, Lines(rough), 5_000)
     assert ("<dashboard>" in text) == ("</dashboard>" in text)
     shown = text.partition("<dashboard>")[2].partition("</dashboard>")[0]
     assert not shown or rough(f"<dashboard>{shown}</dashboard>") <= dashboard

@@ -151,6 +151,20 @@ def test_it_is_recited_at_the_end_of_the_newest_user_message_in_every_form() -> 
     assert render.anthropic([], block_of, end)["messages"] == []
 
 
+def test_a_line_is_counted_when_it_is_new_and_not_at_every_call() -> None:
+    asked: list[str] = []
+
+    def count(text: str) -> int:
+        asked.append(text)
+        return rough(text)
+
+    session = coding(120, 100)
+    run = simulate(session, PRESETS["seven-principles"], count)
+    lines = [text for text in asked if text.endswith("\n")]
+    assert run.steps[-1].recited > 0
+    assert len(lines) == len(set(lines)) > 100
+
+
 def test_leaving_costs_no_cache_and_what_is_recited_is_paid_fresh_each_time() -> None:
     session = _session(60).session()
     run = simulate(session, PRESET, rough)

@@ -57,6 +57,7 @@ def test_something_new_begins(message: str) -> None:
         "好的，继续",
         "提交并推送",
         f"<system-reminder>{BRIEF}</system-reminder>",
+        f"{BRIEF} It looked like this:\n    var title string\n    hint := suppress(title)\n",
     ],
 )
 def test_what_was_goes_on(message: str) -> None:
@@ -67,6 +68,11 @@ def test_a_first_message_begins_nothing_new() -> None:
     assert not is_new([], BRIEF)
 
 
+def test_a_list_of_plain_sentences_is_no_code() -> None:
+    listed = f"{BRIEF}\n\n- charts as SVG\n- one page for each supplier\nFor example:\n- euros\n"
+    assert is_new(LOGIN, listed)
+
+
 def test_overlap_of_names_and_words_speaks_against() -> None:
     told = signs(LOGIN, "Look at src/auth/login.tsx and validatePassword again")
     assert told.known == 2
@@ -75,7 +81,7 @@ def test_overlap_of_names_and_words_speaks_against() -> None:
 
 
 def test_only_the_last_rounds_and_the_last_text_are_looked_at() -> None:
-    rounds = [Round(BRIEF), *[Round("push", "pushed")] * ROUNDS]
+    rounds = [Round(BRIEF), *LOGIN * ROUNDS]
     assert is_new(rounds, BRIEF)
     assert not is_new(rounds[:ROUNDS], BRIEF)
 
@@ -116,7 +122,7 @@ def _boundaries(talk: Talk) -> list[Boundary]:
     found: list[Boundary] = []
     for step in range(1, talk.step + 1):
         advance(state, Arrival(step, tuple(b for b in talk.blocks if b.born == step)))
-        found.append(state.boundary)
+        found.append(state.rounds.boundary(step))
     return found
 
 
@@ -160,3 +166,16 @@ def test_rounds_join_the_blocks_of_one_message() -> None:
         rounds.add(block, None)
     rounds.add(talk.user("go on"), None)
     assert rounds.past == [Round(f"{LOGIN[0].said}\n{BRIEF}")]
+
+
+def test_a_bare_command_to_the_program_is_no_round() -> None:
+    rounds, talk = Rounds(), Talk()
+    for text in (
+        LOGIN[0].said,
+        "/mode",
+        " /security-review \n",
+        "/etc/hosts lacks a line",
+        "go on",
+    ):
+        rounds.add(talk.user(text), None)
+    assert [one.said for one in rounds.past] == [LOGIN[0].said, "/etc/hosts lacks a line"]
