@@ -41,7 +41,8 @@ def graph_of(document: Any) -> ToolGraph:
     graph = ToolGraph(needs, sends, states, *_moves(given, states))
     if path := cycle(graph):
         place = list(needs).index(path[0])
-        raise InvalidGraph(f"/tools/{place}/needs", f"wait for each other: {' → '.join(path)}")
+        said = f"names tools that wait for each other: {' → '.join(path)}"
+        raise InvalidGraph(f"/tools/{place}/needs", said)
     return graph
 
 

@@ -114,6 +114,18 @@ def _spent_before(session: Session, budget: Budget, key: str, now: datetime) -> 
     return spent
 
 
+def has_unpriced(use: Use) -> bool:
+    """Whether calls of it reported usage of a model without a known price: their cost is unknown,
+    and counted as none."""
+    budget = use.budget
+    sessions = Session.objects.filter(
+        team=budget.team_id, source=SOURCE_LIVE, **{_COLUMN[budget.scope]: use.key}
+    )
+    calls = ModelCall.objects.filter(session__in=sessions, fresh__isnull=False)
+    models = calls.order_by().values_list("model", flat=True).distinct()
+    return any(prices.price(model, None) is None for model in models)
+
+
 def save(uses: Iterable[Use], now: datetime) -> None:
     """Store what became of locked uses."""
     rows = list(uses)

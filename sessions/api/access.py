@@ -15,7 +15,7 @@ from sessions.actions import audit
 from sessions.actions.keys import check_key
 from sessions.api.problems import Refusal
 from sessions.models import Key, Membership, Run, Session, Team
-from sessions.models.teams import Right, may
+from sessions.models.teams import ROLE_MAY, Right, may
 
 CHALLENGE = 'Bearer realm="ContextLab"'
 SAFE = ("GET", "HEAD", "OPTIONS")
@@ -61,18 +61,22 @@ class KeyOrPerson:
         known = scheme.lower() == "bearer"
         asker = _with_key(token.strip()) if known else _in_browser(request)
         if request.method not in SAFE and asker.key and "write" not in asker.key.scopes:
-            raise _not_allowed(by_key=True)
+            raise _not_allowed("write", by_key=True)
         return asker
 
 
-def _not_allowed(*, by_key: bool) -> Refusal:
-    return Refusal(
-        403,
-        "Not allowed",
-        "This key may not do that. Take one with the scope write; some things only people may do."
-        if by_key
-        else "Your role in this team does not allow that. Ask an owner for another.",
-    )
+def _not_allowed(right: Right, *, by_key: bool) -> Refusal:
+    """403 that names what it takes, and who has that."""
+    roles = " or ".join(role for role, rights in ROLE_MAY.items() if right in rights)
+    if not by_key:
+        text = f"Your role in this team does not include that: it takes {roles}."
+        return Refusal(403, "Not allowed", f"{text} An owner gives roles, under Settings, Members.")
+    if right in _KEYS_MAY:
+        text = f"This key may not do that: it takes one with the scope {right}."
+        return Refusal(403, "Not allowed", f"{text} `contextlab token create --team NAME`, or the "
+                       "page Settings, Keys, makes one.")  # fmt: skip
+    text = "No key may do that, whatever its scopes: only people may, signed in to the pages"
+    return Refusal(403, "Not allowed", f"{text}, with the role {roles}.")
 
 
 def _with_key(token: str) -> Asker:
@@ -152,7 +156,7 @@ def require(request: HttpRequest, team: Team, right: Right) -> None:
         return
     asker = getattr(request, "auth", None)
     if isinstance(asker, Asker):
-        raise _not_allowed(by_key=asker.key is not None)
+        raise _not_allowed(right, by_key=asker.key is not None)
     raise NotAllowed(team, right)
 
 

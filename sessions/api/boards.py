@@ -13,7 +13,7 @@ from sessions.api import board_shapes
 from sessions.api.access import actor_of, find_session, require, session_of, teams_of
 from sessions.api.answers import done_once, told
 from sessions.api.problems import Refusal
-from sessions.models import Anchor, Session, Share, Subscription
+from sessions.models import Anchor, Delivery, Session, Share, Subscription
 
 ROWS_AT_ONCE = 200
 LONGEST_NUMBER = 9_007_199_254_740_991
@@ -161,8 +161,9 @@ def list_shares(
     session = session_of(request, session_id)
     rows = Share.objects.select_related("session").annotate(delivered=Count("deliveries"))
     shown, following = _page(rows.filter(session=session), cursor, limit, newest=True)
-    came = Share.objects.filter(team=session.team, deliveries__session=session)
-    received = came.select_related("session").order_by("-pk")[:20]
+    came = Delivery.objects.filter(session=session, share__team=session.team)
+    # Counted of the share, not of what came here alone.
+    received = rows.filter(pk__in=came.values("share")).order_by("-pk")[:20]
     return told(
         {
             "shares": [share_told(row) for row in shown],

@@ -239,6 +239,7 @@ def _work_out(part: Sums) -> None:
     of["unscored"] = of["with_ledger"] - of["ledgered"]
     of["unreviewed"] = max(0, compacted - of["reviewed"])
     of["ledger_permille"] = 1000 * of["ledgers"]
+    of["ledger_facts"] = of["ledger_kept"] + of["ledger_retrievable"] + of["ledger_lost"]
     of["reviews"] = sum(of[f"review_{verdict}"] for verdict in Review.Verdict.values)
 
 

@@ -146,8 +146,9 @@ RECALL = Tile(
 LEDGER = Tile(
     "ledger",
     "Facts kept",
-    "The mean score of the fact ledgers of compactions: kept facts count whole, retrievable ones "
-    "half, less what is unsupported. Found by rules, without a model.",
+    "Of all facts in what compactions replaced, those that were kept: facts are summed over "
+    "compactions, each counts once. The mean score beside it counts each ledger once: kept facts "
+    "whole, retrievable ones half, less what is unsupported. By rules, without a model.",
     "estimated",
     "ledgered",
     lambda: Exists(
@@ -158,7 +159,8 @@ LEDGER = Tile(
         )
     ),
     (
-        Column("score", "Score", "share", ratio("ledger_score", "ledger_permille")),
+        Column("share", "Kept", "share", ratio("ledger_kept", "ledger_facts")),
+        Column("score", "mean score", "share", ratio("ledger_score", "ledger_permille")),
         Column("ledgers", "compactions", "count", total("ledgers", "ledgers")),
         Column("kept", "facts kept", "count", total("ledger_kept", "ledgers")),
         Column("retrievable", "retrievable", "count", total("ledger_retrievable", "ledgers")),

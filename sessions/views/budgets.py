@@ -13,7 +13,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST
 
-from compaction.spending import Amount, Projection
+from compaction.spending import Account, Amount, Projection
 from sessions.actions import approvals as asked
 from sessions.actions import uses
 from sessions.actions.budgets import budget_of_teams, budgets_of, put_budget, remove_budget
@@ -21,7 +21,7 @@ from sessions.api.access import actor_of, allowed, require, team_of, teams_of
 from sessions.importers.delivered import Unacceptable
 from sessions.models import Approval, Budget, Session, Team, Use
 from sessions.models.spent import DAYS, projection_of
-from sessions.templatetags.figures import money, tokens
+from sessions.templatetags.figures import UNKNOWN, money, tokens
 from sessions.views.budget_form import BudgetForm, as_shown
 from sessions.views.filters import list_version
 from sessions.views.said import said, say
@@ -38,7 +38,10 @@ DECIDED = 20
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """One use as a gauge of `GAUGE` units: `reserved` comes after `used`."""
+    """One use as a gauge of `GAUGE` units: `reserved` comes after `used`.
+
+    `known` tells whether its share is: dollars are not, where calls had no price.
+    """
 
     use: Use
     state: str
@@ -47,6 +50,7 @@ class Shown:
     used: int
     reserved: int
     warn: int
+    known: bool
     figures: tuple[tuple[str, str, str, str], ...]
     """By unit: used, reserved, the limit with what was granted, granted."""
 
@@ -57,6 +61,7 @@ def shown(use: Use) -> Shown:
     taken = account.share()
     used = Amount(account.used.tokens, account.used.microusd)
     whole = max(taken, 1.0) if taken else 1.0
+    unpriced = row["limit"]["microusd"] is not None and uses.has_unpriced(use)
     mine = _share_of(used, account.limits())
     return Shown(
         use,
@@ -66,7 +71,8 @@ def shown(use: Use) -> Shown:
         round(GAUGE * mine / whole),
         round(GAUGE * max(0.0, taken - mine) / whole),
         round(GAUGE * account.warn / whole),
-        tuple(_figures(use)),
+        not unpriced or bool(taken),
+        tuple(_figures(use, unpriced)),
     )
 
 
@@ -74,14 +80,18 @@ def _share_of(amount: Amount, limits: Iterable[tuple[str, int]]) -> float:
     return max((getattr(amount, unit) / most if most else 1.0 for unit, most in limits), default=0)
 
 
-def _figures(use: Use) -> Iterable[tuple[str, str, str, str]]:
+def _figures(use: Use, unpriced: bool) -> Iterable[tuple[str, str, str, str]]:
+    """`unpriced` calls make what is used of dollars unknown, or a lower bound."""
     account = use.account
     for unit, limit in account.limits():
         write = tokens if unit == "tokens" else money
         parts = (account.used, account.reserved, account.extra)
         used, reserved, extra = (getattr(part, unit) for part in parts)
+        said = write(used)
+        if unit == "microusd" and unpriced:
+            said = f"{said} at least" if used else UNKNOWN
         yield (
-            write(used),
+            said,
             write(reserved) if reserved else "",
             write(limit),
             (write(extra) if extra else ""),
@@ -96,20 +106,28 @@ class Waiting:
     shown: Shown
     name: str
     more: int | None
+    granted: str
+    """What the limit becomes by a yes, and with the offered more."""
+    with_more: str
 
 
 def waiting_in(team: Team) -> list[Waiting]:
     """What waits in a team, the oldest first."""
     rows = asked.approvals_of([team]).filter(state=Approval.State.WAITING).order_by("created")
-    return [
-        Waiting(
-            row,
-            shown(row.use),
-            uses.called(row.use),
-            None if row.use.budget.tokens is None else row.use.budget.tokens // 4,
-        )
-        for row in rows
-    ]
+    made = []
+    for row in rows:
+        more = None if row.use.budget.tokens is None else row.use.budget.tokens // 4
+        granted = row.use.account.grant(row.amount)
+        offered = _limits(row.use.account.grant(row.amount, Amount(more))) if more else ""
+        name = uses.called(row.use)
+        made.append(Waiting(row, shown(row.use), name, more, _limits(granted), offered))
+    return made
+
+
+def _limits(account: Account) -> str:
+    """What an account may spend, grants included: "62.5k tokens and $0.50"."""
+    words = {"tokens": lambda most: f"{tokens(most)} tokens", "microusd": money}
+    return " and ".join(words[unit](most) for unit, most in account.limits())
 
 
 def near_limit(team: Team, running: Iterable[Session]) -> list[tuple[str, Shown]]:
@@ -234,12 +252,14 @@ def decide(request: HttpRequest, approval_id: UUID) -> HttpResponse:
     more = int(typed) if typed.isascii() and typed.isdecimal() and len(typed) < 15 else 0
     named = uses.called(found.use)
     try:
-        asked.decide(
+        decided = asked.decide(
             found.pk, actor_of(request), timezone.now(), granted=granted, more=Amount(more)
         )
     except asked.CannotDecide:
         say(request, f"Somebody decided about the {named} before.")
     else:
-        say(request, f"The {named} may go on." if granted else f"The {named} was told no.")
+        limit = _limits(decided.use.account)
+        yes = f"The {named} may go on; its limit is {limit} now."
+        say(request, yes if granted else f"The {named} was told no.")
     to = "live" if request.POST.get("to") == "live" else "budgets"
     return redirect(f"{reverse(to)}?team={team.slug}")

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Count
+from django.db.models import Count, Q
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -19,13 +19,16 @@ from sessions.actions.jobs import enqueue
 from sessions.actions.uploads import FILES_AT_ONCE
 from sessions.api.access import actor_of, allowed, team_of, team_to, teams_of
 from sessions.models import Block, Rollout, Session, Team
-from sessions.models.matching import FACETS, FLAGS, NEAR_LIMIT, managed_by, matching
+from sessions.models.matching import FACETS, FLAGS, HAS_WARM_UP, NEAR_LIMIT, managed_by, matching
 from sessions.models.periods import written
 from sessions.models.tiles import COUNTED
 from sessions.views.filters import SORTS, Filters, list_version
 from sessions.views.paging import page
 from sessions.views.places import entry_url
 from sessions.views.sparklines import HEIGHT, Sparkline, sparkline
+
+_FOLDED = Q(parent__isnull=False) | HAS_WARM_UP
+"""What the list shows only once something narrows it: sub-agents and warm-ups."""
 
 DEMO = "demo"
 """The kind of job that loads the demo sessions, where this version has one."""
@@ -160,14 +163,17 @@ def _flags(filters: Filters) -> list[tuple[str, str, str, bool]]:
 
 
 def _facets(team: Team, filters: Filters) -> list[dict[str, Any]]:
-    """Values to choose from, most frequent first; a facet with nothing to choose is left out."""
+    """Values to choose from, most frequent first; a facet with nothing to choose is left out.
+
+    Each with how many sessions it gives, and how many of these the plain list folds away.
+    """
     facets = []
     for facet in FACETS:
         counted = (
             Session.objects.for_team(team)
             .exclude(**{facet: ""})
             .values_list(facet)
-            .annotate(n=Count("pk"))
+            .annotate(n=Count("pk"), folded=Count("pk", filter=_FOLDED))
             .order_by("-n", facet)[:40]
         )
         values = list(counted)
@@ -175,26 +181,27 @@ def _facets(team: Team, filters: Filters) -> list[dict[str, Any]]:
         if len(values) > 1 or chosen:
             facets.append({"name": facet, "chosen": chosen, "values": values})
     policies = _policies(team)
-    if filters.policy and filters.policy not in dict(policies):
+    if filters.policy and filters.policy not in {name for name, *_ in policies}:
         policies.insert(
-            0, (filters.policy, matching(team, counted=managed_by(filters.policy)).count())
+            0, (filters.policy, matching(team, counted=managed_by(filters.policy)).count(), 0)
         )
     if len(policies) > 1 or filters.policy:
         facets.append({"name": "policy", "chosen": filters.policy, "values": policies})
     return facets
 
 
-def _policies(team: Team) -> list[tuple[str, int]]:
-    """Policy versions that manage sessions, as name@number, and how many."""
+def _policies(team: Team) -> list[tuple[str, int, int]]:
+    """Policy versions that manage sessions, as name@number, how many, and how many of these the
+    plain list folds away."""
     version = ("policy_version__policy__name", "policy_version__number")
     counted = (
         Session.objects.for_team(team)
         .exclude(policy_version=None)
         .values_list(*version)
-        .annotate(n=Count("pk"))
+        .annotate(n=Count("pk"), folded=Count("pk", filter=_FOLDED))
         .order_by("-n", *version)[:40]
     )
-    return [(f"{name}@{number}", n) for name, number, n in counted]
+    return [(f"{name}@{number}", n, folded) for name, number, n, folded in counted]
 
 
 @require_GET

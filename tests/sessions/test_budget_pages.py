@@ -137,6 +137,33 @@ def test_the_live_page_says_which_budgets_are_near():
     assert "session run 85 %" in text
 
 
+def test_what_a_grant_makes_of_the_limit_is_said_before_and_after():
+    owner = of("owner")
+    budget(mode="approval")
+    check(running(), Wanted("c1", 2_000), timezone.now())
+    text = page(owner)
+    assert "A grant lifts the limit to 2.0k tokens" in text
+    assert "with 250 more it is 2.2k tokens" in text
+    address = f"/budgets/approvals/{Approval.objects.get().pk}/"
+    answer = owner.post(address, {"decision": "grant", "more": "500"}, follow=True)
+    assert "its limit is 2.5k tokens now" in answer.content.decode()
+
+
+@pytest.mark.parametrize(
+    ("models", "said"),
+    [(["nobodys-own"], "unknown"), (["nobodys-own", "claude-sonnet-4-5"], "$0.003150 at least")],
+)
+def test_dollars_of_calls_without_a_price_are_unknown_and_no_zero(models: list[str], said: str):
+    put_budget(budget("agent", 0).team, BudgetFields("agent", "fixer", microusd=10**6), OWNER)
+    session = running(agent="fixer")
+    for number, model in enumerate(models):
+        usage = {"input_tokens": 1_000, "output_tokens": 10}
+        report_call(session, {"call": f"c{number}", "usage": usage, "model": model})
+    text = page(of("owner"))
+    assert f">{said}</td>" in text
+    assert "$0</td>" not in text
+
+
 def test_gauges_of_nothing_and_of_no_limit():
     owner = of("owner")
     put_budget(budget("agent", 0).team, BudgetFields("agent", "fixer", microusd=0), OWNER)

@@ -108,7 +108,7 @@ def five() -> dict[str, Session]:
         ("compactions", {"per_session": 2 / 3, "recorded": 2, "served": 0}, 0),
         ("recall", {"in_place": 0.6, "named": 0.1, "retrievable": 0.2, "lost": 0.1,
                     "needs": 10}, None),
-        ("ledger", dict.fromkeys(("score", "ledgers", "kept", "retrievable", "lost",
+        ("ledger", dict.fromkeys(("share", "score", "ledgers", "kept", "retrievable", "lost",
                                   "unsupported")), None),
         ("reviews", dict.fromkeys(("passed", "pass", "fix", "fail")), None),
         ("failures", {"rate": 0.5, "failures": 2, "recovered": 1}, None),
@@ -182,7 +182,8 @@ def test_compactions_and_ledgers_are_those_that_happened(five: dict[str, Session
     found = dashboard(local_team(), WEEK)
     assert values(found, "compactions") == {"per_session": 1, "recorded": 2, "served": 1}
     ledger = values(found, "ledger")
-    assert (ledger["score"], ledger["ledgers"], ledger["kept"], ledger["lost"]) == (0.8, 1, 8, 2)
+    assert (ledger["share"], ledger["score"], ledger["ledgers"]) == (0.8, 0.8, 1)
+    assert (ledger["kept"], ledger["lost"]) == (8, 2)
 
 
 def test_reviews_count_once_all_that_were_wanted_are_in(five: dict[str, Session]):

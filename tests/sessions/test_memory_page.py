@@ -40,6 +40,16 @@ def test_boards_shares_and_subscriptions_are_listed(client: Client) -> None:
     assert "by the agent coder" in page.text
 
 
+def test_entries_show_no_marks_of_markdown_and_no_tag_of_their_own(client: Client) -> None:
+    made = stored(*WORK)
+    row, _ = anchor(made, "knowledge", "## Port\n**8000**, not `<b>80</b>`")
+    page = page_of(client, f"/memory/boards/{row.board_id}/")
+    assert "<strong>8000</strong>, not <code>&lt;b&gt;80&lt;/b&gt;</code>" in page.html
+    found = page_of(client, "/memory/?q=8000")
+    assert "<strong>8000</strong>" in found.html
+    assert 'value="8000" autocomplete="off"' in found.html
+
+
 def test_a_session_leads_to_its_board(client: Client) -> None:
     made = stored(*WORK)
     answer = client.get(f"/memory/sessions/{made.pk}/")

@@ -163,6 +163,11 @@ def test_sub_agents_are_counted_with_their_parent_until_something_is_looked_for(
     assert "say child" not in page.links
     assert "sub-agent, parent not here" in page.text
     assert f'href="?parent={parent.pk}"' in page.html
+    Session.objects.filter(pk=parent.pk).update(agent="chief")
+    Session.objects.filter(external_id="child").update(agent="scout")
+    choices = page_of(client, "/sessions/").text
+    assert "chief (1)" in choices
+    assert "scout (1, 1 of them sub-agents or warm-ups)" in choices
     below = page_of(client, f"/sessions/?parent={parent.pk}")
     assert "say child" in below.links
     assert "say parent" in below.text, "the chip names whose sub-agents they are"

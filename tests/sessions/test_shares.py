@@ -21,6 +21,7 @@ from sessions.actions.shares import CannotSubscribe, readable, subscribe
 from sessions.actions.teams import local_team
 from sessions.models import Anchor, Delivery, Gathering, Job, Opening, Session, Share, Team
 from sessions.models.memory import board_query, search
+from tests.sessions.pages import signed_in
 
 pytestmark = [pytest.mark.django_db, pytest.mark.store]
 
@@ -87,6 +88,10 @@ def test_a_task_that_is_done_is_shared_with_who_subscribed() -> None:
     got = {kind: knowledge(session) for kind, session in others.items()}
     come = ["The port is 8080."]
     assert got == {"agent": come, "task": come, "team": come, "nobody": [], "wrong": []}
+    told = signed_in().get(f"/api/v1/sessions/{others['agent'].external_id}/shares").json()
+    assert [one["delivered"] for one in told["received"]] == [3], (
+        "of the share, not of this session"
+    )
     assert not Job.objects.filter(kind="share").exists()
 
 
