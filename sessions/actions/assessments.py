@@ -36,6 +36,11 @@ def assessment_due(session: Session) -> bool:
     return grown >= max(SOONEST, row.steps // 4)
 
 
+def outdate(session: Session) -> None:
+    """Note that something of a session changed that no step tells of: a log told more of a call."""
+    Assessment.objects.filter(session=session).update(engine=0)
+
+
 def keep_assessment(session: Session) -> Assessment:
     """Assess a session as it is stored now, in place of what was known of it."""
     steps = session.step_count

@@ -11,6 +11,7 @@ from django.db import transaction
 from sessions import importers
 from sessions.actions import assess
 from sessions.actions.append import append, link_parents
+from sessions.actions.assessments import outdate
 from sessions.actions.measure import measure
 from sessions.actions.prepare import Count
 from sessions.importers import records
@@ -92,6 +93,7 @@ def import_file(team: Team, file: ImportFile, count: Count) -> None:
         file.new_messages += appended.messages
         if not appended.session.measured:
             measure(appended.session)
+            outdate(appended.session)
     _report(file, log, created)
     with transaction.atomic():
         file.save()

@@ -12,6 +12,8 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from compaction import tokens
+from sessions.actions.assess import assess_session
+from sessions.actions.assessments import assessment_due
 from sessions.actions.imports import begin_import, files_under, report, run_import
 from sessions.actions.teams import local_team
 from sessions.models import Block, ImportFile, Message, Session, SkippedRecord
@@ -42,6 +44,19 @@ def test_every_sample_is_imported_and_reported():
         assert stored.message_count == stored.messages.count()
         assert stored.step_count == stored.calls.count()
         assert stored.runs.get().columns, "measured"
+
+
+def test_what_a_log_tells_of_known_calls_is_assessed_anew():
+    log = SAMPLES / "codex.jsonl"
+    imported(log)
+    stored = Session.objects.get()
+    assess_session(stored)
+    imported(log)
+    assert not assessment_due(stored), "nothing was new"
+    stored.calls.filter(step=1).update(model="")  # as if an older release had not read it
+    imported(log)
+    assert assessment_due(stored)
+    assert stored.calls.get(step=1).model == "gpt-5.5"
 
 
 def test_importing_twice_changes_nothing():
