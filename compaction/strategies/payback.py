@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -234,31 +233,31 @@ def _cut(view: View, parameters: Payback, ripe: list[_Ripe]) -> _Cut | None:
     if view.used >= parameters.full * view.room:
         rewritten = view.total - view.tokens_before(first) - saved - view.fresh
         return _Cut(first, "window", saved, max(rewritten, 0))
-    return max(_paying(view, parameters, ripe), default=(0, None), key=_by_gain)[1]
+    return _best(view, parameters, ripe)
 
 
-def _by_gain(found: tuple[int, _Cut | None]) -> int:
-    return found[0]
-
-
-def _paying(view: View, parameters: Payback, ripe: list[_Ripe]) -> Iterator[tuple[int, _Cut]]:
-    """Every place from which on it pays, with what is gained over the calls to be expected."""
-    rates, remaining = view.means.rates, expected(view.step)
-    patience = parameters.patience if view.objective == "cheap" else parameters.haste
-    trigger: Trigger = view.boundary or "pays"
+def _best(view: View, parameters: Payback, ripe: list[_Ripe]) -> _Cut | None:
+    """Of all places from which on it pays, that which gains most over the calls to be expected."""
+    rates, remaining, step = view.means.rates, expected(view.step), view.step
+    lean, boundary = view.objective == "lean", view.boundary
+    patience = parameters.haste if lean else parameters.patience
+    if boundary:
+        patience = 0.0
     behind = view.total - view.fresh  # what the cache holds of the prompt
+    best, most = None, float("-inf")
     cleared = read = 0
     for one in reversed(ripe):
         cleared += one.saved
-        read += one.saved * (view.step - one.since + 1)
+        read += one.saved * (step - one.since + 1)
         position = one.now.position
         rewritten = max(behind - view.tokens_before(position) - cleared, 0)
         price = rewritten * rates.rewriting
-        if view.boundary == "" and read * rates.read < patience * price:
+        gain = remaining * cleared * rates.read - price
+        if read * rates.read < patience * price or gain <= most:
             continue
-        if view.objective == "lean" or pays(remaining, cleared, rewritten, rates):
-            gain = remaining * cleared * rates.read - price
-            yield gain, _Cut(position, trigger, cleared, rewritten)
+        if lean or pays(remaining, cleared, rewritten, rates):
+            most, best = gain, _Cut(position, boundary or "pays", cleared, rewritten)
+    return best
 
 
 def _edit(view: View, one: _Ripe) -> Edit:
