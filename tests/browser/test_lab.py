@@ -84,7 +84,9 @@ def test_a_draft_is_estimated_run_and_followed_to_where_it_hurts(lab: Any) -> No
     assert "leaner@1" in table
     assert "5 sessions" in table
     told = lab.locator(".summary-sentence").inner_text()
-    assert re.search(r"\d of 5 sessions get cheaper", told)
+    assert re.match(r"Summed over 5 sessions, cost [+−][\d.]+ % against balanced@1 \(\$", told)
+    details = lab.locator(".simulation-head").inner_text()
+    assert re.search(r"\d of 5 sessions get cheaper.* the session in the middle ", details)
     assert lab.get_by_role("link", name="Propose leaner@1…").count() == 1
 
     address = lab.url
