@@ -8,8 +8,9 @@ import subprocess
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -217,3 +218,14 @@ def postgres() -> str:
     if missing := on_postgres.why_not():
         unavailable(missing)
     return on_postgres.url()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Schemathesis calls its tests of all operations alike, and of tests that are called alike
+    xdist runs one, without a word: each gets the name of its operation."""
+    for item in items:
+        if operation := getattr(item, "operation_label", None):
+            item._id = replace(item.id, params=operation)  # type: ignore[attr-defined]
+    alike = [name for name, many in Counter(item.nodeid for item in items).items() if many > 1]
+    if alike:
+        raise pytest.UsageError(f"several tests are called {alike[0]}: xdist would run one")

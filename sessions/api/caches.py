@@ -14,6 +14,7 @@ from sessions.api import incoming
 from sessions.api.access import team_of
 from sessions.api.answers import told
 from sessions.api.bodies import value_of
+from sessions.api.problems import Refusal
 
 router = Router(tags=["Replay"])
 
@@ -55,6 +56,15 @@ def cache_check(request: HttpRequest, wanted: CacheCheckWanted) -> HttpResponse:
     """
     team_of(request)
     body = value_of(request)
+    for name in ("previous", "current"):
+        if not canonical(body[name]):
+            raise Refusal(
+                422,
+                "Not acceptable",
+                f"/{name} holds no prompt: give the request as it is sent, with tools, system or "
+                "messages.",
+                field=f"/{name}",
+            )
     found = check(body["previous"], body["current"])
     size = len(canonical(body["previous"]))
     return told({"bytes": size, "findings": [_told(one) for one in found]})

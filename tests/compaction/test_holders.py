@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+from typing import Never
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction.facts.holders import LEAST_LISTED, Holders
+from compaction.facts.holders import LEAST_LISTED, Holders, _is_worth
 from tests.build import Talk
 
 
@@ -54,3 +59,56 @@ def test_what_closes_leaves_no_trace(texts: list[str]) -> None:
     for block in talk.blocks[1:]:
         holders.close(block)
     assert holders == _opened(_talk(*texts[:1]))
+
+
+class Touched(dict[str, int]):
+    """Counts that count how often they are asked and changed, and do not let anybody walk them."""
+
+    times = 0
+
+    def get(self, key: str, default: int = 0) -> int:  # type: ignore[override]
+        self.times += 1
+        return super().get(key, default)
+
+    def __getitem__(self, key: str) -> int:
+        self.times += 1
+        return super().__getitem__(key)
+
+    def __setitem__(self, key: str, value: int) -> None:
+        self.times += 1
+        super().__setitem__(key, value)
+
+    def __iter__(self) -> Never:
+        raise AssertionError("all that stands is walked over")
+
+    keys = values = items = __iter__  # type: ignore[assignment]
+
+
+def _work(many: int, looked: list[int]) -> list[int]:
+    """Operations that opening each of so many blocks takes, then listing and closing the last."""
+    talk = _talk(*(f"load_{n} save_{n} shared_name" for n in range(many)))
+    last, counts = talk.blocks[-1], Touched()
+    holders = Holders(_counts=counts)
+    acts: list[Callable[[], object]] = [partial(holders.open, block) for block in talk.blocks]
+    acts += [partial(holders.lists, [(last, last)], 1), partial(holders.close, last)]
+    spent = []
+    for act in acts:
+        before = len(looked) + counts.times
+        act()
+        spent.append(len(looked) + counts.times - before)
+    return spent
+
+
+def test_work_grows_with_a_block_and_not_with_what_stands(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Counted are facts that are looked at, and places of the counts that are touched."""
+    looked: list[int] = []
+
+    def worth(fact: str) -> bool:
+        looked.append(1)
+        return _is_worth(fact)
+
+    monkeypatch.setattr("compaction.facts.holders._is_worth", worth)
+    few, many = _work(40, looked), _work(400, looked)
+    assert len({*few[:-2], *many[:-2]}) == 1, "each block costs what the first did"
+    assert few[-2:] == many[-2:]
+    assert min(few) > 0

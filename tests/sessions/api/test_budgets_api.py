@@ -107,7 +107,9 @@ def test_a_program_does_not_raise_its_own_limit_or_say_yes_to_itself(
     program: Program, owner: Client, session: str
 ):
     put(owner, tokens=1, mode="approval")
-    problem(program.ask("PUT", "/budgets", {"scope": "session", "tokens": 10**9}), 403)
+    refused = problem(program.ask("PUT", "/budgets", {"scope": "session", "tokens": 10**9}), 403)
+    assert "only people may" in refused["detail"]
+    assert "with the role owner or editor." in refused["detail"]
     waits = program.post(f"{session}/budgets/check", {"call": "c1", "tokens": 10})["approval"]
     problem(program.ask("POST", f"/approvals/{waits}", {"granted": True}), 403)
     problem(program.ask("DELETE", f"/budgets/{Budget.objects.get().pk}"), 403)

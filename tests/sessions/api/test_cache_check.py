@@ -24,6 +24,9 @@ def test_what_ends_the_prefix_is_told(program):
     [
         ({"previous": {}}, "/current"),
         ({"previous": [], "current": {}}, "/previous"),
+        ({"previous": {}, "current": {}}, "/previous"),
+        ({"previous": {"model": "m", "messages": []}, "current": {"system": "x"}}, "/previous"),
+        ({"previous": {"system": "x"}, "current": {"input": "x"}}, "/current"),
     ],
 )
 def test_what_is_no_request_is_refused_by_its_field(program, body, field):
