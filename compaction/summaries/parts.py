@@ -22,8 +22,11 @@ _NAMES = {
     "tool_result": "result of",
 }
 
-Piece = tuple[str, int]
-"""Text and tokens of the blocks between two places where a context may be cut."""
+LEAST = 40
+"""Characters that stay of a block at least, beyond the line before it (ours)."""
+
+Group = list[tuple[str, int]]
+"""Text and tokens of each block between two places where a context may be cut."""
 
 
 def batches(span: Span, count: Count, room: int) -> list[str]:
@@ -31,42 +34,48 @@ def batches(span: Span, count: Count, room: int) -> list[str]:
 
     Dakou's rule: what does not fit is halved; the summary of the first half goes to the second.
     Parts end where a context may be cut, so that no call stands without its result, nor a response
-    in two; where that cannot be, between blocks. A block that is larger than a part, and what is
-    still too long after `DEPTH` halvings, is given by its two ends, cut on code points.
+    in two; where that cannot be, between blocks. A block that is larger than a part, and each block
+    of what is still too long after `DEPTH` halvings, is given by its two ends, cut on code points;
+    the line that says what it is stays, also where many such lines are more than `room`.
     """
-    groups = _groups(span, count, room)
-    return ["\n\n".join(text for text, _ in part) for part in _halved(groups, room, DEPTH)]
+    return ["\n\n".join(part) for part in _halved(_groups(span, count, room), room, DEPTH)]
 
 
-def _halved(pieces: list[Piece], room: int, depth: int) -> Iterator[list[Piece]]:
-    size = sum(tokens for _, tokens in pieces)
-    if size <= room or (len(pieces) == 1 and pieces[0][1] <= room):
-        yield pieces
-    elif depth == 0 or len(pieces) == 1:
-        yield [(_cut(text, tokens, tokens * room // size), 0) for text, tokens in pieces]
-    else:
-        middle = _middle(pieces, size)
-        yield from _halved(pieces[:middle], room, depth - 1)
-        yield from _halved(pieces[middle:], room, depth - 1)
+def _halved(groups: list[Group], room: int, depth: int) -> Iterator[list[str]]:
+    blocks = [block for group in groups for block in group]
+    size = _size(blocks)
+    if size <= room:
+        yield [text for text, _ in blocks]
+    elif depth == 0:
+        yield [_cut(text, tokens, tokens * room // size) for text, tokens in blocks]
+    else:  # two groups at least: none is larger than the room
+        middle = _middle(groups, size)
+        yield from _halved(groups[:middle], room, depth - 1)
+        yield from _halved(groups[middle:], room, depth - 1)
 
 
-def _middle(pieces: list[Piece], size: int) -> int:
-    """How many pieces come nearest to half of all tokens; one at least on either side."""
+def _size(group: Group) -> int:
+    return sum(tokens for _, tokens in group)
+
+
+def _middle(groups: list[Group], size: int) -> int:
+    """How many groups come nearest to half of all tokens; one at least on either side."""
     seen, best = 0, 1
-    for number, (_, tokens) in enumerate(pieces[:-1], 1):
+    for number, group in enumerate(groups[:-1], 1):
+        tokens = _size(group)
         if abs(2 * (seen + tokens) - size) <= abs(2 * seen - size):
             best = number
         seen += tokens
     return best
 
 
-def _groups(span: Span, count: Count, room: int) -> list[Piece]:
-    """The texts of blocks that may not be parted, together; apart where they fill a part alone."""
+def _groups(span: Span, count: Count, room: int) -> list[Group]:
+    """Blocks that may not be parted, together; apart where they are more than one part holds."""
     groups = Groups()
     for original in span.originals:
         groups.add(original)
     cuts = set(groups.cuts)
-    found: list[list[Piece]] = []
+    found: list[Group] = []
     for block, text in _texts(span):
         tokens = count(text) + APART
         if tokens > room:
@@ -74,13 +83,10 @@ def _groups(span: Span, count: Count, room: int) -> list[Piece]:
         if block.position in cuts or not found:
             found.append([])
         found[-1].append((text, tokens))
-    pieces: list[Piece] = []
+    fitting: list[Group] = []
     for group in found:
-        if sum(tokens for _, tokens in group) > room:
-            pieces.extend(group)
-        else:
-            pieces.append(("\n\n".join(t for t, _ in group), sum(n for _, n in group)))
-    return pieces
+        fitting += [group] if _size(group) <= room else [[block] for block in group]
+    return fitting
 
 
 def _texts(span: Span) -> Iterator[tuple[Block, str]]:
@@ -104,10 +110,11 @@ def _head(block: Block, original: Block, tools: dict[str | None, str | None]) ->
 
 
 def _cut(text: str, tokens: int, room: int) -> str:
-    """Beginning and end of a text that is too long, with what is left out said between."""
-    chars = max(int(len(text) * room / max(tokens, 1) * 0.9) - 60, 40)
-    if chars >= len(text):
+    """The line before a block, beginning and end of what is too long, what is left out between."""
+    line, said = text.split("\n", 1)
+    chars = max(int(len(text) * room / max(tokens, 1) * 0.9) - 60 - len(line), LEAST)
+    if chars >= len(said):
         return text
     head, tail = chars * 2 // 3, chars // 3
-    gone = len(text) - head - tail
-    return f"{text[:head]}\n[… {gone} characters are left out here …]\n{text[-tail:]}"
+    gone = len(said) - head - tail
+    return f"{line}\n{said[:head]}\n[… {gone} characters are left out here …]\n{said[-tail:]}"
