@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,7 +12,7 @@ from django.conf import settings
 
 from compaction.redaction.redact import redact
 from compaction.topic import Topic, is_new
-from sessions.summarizers import ANSWERS_TIME, Talk, Unusable, client_of
+from sessions.provider import Talk, Unusable, client_of
 
 NEW, SAME = "new", "same"
 """What is stored of a judgement."""
@@ -87,7 +86,7 @@ class Anthropic:
 
     def judge(self, topic: Topic) -> Judged:
         """The model's answer, or the embedded one with a note."""
-        talk = Talk(self.model, self.seconds, time.monotonic() + ANSWERS_TIME * self.seconds)
+        talk = Talk(self.model, self.seconds)
         said, masked = asked(topic)
         note, maker = "", "anthropic"
         try:
