@@ -16,10 +16,10 @@ from django.db import Error
 from django.db.models import Count, F, Sum
 from django.utils import timezone
 
-from sessions.actions.rollouts import topic_versions
 from sessions.api.following import Follow, News, news_of
 from sessions.live import group
 from sessions.models import Job, Membership, Session
+from sessions.models.rollouts import topic_versions
 
 LIST = "sessions"
 TOPICS_PER_PAGE = 50

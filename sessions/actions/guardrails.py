@@ -20,6 +20,7 @@ from django.utils import timezone
 from sessions.actions import audit, rollouts
 from sessions.actions.bounds import BOUNDS, SESSIONS, Bound
 from sessions.models import Assessment, FactLedger, Review, Rollout, Session, Team
+from sessions.models.rollouts import under_way
 from sessions.templatetags.figures import percent
 
 FAILED = "failed"
@@ -273,7 +274,7 @@ def check(rollout: Rollout) -> Findings:
 
 def check_team(team: Team) -> None:
     """Check the rollout of a team that is running, if there is one."""
-    rollout = rollouts.under_way(team)
+    rollout = under_way(team)
     if rollout is not None and rollout.state == Rollout.State.RUNNING:
         check(rollout)
 

@@ -15,10 +15,10 @@ from compaction.policies.policy import InvalidPolicy, Policy, from_dict
 from sessions.actions import guardrails, tend
 from sessions.actions.append import LIVE, link_parents, touch
 from sessions.actions.compactions import request_compaction
+from sessions.actions.first_policy import policy_for_new
 from sessions.actions.measure import reopen
 from sessions.actions.overrides import FIELDS, Asked, asked_for, changed, settle
 from sessions.actions.policies import UnknownPolicy, named_version
-from sessions.actions.rollouts import policy_for_new
 from sessions.importers.decoded import clean
 from sessions.importers.delivered import Unacceptable
 from sessions.models import Opening, Session, Team

@@ -12,41 +12,25 @@ two people who do the same at once one does it.
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Literal, NamedTuple
-from uuid import UUID
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import Count, Sum
-from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from compaction.policies.policy import InvalidPolicy, from_dict
 from sessions.actions import audit
 from sessions.actions.bounds import Guardrail
-from sessions.actions.policies import UnknownPolicy, active_version
-from sessions.models import AuditEntry, Membership, PolicyVersion, Rollout, Simulation, Team
-from sessions.models.teams import may
+from sessions.actions.rollout_rules import Act, is_active, may_not, not_now
+from sessions.models import AuditEntry, PolicyVersion, Rollout, Simulation, Team
 
 STAGES = (10, 50, 100)
 """Percent of the new sessions, one stage after the other; at the last it is complete."""
 NOTE_LENGTH, REASON_LENGTH = 1000, 300
 """Characters at most: what the columns hold."""
 
-Act = Literal["accept", "decline", "widen", "pause", "resume", "roll_back"]
 State = Rollout.State
-
-FROM: dict[Act, tuple[str, ...]] = {
-    "accept": (State.PROPOSED,),
-    "decline": (State.PROPOSED,),
-    "widen": (State.RUNNING,),
-    "pause": (State.RUNNING,),
-    "resume": (State.PAUSED,),
-    "roll_back": (State.RUNNING, State.PAUSED, State.COMPLETE),
-}
-"""In which states each can be done."""
 
 
 class CannotRollOut(ValueError):
@@ -66,81 +50,9 @@ def title(user: User | None) -> str:
     return (user.get_full_name() or user.username) if user else ""
 
 
-def under_way(team: Team) -> Rollout | None:
-    """The one rollout of a team that is running or paused."""
-    rows = Rollout.objects.select_related("version__policy", "before__policy")
-    return rows.filter(team=team, state__in=Rollout.UNDER_WAY).first()
-
-
-def of_teams(teams: Iterable[Team], rollout_id: UUID) -> Rollout | None:
-    """The rollout of that id in one of these teams."""
-    rows = Rollout.objects.select_related(
-        *("team__active", "version__policy", "before__policy"),
-        *("simulation", "proposed_by", "decided_by"),
-    )
-    return rows.filter(team__in=list(teams), pk=rollout_id).first()
-
-
-def topic_versions(ids: Iterable[UUID]) -> dict[UUID, tuple[UUID, int]]:
-    """For pages that follow a rollout: its team, and a number that changes with it and with every
-    session that is compared."""
-    rows = Rollout.objects.filter(pk__in=list(ids)).annotate(
-        moved=Coalesce(Sum("sessions__version"), 0), count=Count("sessions")
-    )
-    return {
-        row.pk: (row.team_id, int(row.changed.timestamp() * 1000) + row.moved + row.count)
-        for row in rows
-    }
-
-
 def next_stage(rollout: Rollout) -> int | None:
     """The share that `widen` would bring; None where there is none."""
     return next((stage for stage in STAGES if stage > rollout.share), None)
-
-
-# Who may do what, and when
-
-
-def why_not(rollout: Rollout, act: Act, user: User | None) -> str:
-    """Why this person cannot do that now, as a sentence; empty where he can."""
-    return _may_not(rollout, act, user) or _not_now(rollout, act)
-
-
-def _not_now(rollout: Rollout, act: Act) -> str:
-    if rollout.state not in FROM[act]:
-        return f"It is {rollout.get_state_display().lower()}."
-    if act in ("accept", "roll_back"):
-        other = under_way(rollout.team)
-        if other is not None and other.pk != rollout.pk:
-            return f"{other.version} is under way. Complete it or roll it back first."
-    if act == "accept" and _is_active(rollout.team, rollout.version):
-        return "New sessions begin with it already."
-    replaced = rollout.team.active_id != rollout.version_id
-    if act == "roll_back" and rollout.state == State.COMPLETE and replaced:
-        return "Another version took its place since."
-    return ""
-
-
-def _is_active(team: Team, version: PolicyVersion) -> bool:
-    try:
-        return active_version(team).pk == version.pk
-    except UnknownPolicy:  # what DEFAULT_POLICY names is not there: any choice is better
-        return False
-
-
-def _may_not(rollout: Rollout, act: Act, user: User | None) -> str:
-    own = user is not None and rollout.proposed_by_id == user.pk
-    if act == "decline" and own:  # who proposed may think better of it
-        return ""
-    if user is None or not may(user.pk, rollout.team, "accept"):
-        return "Only owners and editors may do that."
-    owner = Membership.objects.filter(user=user, team=rollout.team, role=Membership.Role.OWNER)
-    if act == "accept" and own and not owner.exists():
-        return "You proposed it: somebody else has to accept it, or an owner."
-    return ""
-
-
-# Changes
 
 
 def propose(
@@ -165,7 +77,7 @@ def propose(
         raise CannotRollOut(f"That simulation did not run {version}.", "simulation")
     with transaction.atomic():
         locked = _locked(team)
-        if _is_active(locked, version):
+        if is_active(locked, version):
             raise CannotRollOut(f"New sessions begin with {version} already.", "version")
         open_ = locked.rollouts.filter(
             version=version, state__in=[State.PROPOSED, *Rollout.UNDER_WAY]
@@ -304,9 +216,9 @@ def _change(
         found.team = team
         # The guardrail, and who runs this machine, ask nobody.
         asks = actor.via in (AuditEntry.Via.PERSON, AuditEntry.Via.KEY)
-        if asks and (refusal := _may_not(found, act, actor.user)):
+        if asks and (refusal := may_not(found, act, actor.user)):
             raise MayNot(refusal)
-        if refusal := _not_now(found, act):
+        if refusal := not_now(found, act):
             raise CannotRollOut(refusal)
         seen = {"state": rollout.state, "share": rollout.share}
         new = {**values(found), "changed": timezone.now()}
@@ -324,35 +236,3 @@ def _noted(rollout: Rollout, actor: audit.Actor, action: str, **detail: Any) -> 
     if rollout.reason:
         detail["reason"] = rollout.reason
     audit.note(rollout.team, actor, f"rollout.{action}", str(rollout.version), **detail)
-
-
-# What a new session begins with
-
-
-class Chosen(NamedTuple):
-    """What a session begins with, by whose choice, and the rollout that was running then."""
-
-    version: PolicyVersion
-    policy_from: str
-    rollout: Rollout | None
-
-
-def policy_for_new(team: Team, external_id: str) -> Chosen:
-    """What a new session of that id begins with, if it names no policy.
-
-    The same answer for the same id as long as the rollout stands as it does; who was in a smaller
-    share is in a larger one. Raises UnknownPolicy where DEFAULT_POLICY names nothing.
-    """
-    rollout = under_way(team)
-    running = rollout if rollout is not None and rollout.state == State.RUNNING else None
-    if running is not None and bucket(running, external_id) < running.share:
-        return Chosen(running.version, "rollout", running)
-    before = rollout.before if rollout is not None else None
-    version = before or active_version(team)
-    return Chosen(version, "default" if team.active_id is None else "team", running)
-
-
-def bucket(rollout: Rollout, external_id: str) -> int:
-    """0 to 99, by the two ids alone: evenly spread, and another spread in another rollout."""
-    said = f"{rollout.pk}{external_id}".encode("utf-8", "surrogatepass")
-    return int(hashlib.sha256(said).hexdigest(), 16) % 100

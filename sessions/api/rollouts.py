@@ -28,6 +28,7 @@ from sessions.api.rollout_shapes import (
     StageWanted,
 )
 from sessions.models import Rollout, Simulation, Team
+from sessions.models.rollouts import rollout_of_teams
 
 ROWS_AT_ONCE = 200
 
@@ -109,7 +110,7 @@ def _simulation(team: Team, name: str | None) -> Simulation | None:
 
 
 def _found(request: HttpRequest, rollout_id: UUID) -> Rollout:
-    found = actions.of_teams(teams_of(request), rollout_id)
+    found = rollout_of_teams(teams_of(request), rollout_id)
     if found is None:
         raise Http404("no such rollout")
     return found

@@ -25,6 +25,7 @@ from sessions.actions.policies import active_version
 from sessions.actions.rollouts import NOTE_LENGTH, CannotRollOut
 from sessions.api.access import actor_of, require
 from sessions.models import PolicyVersion, Simulation
+from sessions.models.rollouts import under_way
 from sessions.views.rollout_evidence import remarks_of
 from sessions.views.rollouts import version_named
 
@@ -90,7 +91,7 @@ def _context(
         "version": version,
         "active": active,
         "is_active": active.pk == version.pk,
-        "under_way": actions.under_way(team),
+        "under_way": under_way(team),
         "changes": changes(active.document, version.document),
         "remarks": remarks_of(version),
         "note": given.get("note", "") if given else "",

@@ -9,7 +9,8 @@ from django.contrib.auth.models import User
 
 from sessions.actions import rollouts as actions
 from sessions.actions.bounds import BOUNDS
-from sessions.actions.rollouts import STAGES, Act
+from sessions.actions.rollout_rules import Act, why_not
+from sessions.actions.rollouts import STAGES
 from sessions.models import PolicyVersion, Rollout
 
 State = Rollout.State
@@ -38,7 +39,7 @@ def buttons(found: Rollout, before: PolicyVersion, user: User) -> list[Button]:
         Button(
             act,
             *_words(found, before, act),
-            why_not=actions.why_not(found, act, user),
+            why_not=why_not(found, act, user),
             share=actions.next_stage(found) if act == "widen" else None,
             **_more(found, act),
         )

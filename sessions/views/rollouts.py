@@ -18,9 +18,11 @@ from sessions.actions.audit import Actor
 from sessions.actions.bounds import BOUNDS, Bound
 from sessions.actions.guardrails import Finding, Findings, check, findings_of, missing
 from sessions.actions.policies import active_version
-from sessions.actions.rollouts import STAGES, Act, CannotRollOut, MayNot
+from sessions.actions.rollout_rules import Act
+from sessions.actions.rollouts import STAGES, CannotRollOut, MayNot
 from sessions.api.access import actor_of, allowed, require, team_of, teams_of
 from sessions.models import AuditEntry, PolicyVersion, Rollout, Team
+from sessions.models.rollouts import rollout_of_teams, topic_versions
 from sessions.templatetags.figures import money, percent
 from sessions.views.paging import page
 from sessions.views.rollout_buttons import buttons
@@ -95,7 +97,7 @@ def rollout(request: HttpRequest, rollout_id: UUID) -> HttpResponse:
 
 
 def _found(request: HttpRequest, rollout_id: UUID) -> Rollout:
-    found = actions.of_teams(teams_of(request), rollout_id)
+    found = rollout_of_teams(teams_of(request), rollout_id)
     if found is None:
         raise Http404("no such rollout")
     return found
@@ -131,7 +133,7 @@ def _shown(request: HttpRequest, found: Rollout, refusal: str = "") -> HttpRespo
 
 def version_of(found: Rollout) -> int:
     """What the topic of its page says: see `consumers`."""
-    return actions.topic_versions([found.pk])[found.pk][1]
+    return topic_versions([found.pk])[found.pk][1]
 
 
 def _user(request: HttpRequest) -> User:

@@ -9,6 +9,7 @@ from sessions.actions import rollouts
 from sessions.actions.live_sessions import put_session, session_fields
 from sessions.actions.teams import local_team
 from sessions.models import Session
+from sessions.models.rollouts import rollout_of_teams
 from tests.sessions.pages import page_of, signed_in
 from tests.sessions.test_deliver import send, user
 from tests.sessions.test_rollouts import ids, person, running
@@ -75,7 +76,7 @@ def test_a_row_and_the_replay_say_who_chose_the_policy(client: Client):
     assert (head["policy"], head["policy_from"]) == ("careful@1", "rollout")
     told = client.get("/api/v1/sessions/asked").json()
     assert (told["policy"], told["policy_from"]) == ("careful@1", "request")
-    rolled = rollouts.of_teams([local_team()], world["rollout"])  # type: ignore[arg-type]
+    rolled = rollout_of_teams([local_team()], world["rollout"])  # type: ignore[arg-type]
     assert rolled is not None
     for share in (50, 100):
         rolled = rollouts.widen(rolled, share, person("owner"))

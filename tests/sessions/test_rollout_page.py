@@ -18,6 +18,7 @@ from sessions.actions.rollouts import CannotRollOut
 from sessions.actions.teams import local_team
 from sessions.consumers import look
 from sessions.models import Rollout, Session, Simulation, SimulationResult
+from sessions.models.rollouts import rollout_of_teams
 from sessions.views.rollouts import version_of
 from tests.sessions.pages import Page, page_of
 from tests.sessions.test_rollouts import ids, in_state, person, proposed, running, version
@@ -276,6 +277,6 @@ def test_rollouts_of_another_team_are_not_there():
     stranger = User.objects.create(username="stranger")
     other.force_login(stranger)
     assert other.get(f"/rollouts/{rollout.pk}/").status_code == 404
-    assert rollouts.of_teams([], rollout.pk) is None
+    assert rollout_of_teams([], rollout.pk) is None
     with pytest.raises(CannotRollOut):
         rollouts.widen(rollout, 50, person("owner"))

@@ -12,9 +12,11 @@ from django.test.utils import CaptureQueriesContext
 
 from sessions.actions import audit, rollouts
 from sessions.actions.bounds import defaults
+from sessions.actions.first_policy import bucket, policy_for_new
 from sessions.actions.live_sessions import put_session, session_fields
 from sessions.actions.policies import active_version, version_of
-from sessions.actions.rollouts import FROM, Act, CannotRollOut, MayNot, bucket, policy_for_new
+from sessions.actions.rollout_rules import FROM, Act, why_not
+from sessions.actions.rollouts import CannotRollOut, MayNot
 from sessions.actions.teams import local_team
 from sessions.models import (
     AuditEntry,
@@ -101,7 +103,7 @@ AFTER = {
 def test_each_act_in_each_state(state: str, act: Act):
     rollout = in_state(state)
     entries = AuditEntry.objects.count()
-    assert rollouts.why_not(rollout, act, person("owner").user) == "" or (state, act) not in AFTER
+    assert why_not(rollout, act, person("owner").user) == "" or (state, act) not in AFTER
     if (state, act) not in AFTER:
         with pytest.raises(CannotRollOut):
             do(act, rollout, person("owner"))

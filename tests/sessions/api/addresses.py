@@ -15,7 +15,7 @@ from typing import Any
 
 from django.urls import URLPattern, URLResolver, get_resolver
 
-from sessions.actions.rollouts import FROM
+from sessions.actions.rollout_rules import FROM
 from sessions.api.urls import api
 from sessions.models.teams import Right
 
