@@ -2,36 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from compaction.context import Block
-from compaction.edits import CannotCompact, CannotUndo, Edit, Refusal, Revision, Trigger
-from compaction.invariants import broken_by
+from compaction.edits import Edit, Refusal, Revision, Trigger
+from compaction.objections import objection
 from compaction.plan import Proposal, Span, View
 from compaction.protect import Guard
 from compaction.recitation.layers import ending_of
-from compaction.restore import left, pinned_again, taken_back
+from compaction.restore import left, pinned_again
 from compaction.resume import follow, marks_of, resume
-from compaction.state import EVEN, State, make, set_pinned, start, take_in
+from compaction.state import EVEN, State, make, numbered, set_pinned, start, take_in
 from compaction.strategies import STRATEGIES
-from compaction.strategies.compact import Compact, targets_of
-from compaction.summaries.spans import form_for, span_of, summary_edit
 
 __all__ = [
     "Arrival",
-    "CannotCompact",
-    "CannotUndo",
     "OutOfOrder",
     "State",
     "advance",
-    "compact_now",
     "end_of",
     "follow",
     "marks_of",
     "resume",
     "start",
-    "undo",
 ]
 
 BREAKER = 3
@@ -39,9 +32,6 @@ BREAKER = 3
 
 LEAST_SCALE, MOST_SCALE = 500, 3_000
 """Permille of our count that a provider's is believed to be (as `tokens.calibrate`)."""
-
-LEAST_SUMMARY = 100
-"""Tokens below which a summary says nothing (ours)."""
 
 
 class OutOfOrder(ValueError):
@@ -140,19 +130,7 @@ def _settle(state: State, arrival: Arrival) -> Revision | None:
         trigger = trigger or "pin"
         edits.append(again)
         make(state, again, state.revisions + 1, state.step)
-    return _done(state, trigger, edits, before) if trigger else None
-
-
-def _done(
-    state: State, trigger: Trigger, edits: Iterable[Edit], before: int, reason: str = ""
-) -> Revision:
-    """Number the edits just made as one revision."""
-    made = tuple(edits)
-    reason = reason or "; ".join(edit.reason for edit in made)
-    number = state.revisions + 1
-    revision = Revision(number, state.step, trigger, made, before, state.total, reason)
-    state.made.append(revision)
-    return revision
+    return numbered(state, trigger, edits, before) if trigger else None
 
 
 def _revise(state: State) -> Revision | None:
@@ -163,11 +141,11 @@ def _revise(state: State) -> Revision | None:
     for index, step in enumerate(state.policy.steps):
         if state.failures[index] >= BREAKER:
             continue
-        proposal = STRATEGIES[step.strategy].propose(_view(state, index), step.parameters)
+        proposal = STRATEGIES[step.strategy].propose(view_of(state, index), step.parameters)
         if state.waiting[index] is not None and not (proposal.edits or proposal.wanted):
             # So much has come that the summary that is being written would no longer do.
             state.waiting[index] = None
-            proposal = STRATEGIES[step.strategy].propose(_view(state, index), step.parameters)
+            proposal = STRATEGIES[step.strategy].propose(view_of(state, index), step.parameters)
         if not _accept(state, index, proposal):
             continue
         if proposal.edits:
@@ -176,10 +154,14 @@ def _revise(state: State) -> Revision | None:
             trigger = trigger if trigger == "window" else proposal.trigger
     if trigger is None:
         return None
-    return _done(state, trigger, edits, before, "; ".join(filter(None, reasons)))
+    return numbered(state, trigger, edits, before, "; ".join(filter(None, reasons)))
 
 
-def _view(state: State, index: int | None, limit: int | None = None) -> View:
+def view_of(state: State, index: int | None, limit: int | None = None) -> View:
+    """What the policy's strategy at that place sees; with None, what a request does.
+
+    `limit` is the position before which all edits of a request lie, None for no limit.
+    """
     return View(
         step=state.step,
         turn=state.groups.turn,
@@ -213,7 +195,7 @@ def _accept(state: State, index: int, proposal: Proposal) -> bool:
     if proposal.skipped:
         state.skipped.append(f"{strategy}: {proposal.skipped}")
     if proposal.edits:
-        reason = _objection(state, proposal.edits)
+        reason = objection(state, proposal.edits)
         if reason:
             state.failures[index] += 1
             state.refusals.append(Refusal(state.step, strategy, reason))
@@ -228,101 +210,3 @@ def _accept(state: State, index: int, proposal: Proposal) -> bool:
 def end_of(span: Span) -> int:
     """The position before which all of a span lies."""
     return max(block.position for block in (*span.blocks, *span.kept)) + 1
-
-
-@dataclass(frozen=True, slots=True)
-class _Known:
-    """Ids that edits bring or that ever stood; a ChainMap takes five times as long to say so."""
-
-    new: Mapping[str, int]
-    old: Mapping[str, int]
-
-    def __contains__(self, name: object) -> bool:
-        return name in self.old or name in self.new
-
-
-def _objection(state: State, edits: Iterable[Edit]) -> str:
-    """Why these edits of a strategy may not be made, judged on the groups that they touch."""
-    places: set[int] = set()
-    after: dict[int, Block | None] = {}
-    ids: dict[str, int] = {}
-    for edit in edits:
-        targets = []
-        for target in edit.targets:
-            position = ids.get(target, state.known.get(target, -1))
-            stands = after[position] if position in after else state.standing.get(position)
-            if stands is None or stands.id != target:
-                return f"{target} does not stand in the context"
-            targets.append(position)
-            after[position] = None
-            places.add(position)
-            places.update(state.groups.companions(state.originals[position]))
-        if not targets or targets != sorted(targets):
-            return "targets are not in context order"
-        if edit.replacement is not None:
-            if edit.replacement.position != targets[0]:
-                return f"{edit.replacement.id} does not stand at its first target"
-            ids[edit.replacement.id] = targets[0]
-            after[targets[0]] = edit.replacement
-    standing = state.standing
-    old = {place: standing[place] for place in sorted(places) if place in standing}
-    merged: Mapping[int, Block | None] = old | after
-    new = {place: block for place in sorted(merged) if (block := merged[place]) is not None}
-    broken = broken_by(old, new, _Known(ids, state.known))
-    return "; ".join(str(one) for one in broken[:5])
-
-
-def undo(state: State, number: int) -> Revision:
-    """Take a revision back, as a revision of its own. Raises CannotUndo and changes nothing."""
-    edit = taken_back(state, number)
-    before = state.total
-    state.touched, state.unchanged_prefix = None, before
-    make(state, edit, state.revisions + 1, state.step)
-    _rearm(state, {one.strategy for one in state.made[number - 1].edits})
-    state.ending = ending_of(state)
-    return _done(state, "undo", (edit,), before)
-
-
-def compact_now(
-    state: State, instructions: str = "", until: int | None = None, *, done: bool = False
-) -> Revision | None:
-    """Compact by request all that may leave, before position `until` at most; `done`: as a task is.
-
-    None while the summary is being written: it is in `state.wanted` then, and to ask again with
-    `end_of` that span asks for the same. Parameters are those of the policy's own compaction, or
-    the defaults. Raises CannotCompact and changes nothing.
-    """
-    steps = [step.parameters for step in state.policy.steps if step.strategy == "compact"]
-    parameters = steps[0] if steps else Compact()
-    view = _view(state, None, until)
-    targets, kept = targets_of(view, parameters)
-    gone = sum(block.tokens for block in targets)
-    budget = min(parameters.summary_tokens, gone // 2)
-    if budget < LEAST_SUMMARY:
-        raise CannotCompact(f"Only {gone} tokens could go; that is no more than a summary takes.")
-    given = "\n".join(filter(None, (parameters.instructions, instructions)))
-    wish = span_of(view, form_for(parameters.form, done), targets, kept, budget, given)
-    edit = summary_edit(view, "compact", wish, targets)
-    state.wanted = [] if edit is not None else [wish]
-    if edit is None:
-        return None
-    if reason := _objection(state, (edit,)):
-        raise CannotCompact(f"The context would break: {reason}.")
-    before = state.total
-    state.touched, state.unchanged_prefix = None, before
-    make(state, edit, state.revisions + 1, state.step)
-    _rearm(state, {"compact"})
-    state.ending = ending_of(state)
-    return _done(state, "task_done" if done else "request", (edit,), before)
-
-
-def _rearm(state: State, strategies: set[str]) -> None:
-    """Let strategies that wait for growth wait anew: what people just did must not be redone."""
-    room = state.window - state.policy.kept_free(state.window)
-    for index, step in enumerate(state.policy.steps):
-        if step.strategy in strategies and "rearm" in state.marks[index]:
-            own = getattr(step.parameters, "budget", 0)
-            used = state.total if own else state.billed
-            rearm = used + int(step.parameters.rearm * (own or room))
-            state.marks[index] = {**state.marks[index], "rearm": rearm}
-            state.waiting[index] = None

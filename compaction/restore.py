@@ -7,24 +7,11 @@ from dataclasses import replace
 from itertools import chain
 
 from compaction.context import Block
-from compaction.edits import CannotUndo, Edit, Entry, Refusal, Trigger, apply
-from compaction.invariants import broken_by, violations
+from compaction.edits import CannotUndo, Edit, Entry, Refusal, Trigger
+from compaction.objections import objection_to_restoring
 from compaction.state import State, leave_for_good, set_pinned
 
 SETUP = frozenset({"tools", "system"})
-
-
-def objection(state: State, edit: Edit) -> str:
-    """Why this edit may not be made, judged on whole contexts; empty when it may.
-
-    What was broken in the originals already, as by agents that were interrupted, may come back.
-    """
-    after = apply(state.standing, (edit,))
-    known = set(state.known) | {block.id for block in edit.restores}
-    unmanaged = {p: b for p, b in state.originals.items() if p not in state.gone}
-    inherited = set(violations(unmanaged, known, waiting=False))
-    broken = [one for one in broken_by(state.standing, after, known) if one not in inherited]
-    return "; ".join(str(one) for one in broken[:5])
 
 
 def left(state: State, gone: Iterable[int]) -> tuple[Trigger, Edit] | None:
@@ -98,7 +85,7 @@ def pinned_again(state: State, places: Iterable[int]) -> Edit | None:
     )
     targets = tuple(block.id for block in closing)
     edit = Edit("pin", targets, None, f"{len(missing)} blocks", tuple(restores))
-    if reason := objection(state, edit):
+    if reason := objection_to_restoring(state, edit):
         state.refusals.append(Refusal(state.step, "pin", reason))
         return None
     return edit
@@ -150,7 +137,7 @@ def taken_back(state: State, number: int) -> Edit:
         f"revision {number} taken back",
         tuple(sorted(restores, key=lambda block: block.position)),
     )
-    if reason := objection(state, edit):
+    if reason := objection_to_restoring(state, edit):
         raise CannotUndo(f"The context would break: {reason}.")
     return edit
 

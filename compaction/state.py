@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
 from compaction.context import KINDS, Block, Context, Ending, Kind
-from compaction.edits import Edit, Entry, Refusal, Revision
+from compaction.edits import Edit, Entry, Refusal, Revision, Trigger
 from compaction.files.sights import STUB, Sights
 from compaction.groups import Groups
 from compaction.plan import Mark, Means, Wish
@@ -191,6 +191,18 @@ def make(state: State, edit: Edit, number: int, step: int) -> None:
     if touched:
         before = touched if state.touched is None else [*touched, state.touched]
         state.touched = min(before)
+
+
+def numbered(
+    state: State, trigger: Trigger, edits: Iterable[Edit], before: int, reason: str = ""
+) -> Revision:
+    """Number the edits just made as one revision."""
+    made = tuple(edits)
+    reason = reason or "; ".join(edit.reason for edit in made)
+    number = state.revisions + 1
+    revision = Revision(number, state.step, trigger, made, before, state.total, reason)
+    state.made.append(revision)
+    return revision
 
 
 def _lend(state: State, note: Block) -> None:

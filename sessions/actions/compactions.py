@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from django.db import transaction
 
-from compaction.edits import Revision
-from compaction.fold import CannotCompact, compact_now, end_of
+from compaction.edits import CannotCompact, Revision
+from compaction.fold import end_of
+from compaction.on_request import compact_now
 from compaction.plan import Span
 from sessions.actions import artefacts, tend
 from sessions.actions.advance import Facts, advance_to, serving

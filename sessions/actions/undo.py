@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from django.db import transaction
 
-from compaction.fold import CannotUndo, undo
+from compaction.edits import CannotUndo
+from compaction.on_request import undo
 from sessions.actions import audit, tend
 from sessions.actions.advance import serving
 from sessions.actions.folds import Fold, with_fold

@@ -12,13 +12,12 @@ from compaction.fold import (
     Arrival,
     State,
     advance,
-    compact_now,
     end_of,
     follow,
     start,
-    undo,
 )
 from compaction.invariants import violations
+from compaction.on_request import compact_now, undo
 from compaction.plan import Means, Span
 from compaction.policies.policy import Policy, Step
 from compaction.policies.presets import PRESETS

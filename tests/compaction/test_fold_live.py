@@ -15,12 +15,11 @@ from compaction.fold import (
     Arrival,
     State,
     advance,
-    compact_now,
     marks_of,
     resume,
     start,
-    undo,
 )
+from compaction.on_request import compact_now, undo
 from compaction.plan import Means
 from compaction.policies.policy import Policy
 from compaction.session import Session

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from compaction.cache.economy import Objective, Rates
 from compaction.context import Block, FileRef
 from compaction.edits import Revision
-from compaction.fold import Arrival, State, advance, start, undo
+from compaction.fold import Arrival, State, advance, start
+from compaction.on_request import undo
 from compaction.plan import Means
 from compaction.policies.policy import Policy, Step
 from compaction.policies.presets import PRESETS

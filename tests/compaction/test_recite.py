@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from compaction import tokens
 from compaction.context import Block, FileRef, context_of
 from compaction.edits import context_at
-from compaction.fold import Arrival, advance, start, undo
+from compaction.fold import Arrival, advance, start
+from compaction.on_request import undo
 from compaction.plan import Means
 from compaction.policies.presets import PRESETS
 from compaction.recitation.layers import ending_at

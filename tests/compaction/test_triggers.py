@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from compaction.cache.economy import Rates
 from compaction.context import context_of
 from compaction.edits import CannotCompact, Revision
-from compaction.fold import BREAKER, Arrival, State, advance, compact_now, start
+from compaction.fold import BREAKER, Arrival, State, advance, start
 from compaction.invariants import violations
+from compaction.on_request import compact_now
 from compaction.plan import Means, Span
 from compaction.policies.policy import Policy, Step
 from compaction.session import Session
