@@ -70,9 +70,9 @@ def decide(
     return row
 
 
-def admit(session: Session, tokens: int, step: int, now: datetime) -> Admission:
-    """Whether the context of a step may be handed out: the budgets leave room for its prompt, or
-    a reservation of the session holds it.
+def admit(session: Session, prompt: int, step: int, now: datetime) -> Admission:
+    """Whether the context of a step may be handed out: the budgets leave room for the call that it
+    is for, estimated as a check does, or a reservation of the session holds it.
 
     One that asks for a person waits under the call id "step-N". Writes nothing where all is well.
     """
@@ -82,8 +82,8 @@ def admit(session: Session, tokens: int, step: int, now: datetime) -> Admission:
     there = uses.stored(session, budgets, now)
     limits = uses.in_force(budgets)
     limiting = [use for use in there if use.budget_id in limits]
-    wanted = spending.Wanted(tokens=tokens)
-    estimate = spending.estimate_of(session, wanted)
+    wanted = spending.Wanted()
+    estimate = spending.estimate_of(session, wanted, prompt)
     known = {use.budget_id for use in there}
     if limits <= known and judge(_findings(session, limiting, estimate), estimate).can_proceed:
         return Admission(None, tuple(uses.told(use) for use in limiting))

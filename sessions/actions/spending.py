@@ -15,8 +15,10 @@ from compaction.spending import Amount, Finding, Verdict, judge
 from sessions.actions import uses
 from sessions.actions.folds import tell
 from sessions.actions.reserved import end, expired, open_reservations, settled_by
-from sessions.models import Approval, Budget, ModelCall, Reservation, Session, Use
-from sessions.models.values import usage_of
+from sessions.actions.served import catch_up
+from sessions.actions.tools import offer
+from sessions.models import Approval, Budget, ModelCall, Reservation, ServedContext, Session, Use
+from sessions.models.values import usage_of, wire_blocks
 from sessions.templatetags.figures import percent
 
 HELD = timedelta(minutes=10)
@@ -55,8 +57,22 @@ class Settled:
         return max((one["delay_ms"] for one in self.budgets), default=0)
 
 
-def estimate_of(session: Session, wanted: Wanted) -> Amount:
-    """What a call may take: as given, else the next context and the output of the last calls.
+def next_prompt(session: Session) -> int:
+    """Tokens of the context that the next call would be handed out, in the form that the session
+    took last: with what others shared, without tools that are not sent.
+
+    To be called before a transaction, or with the fold at hand.
+    """
+    plan = catch_up(session)
+    taken = ServedContext.objects.filter(run=plan.run).order_by("-created")
+    form = taken.values_list("format", flat=True).first() or "anthropic"
+    setup = [block for block in plan.blocks if block.type == "tools"]
+    plan, _ = offer(plan, wire_blocks(session, setup), form)
+    return plan.standing.used
+
+
+def estimate_of(session: Session, wanted: Wanted, prompt: int) -> Amount:
+    """What a call may take: as given, else its prompt and the mean output of the last calls.
 
     Money is by what the last calls cost a token, else by list prices without a cache; 0 where no
     price is known.
@@ -66,7 +82,7 @@ def estimate_of(session: Session, wanted: Wanted) -> Amount:
     output = EXPECTED_OUTPUT
     if recent:
         output = sum(usage.output for _, usage in recent) // len(recent)
-    tokens = (session.used_tokens or 0) + output if wanted.tokens is None else wanted.tokens
+    tokens = prompt + output if wanted.tokens is None else wanted.tokens
     if wanted.microusd is not None:
         return Amount(tokens, wanted.microusd)
     spent = [uses.spent_by(call) for call, _ in recent]
@@ -82,14 +98,15 @@ def check(session: Session, wanted: Wanted, now: datetime) -> dict[str, Any]:
     """Whether a call may go out, as the API answers; where it may and has an id, it is reserved.
 
     The same id again is answered the same while it is reserved or settled. Never raises for money:
-    a refusal is an answer.
+    a refusal is an answer. To be called before a transaction, or with the fold at hand.
     """
+    prompt = next_prompt(session) if wanted.tokens is None else 0
     with transaction.atomic():
         locked = Session.objects.select_for_update(of=("self",)).get(pk=session.pk)
         known = Reservation.objects.filter(session=locked, call=wanted.call).first()
         if wanted.call and known is not None and known.state != Reservation.State.RELEASED:
             return dict(known.answer)
-        estimate = estimate_of(locked, wanted)
+        estimate = estimate_of(locked, wanted, prompt)
         budgets = uses.budgets_for(locked)
         late = list(expired(now, locked.team))
         ids = {id for one in late for id in one.uses}

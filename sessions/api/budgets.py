@@ -23,7 +23,7 @@ from sessions.actions.budgets import (
 from sessions.actions.reserved import release as release_reserved
 from sessions.api import budget_shapes as shapes
 from sessions.api.access import actor_of, require, session_of, team_of, team_to, teams_of
-from sessions.api.answers import done_once, told
+from sessions.api.answers import done_once, fold_ready, told
 from sessions.api.problems import Refusal
 from sessions.importers.decoded import clean
 from sessions.models import Approval, Budget
@@ -39,6 +39,7 @@ router = Router(tags=["Budgets"])
 @router.post(
     "sessions/{path:session_id}/budgets/check", response=shapes.Checked, url_name="budget_check"
 )
+@fold_ready
 @done_once
 def check(
     request: HttpRequest, session_id: str, wanted: shapes.CheckWanted = Body(None)

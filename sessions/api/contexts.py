@@ -61,7 +61,8 @@ def context(
 
     Report `context_id` with the usage of the call. Whoever may not write gets the same context
     with a `context_id` of null: it is not recorded as sent. 402 where a budget that is hard, or
-    asks for a person, has no room for its prompt; the problem says so as a check would.
+    asks for a person, has no room for its prompt and the output that is expected; the problem
+    says so as a check would.
     """
     session = session_of(request, session_id)
     at, context_id = which.at, which.context_id

@@ -352,19 +352,17 @@ def test_who_waits_in_vain_is_let_go_by_a_higher_limit():
 # Contexts
 
 
-def test_a_context_is_not_handed_out_beyond_a_limit_but_to_who_reserved_it(person: audit.Actor):
+def test_a_context_is_not_handed_out_beyond_a_limit_but_to_who_reserved_it():
     session = running()
     assert admit(session, 500, 1, NOW).answer is None
-    budget(mode="hard")
-    estimate = 100 + spending.EXPECTED_OUTPUT
-    refused = admit(session, 100, 1, NOW).answer
-    assert refused is None, "its prompt fits"
-    refused = admit(session, 1_001, 1, NOW).answer
+    budget(limit=100 + spending.EXPECTED_OUTPUT, mode="hard")
+    assert admit(session, 100, 1, NOW).answer is None, "exactly the limit is within it"
+    refused = admit(session, 101, 1, NOW).answer
     assert refused is not None
     assert not refused["can_proceed"]
-    assert estimate > 1_000
+    assert (refused["estimate"]["tokens"], refused["estimated"]) == (1_101, True)
     ask(session, "c1", 1_000)
-    assert admit(session, 1_001, 1, NOW).answer is None
+    assert admit(session, 101, 1, NOW).answer is None
 
 
 def test_a_context_that_needs_a_yes_waits_under_its_step(person: audit.Actor):

@@ -8,9 +8,13 @@ from uuid import uuid4
 import pytest
 from django.test import Client
 
-from sessions.models import Approval, Budget
+from sessions.actions.audit import COMMAND
+from sessions.actions.shares import subscribe
+from sessions.models import Approval, Budget, Session
 from tests.sessions.api.conftest import Program, problem
+from tests.sessions.api.test_tools import GRAPH, STATES, TOOLS
 from tests.sessions.api.world import browser_of
+from tests.sessions.test_shares import work
 
 pytestmark = pytest.mark.django_db
 
@@ -101,6 +105,43 @@ def test_a_context_waits_for_a_yes(program: Program, owner: Client, session: str
     again = owner.post(f"/api/v1{row}", {"granted": False}, content_type="application/json")
     problem(again, 409)
     assert program.get(f"{session}/context")["context_id"]
+
+
+@pytest.mark.parametrize("format", ["anthropic", "openai"])
+@pytest.mark.parametrize("sends", ["enabled", "all"])
+def test_a_check_and_a_context_estimate_the_same_call_alike(
+    program: Program, owner: Client, format: str, sends: str
+):
+    """With what others shared, and tools that are not sent or not allowed."""
+    run = "/sessions/run"
+    program.ask("PUT", run, {"model": "claude-sonnet-4-5", "policy": "offload-first"})
+    told = [{"role": "user", "content": "mend src/a.py"}]
+    program.post(f"{run}/messages", {"tools": TOOLS, "messages": told})
+    subscribe(Session.objects.get(external_id="run"), "team", "", COMMAND)
+    program.ask("PUT", "/sessions/finder", {"agent": "finder"})
+    told = [{"role": "user", "content": "Find."}, {"role": "assistant", "content": "Port 8080."}]
+    program.post("/sessions/finder/messages", {"messages": told})
+    program.ask("PUT", "/sessions/finder", {"outcome": "succeeded"})
+    work("tend")
+    work("share")
+    assert program.ask("PUT", f"{run}/tools", STATES | GRAPH | {"sends": sends}).status_code == 200
+    context = program.get(f"{run}/context?format={format}")
+    assert context["recited"] and len(context["toolset"]["allowed"]) < len(TOOLS)
+    said = {"role": "assistant", "content": "Yes."}
+    program.post(f"{run}/messages", {"messages": [said], "usage": USAGE, "call": "m1"})
+    program.post(f"{run}/messages", {"messages": [{"role": "user", "content": "Go on."}]})
+    put(owner, tokens=1, mode="approval")
+    checked = program.post(f"{run}/budgets/check", {})
+    again = program.ask("POST", f"{run}/budgets/check", {}, idempotency_key=str(uuid4()))
+    problem(program.ask("GET", f"{run}/context?format={format}"), 402)
+    waits = Approval.objects.get()
+    estimate = {"tokens": waits.tokens, "microusd": waits.microusd}
+    assert checked["estimate"] == again.json()["estimate"] == estimate
+    Budget.objects.all().delete()
+    handed = program.get(f"{run}/context?format={format}")["tokens"]
+    assert waits.tokens == handed + USAGE["output_tokens"]
+    row = Session.objects.get(external_id="run")
+    assert handed != row.used_tokens, "or neither of the two would matter"
 
 
 def test_a_program_does_not_raise_its_own_limit_or_say_yes_to_itself(
