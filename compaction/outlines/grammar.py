@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import accumulate
-from typing import NamedTuple
 
 from tree_sitter import Node, Parser, Query, QueryCursor
 from tree_sitter_language_pack import get_language
@@ -35,7 +33,14 @@ SHORT_TYPE = 40
 _STATEMENT = re.compile(rb"[;{}]")
 _BRACKETS = b"()[]{}"
 _OTHERS = bytes(set(range(256)) - set(_BRACKETS))
-_STEP = {byte: 1 if byte in b"([{" else -1 for byte in _BRACKETS}
+_STEPS = bytes.maketrans(_BRACKETS, b"\1\xff" * 3)
+"""A step down for what opens, a step up (-1) for what closes."""
+
+_BODY, _LONG, _TYPE, _DROP, _IMPORT, _DEF = range(6)
+"""Why there is a cut; of two over the same stretch the lower comes first."""
+_Cut = tuple[int, int, int, bytes]
+"""A stretch that is hidden or, inside a hidden one, shown: its start, minus its end, why, and the
+mark for it. So sorted, the longer of two that start together comes first."""
 
 
 @lru_cache(maxsize=len(QUERIES))
@@ -51,10 +56,10 @@ def parsable(source: bytes, language: str) -> bool:
     lines = source.split(b"\n")
     if len(lines) > MOST_LINES or max(map(len, lines)) > LONGEST_LINE:
         return False
-    statements = _STATEMENT.split(source) if language in GENERIC else ()
-    if max((part.count(b"<") for part in statements), default=0) > DEEPEST:
+    many = language in GENERIC and source.count(b"<") > DEEPEST
+    if many and max(part.count(b"<") for part in _STATEMENT.split(source)) > DEEPEST:
         return False
-    steps = (_STEP[byte] for byte in source.translate(None, _OTHERS))
+    steps = memoryview(source.translate(_STEPS, _OTHERS)).cast("b")
     return max(accumulate(steps), default=0) <= DEEPEST
 
 
@@ -75,125 +80,108 @@ def rows_of(language: str, source: bytes) -> list[tuple[int, str]] | None:
     except ValueError:
         parser.reset()
         return None
-    page = _Page(source)
-    page.lay_out(_cuts(source, captures))
-    return page.rows()
+    text = _laid_out(source, sorted(_cuts(source, captures))).decode("utf-8", "replace")
+    return [(row, kept) for row, line in enumerate(text.split("\n")) if (kept := line.rstrip())]
 
 
-class _Cut(NamedTuple):
-    """A stretch that is hidden or, inside a hidden one, shown; the longer of two comes first."""
-
-    start: int
-    end: int
-    row: int
-    end_row: int
-    shown: bool = False
-    instead: bytes = b""
-
-
-def _cut(node: Node, instead: bytes = b"", shown: bool = False) -> _Cut:
-    ends = (node.start_point[0], node.end_point[0])
-    return _Cut(node.start_byte, node.end_byte, *ends, shown, instead)
-
-
-def _cuts(source: bytes, captures: dict[str, list[Node]]) -> list[_Cut]:
-    cuts = [_cut(node, shown=True) for node in captures.get("def", ())]
-    for node in captures.get("body", ()):
-        cut = _cut(node, b"...")
-        beside = source[source.rfind(b"\n", 0, cut.start) + 1 : cut.start].strip()
-        if cut.row != cut.end_row or cut.end - cut.start > SHORT_BODY or not beside:
-            braced = source[cut.start : cut.start + 1] == b"{"
-            cuts.append(_cut(node, b"{ ... }" if braced else b"..."))
-    for node in captures.get("long", ()):
-        if node.end_point[0] - node.start_point[0] >= LONG_LITERAL:
-            cuts.append(_cut(node, b"..."))
-    for node in captures.get("type", ()):
-        if node.end_point[0] - node.start_point[0] > SHORT_TYPE:
-            head = _line_end(source, node.start_byte, SHORT_TYPE)
-            row = node.start_point[0] + SHORT_TYPE
-            cuts.append(_Cut(head, node.end_byte, row, node.end_point[0], instead=b"..."))
-    cuts.extend(_cut(node) for node in captures.get("drop", ()))
-    imports = captures.get("import", ())
-    lines = sum(1 + max(0, one.end_point[0] - one.start_point[0] - 1) for one in imports)
-    for number, node in enumerate(imports):
-        cuts.append(_cut(node, b"" if number else b"(imports, %d lines)" % lines))
-    return sorted(cuts, key=_order)
+def _cuts(source: bytes, captures: dict[str, list[Node]]) -> Iterator[_Cut]:
+    for start, end in _ranges(captures, "def"):
+        yield start, -end, _DEF, b""
+    for start, end in _ranges(captures, "body"):
+        if (
+            end - start > SHORT_BODY
+            or b"\n" in source[start:end]
+            or not source[source.rfind(b"\n", 0, start) + 1 : start].strip()
+        ):
+            yield start, -end, _BODY, b" { ... }" if source.startswith(b"{", start) else b" ..."
+    for start, end in _ranges(captures, "long"):
+        # Most are on one line, and so many that a call for each tells.
+        if source.find(b"\n", start, end) >= 0 <= _line_end(source, start, end, LONG_LITERAL):
+            yield start, -end, _LONG, b" ..."
+    for start, end in _ranges(captures, "type"):
+        head = _line_end(source, start, end, SHORT_TYPE)
+        if head >= 0 and source.find(b"\n", head + 1, end) >= 0:
+            yield head, -end, _TYPE, b" ..."
+    for start, end in _ranges(captures, "drop"):
+        yield start, -end, _DROP, b""
+    # Captures come in no order, and the mark belongs to the first.
+    calls = (one for one in _ranges(captures, "call") if source.startswith(b"require", one[0]))
+    imports = sorted((*_ranges(captures, "import"), *calls))
+    lines = sum(max(1, source.count(b"\n", start, end)) for start, end in imports)
+    for number, (start, end) in enumerate(imports):
+        yield start, -end, _IMPORT, b"" if number else b"(imports, %d lines)" % lines
 
 
-def _order(cut: _Cut) -> tuple[int, int, bool]:
-    return cut.start, -cut.end, cut.shown
+def _ranges(captures: dict[str, list[Node]], name: str) -> Iterator[tuple[int, int]]:
+    """Where the nodes of a name start and end; one look at each, since looks are what costs."""
+    return (node.byte_range for node in captures.get(name, ()))
 
 
-def _line_end(source: bytes, place: int, lines: int) -> int:
+def _line_end(source: bytes, start: int, end: int, lines: int) -> int:
+    """Where so many lines from a start on end; -1 where that is not before an end."""
+    place = start - 1
     for _ in range(lines):
-        place = source.find(b"\n", place + 1)
+        place = source.find(b"\n", place + 1, end)
+        if place < 0:
+            break
     return place
 
 
-@dataclass(slots=True)
-class _Page:
-    """Puts what is shown on its rows."""
+def _laid_out(source: bytes, cuts: Iterable[_Cut]) -> bytes:
+    """What is shown, and of what is hidden the line breaks, so that each line keeps its number."""
+    out: list[bytes] = []
+    around: list[tuple[int, bool]] = []
+    place, end, shown = 0, len(source), True
+    for start, minus_end, why, mark in cuts:
+        while end <= start and around:
+            if place < end:
+                out.append(source[place:end] if shown else _breaks(source, place, end))
+                place = end
+            end, shown = around.pop()
+        if start < place or -minus_end > end:
+            continue
+        if place < start:
+            out.append(source[place:start] if shown else _breaks(source, place, start))
+            place = start
+        around.append((end, shown))
+        if why == _DEF:
+            if not shown:
+                _indent(out, source, start)
+        elif shown and mark:
+            _mark(out, mark)
+        end, shown = -minus_end, why == _DEF
+    for outer in (*reversed(around), (0, False)):
+        out.append(source[place:end] if shown else _breaks(source, place, end))
+        place = end
+        end, shown = outer
+    return b"".join(out)
 
-    source: bytes
-    parts: dict[int, list[bytes]] = field(default_factory=dict)
-    place: int = 0
-    row: int = 0
-    last: int = 0
 
-    def lay_out(self, cuts: Iterable[_Cut]) -> None:
-        """Walk the source from cut to cut."""
-        open_cuts = [_Cut(0, len(self.source), 0, self.source.count(b"\n"), shown=True)]
-        for cut in cuts:
-            while open_cuts[-1].end <= cut.start and len(open_cuts) > 1:
-                self._go(open_cuts.pop())
-            if cut.start < self.place or cut.end > open_cuts[-1].end:
-                continue
-            around = open_cuts[-1]
-            self._pass(cut.start, cut.row, around.shown)
-            if cut.shown and not around.shown:
-                self._indent(cut)
-            elif not cut.shown and around.shown and cut.instead:
-                self._instead(cut)
-            open_cuts.append(cut)
-        while open_cuts:
-            self._go(open_cuts.pop())
+def _breaks(source: bytes, start: int, end: int) -> bytes:
+    return b"\n" * source.count(b"\n", start, end)
 
-    def _go(self, cut: _Cut) -> None:
-        self._pass(cut.end, cut.end_row, cut.shown)
 
-    def _pass(self, to: int, row: int, shown: bool) -> None:
-        if to <= self.place:
-            return
-        if shown:
-            for number, part in enumerate(self.source[self.place : to].split(b"\n"), self.row):
-                self._put(number, part)
-        self.place, self.row = to, row
+def _indent(out: list[bytes], source: bytes, place: int) -> None:
+    """Begin a line as the source does, of which there may be a part already."""
+    lead = source[source.rfind(b"\n", 0, place) + 1 : place]
+    if lead.strip():
+        return
+    last = b""
+    while out and not last:
+        last = out.pop().rstrip(b" \t\r\v\f")
+    out += (last, lead)
 
-    def _put(self, row: int, part: bytes) -> None:
-        if part:
-            self.parts.setdefault(row, []).append(part)
-            if part.strip():
-                self.last = row
 
-    def _indent(self, cut: _Cut) -> None:
-        start = self.source.rfind(b"\n", 0, cut.start) + 1
-        lead = self.source[start : cut.start]
-        if not lead.strip():
-            self.parts[cut.row] = [lead]
-
-    def _instead(self, cut: _Cut) -> None:
-        """A mark behind the last thing that was shown, where nothing else stands between."""
-        if cut.instead.startswith(b"("):
-            self._put(cut.row, cut.instead)
-            return
-        parts = self.parts.setdefault(self.last, [b""])
-        parts[-1] = parts[-1].rstrip()
-        while len(parts) > 1 and not parts[-1]:
-            parts.pop()
-            parts[-1] = parts[-1].rstrip()
-        self.parts[self.last].append(b" " + cut.instead)
-
-    def rows(self) -> list[tuple[int, str]]:
-        """Rows that are not empty, in order."""
-        rows = ((row, b"".join(self.parts[row])) for row in sorted(self.parts))
-        return [(row, text.decode("utf-8", "replace").rstrip()) for row, text in rows]
+def _mark(out: list[bytes], mark: bytes) -> None:
+    """A mark where it stands or, of what was left out, behind the last thing that was shown."""
+    if mark.startswith(b"("):
+        out.append(mark)
+        return
+    kept = blank = b""
+    while out and not kept:
+        last = out.pop()
+        kept = last.rstrip()
+        blank = last[len(kept) :] + blank
+    out += (kept, mark)
+    if b"\n" in blank:
+        out.append(blank[blank.index(b"\n") :])

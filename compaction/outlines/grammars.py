@@ -1,7 +1,8 @@
 """What is left out of an outline, language by language, as tree-sitter queries.
 
 `@body` becomes `...`, and so does a `@long` literal over several lines; of a long `@type` the head
-stays. `@drop` leaves without a trace, `@import` is counted. `@def` is shown also inside a body.
+stays. `@drop` leaves without a trace, `@import` is counted, and so is a `@call` that begins with
+`require` (a predicate for each call of a file costs more). `@def` is shown also inside a body.
 """
 
 from __future__ import annotations
@@ -99,7 +100,9 @@ QUERIES: dict[str, str] = {
         [(method) (singleton_method)] @def
         (comment) @drop
         [(array) (hash) (heredoc_body)] @long
-        (program (call method: (identifier) @_name) @import (#match? @_name "^require"))
+        (program (call !receiver method: (identifier)) @call)
+        (program (call receiver: (_) method: (identifier) @_name) @import
+         (#match? @_name "^require"))
     """,
     "php": """
         [(function_definition body: (_) @body) (method_declaration body: (_) @body)

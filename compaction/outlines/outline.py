@@ -21,7 +21,7 @@ SPARSE = 8
 """An outline by indentation keeps at most one line in so many."""
 FEW = 60
 
-_CLOSING = re.compile(r"[\s})\];,>]*(?:end)?")
+_CLOSING = re.compile(r"[\s})\];,>]*+(?:end)?")
 _TAB = 4
 
 

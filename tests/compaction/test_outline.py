@@ -55,6 +55,13 @@ def test_numbers_that_the_tool_printed_are_the_files() -> None:
     assert "\n430\t        def inner(x): ..." in outline(shown, "r.py")
 
 
+def test_imports_are_counted_where_the_first_one_stands() -> None:
+    python = "".join(f"import a{n}\nx{n} = {n}\n" for n in range(400))
+    assert outline(python, "a.py").splitlines()[:2] == ["1\t(imports, 400 lines)", "2\tx0 = 0"]
+    ruby = "A = 1\nrequire 'a'\nB.require_all 'b'\nputs 'c'\nrequire_relative 'd'\n"
+    assert outline(ruby, "a.rb") == "1\tA = 1\n2\t(imports, 3 lines)\n4\tputs 'c'"
+
+
 def test_only_the_head_of_a_long_type_is_shown() -> None:
     fields = "\n".join(f"  field{n}: string;" for n in range(90))
     told = outline(f"interface I {{\n{fields}\n}}\nconst a = 1;\n", "a.ts").splitlines()
