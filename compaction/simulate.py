@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from compaction.cache.economy import Keep, keep_of, rates_of
+from compaction.cache.economy import asked_for, session_rates
 from compaction.edits import Entry, Refusal, Revision
 from compaction.fold import Arrival, State, advance, start
 from compaction.plan import Count, Means, Outline, Summarize, no_outline
 from compaction.policies.policy import Policy
-from compaction.prices import price
-from compaction.session import Call, Session
+from compaction.session import Session
 from compaction.summaries.extract import extractive
 
 
@@ -73,13 +71,6 @@ class Run:
         return sum(step.total for step in self.steps)
 
 
-def lifetime_of(calls: Sequence[Call]) -> Keep:
-    """How long a session's cache entries live: as most of its reported writes asked for."""
-    written = [call.usage for call in calls if call.usage is not None]
-    hour = sum(usage.cache_write_1h for usage in written)
-    return "1h" if hour > sum(usage.cache_write_5m for usage in written) else "5m"
-
-
 def simulate(
     session: Session,
     policy: Policy,
@@ -94,8 +85,8 @@ def simulate(
     in the length of the session. Blocks born after the last recorded call are not seen by any.
     """
     began = session.calls[0].at if session.calls else None
-    keep = keep_of(policy.lifetime, lifetime_of(session.calls))
-    rates = rates_of(price(session.model, began), keep)
+    recorded = asked_for(call.usage for call in session.calls if call.usage is not None)
+    rates = session_rates(session.model, began, recorded, policy.lifetime)
     means = Means(count, summarize, outline, rates)
     state = start(policy, session.window, means, session.hidden)
     blocks = session.blocks

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from compaction.prices import Price
+from compaction.cache.rules import Rules, kept_by, rules_of
+from compaction.prices import Price, price
+from compaction.session import Usage
 
 Objective = Literal["cheap", "lean"]
 """What a policy wants little of: dollars, or tokens in the prompt."""
@@ -60,6 +63,38 @@ def keep_of(lifetime: Lifetime, recorded: Keep = "5m") -> Keep:
     if lifetime == "recorded":
         return recorded
     return "1h" if lifetime == "1h" else "5m"
+
+
+def asked_for(usages: Iterable[Usage]) -> Keep:
+    """How long a session's cache entries live: as most of its reported writes asked for."""
+    five = hour = 0
+    for usage in usages:
+        five, hour = five + usage.cache_write_5m, hour + usage.cache_write_1h
+    return "1h" if hour > five else "5m"
+
+
+def cached_by(model: str, listed: Price | None) -> Rules:
+    """Whose rules cache a model's prompts; where its name does not tell, its price does.
+
+    Who lists a price for tokens and none for reading them again keeps none.
+    """
+    rules = rules_of(model)
+    if rules != "unknown" or listed is None:
+        return rules
+    return "none" if listed.cache_read == listed.input else "prefix"
+
+
+def session_rates(model: str, began: int | None, recorded: Keep, lifetime: Lifetime) -> Rates:
+    """What a policy reckons with in a session, served or simulated.
+
+    The model's price when the session began (ms since the epoch; None: today's), and as long a
+    life as the policy asks for, or most of the `recorded` writes did; where the provider asks
+    nobody, as its rules keep.
+    """
+    listed = price(model, began)
+    rules = cached_by(model, listed)
+    alone = kept_by(model, rules).lifetime if rules in ("openai", "gemini", "prefix") else None
+    return rates_of(listed, keep_of(lifetime, recorded), alone)
 
 
 def pays(remaining: float, cleared: int, rewritten: int, rates: Rates) -> bool:

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from compaction.cache import automatic
-from compaction.cache.economy import keep_of
+from compaction.cache.economy import asked_for, cached_by, keep_of
 from compaction.cache.layout import HIDDEN_BLOCKS, Layout, managed, unmanaged
-from compaction.cache.rules import Rules, rules_of
+from compaction.cache.rules import Rules
 from compaction.cache.simulator import (
     Basis,
     Breakpoint,
@@ -57,18 +57,12 @@ def terms_of(session: Session, lifetime: Lifetime | None = None) -> Terms:
 
     No price without rules: what a call costs depends on its cache first of all.
     """
-    written = [call.usage for call in session.calls if call.usage is not None]
-    hour = sum(usage.cache_write_1h for usage in written)
     if lifetime is None:
-        lifetime = "1h" if hour > sum(usage.cache_write_5m for usage in written) else "5m"
+        lifetime = asked_for(call.usage for call in session.calls if call.usage is not None)
     began = session.calls[0].at if session.calls else None
     listed = price(session.model, began)
-    rules = rules_of(session.model)
-    if rules == "unknown" and listed is not None:
-        # Who lists a price for tokens and none for reading them again keeps none.
-        rules = "none" if listed.cache_read == listed.input else "prefix"
     return Terms(
-        rules=rules,
+        rules=cached_by(session.model, listed),
         price=listed,
         minimum=minimum(session.model) or Terms().minimum,
         lifetime=lifetime,

@@ -16,12 +16,11 @@ from django.db import transaction
 from django.db.models import F
 
 from compaction import edits, tokens
-from compaction.cache.economy import keep_of, rates_of
+from compaction.cache.economy import session_rates
 from compaction.context import Block
 from compaction.fold import State, marks_of, resume, start
 from compaction.plan import FileText, Means, Span, Wish
 from compaction.policies.policy import Policy, from_dict
-from compaction.prices import price
 from compaction.topic import Topic
 from sessions import topic_judge
 from sessions.actions import artefacts
@@ -30,7 +29,7 @@ from sessions.actions.stopwatch import Stopwatch
 from sessions.live import hint
 from sessions.models import Run, Session
 from sessions.models.revised import revisions_of
-from sessions.models.values import blocks_of
+from sessions.models.values import asked_of, blocks_of
 from sessions.summarizers import Extractive, chosen
 
 T = TypeVar("T")
@@ -192,7 +191,7 @@ class Fold:
             summarize,
             outline,
             judge=None if judge is None else lambda topic: artefacts.verdict(session, topic, judge),
-            rates=rates_of(price(session.model), keep_of(policy.lifetime)),
+            rates=session_rates(session.model, *asked_of(session), policy.lifetime),
         )
 
     def store(self, session: Session, revisions: Sequence[edits.Revision]) -> None:

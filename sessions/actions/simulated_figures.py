@@ -27,7 +27,7 @@ from sessions.models import Session
 from sessions.models.lived import recorded_run
 from sessions.models.values import recorded_session
 
-ENGINE = 2
+ENGINE = 3
 """Raise it when the same records under the same policy give other figures than before: results of
 older simulations are then computed anew and not taken over."""
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from django.db.models import Sum
+
 from compaction import context, wire
 from compaction import session as recorded
+from compaction.cache.economy import Keep, asked_for
 from sessions.models.blobs import Blob
 from sessions.models.revisions import Edit
 from sessions.models.sessions import Block, ModelCall, Session
@@ -140,6 +143,17 @@ def begun_before(session: Session, step: int) -> int | None:
     known = session.calls.filter(step__lt=step, at__isnull=False).order_by("-step")
     at: int | None = known.values_list("at", flat=True).first()
     return at
+
+
+def asked_of(session: Session) -> tuple[int | None, Keep]:
+    """When a session's first call began (ms since the epoch; None where unknown), and how long its
+    reported cache writes mostly asked to be kept."""
+    first: int | None = session.calls.order_by("step").values_list("at", flat=True).first()
+    written = session.calls.exclude(fresh=None).aggregate(
+        five=Sum("cache_write_5m"), hour=Sum("cache_write_1h")
+    )
+    usage = recorded.Usage(cache_write_5m=written["five"] or 0, cache_write_1h=written["hour"] or 0)
+    return first, asked_for([usage])
 
 
 def usage_of(call: ModelCall) -> recorded.Usage | None:

@@ -6,8 +6,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction.cache.economy import KEEP_MS, Rates, calls_until, expected, keep_of, pays, rates_of
+from compaction.cache.economy import (
+    KEEP_MS,
+    Rates,
+    asked_for,
+    cached_by,
+    calls_until,
+    expected,
+    keep_of,
+    pays,
+    rates_of,
+    session_rates,
+)
 from compaction.prices import Price
+from compaction.session import Usage
 
 SONNET = Price("m", 2_000, 200, 2_500, 4_000, 10_000, "test", "2026-01-01")
 
@@ -50,6 +62,51 @@ def test_what_is_said_is_kept_as_the_policy_asks() -> None:
     asked = [keep_of("recorded", "1h"), keep_of("recorded"), keep_of("mixed", "1h")]
     assert asked == ["1h", "5m", "5m"]
     assert (keep_of("5m", "1h"), keep_of("1h", "5m")) == ("5m", "1h")
+
+
+@pytest.mark.parametrize(
+    ("model", "kept"),
+    [
+        ("gpt-5", 600_000),
+        ("gpt-5.5", 24 * 3_600_000),
+        ("gpt-5.6", 1_800_000),
+        ("gemini-2.5-pro", 3_600_000),
+        ("deepseek-chat", 3_600_000),
+    ],
+)
+def test_who_decides_alone_is_not_asked_how_long_to_keep(model: str, kept: int) -> None:
+    """docs/cache.md has the lifetimes."""
+    for lifetime in ("recorded", "5m", "1h", "mixed"):
+        assert session_rates(model, None, "1h", lifetime).lifetime == kept
+
+
+def test_who_is_asked_keeps_as_the_policy_says() -> None:
+    model = "claude-sonnet-4-5"
+    lives = [session_rates(model, None, "1h", one) for one in ("recorded", "mixed", "5m", "1h")]
+    assert [one.lifetime for one in lives] == [KEEP_MS[one] for one in ("1h", "5m", "5m", "1h")]
+    assert lives[0].write > lives[1].write
+    unknown = session_rates("no-such-model", None, "1h", "recorded")
+    assert (unknown.known, unknown.lifetime) == (False, KEEP_MS["1h"])
+
+
+def test_most_of_the_reported_writes_tell_what_a_session_asked_for() -> None:
+    five, hour = Usage(cache_write_5m=10), Usage(cache_write_1h=15)
+    assert [asked_for(one) for one in ([], [five], [five, hour], [five, five, hour])] == [
+        "5m", "5m", "1h", "5m",
+    ]  # fmt: skip
+
+
+def test_a_price_tells_of_an_unknown_name_whether_prompts_are_kept() -> None:
+    dear = Price("m", 2_000, 2_000, 2_000, 2_000, 10_000, "test", "2026-01-01")
+    assert [cached_by("mine", one) for one in (SONNET, dear, None)] == ["prefix", "none", "unknown"]
+    assert cached_by("gpt-5", dear) == "openai"
+
+
+def test_a_session_is_reckoned_at_the_price_of_its_beginning() -> None:
+    """o3 became cheaper in June 2025."""
+    february = 1_738_800_000_000
+    then, now = (session_rates("o3", at, "5m", "mixed") for at in (february, None))
+    assert (then.write, now.write) == (10_000, 2_000)
 
 
 def test_without_a_price_the_usual_ratios_stand_and_say_so() -> None:
