@@ -75,8 +75,8 @@ def test_the_page_tells_what_is_enabled_by_what() -> None:
     set_graph(one, {"tools": tools, "states": {"first": ["Read"]}})
     client = browser(member(local_team(), "ann"))
     page = shown(client.get(f"/sessions/{one.pk}/tools/"))
-    for said in ("Needs nothing", "In no graph", "not yet", "&lt;Edit&gt;", "Likely next",
-                 "A list that grows, or a mask", "masked", "unknown"):  # fmt: skip
+    for said in ("Needs nothing", "In no graph", "not yet", "&lt;Edit&gt;",
+                 "Which tool the next call likely uses", "A list that grows, or a mask", "masked", "unknown"):  # fmt: skip
         assert said in page.html, said
     assert "<Edit>" not in page.html
 

@@ -199,6 +199,9 @@ def test_what_was_bad_on_held_sessions_is_told_and_not_put_forward(team, owner):
     six(team)
     tuning = ask(team, 9)
     searched(tuning)
+    for one in found_by(tuning):
+        one.trial.held |= {"cost_microusd": 1, "lost": 0.0}
+        one.trial.save()
     best = next(one.trial for one in found_by(tuning) if one.best)
     address = reverse("tuning", args=[tuning.pk])
     assert "Bad on held sessions" not in owner.get(address).content.decode()
