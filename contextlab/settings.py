@@ -151,7 +151,9 @@ if _database["ENGINE"].endswith("sqlite3"):
         # FULL: what was answered with 2xx survives the power cut, not only the crash.
         "init_command": (
             "PRAGMA journal_mode=WAL;PRAGMA synchronous=FULL;PRAGMA temp_store=MEMORY;"
-            "PRAGMA mmap_size=134217728;PRAGMA journal_size_limit=67108864;"
+            # Never mapped: connections that come and go by the second, as ours do, then lose
+            # committed rows and damage the file (docs/decisions.md, The database is not mapped).
+            "PRAGMA mmap_size=0;PRAGMA journal_size_limit=67108864;"
             "PRAGMA cache_size=-20000;"
         ),
     }

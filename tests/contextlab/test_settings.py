@@ -1,5 +1,7 @@
 """What the settings name exists."""
 
+import pytest
+from django.db import connection
 from django.utils.module_loading import import_string
 
 from contextlab import settings
@@ -15,3 +17,15 @@ def test_nothing_is_open_by_default():
     assert not settings.DEBUG
     assert "*" not in settings.ALLOWED_HOSTS
     assert settings.HOST == "127.0.0.1"
+
+
+@pytest.mark.django_db
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="how SQLite alone is opened")
+@pytest.mark.parametrize(
+    ("pragma", "value"), [("journal_mode", "wal"), ("synchronous", 2), ("mmap_size", 0)]
+)
+def test_what_was_answered_survives(pragma: str, value: object) -> None:
+    """A mapped database lost committed rows, and broke (docs/decisions.md)."""
+    with connection.cursor() as cursor:
+        cursor.execute(f"PRAGMA {pragma}")
+        assert cursor.fetchone() == (value,)

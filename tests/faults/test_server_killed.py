@@ -33,7 +33,7 @@ def test_nothing_acknowledged_is_lost_and_the_page_catches_up(
                 server = server_with(PORT=str(server.port))
             work.ended()
         except Refused as error:
-            # Seen once: a context that was handed out was none of its session's.
+            # Seen twice, while the database was mapped: a context that was handed out was gone.
             raise AssertionError(work.explain(in_data_dir(tmp_path))) from error
         watched.catches_up()
         watched.tell(f"server killed {kills} times")
