@@ -30,13 +30,11 @@ class Rates:
     In any one unit; `lifetime` is how long an entry lives unused, in ms. The defaults are ratios
     for a model without a known price: reads at a tenth of the input, writes at 1.25 of it
     (Anthropic's for most models), five minutes; `known` says whether a price table gave them.
-    `write_hour` is None where no longer life is for sale.
     """
 
     read: int = 10
     write: int = 125
     lifetime: int = KEEP_MS["5m"]
-    write_hour: int | None = None
     known: bool = False
 
     @property
@@ -48,14 +46,14 @@ class Rates:
 def rates_of(price: Price | None, keep: Keep = "5m", lifetime: int | None = None) -> Rates:
     """The rates of a model whose entries are asked to live so long.
 
-    `lifetime` in ms stands where the provider alone decides; then none is for sale.
+    `lifetime` in ms stands where the provider alone decides.
     """
     if price is None:
         return Rates(lifetime=lifetime or KEEP_MS[keep])
     if lifetime is not None:
         return Rates(price.cache_read, price.cache_write_5m, lifetime, known=True)
     write = price.cache_write_1h if keep == "1h" else price.cache_write_5m
-    return Rates(price.cache_read, write, KEEP_MS[keep], price.cache_write_1h, known=True)
+    return Rates(price.cache_read, write, KEEP_MS[keep], known=True)
 
 
 def keep_of(lifetime: Lifetime, recorded: Keep = "5m") -> Keep:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from django.db.models import Sum
-
 from compaction import context, wire
 from compaction import session as recorded
 from compaction.cache.economy import Keep, asked_for
@@ -145,15 +143,20 @@ def begun_before(session: Session, step: int) -> int | None:
     return at
 
 
+LATELY = 50
+"""Calls that tell how long a session asks for its cache entries to live (ours)."""
+
+
 def asked_of(session: Session) -> tuple[int | None, Keep]:
-    """When a session's first call began (ms since the epoch; None where unknown), and how long its
-    reported cache writes mostly asked to be kept."""
+    """When a session's first call began (ms since the epoch; None where unknown), and how long most
+    cache writes of its newest calls asked to be kept. Work is the same however long it is."""
     first: int | None = session.calls.order_by("step").values_list("at", flat=True).first()
-    written = session.calls.exclude(fresh=None).aggregate(
-        five=Sum("cache_write_5m"), hour=Sum("cache_write_1h")
+    newest = session.calls.exclude(fresh=None).order_by("-step")
+    written = newest.values_list("cache_write_5m", "cache_write_1h")[:LATELY]
+    usages = (
+        recorded.Usage(cache_write_5m=five or 0, cache_write_1h=hour or 0) for five, hour in written
     )
-    usage = recorded.Usage(cache_write_5m=written["five"] or 0, cache_write_1h=written["hour"] or 0)
-    return first, asked_for([usage])
+    return first, asked_for(usages)
 
 
 def usage_of(call: ModelCall) -> recorded.Usage | None:
