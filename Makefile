@@ -1,6 +1,6 @@
 # `make run` and `make test` are all a visitor needs; both may be repeated as often as one likes.
 .DEFAULT_GOAL := help
-.PHONY: help setup run dev test faults check bench screenshots lock clean
+.PHONY: help setup run dev test faults check bench lists screenshots lock clean
 SHELL := /bin/sh
 
 VENV := .venv
@@ -33,16 +33,23 @@ test: setup ## every test, on SQLite, and the store's again on PostgreSQL if one
 faults: setup ## an agent at work while each part is killed or lost, at length; needs Redis, PostgreSQL, Chromium
 	CONTEXTLAB_FAULT_STEPS=300 CONTEXTLAB_FAULT_PACE=5 $(BIN)/python -m pytest -s tests/faults
 
-check: setup ## what must be clean before a commit: lint, types, floors, migrations, pages
+check: setup ## what must be clean before a commit: lint, types, floors, templates, migrations, pages
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/djangofmt --check templates
+	$(BIN)/djangofmt check templates
+	@# A tag cannot be broken: {% sentence %} takes what is too long for one.
+	@! LC_ALL=C.UTF-8 grep -rnE '^.{121}' templates
 	$(BIN)/python manage.py makemigrations --check --dry-run
 	npm --prefix frontend run check --if-present
 
 bench: setup ## what docs/speed.md tells, measured here; takes about twenty minutes
 	@$(BIN)/python -m benchmarks
+
+lists: setup ## the lists in docs of strategies, log formats and cache rules, from their records
+	@$(BIN)/python -m contextlab.lists
 
 screenshots: setup ## every page, light and dark, from demo data into docs/screenshots; needs Chromium
 	$(BIN)/python tools/screenshots.py

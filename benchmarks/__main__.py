@@ -1,4 +1,4 @@
-"""Every benchmark one after the other, each in a process of its own: `python -m benchmarks`."""
+"""Run every benchmark in a process of its own: `python -m benchmarks`."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
-
 from benchmarks.processes import machine, say  # noqa: E402
 
 ALL = (
@@ -19,14 +17,14 @@ ALL = (
 
 
 def main() -> int:
-    """Those that are named, or all; the number of those that failed."""
+    """Run the named benchmarks, or all; return how many failed."""
     failed = []
     for name in sys.argv[1:] or ALL:
         if name in ("recall", "planted", "lab") and not os.environ.get("CONTEXTLAB_CORPUS"):
             say(f"== {name}: left out, CONTEXTLAB_CORPUS names no folder of logs")
             continue
         say(f"== {name} ({machine()})")
-        done = subprocess.run([sys.executable, f"benchmarks/{name}.py"], cwd=ROOT, check=False)
+        done = subprocess.run([sys.executable, "-m", f"benchmarks.{name}"], cwd=ROOT, check=False)
         if done.returncode:
             failed.append(name)
         say()

@@ -1,6 +1,6 @@
-"""What compactions of real sessions suggest, and what comes of it: the table in docs/strategies.md.
+"""What compactions of real sessions suggest, and what comes of it: the table in strategies.md.
 
-    PYTHONPATH=. python benchmarks/adaptive.py /path/to/logs    # or CONTEXTLAB_CORPUS
+    python -m benchmarks.adaptive /path/to/logs    # or CONTEXTLAB_CORPUS
 
 Every session of 30 steps or more runs in a window of --window tokens (60,000), with the extractive
 summarizer, under each policy below. All its compactions are measured; what they suggest is taken
@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
@@ -22,24 +21,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
-
-from fact_ledger import _begin, _stored  # noqa: E402
-
-from benchmarks.processes import say  # noqa: E402
-from compaction.facts.ledger import Standing, ledger_of  # noqa: E402
-from compaction.facts.weighty import named_later  # noqa: E402
-from compaction.policies.adaptive import Model, Past, suggestions, task_of  # noqa: E402
-from compaction.policies.policy import Policy, Step  # noqa: E402
-from compaction.session import Session  # noqa: E402
-from compaction.simulate import Run, simulate  # noqa: E402
-from compaction.strategies.compact import Compact  # noqa: E402
-from compaction.summaries.asked import parts_of  # noqa: E402
-from compaction.summaries.extract import extractive  # noqa: E402
-from compaction.summaries.quality import Compacted, fit, measures  # noqa: E402
-from compaction.tokens import count  # noqa: E402
-from tests.planted import cases_of  # noqa: E402
+from benchmarks.fact_ledger import _begin, _stored
+from benchmarks.processes import say
+from compaction.advice.adaptive import Model, Past, suggestions, task_of
+from compaction.context.session import Session
+from compaction.losses.ledger import CompactedContext, ledger_of
+from compaction.losses.quality import Compacted, fit, measures
+from compaction.losses.weighty import named_later
+from compaction.policies.policy import Policy, Step
+from compaction.simulation.simulate import Run, simulate
+from compaction.strategies.compact import Compact
+from compaction.summaries.asked import parts_of
+from compaction.summaries.extract import extractive
+from compaction.tokens import count
+from tests.planted import cases_of
 
 if TYPE_CHECKING:
     from sessions.models import Session as Stored
@@ -58,7 +53,7 @@ BEGIN = {
 
 
 def task(session: Session) -> str:
-    """The task of a session by its blocks."""
+    """Return the task of a session by its blocks."""
     calls = [block for block in session.blocks if block.type == "tool_use"]
     changes = sum(
         b.file is not None and b.file.action in ("write", "edit", "delete") for b in calls
@@ -68,7 +63,7 @@ def task(session: Session) -> str:
 
 
 def compactions(session: Session, run: Run) -> Iterator[Past]:
-    """The compactions of a simulated run, as the product measures stored ones."""
+    """Yield the compactions of a simulated run, measured as the product measures stored ones."""
     steps = {f"r{one.number}": one for one in run.revisions}
     calls = [block for block in session.blocks if block.type == "tool_use"]
     kind = task(session)
@@ -76,7 +71,8 @@ def compactions(session: Session, run: Run) -> Iterator[Past]:
         made = steps[case.name.split()[-1]]
         later = [one for one in calls if made.step < one.born <= made.step + WITHIN]
         ledger = ledger_of(
-            case.span, case.summary, Standing(case.standing, case.refs), sources=case.sources,
+            case.span, case.summary, CompactedContext(case.standing, case.refs),
+            sources=case.sources,
             needed=named_later(later),
         )  # fmt: skip
         value = Compacted(
@@ -90,7 +86,7 @@ def compactions(session: Session, run: Run) -> Iterator[Past]:
 
 
 def rounds(name: str, now: Compact, listed: list[Session]) -> None:
-    """Run, suggest, take over, run again."""
+    """Run, suggest, apply the suggestions, and run again."""
     for number in range(ROUNDS + 1):
         past: list[Past] = []
         sent = 0
@@ -114,22 +110,22 @@ def rounds(name: str, now: Compact, listed: list[Session]) -> None:
 
 
 def line(past: list[Past]) -> str:
-    """How compactions fitted."""
+    """Format how compactions fitted."""
     fits = Counter(one.fit for one in past)
     return f"{len(past):>6}{fits['over']:>6}{fits['under']:>6}{fits['right']:>6}"
 
 
 def bare(session: Session) -> Session:
-    """A session in whose small window no hidden prompt stands, as its reported usage would tell."""
+    """Return a session without a hidden prompt, for a small window."""
     calls = tuple(replace(call, usage=None) for call in session.calls)
     return replace(session, calls=calls, hidden=0)
 
 
 def recorded(stored: Stored) -> Iterator[Past]:
-    """The compactions that a log records."""
-    from sessions.actions.fact_ledgers import judge
-    from sessions.models.replaced import summarised
-    from sessions.models.suggested import tasks_of
+    """Return the compactions that a log records."""
+    from sessions.actions.reviews.fact_ledgers import judge
+    from sessions.models.policies.suggested import tasks_of
+    from sessions.models.record.replaced import summarised
 
     for revision in summarised(stored):
         judged = judge(stored, revision)
@@ -140,7 +136,7 @@ def recorded(stored: Stored) -> Iterator[Past]:
 
 
 def main() -> None:
-    """Read the logs, print a line for each round."""
+    """Read the logs and print a line for each round."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     corpus = os.environ.get("CONTEXTLAB_CORPUS")
     parser.add_argument("folder", nargs="?", type=Path, default=Path(corpus) if corpus else None)
@@ -148,7 +144,7 @@ def main() -> None:
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         _begin(folder)
-        from sessions.models.values import recorded_session
+        from sessions.models.record.values import recorded_session
 
         past: list[Past] = []
         listed: list[Session] = []

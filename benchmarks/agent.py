@@ -1,6 +1,6 @@
 """What an agent waits for at full speed: its context, and the appends of its step.
 
-    python benchmarks/agent.py
+    python -m benchmarks.agent
 
 Over HTTP, managed sessions of 1,000 and 10,000 messages, and one that nothing manages. Latency as
 the agent sees it, CPU of the server with its job processes. A step is: take the context, append
@@ -11,25 +11,20 @@ job at work.
 from __future__ import annotations
 
 import json
-import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
-
-from benchmarks.ingest import bodies  # noqa: E402
-from benchmarks.processes import percentile, say  # noqa: E402
-from benchmarks.served import Lab, lab  # noqa: E402
+from benchmarks.ingest import bodies
+from benchmarks.processes import percentile, say
+from benchmarks.server import Lab, lab
 
 STEPS = 60
-CASES = (("offload-first", 1_000), ("offload-first", 10_000), ("unmanaged", 1_000))
+CASES = (("offload-first", 1_000), ("offload-first", 10_000), ("passthrough", 1_000))
 """Policies, and messages that the session has."""
 
 
 def main() -> None:
-    """Every length and policy on one server."""
+    """Run every length and policy on one server."""
     say(f"{'policy':<15}{'messages':>9}  {'request':<24}{'p50 ms':>8}{'p95 ms':>8}{'CPU ms':>8}")
     with lab() as started:
         for policy, length in CASES:
@@ -48,8 +43,8 @@ def _measure(started: Lab, policy: str, length: int) -> None:
     def context() -> None:
         agent.send("GET", f"sessions/{name}/context")
 
-    told = f"{policy:<15}{length:>9,}  "
-    _alone(started, told + f"{f'context, {size // 1024:,} KB, alone':<24}", context)
+    found = f"{policy:<15}{length:>9,}  "
+    _alone(started, found + f"{f'context, {size // 1024:,} KB, alone':<24}", context)
     singles = iter(bodies(length * 10, 2 * STEPS, 1))
     waits: dict[str, list[float]] = {"context": [], "append": []}
     job, spent = None, started.cpu()
@@ -63,15 +58,15 @@ def _measure(started: Lab, policy: str, length: int) -> None:
     started.settle(job)
     spent = (started.cpu() - spent) / STEPS * 1000
     for what, latencies in waits.items():
-        say(f"{told}{what + ', in steps':<24}{_two(latencies)}")
-    say(f"{told}{'a whole step, jobs too':<24}{'':>16}{spent:>8.1f}")
+        say(f"{found}{what + ', in steps':<24}{_two(latencies)}")
+    say(f"{found}{'a whole step, jobs too':<24}{'':>16}{spent:>8.1f}")
 
 
-def _alone(started: Lab, told: str, ask: Callable[[], None]) -> None:
+def _alone(started: Lab, found: str, ask: Callable[[], None]) -> None:
     spent = started.cpu()
     latencies = [_timed(ask) for _ in range(STEPS)]
     spent = (started.cpu() - spent) / STEPS * 1000
-    say(f"{told}{_two(latencies)}{spent:>8.1f}")
+    say(f"{found}{_two(latencies)}{spent:>8.1f}")
 
 
 def _timed(ask: Callable[[], None]) -> float:

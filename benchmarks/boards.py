@@ -1,11 +1,11 @@
 """Boards of real sessions: how large they are, and what of them is kept across compactions.
 
-    PYTHONPATH=. python benchmarks/boards.py /path/to/logs     # or CONTEXTLAB_CORPUS
+    python -m benchmarks.boards /path/to/logs     # or CONTEXTLAB_CORPUS
 
 Of each session of 30 steps or more and over 30,000 tokens the board is gathered block by block. At
 each compaction of three presets (`seven-principles`, `offload-first`, `sliding-window`; extractive
 summaries, a window of 60,000 tokens so that short sessions compact, too) an entry is kept where
-the context that follows tells its first line, without the board and with it. Writes nothing of the
+the next context contains its first line, without the board and with it. Writes nothing of the
 logs.
 """
 
@@ -20,16 +20,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from recall import long_sessions
-
+from benchmarks.recall import long_sessions
 from compaction import tokens
-from compaction.board.anchors import Gatherer
-from compaction.board.board import BoardSize, Entry, put, render
-from compaction.edits import context_at
+from compaction.board.board import BoardNote, BoardSize, put, render
+from compaction.board.notes import Gatherer
+from compaction.context.edits import context_at
+from compaction.context.session import Session
 from compaction.policies.presets import PRESETS
-from compaction.session import Session
-from compaction.simulate import simulate
-from compaction.summaries.told import Lines
+from compaction.simulation.simulate import simulate
+from compaction.summaries.lines import IndexedLines
 
 NAMES = ("seven-principles", "offload-first", "sliding-window")
 WINDOW = 60_000
@@ -37,9 +36,9 @@ WINDOW = 60_000
 Count = Callable[[str], int]
 
 
-def boards(session: Session) -> Iterator[dict[str, Entry]]:
-    """The board before each step, from the first on."""
-    gatherer, board, step = Gatherer("agent"), dict[str, Entry](), 0
+def boards(session: Session) -> Iterator[dict[str, BoardNote]]:
+    """Return the board before each step."""
+    gatherer, board, step = Gatherer("agent"), dict[str, BoardNote](), 0
     for block in session.blocks:
         while step < block.born:
             step += 1
@@ -49,20 +48,20 @@ def boards(session: Session) -> Iterator[dict[str, Entry]]:
     yield dict(board)
 
 
-def kept(board: dict[str, Entry], texts: list[str]) -> int:
-    """Entries of which a text tells the first line."""
-    lines = Lines("\n".join(texts)[:2_000_000])
-    return sum(lines.tell(_first(entry)) for entry in board.values())
+def kept(board: dict[str, BoardNote], texts: list[str]) -> int:
+    """Count the entries whose first line a text mentions."""
+    lines = IndexedLines("\n".join(texts)[:2_000_000])
+    return sum(lines.say(_first(entry)) for entry in board.values())
 
 
-def _first(entry: Entry) -> str:
-    """Where an answer begins with what was asked, that; else the first line with a word."""
+def _first(entry: BoardNote) -> str:
+    """Return the start of an answer that quotes its question; else the first line with a word."""
     listed = [line for line in entry.text.splitlines() if line.strip()]
     return (listed or [""])[0].removeprefix("Asked: ")[:200]
 
 
 def compactions(session: Session, name: str, count: Count) -> Iterator[tuple[int, list[str]]]:
-    """Steps at which a preset put a summary in, and the texts of the context that follows."""
+    """Return the steps at which a preset summarized, and the texts of the following context."""
     policy = PRESETS[name]
     run = simulate(replace(session, window=WINDOW), policy, count)
     for revision in run.revisions:
@@ -73,7 +72,7 @@ def compactions(session: Session, name: str, count: Count) -> Iterator[tuple[int
 
 
 def main() -> int:
-    """Prints both tables."""
+    """Print both tables."""
     corpus = os.environ.get("CONTEXTLAB_CORPUS")
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("folder", nargs="?", type=Path, default=Path(corpus) if corpus else None)
@@ -81,7 +80,7 @@ def main() -> int:
     if folder is None:
         parser.error("which folder of logs?")
     sizes: list[int] = []
-    told: list[float] = []
+    result: list[float] = []
     entries: list[int] = []
     spent, blocks = 0.0, 0
     found = {name: [0, 0, 0, 0] for name in NAMES}
@@ -95,7 +94,7 @@ def main() -> int:
         made = render(by_step[-1].values(), size, tokens.count)
         sizes.append(made.tokens)
         entries.append(len(by_step[-1]))
-        told.append(len(made.kept) / max(len(by_step[-1]), 1))
+        result.append(len(made.kept) / max(len(by_step[-1]), 1))
         for name in NAMES:
             for step, texts in compactions(session, name, tokens.count):
                 board = by_step[min(step, len(by_step)) - 1]
@@ -111,7 +110,7 @@ def main() -> int:
     smaller = sum(one < 500 for one in sizes)
     print(f"{len(sizes)} sessions: entries median {statistics.median(entries):.0f}, "
           f"most {max(entries)}; tokens median {statistics.median(sizes):.0f}, most {max(sizes)}; "
-          f"{within} of 500 to 2,000, {smaller} smaller; told {statistics.mean(told):.3f} of the "
+          f"{within} of 500 to 2,000, {smaller} smaller; told {statistics.mean(result):.3f} of the "
           f"entries; {1000 * spent / blocks:.3f} ms a block")  # fmt: skip
     print("| preset | compactions | entries | kept without the board | with it |")
     print("| --- | --- | --- | --- | --- |")

@@ -1,11 +1,11 @@
-"""What a step of the fold costs, and a whole session, beside libraries that shape a context.
+"""CPU time of a fold step and of a whole session, compared with libraries that shape a context.
 
-    python benchmarks/engine.py
-    python benchmarks/engine.py --repeat 5 --json figures.json
-    python benchmarks/engine.py --only balanced --only seven-principles
+    python -m benchmarks.engine
+    python -m benchmarks.engine --repeat 5 --json figures.json
+    python -m benchmarks.engine --only balanced --only seven-principles
 
 CPU milliseconds of one process, the best of several runs; made-up coding sessions of about 250
-tokens a message, stubs, summaries and what is recited made and counted with o200k. A step is one
+tokens a message; stubs, summaries and recitations are built and counted with o200k. A step is one
 model call; its cost is the mean over a session of so many messages, rare compactions included.
 Libraries are measured where `benchmarks/peers.py --install` put them (benchmarks/shaping.py).
 """
@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -22,21 +21,19 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
-
 from benchmarks.processes import machine, say  # noqa: E402
 from benchmarks.shaping import LENGTHS, Shaper, floors, others  # noqa: E402
 from compaction import tokens  # noqa: E402
 from compaction.cache.economy import rates_of  # noqa: E402
-from compaction.edits import context_at  # noqa: E402
-from compaction.fold import Arrival, advance, start  # noqa: E402
-from compaction.invariants import violations  # noqa: E402
-from compaction.plan import Means  # noqa: E402
+from compaction.context.edits import context_at  # noqa: E402
+from compaction.context.invariants import violations  # noqa: E402
+from compaction.context.session import Session  # noqa: E402
+from compaction.fold.fold import Arrival, advance, start  # noqa: E402
 from compaction.policies.policy import Policy  # noqa: E402
 from compaction.policies.presets import PRESETS  # noqa: E402
-from compaction.prices import price  # noqa: E402
-from compaction.session import Session  # noqa: E402
-from compaction.simulate import simulate  # noqa: E402
+from compaction.prices.prices import price  # noqa: E402
+from compaction.proposals.plan import Means  # noqa: E402
+from compaction.simulation.simulate import simulate  # noqa: E402
 from compaction.summaries.extract import extractive  # noqa: E402
 from tests.build import coding  # noqa: E402
 
@@ -59,14 +56,14 @@ class Preset(NamedTuple):
 
 
 def cpu(work: Callable[[], object]) -> float:
-    """CPU milliseconds of one run."""
+    """Return the CPU milliseconds of one run."""
     before = time.process_time()
     work()
     return (time.process_time() - before) * 1_000
 
 
 def arrivals(session: Session) -> list[Arrival]:
-    """What each step of a session brings."""
+    """Return the arrivals of each step of a session."""
     fresh: dict[int, list[Any]] = {}
     for block in session.blocks:
         fresh.setdefault(block.born, []).append(block)
@@ -74,12 +71,12 @@ def arrivals(session: Session) -> list[Arrival]:
 
 
 def step(session: Session, policy: Policy) -> float:
-    """CPU milliseconds of a step, amortised over a session."""
+    """Return the CPU milliseconds per step, averaged over a session."""
     return sum(fifths(session, policy)) / 5
 
 
 def fifths(session: Session, policy: Policy) -> list[float]:
-    """CPU milliseconds of a step, amortised over each fifth of a session."""
+    """Return the CPU milliseconds per step, averaged over each fifth of a session."""
     steps = arrivals(session)
     rates = rates_of(price(session.model))
     state = start(policy, session.window, Means(tokens.count, extractive, rates=rates))
@@ -94,12 +91,12 @@ def fifths(session: Session, policy: Policy) -> list[float]:
 
 
 def whole(session: Session, policy: Policy) -> float:
-    """CPU milliseconds of simulating a policy over a session."""
+    """Return the CPU milliseconds of simulating a policy over a session."""
     return cpu(lambda: simulate(session, policy, tokens.count))
 
 
 def ours(named: list[str], repeat: int, sessions: dict[int, Session]) -> list[Preset]:
-    """What our presets take, the default with the prices of a model as well."""
+    """Measure our presets, the default also with the prices of a model."""
     found = []
     for name in named:
         models = ("", PRICED) if name == "balanced" else ("",)
@@ -117,8 +114,8 @@ def ours(named: list[str], repeat: int, sessions: dict[int, Session]) -> list[Pr
     return found
 
 
-def tell(presets: list[Preset], libraries: list[Shaper], plain: list[Shaper]) -> None:
-    """One table of all, with how many times the default preset each takes."""
+def report(presets: list[Preset], libraries: list[Shaper], plain: list[Shaper]) -> None:
+    """Format one table, with each figure as a multiple of the default preset."""
     default = next((one.at for one in presets if one.name == "balanced"), presets[0].at)
     say(
         "a plan for one step, CPU ms, and times balanced; late: last fifth of 10,000 over the first"
@@ -139,7 +136,7 @@ def tell(presets: list[Preset], libraries: list[Shaper], plain: list[Shaper]) ->
 
 
 def reductions() -> dict[str, float]:
-    """The published reductions under `sliding-window`: tokens after, and invariants broken."""
+    """Return the published reductions under `sliding-window` and the broken invariants."""
     say()
     say("sliding-window: the published reductions")
     figures: dict[str, float] = {}
@@ -162,8 +159,10 @@ def reductions() -> dict[str, float]:
 
 
 def counting(repeat: int) -> float:
-    """MB of text that is counted in a CPU second: our own sources, 1,000 code points at a time."""
-    text = "".join(file.read_text() for file in sorted((ROOT / "compaction").glob("*.py")))
+    """Return the MB of text counted per CPU second: our own sources, in pieces of 1,000 code
+    points.
+    """
+    text = "".join(file.read_text() for file in sorted((ROOT / "compaction").rglob("*.py")))
     pieces = [text[start : start + 1_000] for start in range(0, len(text), 1_000)]
     spent = min(cpu(lambda: [tokens.count(piece) for piece in pieces]) for _ in range(repeat))
     say()
@@ -172,7 +171,7 @@ def counting(repeat: int) -> float:
 
 
 def main() -> None:
-    """Print the figures, and write them where asked."""
+    """Print the figures, and write them to a file on request."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--only", action="append", choices=[*PRESETS], default=[])
@@ -183,7 +182,7 @@ def main() -> None:
     presets = ours(asked.only or [*PRESETS], asked.repeat, sessions)
     plain, libraries = floors(sessions, asked.repeat), others(asked.repeat)
     say(f"{machine()}, best of {asked.repeat}")
-    tell(presets, libraries, plain)
+    report(presets, libraries, plain)
     figures = reductions() | {"counting tokens: MB a CPU second": counting(asked.repeat)}
     for one in [*presets, *plain, *libraries]:
         for messages, value in zip(LENGTHS, one.at, strict=True):

@@ -1,13 +1,13 @@
-"""Fact ledgers of compactions with planted losses and inventions: the table in docs/review.md.
+"""Fact ledgers of compactions with planted losses and inventions: the table in reviews.md.
 
-    PYTHONPATH=. python benchmarks/fact_ledger.py               # CONTEXTLAB_CORPUS, or the demo
-    PYTHONPATH=. python benchmarks/fact_ledger.py /path/to/logs
-    PYTHONPATH=. python benchmarks/fact_ledger.py /path/to/logs --show
+    python -m benchmarks.fact_ledger               # CONTEXTLAB_CORPUS, or the demo
+    python -m benchmarks.fact_ledger /path/to/logs
+    python -m benchmarks.fact_ledger /path/to/logs --show
 
 Of every session: the compactions that its log records, and those of the extractive summarizer in a
-narrow window, at most 8 of each. Out of each summary, and what stands beside it, up to 5 facts are
+narrow window, at most 8 of each. Out of each summary and its context, up to 5 facts are
 taken one at a time; into each a path, a number, a name and a link are put that nothing holds.
-`flagged` counts what is called unsupported before that; `--show` prints it with the words around,
+`flagged` counts facts called unsupported before that; `--show` prints it with the words around,
 to be judged by eye. Reads into a store of its own and writes nothing of the logs.
 """
 
@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -24,17 +23,14 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
-
-from benchmarks.processes import percentile, say  # noqa: E402
-from compaction.policies.policy import Policy, Step  # noqa: E402
-from compaction.simulate import simulate  # noqa: E402
-from compaction.strategies.compact import Compact  # noqa: E402
-from compaction.strategies.window import Window  # noqa: E402
-from compaction.summaries.extract import extractive  # noqa: E402
-from compaction.tokens import count, counted  # noqa: E402
-from tests.planted import Case, cases_of, inventions, losses  # noqa: E402
+from benchmarks.processes import percentile, say
+from compaction.policies.policy import Policy, Step
+from compaction.simulation.simulate import simulate
+from compaction.strategies.compact import Compact
+from compaction.strategies.window import Window
+from compaction.summaries.extract import extractive
+from compaction.tokens import count, counted
+from tests.planted import Case, cases_of, inventions, losses
 
 if TYPE_CHECKING:
     from sessions.importers import records
@@ -57,7 +53,7 @@ WINDOWS = {
 
 @dataclass
 class Row:
-    """What came of the compactions of one writer."""
+    """Results for the compactions of one writer."""
 
     compactions: int = 0
     facts: list[int] = field(default_factory=list)
@@ -70,7 +66,7 @@ class Row:
     ms: list[float] = field(default_factory=list)
 
     def judge(self, case: Case, seed: int, show: bool) -> None:
-        """One compaction as it is, and with what is planted."""
+        """Judge one compaction, unchanged and with planted facts."""
         began = time.perf_counter()
         ledger = case.ledger()
         self.ms.append(1000 * (time.perf_counter() - began))
@@ -97,7 +93,7 @@ class Row:
 
 
 def main() -> None:
-    """Store the sessions, judge their compactions, print a line for each writer."""
+    """Store the sessions, judge their compactions, and print a line for each writer."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     corpus = os.environ.get("CONTEXTLAB_CORPUS")
     parser.add_argument("folder", nargs="?", type=Path, default=Path(corpus) if corpus else None)
@@ -156,8 +152,8 @@ def _logs(folder: Path | None) -> Iterator[records.Session]:
 
 
 def _stored(folder: Path | None) -> Iterator[Session]:
-    from sessions.actions.append import append
-    from sessions.actions.teams import local_team
+    from sessions.actions.accounts.teams import local_team
+    from sessions.actions.record.append import append
 
     for incoming in _logs(folder):
         appended = append(local_team(), incoming, counted, source="measured")
@@ -166,8 +162,8 @@ def _stored(folder: Path | None) -> Iterator[Session]:
 
 
 def _cases(session: Session) -> Iterator[tuple[str, Case]]:
-    from sessions.models.replaced import replaced, summarised
-    from sessions.models.values import recorded_session
+    from sessions.models.record.replaced import replaced, summarised
+    from sessions.models.record.values import recorded_session
 
     for revision in summarised(session)[:EACH]:
         one = replaced(session, revision)

@@ -1,7 +1,7 @@
-"""Messages of live agents, 1 KB each, over HTTP into a served ContextLab.
+"""Messages of live agents, 1 KB each, over HTTP into `contextlab serve`.
 
-    python benchmarks/ingest.py
-    python benchmarks/ingest.py --profile      # the append alone, in one process, profiled
+    python -m benchmarks.ingest
+    python -m benchmarks.ingest --profile      # the append alone, in one process, profiled
 
 A `contextlab serve` of its own, one connection with a key. A batch counts once it is answered:
 then it is committed (fsync: synchronous=FULL on SQLite), counted (o200k) and queryable. Messages
@@ -17,17 +17,14 @@ import cProfile
 import json
 import os
 import pstats
-import sys
 import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
-
 from benchmarks.processes import cpu_seconds, percentile, say  # noqa: E402
-from benchmarks.served import Agent, Lab, lab, postgres  # noqa: E402
+from benchmarks.server import Agent, Lab, lab, postgres  # noqa: E402
 
 BATCH = 100
 BATCHES = 40
@@ -39,7 +36,7 @@ STORED = 10_000
 
 
 def main() -> None:
-    """Every store, empty and long sessions, batches and single messages."""
+    """Measure empty and long sessions, batches and single messages on every store."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--profile", action="store_true", help="where the time of appends goes")
     if parser.parse_args().profile:
@@ -99,7 +96,7 @@ def _deliver(started: Lab, agent: Agent, name: str, given: list[bytes]) -> None:
 
 
 def _send(agent: Agent, name: str, given: list[bytes]) -> tuple[str | None, list[float]]:
-    """The job of the last append, and what each took in ms."""
+    """Return the job of the last append, and the latencies in ms."""
     job, latencies = None, []
     for body in given:
         begun = time.perf_counter()
@@ -110,8 +107,8 @@ def _send(agent: Agent, name: str, given: list[bytes]) -> tuple[str | None, list
 
 
 def bodies(first: int, batches: int, size: int = BATCH) -> list[bytes]:
-    """Requests with tool calls and their results in turn; the text is this project's own source."""
-    text = "".join(path.read_text() for path in sorted((ROOT / "compaction").glob("*.py")))
+    """Build requests with alternating tool calls and results from this project's own source."""
+    text = "".join(path.read_text() for path in sorted((ROOT / "compaction").rglob("*.py")))
     return [
         json.dumps({"messages": [message(first + batch * size + n, text) for n in range(size)]})
         .encode()
@@ -120,7 +117,7 @@ def bodies(first: int, batches: int, size: int = BATCH) -> list[bytes]:
 
 
 def message(number: int, text: str) -> dict[str, Any]:
-    """A message of 1 KB: even numbers call a tool, odd ones answer the call before."""
+    """Build a message of 1 KB: even numbers call a tool, odd ones answer it."""
     pair = number // 2 * 2
     at = pair * 977 % (len(text) - 2 * LENGTH)
     if number % 2 == 0:
@@ -141,9 +138,9 @@ def _profile() -> None:
         django.setup()
         from django.core.management import call_command
 
-        from sessions.actions.deliver import deliver, delivery
-        from sessions.actions.live_sessions import SessionFields, put_session
-        from sessions.actions.teams import local_team
+        from sessions.actions.accounts.teams import local_team
+        from sessions.actions.live.deliver import deliver, delivery
+        from sessions.actions.live.live_sessions import SessionFields, put_session
         from sessions.importers.decoded import exact
 
         call_command("migrate", verbosity=0)

@@ -1,9 +1,9 @@
 """A simulation of a hundred real sessions, and how quick the server stays meanwhile.
 
-    CONTEXTLAB_CORPUS=/path/to/logs python benchmarks/lab.py
+    CONTEXTLAB_CORPUS=/path/to/logs python -m benchmarks.lab
 
 Imports the logs below the folder into a store of its own and simulates up to a hundred of their
-sessions under drafts that were never tried before: until the first session is told, and in all.
+sessions under new drafts: time until the first session is shown, and in total.
 Meanwhile a page and an append are asked for again and again, and compared with the same at rest.
 Then the same sessions are put under the same drafts by `contextlab simulate`, whose figures must
 be those of the simulation.
@@ -21,12 +21,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
-
-from benchmarks.live import _signed_in  # noqa: E402
-from benchmarks.processes import percentile, say  # noqa: E402
-from benchmarks.served import Agent, Lab, command, in_store, served  # noqa: E402
+from benchmarks.live import _signed_in
+from benchmarks.processes import percentile, say
+from benchmarks.server import Agent, Lab, command, in_store, served
 
 SESSIONS = 100
 ROUNDS = 3
@@ -38,7 +35,7 @@ NOT_COMPARED = {"id", "ms_per_step"}
 
 
 def main() -> int:
-    """Imports, simulates, measures, compares; 1 where figures differ."""
+    """Import, simulate, measure and compare; return 1 if figures differ."""
     corpus = os.environ.get("CONTEXTLAB_CORPUS")
     if not corpus:
         say("CONTEXTLAB_CORPUS names no folder of logs")
@@ -53,7 +50,7 @@ def main() -> int:
 
 
 def draft(number: int, age: int) -> dict[str, Any]:
-    """A draft that nobody tried yet."""
+    """Build a new draft."""
     steps = [
         {"strategy": "offload", "parameters": {"age": age, "batch": 3 + number}},
         {"strategy": "compact", "parameters": {"trigger": 0.5}},
@@ -70,7 +67,7 @@ def _measure(started: Lab) -> dict[str, Any]:
         _probe(probes, rest)
     busy: dict[str, list[float]] = {name: [] for name in probes}
     for number in range(ROUNDS):
-        told = _simulate(agent, number, lambda: _probe(probes, busy))
+        answer = _simulate(agent, number, lambda: _probe(probes, busy))
     for name in probes:
         before, while_busy = (percentile(times[name], 0.95) for times in (rest, busy))
         half = percentile(rest[name], 0.5), percentile(busy[name], 0.5)
@@ -78,11 +75,11 @@ def _measure(started: Lab) -> dict[str, Any]:
             f"{name:<18} p50 {half[0]:5.1f} ms at rest, {half[1]:5.1f} meanwhile; "
             f"p95 {before:5.1f}, {while_busy:5.1f} ({len(busy[name])} asked)"
         )
-    return told
+    return answer
 
 
 def _simulate(agent: Agent, number: int, meanwhile: Callable[[], None]) -> dict[str, Any]:
-    """Three new drafts over the sessions; what came out."""
+    """Simulate three new drafts over the sessions."""
     made = [draft(number, age) for age in (3, 8)]
     for one in made:  # as versions they can be named
         body = {"sessions": {"by": "query", "limit": 1}, "draft": one}
@@ -96,10 +93,10 @@ def _simulate(agent: Agent, number: int, meanwhile: Callable[[], None]) -> dict[
     path = f"simulations/{agent.ask('POST', 'simulations', body)['simulation']}"
     first = None
     while True:
-        told: dict[str, Any] = agent.ask("GET", path)
-        if first is None and told["done"]:
+        answer: dict[str, Any] = agent.ask("GET", path)
+        if first is None and answer["done"]:
             first = time.perf_counter() - began
-        if told["state"] not in ("queued", "running"):
+        if answer["state"] not in ("queued", "running"):
             break
         # As a page does once there is something to show: not again at once.
         again = time.perf_counter() + (LOOK_SECONDS if first else 0)
@@ -107,10 +104,11 @@ def _simulate(agent: Agent, number: int, meanwhile: Callable[[], None]) -> dict[
             meanwhile()
     whole = time.perf_counter() - began
     say(
-        f"{told['through']} sessions, {told['versions'][0]['sums']['steps']:,} steps, three drafts "
-        f"and the active policy: first session after {first or 0:.2f} s, all after {whole:.1f} s"
+        f"{answer['through']} sessions, {answer['versions'][0]['sums']['steps']:,} steps, three "
+        f"drafts and the active policy: first session after {first or 0:.2f} s, "
+        f"all after {whole:.1f} s"
     )
-    return told
+    return answer
 
 
 def _page(started: Lab, cookie: str) -> Callable[[], None]:
@@ -145,7 +143,7 @@ def _probe(probes: dict[str, Callable[[], None]], times: dict[str, list[float]])
 
 
 def _compare(store: Path, simulation: dict[str, Any]) -> int:
-    """Sessions whose figures the command gives differently, over all drafts."""
+    """Count the sessions whose figures differ from those of the command."""
     code = (
         "import json\nfrom sessions.models import SimulationResult as R\n"
         f"rows = R.objects.filter(simulation={simulation['id']!r}, version__isnull=False)\n"
@@ -157,8 +155,8 @@ def _compare(store: Path, simulation: dict[str, Any]) -> int:
         by_version.setdefault(version, {})[session] = figures
     differ = 0
     for version, rows in by_version.items():
-        told = json.loads(command(store, "simulate", "--json", "--policy", version, *rows))
-        for row in told["per_session"]:
+        answer = json.loads(command(store, "simulate", "--json", "--policy", version, *rows))
+        for row in answer["per_session"]:
             keys = row.keys() - NOT_COMPARED
             differ += any(row[key] != rows[row["id"]][key] for key in keys)
     say(f"{len(by_version)} policies by `contextlab simulate`: {differ} sessions differ")

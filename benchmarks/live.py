@@ -1,6 +1,6 @@
 """An agent at five steps a second, and open pages that follow it.
 
-    python benchmarks/live.py
+    python -m benchmarks.live
 
 A step over REST: take the context, report the answer with its usage, then the tool's result. The
 pages are websockets that follow the recorded run as the replay page does. Latency: from the moment
@@ -15,7 +15,6 @@ import base64
 import http.client
 import json
 import os
-import sys
 import threading
 import time
 from collections.abc import AsyncIterator
@@ -23,11 +22,9 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
-
 from benchmarks.ingest import bodies, message  # noqa: E402
 from benchmarks.processes import percentile, say  # noqa: E402
-from benchmarks.served import Agent, Lab, lab  # noqa: E402
+from benchmarks.server import Agent, Lab, lab  # noqa: E402
 
 RATE = 5.0
 STEPS = 100
@@ -36,7 +33,7 @@ CASES = ((1_000, 0), (1_000, 1), (1_000, 100), (10_000, 1))
 
 
 def main() -> None:
-    """Every case on a server of its own."""
+    """Run every case on a server of its own."""
     say("an agent at 5 steps a second (to reach: p95 300 ms with 100 pages)")
     say(
         f"{'messages':>9}{'pages':>7}{'step p50':>10}{'step p95':>10}"
@@ -100,7 +97,7 @@ class Pages:
 
 
 class _Page:
-    """What a page has, as `frontend/src/shell/live.ts` does it."""
+    """What a page has, as `frontend/src/web/socket.ts` does it."""
 
     def __init__(self, session: str, since: str, version: int, seen: dict[int, float]) -> None:
         self.session, self.since, self.version, self.seen = session, since, version, seen
@@ -140,7 +137,7 @@ def _measure(started: Lab, messages: int, pages: int) -> None:
     watching = Pages(started, session, pages)
     if pages:
         watching.open()
-    text = "".join(path.read_text() for path in sorted((ROOT / "compaction").glob("*.py")))
+    text = "".join(path.read_text() for path in sorted((ROOT / "compaction").rglob("*.py")))
     for step in range(5):  # warm
         _step(agent, messages + 2 * step, text)
     idle = _idle(started)

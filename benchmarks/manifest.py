@@ -16,7 +16,7 @@ ROUNDS = 15
 
 
 def main() -> None:
-    """Fill a store of its own, then ask for page, manifest and first rows as a browser does."""
+    """Fill a store, then load page, manifest and first rows as a browser does."""
     with tempfile.TemporaryDirectory() as folder:
         os.environ["CONTEXTLAB_DATA_DIR"] = folder
         os.environ.pop("DATABASE_URL", None)
@@ -36,9 +36,9 @@ def _measure(messages: int) -> None:
     from django.test import Client
     from django.urls import reverse
 
-    from sessions.actions.append import append
-    from sessions.actions.measure import measure
-    from sessions.actions.teams import local_team, local_user
+    from sessions.actions.accounts.teams import local_team, local_user
+    from sessions.actions.record.append import append
+    from sessions.actions.record.measure import measure
 
     made = append(local_team(), _session(messages), _count, source="benchmark").session
     measure(made)
@@ -79,7 +79,7 @@ def _count(text: str) -> object:
 
 def _session(messages: int) -> object:
     """Steps of one tool call and its result, sizes spread like those of real logs."""
-    from compaction.session import Usage
+    from compaction.context.session import Usage
     from sessions.importers import records
 
     made: list[records.Record] = []
@@ -102,7 +102,7 @@ def _session(messages: int) -> object:
                 at=1_700_000_000_000 + step * 9000,
             )
         )
-        usage = Usage(fresh=3, cache_read=prompt, cache_write_5m=size // 4 + 60, output=60)
+        usage = Usage(uncached=3, cache_read=prompt, cache_write_5m=size // 4 + 60, output=60)
         prompt += size // 4 + 60
         made.append(
             records.Call(f"c{step}", "claude-sonnet-4-5", 1_700_000_000_000 + step * 9000, usage)

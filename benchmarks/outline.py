@@ -1,8 +1,8 @@
 """What an outline costs and how long it is, for 5,000 lines of each language and for hostile text.
 
-    PYTHONPATH=. python benchmarks/outline.py
-    PYTHONPATH=. python benchmarks/outline.py --repeat 9 --json figures.json
-    PYTHONPATH=. python benchmarks/outline.py path/to/file.py ...
+    python -m benchmarks.outline
+    python -m benchmarks.outline --repeat 9 --json figures.json
+    python -m benchmarks.outline path/to/file.py ...
 
 CPU milliseconds of one process, the best of several runs. The languages' sources are the samples
 of the tests, repeated; name files to measure real ones, which are repeated up to 5,000 lines too.
@@ -26,13 +26,13 @@ SAMPLES = Path(__file__).parent.parent / "tests" / "compaction" / "outlined"
 
 
 def repeated(text: str) -> str:
-    """A text again and again, up to 5,000 lines."""
+    """Repeat a text up to 5,000 lines."""
     times = LINES // max(text.count("\n"), 1) + 1
     return "\n".join((f"{text}\n" * times).split("\n")[:LINES])
 
 
 def sources(named: list[Path]) -> dict[str, str]:
-    """Sources by path."""
+    """Return the sources by path."""
     if named:
         return {file.name: repeated(file.read_text(errors="replace")) for file in named}
     samples = sorted(SAMPLES.glob("*.txt"))
@@ -40,7 +40,7 @@ def sources(named: list[Path]) -> dict[str, str]:
 
 
 def hostile() -> dict[str, str]:
-    """Texts that are made to keep a parser busy, by path."""
+    """Return texts designed to slow down a parser, by path."""
     chance = random.Random(7)
     noise = "".join(chance.choices("(){}[]\"'`abc\n :=<>#/*", k=500_000))
     functions = (f"function f{n}(a){{return{{b:[a,{n}]}}}}" for n in range(12_000))
@@ -57,7 +57,7 @@ def hostile() -> dict[str, str]:
 
 
 def measured(path: str, text: str, repeat: int) -> float:
-    """CPU milliseconds, the best of so many runs."""
+    """Return the CPU milliseconds, the best of several runs."""
     best = float("inf")
     for _ in range(repeat):
         before = time.process_time()
@@ -77,10 +77,10 @@ def main() -> int:
     out("| text | ms | of its characters | rows |\n| --- | --- | --- | --- |\n")
     for path, text in sources(given.files).items():
         figures[path] = measured(path, text, given.repeat)
-        told = outline(text, path)
+        answer = outline(text, path)
         mark = "" if figures[path] <= AIM else " (over the aim)"
-        out(f"| {path} | {figures[path]:.1f}{mark} | {len(told) / len(text):.1%} ")
-        out(f"| {told.count(chr(10)) + 1} |\n")
+        out(f"| {path} | {figures[path]:.1f}{mark} | {len(answer) / len(text):.1%} ")
+        out(f"| {answer.count(chr(10)) + 1} |\n")
     for path, text in hostile().items() if not given.files else ():
         figures[path] = measured(path, text, 1)
         out(f"| {path} | {figures[path]:.1f} | | |\n")

@@ -1,6 +1,6 @@
 """From an append to the step that a real page shows: the replay page in Chromium.
 
-    python benchmarks/page.py
+    python -m benchmarks.page
 
 One agent, one page that follows it, five steps a second at most. The time runs from the moment at
 which a message is sent to the frame in which the page names the new step; the script that looks
@@ -9,17 +9,13 @@ adds some milliseconds. Needs Chromium and the built pages.
 
 from __future__ import annotations
 
-import sys
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
-
-from benchmarks.ingest import bodies  # noqa: E402
-from benchmarks.processes import percentile, say  # noqa: E402
-from benchmarks.served import lab  # noqa: E402
-from tests.conftest import CHROMIUM  # noqa: E402
+from benchmarks.ingest import bodies
+from benchmarks.processes import percentile, say
+from benchmarks.server import lab
+from tests.conftest import CHROMIUM
 
 STEPS, RATE, STORED = 50, 5.0, 1_000
 SHOWN = "n => document.querySelector('.goto')?.textContent.includes('/ ' + n)"

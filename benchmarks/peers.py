@@ -1,7 +1,7 @@
 """MLflow and Phoenix: the same 1 KB messages as spans over OTLP, a server of each, CPU alike.
 
-    python benchmarks/peers.py --install     # virtual environments below the cache folder, 1.7 GB
-    python benchmarks/peers.py
+    python -m benchmarks.peers --install     # virtual environments below the cache folder, 1.7 GB
+    python -m benchmarks.peers
 
 Nothing of ContextLab needs them. A message is one span that holds its JSON as `input.value`, all
 of one trace, in batches of 100 and one by one, after 500 of warm-up, on one kept-open connection,
@@ -29,12 +29,9 @@ from http.client import HTTPConnection
 from pathlib import Path
 from typing import NamedTuple
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
-
-from benchmarks.ingest import BATCH, BATCHES, SINGLES, bodies  # noqa: E402
-from benchmarks.processes import cpu_seconds, memory_mb, percentile, say  # noqa: E402
-from tests.conftest import free_port  # noqa: E402
+from benchmarks.ingest import BATCH, BATCHES, SINGLES, bodies
+from benchmarks.processes import cpu_seconds, memory_mb, percentile, say
+from tests.conftest import free_port
 
 HOME = Path(
     os.environ.get("CONTEXTLAB_BENCH_PEERS")
@@ -45,7 +42,7 @@ START_SECONDS = 120
 
 
 class Peer(NamedTuple):
-    """A server to compare with: what to install, how to start it, where its rows lie."""
+    """A server to compare with: its packages, its command, and where it stores rows."""
 
     name: str
     package: str
@@ -99,7 +96,7 @@ NEWER = {
 
 
 def main() -> None:
-    """Install what is asked for, or measure what is there."""
+    """Install the named peers, or measure those installed."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--install", action="store_true", help="make the environments first")
     parser.add_argument("--only", choices=[peer.name for peer in PEERS])
@@ -117,19 +114,19 @@ def main() -> None:
         if asked.only and peer.name != asked.only:
             continue
         if not python_of(peer.name):
-            say(f"{peer.name:<18}is not installed: `python benchmarks/peers.py --install`")
+            say(f"{peer.name:<18}is not installed: `python -m benchmarks.peers --install`")
             continue
         _measure(peer)
 
 
 def python_of(name: str) -> str:
-    """The interpreter of a peer's environment; empty where it is not installed."""
+    """Return the interpreter of a peer's environment; empty if it is not installed."""
     found = HOME / name / "bin" / "python"
     return str(found) if found.exists() else ""
 
 
 def install(name: str, package: str) -> None:
-    """Make the environment of a peer, or say why that fails."""
+    """Create the environment of a peer, or report why that fails."""
     folder = HOME / name
     python = next(filter(_starts, NEWER.get(package, (sys.executable,))), None)
     if python is None:
@@ -148,7 +145,7 @@ def install(name: str, package: str) -> None:
 
 
 def _starts(python: str) -> bool:
-    """Whether there is such an interpreter, and not only a name that leads nowhere."""
+    """Return whether the interpreter exists and runs."""
     found = shutil.which(python)
     return (
         found is not None
@@ -185,7 +182,7 @@ def _measure(peer: Peer) -> None:
 
 
 class _Sender:
-    """One connection to a peer, and an eye on its file."""
+    """A connection to a peer, which also watches its file."""
 
     def __init__(self, peer: Peer, port: int, rows: Path) -> None:
         self.connection = HTTPConnection("127.0.0.1", port, timeout=120)
@@ -193,7 +190,7 @@ class _Sender:
         self.rows, self.sent = rows, 0
 
     def send(self, spans: list[bytes], size: int) -> tuple[list[float], float]:
-        """Latencies in ms, and the share that was stored at the last answer; waits for the rest."""
+        """Return latencies in ms and the share stored at the last answer; wait for the rest."""
         latencies, before = [], self.sent
         self.connection.close()  # a server may have grown tired of waiting; the next one opens it
         for start in range(0, len(spans), size):
@@ -221,7 +218,7 @@ class _Sender:
 def _started(
     peer: Peer,
 ) -> Iterator[tuple[subprocess.Popen[bytes], int, str, float, float]]:
-    """The server, its port and folder, and what its start took: seconds and CPU seconds."""
+    """Start a server; return it, its port, folder, start time and CPU time in seconds."""
     with tempfile.TemporaryDirectory() as folder:
         port = free_port()
         values = {"port": port, "grpc": free_port(), "folder": folder}

@@ -1,6 +1,6 @@
 """Plain policies to compare with: everything, the last blocks, tool input and output by age.
 
-They are built here from nothing but intervals, apart from the engine, so that they check it.
+They use intervals only and are independent of the engine, so that they check it.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 
-from compaction.context import KINDS, Block
-from compaction.edits import Edit, Entry, Revision
+from compaction.context.blocks import KINDS, Block
+from compaction.context.edits import Edit, Entry, Revision
+from compaction.context.session import Call, Session
 from compaction.facts.facts import facts_of
 from compaction.policies.policy import Policy
-from compaction.session import Call, Session
-from compaction.simulate import Run, StepTokens
+from compaction.simulation.simulate import Run, StepTokens
 
 Count = Callable[[str], int]
 Make = Callable[[Session, Count], Run]
@@ -23,13 +23,13 @@ BATCH = 5
 
 
 def everything(session: Session, count: Count) -> Run:
-    """The whole session, unmanaged."""
+    """Keep the whole session, as recorded."""
     del count
     return _run(session, "everything", [Entry(block, block.born) for block in session.blocks], ())
 
 
 def window(size: int) -> Make:
-    """The last so many blocks that carry text, and nothing else."""
+    """Keep the last blocks with text, and nothing else."""
 
     def make(session: Session, count: Count) -> Run:
         del count
@@ -96,7 +96,7 @@ def offload(age: int, names: int) -> Make:
 
 
 def _stands(entry: Entry, call: Call) -> bool:
-    """Whether an original stood when this call's revision was made."""
+    """Return whether an original was in the context when this call's revision was made."""
     return entry.to_step is None or entry.to_step >= call.step
 
 
@@ -123,7 +123,7 @@ def _stub(block: Block, held: Counter[str], names: int, count: Count) -> Block |
 
 
 def _run(session: Session, name: str, entries: list[Entry], revisions: tuple[Revision, ...]) -> Run:
-    """Lay every step out anew: slow and plain, for sessions of some hundred steps."""
+    """Build every step from scratch: slow and simple, for sessions of some hundred steps."""
     by_step = {revision.step: revision.number for revision in revisions}
     steps: list[StepTokens] = []
     before: list[Block] = []

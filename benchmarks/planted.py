@@ -1,7 +1,7 @@
-"""Causes of cache breaks planted into real sessions: is each named right? See docs/cache.md.
+"""Causes of cache breaks planted into real sessions: is each named right? See docs/record/cache.md.
 
-    CONTEXTLAB_CORPUS=/path/to/logs PYTHONPATH=. python benchmarks/planted.py
-    PYTHONPATH=. python benchmarks/planted.py /path/to/logs
+    CONTEXTLAB_CORPUS=/path/to/logs python -m benchmarks.planted
+    python -m benchmarks.planted /path/to/logs
 
 As sent: the contexts of two steps that follow each other are rendered as requests, with a list of
 tools and a system prompt of our own; one thing is changed in the second, and the simulator names
@@ -27,17 +27,17 @@ import django
 django.setup()
 
 from compaction import render  # noqa: E402
-from compaction.cache.forecast import Change, Moment, whole_change  # noqa: E402
+from compaction.cache.forecast import Moment, PromptChange, whole_change  # noqa: E402
 from compaction.cache.measured import measured  # noqa: E402
 from compaction.cache.sent import request_of  # noqa: E402
 from compaction.cache.simulator import CacheState, advance  # noqa: E402
-from compaction.edits import context_at  # noqa: E402
-from compaction.session import Call, Usage  # noqa: E402
+from compaction.context.edits import context_at  # noqa: E402
+from compaction.context.session import Call, Usage  # noqa: E402
 from sessions import importers  # noqa: E402
-from sessions.actions.simulated_figures import Recording  # noqa: E402
-from sessions.actions.unstored import recording_of_log  # noqa: E402
+from sessions.actions.lab.simulated_figures import Recording  # noqa: E402
+from sessions.actions.lab.unstored import recording_of_log  # noqa: E402
 from sessions.importers import records  # noqa: E402
-from sessions.models.values import block_id  # noqa: E402
+from sessions.models.record.values import block_id  # noqa: E402
 
 Json = Any
 PER_SESSION = 6
@@ -55,7 +55,7 @@ TOOLS = [tool(name) for name in ("read", "write", "grep", "list")]
 
 
 def sessions(folder: Path) -> Iterator[tuple[records.Session, Recording]]:
-    """Every session below the folder, once, that has six calls or more."""
+    """Yield every session below the folder with at least six calls, once."""
     seen = set()
     for file in sorted(path for path in folder.rglob("*") if path.is_file()):
         try:
@@ -73,7 +73,7 @@ def sessions(folder: Path) -> Iterator[tuple[records.Session, Recording]]:
 
 
 def requests(session: records.Session, recording: Recording) -> Iterator[tuple[Json, Json]]:
-    """Pairs of requests that follow each other, the second only adding to the first."""
+    """Yield pairs of consecutive requests, the second only adding to the first."""
     messages = [one for one in session.records if isinstance(one, records.Message)]
     wires = {
         block_id(number, index): block
@@ -97,7 +97,7 @@ def requests(session: records.Session, recording: Recording) -> Iterator[tuple[J
 
 
 def completed(made: Json) -> Json:
-    """The request with tools and a system prompt, and cache marks at their ends."""
+    """Add tools, a system prompt and cache marks to a request."""
     mark = {"cache_control": {"type": "ephemeral"}}
     tools = [*copy.deepcopy(TOOLS[:-1]), {**copy.deepcopy(TOOLS[-1]), **mark}]
     system = [{"type": "text", "text": TEXT * 40, **mark}]
@@ -106,7 +106,7 @@ def completed(made: Json) -> Json:
 
 
 def cause(was: Json, now: Json, minutes: float = 1, minimum: int = 512) -> str | None:
-    """What the simulator says of the second request."""
+    """Return the simulator's cause for the second request."""
     state = CacheState()
     advance(state, request_of(None, was, 1, 0, 512))
     use = advance(state, request_of(was, now, 2, int(minutes * MINUTE), minimum))
@@ -186,7 +186,7 @@ def as_sent(was: Json, now: Json, dice: random.Random) -> Iterator[tuple[str, st
             continue
         plant(planted, dice)
         yield wanted, what, cause(was, planted)
-    yield "lifetime", "six minutes", cause(was, now, minutes=6)
+    yield "ttl", "six minutes", cause(was, now, minutes=6)
     yield "minimum", "a minimum above the prompt", cause(was, now, minimum=10**7)
     yield "none", "nothing", cause(was, now) or "none"
 
@@ -194,29 +194,29 @@ def as_sent(was: Json, now: Json, dice: random.Random) -> Iterator[tuple[str, st
 # As reported
 
 
-def moment(call: Call, changes: tuple[Change, ...] = ()) -> Moment:
+def moment(call: Call, changes: tuple[PromptChange, ...] = ()) -> Moment:
     return Moment(call.step, call.model, call.at, call.step, changes)
 
 
 def as_reported(calls: list[Call], dice: random.Random) -> Iterator[tuple[str, str, str | None]]:
-    """A real quiet stretch of reported usage, its last call made to lose its prefix."""
+    """Return a real stretch of reported usage, with its last call losing its prefix."""
     place = dice.randrange(1, len(calls))
     before, call = calls[place - 1], calls[place]
     assert before.usage and call.usage and before.at is not None
-    lost = Usage(call.usage.fresh, 0, call.usage.prompt - call.usage.fresh)
+    lost = Usage(call.usage.uncached, 0, call.usage.prompt - call.usage.uncached)
     call = Call(call.step, before.model, before.at + MINUTE, lost)
     early = [*calls[: place - 1], before]
     lived = 61 if before.usage.cache_write_1h else 6
     late = replace(call, at=before.at + lived * MINUTE)
-    plants: list[tuple[str, Call, tuple[Change, ...]]] = [
-        ("lifetime", late, ()),
+    plants: list[tuple[str, Call, tuple[PromptChange, ...]]] = [
+        ("ttl", late, ()),
         ("model", replace(call, model="another"), ()),
         ("tools", call, (whole_change("tools"),)),
         ("system", call, (whole_change("system"),)),
-        ("edit", call, (Change("edit", 0),)),
-        ("rewind", call, (Change("rewind", 0),)),
-        ("settings", call, (Change("settings", 0),)),
-        ("restart", call, (Change("restart", 0),)),
+        ("edit", call, (PromptChange("edit", 0),)),
+        ("rewind", call, (PromptChange("rewind", 0),)),
+        ("settings", call, (PromptChange("settings", 0),)),
+        ("restart", call, (PromptChange("restart", 0),)),
         ("unexplained", call, ()),
     ]
     for wanted, planted, changes in plants:

@@ -1,6 +1,6 @@
-"""Every preset over real logs: the tables in docs/presets.md.
+"""Every preset over real logs: the tables in docs/policies/presets.md.
 
-    PYTHONPATH=. python benchmarks/presets.py PATH… [--json FILE] [--out docs/presets.md]
+    python -m benchmarks.presets PATH… [--json FILE] [--out docs/policies/presets.md]
 
 Reads every log below the paths, of whatever format, takes sessions of 30 model calls or more and
 over 30,000 tokens (one that several logs hold once, from the longest), and puts each under every
@@ -19,21 +19,19 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "contextlab.settings")
 
-import django  # noqa: E402
+import django
 
 django.setup()
 
 from compaction.policies.policy import Policy  # noqa: E402
 from compaction.policies.presets import PRESETS  # noqa: E402
-from compaction.prices import micros  # noqa: E402
+from compaction.prices.prices import micros  # noqa: E402
 from sessions import importers  # noqa: E402
-from sessions.actions.imports import FILE_LIMIT, files_under  # noqa: E402
-from sessions.actions.simulated_figures import Recording, figures_of  # noqa: E402
-from sessions.actions.unstored import recording_of_log  # noqa: E402
+from sessions.actions.lab.simulated_figures import Recording, figures_of  # noqa: E402
+from sessions.actions.lab.unstored import recording_of_log  # noqa: E402
+from sessions.actions.record.imports import FILE_LIMIT, files_under  # noqa: E402
 
 STEPS, TOKENS = 30, 30_000
 WORST = 5
@@ -42,7 +40,7 @@ Row = dict[str, Any]
 
 
 def long_sessions(path: Path) -> list[tuple[str, int, str, Recording]]:
-    """Id, length, format and recording of what one file holds that is long enough."""
+    """Return id, length, format and recording of the long sessions in a file."""
     if path.stat().st_size > FILE_LIMIT:
         return []
     try:
@@ -60,12 +58,12 @@ def long_sessions(path: Path) -> list[tuple[str, int, str, Recording]]:
 
 
 def lengths(path: Path) -> list[tuple[str, int, Path]]:
-    """The same without the recordings, which stay in the process that reads them."""
+    """Return the long sessions without recordings, which stay in the process that reads them."""
     return [(name, length, path) for name, length, _, _ in long_sessions(path)]
 
 
 def figures(source: tuple[str, Path]) -> list[Row]:
-    """Figures of one session under every policy."""
+    """Return the figures of one session under every policy."""
     found = {name: (form, read) for name, _, form, read in long_sessions(source[1])}
     form, recording = found[source[0]]
     return [_row(name, policy, form, recording) for name, policy in PRESETS.items()]
@@ -88,13 +86,13 @@ def _row(name: str, policy: Policy, form: str, recording: Recording) -> Row:
         ),
         "output_share": written / cost if written is not None and cost else None,
         "prompt_microusd": simulated.cache.prompt_cost,
-        "prompt_unmanaged_microusd": cost - written if cost and written is not None else None,
+        "prompt_recorded_microusd": cost - written if cost and written is not None else None,
         **simulated.figures,
     }
 
 
 def gathered(paths: Sequence[Path]) -> list[Row]:
-    """All rows, session by session."""
+    """Return all rows, session by session."""
     with ProcessPoolExecutor(2) as pool:
         longest: dict[str, tuple[int, Path]] = {}
         for rows in pool.map(lengths, files_under(paths), chunksize=8):
@@ -102,15 +100,15 @@ def gathered(paths: Sequence[Path]) -> list[Row]:
                 if length > longest.get(name, (0, path))[0]:
                     longest[name] = length, path
         sources = [(name, path) for name, (_, path) in sorted(longest.items())]
-        told = pool.map(figures, sources)
-        return [{**row, "session": number} for number, rows in enumerate(told, 1) for row in rows]
+        answer = pool.map(figures, sources)
+        return [{**row, "session": number} for number, rows in enumerate(answer, 1) for row in rows]
 
 
 def summed(rows: Iterable[Row]) -> Row:
-    """What one policy comes to over sessions; costs over those with a price alone."""
+    """Sum the figures of one policy; costs over sessions with a price only."""
     rows = list(rows)
-    priced = [row for row in rows if row["cost_microusd"] and row["cost_unmanaged_microusd"]]
-    ratios = sorted(row["cost_microusd"] / row["cost_unmanaged_microusd"] for row in priced)
+    priced = [row for row in rows if row["cost_microusd"] and row["cost_recorded_microusd"]]
+    ratios = sorted(row["cost_microusd"] / row["cost_recorded_microusd"] for row in priced)
     needs = sum(row["needs"] for row in rows)
     steps = sum(row["steps"] for row in rows)
     content = sum(row["tokens_sent"] - row["hidden"] for row in rows)
@@ -118,19 +116,19 @@ def summed(rows: Iterable[Row]) -> Row:
     prompts = sum(row["tokens_sent"] for row in read)
     shares = {
         state: sum(row[state] * row["needs"] for row in rows) / max(needs, 1)
-        for state in ("in_place", "named", "retrievable", "lost")
+        for state in ("in_context", "named", "retrievable", "lost")
     }
     return {
         "sessions": len(rows),
         "priced": len(priced),
-        "tokens_sent": _share(rows, "tokens_sent", "tokens_sent_unmanaged"),
+        "tokens_sent": _share(rows, "tokens_sent", "tokens_sent_recorded"),
         "content_sent": content / sum(row["everything"] for row in rows),
-        "cost": _share(priced, "cost_microusd", "cost_unmanaged_microusd") if priced else None,
-        "prompts": _share(priced, "prompt_microusd", "prompt_unmanaged_microusd")
+        "cost": _share(priced, "cost_microusd", "cost_recorded_microusd") if priced else None,
+        "prompts": _share(priced, "prompt_microusd", "prompt_recorded_microusd")
         if priced
         else None,
-        "at_most_2_percent_dearer": sum(one <= 1.02 for one in ratios),
-        "dearest": ratios[-1] if ratios else None,
+        "at_most_2_percent_costlier": sum(one <= 1.02 for one in ratios),
+        "costliest": ratios[-1] if ratios else None,
         "cache_read_share": sum(row["cache_read_share"] * row["tokens_sent"] for row in read)
         / prompts
         if prompts
@@ -148,21 +146,21 @@ def _share(rows: Sequence[Row], part: str, whole: str) -> float:
 
 
 def table(rows: Sequence[Row]) -> Iterator[str]:
-    """Policies by line."""
+    """Format a table with a line per policy."""
     yield (
-        "| preset | prompt tokens | content tokens | cost | prompts' cost | dearer than 2 % "
-        "| read from cache | in place | named | retrievable | lost | compactions | read back "
+        "| preset | prompt tokens | content tokens | cost | prompts' cost | costlier than 2 % "
+        "| read from cache | in context | named | retrievable | lost | compactions | read back "
         "| ms a step |"
     )
     yield "|" + " --- |" * 14
     for name in dict.fromkeys(row["policy"] for row in rows):
         one = summed(row for row in rows if row["policy"] == name)
-        dear = f"{one['priced'] - one['at_most_2_percent_dearer']} of {one['priced']}"
+        dear = f"{one['priced'] - one['at_most_2_percent_costlier']} of {one['priced']}"
         yield (
             f"| {name} | {_cell(one['tokens_sent'])} | {_cell(one['content_sent'])} "
             f"| {_cell(one['cost'])} | {_cell(one['prompts'])} | {dear if one['priced'] else '–'} "
             f"| {_cell(one['cache_read_share'])} "
-            f"| {one['in_place']:.3f} | {one['named']:.3f} | {one['retrievable']:.3f} "
+            f"| {one['in_context']:.3f} | {one['named']:.3f} | {one['retrievable']:.3f} "
             f"| {one['lost']:.3f} | {one['compactions']} | {one['read_back_tokens'] // 1000}K "
             f"| {one['ms_per_step']:.2f} |"
         )
@@ -172,29 +170,29 @@ def _cell(share: float | None) -> str:
     return "–" if share is None else f"{share:.3f}"
 
 
-def dearest(rows: Sequence[Row]) -> Iterator[str]:
-    """The sessions in which `balanced` saves least, and why."""
-    mine = [row for row in rows if row["policy"] == OURS and row["cost_unmanaged_microusd"]]
-    mine.sort(key=lambda row: row["cost_microusd"] / row["cost_unmanaged_microusd"], reverse=True)
+def costliest(rows: Sequence[Row]) -> Iterator[str]:
+    """Return the sessions in which `balanced` saves least, and why."""
+    mine = [row for row in rows if row["policy"] == OURS and row["cost_recorded_microusd"]]
+    mine.sort(key=lambda row: row["cost_microusd"] / row["cost_recorded_microusd"], reverse=True)
     yield "| session | format | model | calls | cost | output | hidden | edits | why |"
     yield "|" + " --- |" * 9
     for row in mine[:WORST]:
-        ratio = row["cost_microusd"] / row["cost_unmanaged_microusd"]
+        ratio = row["cost_microusd"] / row["cost_recorded_microusd"]
         yield (
             f"| {row['session']} | {row['format']} | {row['model']} | {row['steps']} | {ratio:.3f} "
-            f"| {row['output_share']:.0%} | {row['hidden'] / row['tokens_sent_unmanaged']:.0%} "
+            f"| {row['output_share']:.0%} | {row['hidden'] / row['tokens_sent_recorded']:.0%} "
             f"| {row['revisions']} | {_why(row)} |"
         )
 
 
 def _why(row: Row) -> str:
-    most = row["dearest"]
+    most = row["costliest"]
     if not row["revisions"]:
-        return "nothing was ripe long enough to pay before the session ended"
+        return "nothing ripe paid before the session ended"
     if most is None:
-        return "only what was new was shortened; nothing else paid before the session ended"
+        return "only new results were shortened; nothing else paid before the session ended"
     left = row["steps"] - most["step"]
-    share = most["cost_microusd"] / row["cost_unmanaged_microusd"]
+    share = most["cost_microusd"] / row["cost_recorded_microusd"]
     return (
         f"at step {most['step']} {most['rewritten']:,} tokens were written again "
         f"({share:.1%} of the cost), and {left} calls were left"
@@ -202,43 +200,42 @@ def _why(row: Row) -> str:
 
 
 def document(rows: Sequence[Row]) -> str:
-    """The page docs/presets.md."""
+    """Build the page docs/policies/presets.md."""
     formats = sorted({row["format"] for row in rows})
     parts = [HEAD.format(sessions=len({row["session"] for row in rows})), *table(rows)]
     for form in formats:
         some = [row for row in rows if row["format"] == form]
         count = len({row["session"] for row in some})
         parts += ["", f"## {form} ({count} session{'' if count == 1 else 's'})", "", *table(some)]
-    parts += ["", "## Where balanced saves least", "", *dearest(rows)]
-    parts += ["", "## Both halves", "", HALVES, ""]
+    parts += ["", "## Least savings of balanced", "", *costliest(rows)]
+    parts += ["", "## Odd and even sessions", "", HALVES, ""]
     for name, rest in (("odd", 1), ("even", 0)):
         ours = [r for r in rows if r["session"] % 2 == rest and r["policy"].startswith(OURS)]
-        parts += [f"Sessions of {name} numbers:", "", *table(ours), ""]
+        parts += [f"{name.title()} sessions:", "", *table(ours), ""]
     return "\n".join(parts).rstrip() + "\n"
 
 
 HEAD = """# Presets on real sessions
 
 Written by `benchmarks/presets.py` over {sessions} recorded sessions of 30 model calls or more and
-over 30,000 tokens. Everything is simulated: the agent is taken to behave as it was recorded.
+over 30,000 tokens. Everything is simulated: the agent is assumed to behave as recorded.
 
-- **prompt tokens**: those sent over whole sessions with the system prompt and tool schemas that
-  logs do not show, against the sessions as recorded, with the compactions of their logs.
-- **content tokens**: the same without that hidden part, against everything that ever arrived,
-  never compacted: what a policy can do anything about.
-- **cost**: dollars with output and every rewriting of the cache, against the sessions as recorded,
-  by the prices of each session's model; sessions without a price are left out. Cache entries live
-  as the policy's `lifetime` asks (`balanced`: mixed; others, and the sessions: as recorded).
+- **prompt tokens**: sent over whole sessions, hidden system prompt and tool schemas included,
+  against the sessions as recorded, with their logged compactions.
+- **content tokens**: the same without the hidden prompt, against everything that arrived, never
+  compacted: what a policy can change.
+- **cost**: dollars with output and all cache writes, against the sessions as recorded, at the
+  prices of each session's model; sessions without a price are left out. The TTL is the policy's
+  `ttl` (`balanced` and `balanced-lean`: mixed; others and the sessions: as recorded).
 - **prompts' cost**: the same without output, which no policy changes.
-- **in place … lost**: needed-later recall ([sources](sources.md#needed-later-recall)), over all
-  needs.
-- **read back**: tokens that would have to be read again for what is only retrievable.
+- **in context … lost**: [needed-later recall](../sources.md#needed-later-recall) over all needs.
+- **read back**: tokens to read again for facts that are only retrievable.
 - **ms a step**: CPU time of the fold.
 
 ## All formats
 """
 
-HALVES = """The numbers of `balanced` were looked for on all sessions together. Each half alone
+HALVES = """The settings of `balanced` were tuned on all sessions together. Each half alone
 shows how much they owe to single sessions."""
 
 

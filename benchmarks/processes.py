@@ -1,4 +1,4 @@
-"""CPU time and memory of a process with all that it started, from /proc; and how to say them."""
+"""CPU time and memory of a process tree, from /proc, and their formatting."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 def tree(root: int) -> list[int]:
-    """A process and its descendants that live now."""
+    """Return a process and its living descendants."""
     children: dict[int, list[int]] = {}
     for name in filter(str.isdigit, os.listdir("/proc")):  # noqa: PTH208 (names are all we need)
         if fields := _stat(int(name)):
@@ -27,13 +27,13 @@ def tree(root: int) -> list[int]:
 
 
 def cpu_seconds(root: int) -> float:
-    """User and system time of the tree, of descendants that ended included; to 10 ms."""
+    """Return user and system time of the tree, including ended descendants, to 10 ms."""
     # 11 to 14 after the name: utime, stime, and both of ended children that were waited for.
     return sum(sum(map(int, fields[11:15])) for pid in tree(root) if (fields := _stat(pid))) / TICK
 
 
 def memory_mb(root: int) -> tuple[float, float]:
-    """Resident memory of the tree in MB: summed, and with shared pages counted once (PSS)."""
+    """Return the resident memory of the tree in MB, and with shared pages counted once (PSS)."""
     resident = proportional = 0.0
     for pid in tree(root):
         try:
@@ -47,7 +47,7 @@ def memory_mb(root: int) -> tuple[float, float]:
 
 
 def _stat(pid: int) -> list[str]:
-    """The fields of /proc/<pid>/stat after the name, which may hold anything: [0] is the state."""
+    """Return the fields of /proc/<pid>/stat after the name; [0] is the state."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
@@ -55,13 +55,13 @@ def _stat(pid: int) -> list[str]:
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """The smallest value that is not below this share of them; nan of none."""
+    """Return the smallest value that is not below this share of them; nan if empty."""
     ordered = sorted(values)
     return ordered[min(int(share * len(ordered)), len(ordered) - 1)] if ordered else float("nan")
 
 
 def machine() -> str:
-    """Where figures come from, and how busy it is with other things, in one line."""
+    """Describe the machine and its load in one line."""
     load = " ".join(f"{each:.1f}" for each in os.getloadavg())
     model = next(
         (
@@ -75,6 +75,6 @@ def machine() -> str:
 
 
 def say(line: str = "") -> None:
-    """Print a line at once: whoever waits sees where it is."""
+    """Print a line without buffering, to show progress."""
     sys.stdout.write(line + "\n")
     sys.stdout.flush()

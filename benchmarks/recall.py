@@ -1,12 +1,12 @@
-"""Needed-later recall of plain policies on real sessions: the table in docs/cache.md.
+"""Needed-later recall of plain policies on real sessions: the table in docs/record/cache.md.
 
-    CONTEXTLAB_CORPUS=/path/to/logs PYTHONPATH=. python benchmarks/recall.py
-    PYTHONPATH=. python benchmarks/recall.py /path/to/logs --json figures.json
+    CONTEXTLAB_CORPUS=/path/to/logs python -m benchmarks.recall
+    python -m benchmarks.recall /path/to/logs --json figures.json
 
 Reads every Claude Code log below the folder, takes sessions of 30 steps or more and over 30,000
 tokens (o200k, the log's own text without summaries), and prints for each policy: tokens sent over
-all steps, needs that were in place, in place or named, lost, and the cost of the prompts against
-the same sessions unmanaged (hidden prompt as inferred, prices of the session's model, recorded
+all steps, needs that were in context, in context or named, lost, and the prompt cost against
+the same sessions as recorded (hidden prompt as inferred, prices of the session's model, recorded
 pace, breakpoints at system, frontier, previous end and end). Writes nothing of the logs.
 """
 
@@ -20,20 +20,20 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from plain import everything, offload, window
-
-from compaction import tokens, wire
-from compaction.cache.run import CacheRun, simulate_cache, terms_of
-from compaction.cache.simulator import Lifetime
-from compaction.context import Block, FileRef
+from benchmarks.plain import everything, offload, window
+from compaction import tokens
+from compaction.cache.simulator import TTL
+from compaction.context import wire
+from compaction.context.blocks import Block, FileRef
+from compaction.context.session import Call, Session
 from compaction.facts.facts import FactIndex
 from compaction.facts.recall import Recall, recall
-from compaction.files.calls import file_of
 from compaction.policies.policy import Policy, Step
 from compaction.policies.presets import PRESETS
 from compaction.recitation.recite import Recite
-from compaction.session import Call, Session
-from compaction.simulate import Run, simulate
+from compaction.seen.calls import file_of
+from compaction.simulation.run import CacheRun, simulate_cache, terms_of
+from compaction.simulation.simulate import Run, simulate
 from compaction.strategies.dedupe import Dedupe
 from compaction.strategies.externalise import Externalise
 from compaction.strategies.replace import Replace
@@ -46,7 +46,7 @@ FIRST = PRESETS["offload-first"].steps
 
 
 def managed(policy: Policy) -> Callable[[Session, Count], Run]:
-    """A policy as it is."""
+    """Run a policy as it is."""
     return lambda session, count: simulate(session, policy, count)
 
 
@@ -65,7 +65,7 @@ RECITING = {
 
 
 def engine(*steps: Step) -> Callable[[Session, Count], Run]:
-    """A policy of ours, with the reserve of `offload-first`."""
+    """Build a policy with the reserve of `offload-first`."""
     policy = Policy("measured", steps=steps, reserve=PRESETS["offload-first"].reserve)
     return lambda session, count: simulate(session, policy, count)
 
@@ -88,7 +88,7 @@ POLICIES: dict[str, Callable[[Session, Count], Run]] = {
 
 
 def session_of(found: records.Session, count: Count) -> Session | None:
-    """Values of one session of a log, numbered as the store numbers them; None without a call."""
+    """Return the values of a session of a log, numbered as in the store; None without a call."""
     steps: dict[str, int] = {}
     known: dict[str, records.Call] = {}
     blocks: list[Block] = []
@@ -166,7 +166,7 @@ def _blocks(
 
 
 def long_sessions(folder: Path, count: Count) -> Iterator[tuple[str, Session]]:
-    """Claude Code sessions with 30 steps or more and over 30,000 tokens."""
+    """Yield Claude Code sessions with at least 30 steps and 30,000 tokens."""
     seen: set[str] = set()
     for path in sorted(folder.rglob("*.jsonl")):
         try:
@@ -196,16 +196,16 @@ class Row:
         self.whole += whole
         self.needs += judged.needs
         self.cost += cache.prompt_cost or 0
-        self.alone += cache.unmanaged_prompt_cost or 0
-        shares = (judged.in_place, judged.named, judged.retrievable, judged.lost)
+        self.alone += cache.recorded_prompt_cost or 0
+        shares = (judged.in_context, judged.named, judged.retrievable, judged.lost)
         self.states = [a + b * judged.needs for a, b in zip(self.states, shares, strict=True)]
 
     def figures(self) -> dict[str, float]:
-        in_place, named, _, lost = (state / max(self.needs, 1) for state in self.states)
+        in_context, named, _, lost = (state / max(self.needs, 1) for state in self.states)
         return {
             "tokens_sent": self.sent / max(self.whole, 1),
-            "in_place": in_place,
-            "in_place_or_named": in_place + named,
+            "in_context": in_context,
+            "in_context_or_named": in_context + named,
             "lost": lost,
             "prompt_cost": self.cost / self.alone if self.alone else 0.0,
             "needs": self.needs,
@@ -213,15 +213,15 @@ class Row:
 
 
 def measure(
-    folder: Path, lifetime: Lifetime | None, say: Callable[[str], object]
+    folder: Path, ttl: TTL | None, say: Callable[[str], object]
 ) -> dict[str, dict[str, float]]:
-    """Figures by policy over all long sessions of a folder."""
+    """Measure every policy over all long sessions of a folder."""
     rows = {name: Row() for name in POLICIES}
     number = 0
     for name, session in long_sessions(folder, tokens.count):
         number += 1
         index = FactIndex(session.blocks)
-        terms = terms_of(session, lifetime)
+        terms = terms_of(session, ttl)
         whole = everything(session, tokens.count).sent
         say(f"{name[:8]} {session.model}: {len(session.calls)} steps, hidden {session.hidden}\n")
         for policy, make in POLICIES.items():
@@ -237,19 +237,21 @@ def main() -> int:
     parser.add_argument("folder", nargs="?", default=os.environ.get("CONTEXTLAB_CORPUS"))
     parser.add_argument("--json", type=Path, help="write the figures here as well")
     parser.add_argument(
-        "--lifetime", choices=["5m", "1h"], help="of all cache entries; else as each session's own"
+        "--ttl", choices=["5m", "1h"], help="of all cache entries; else as each session's own"
     )
     given = parser.parse_args()
     if not given.folder:
         parser.error("name a folder, or set CONTEXTLAB_CORPUS")
-    figures = measure(Path(given.folder), given.lifetime, sys.stderr.write)
+    figures = measure(Path(given.folder), given.ttl, sys.stderr.write)
     out = sys.stdout.write
-    out("| policy | tokens sent | in place | in place or named | lost | prompt cost | needs |\n")
+    out(
+        "| policy | tokens sent | in context | in context or named | lost | prompt cost | needs |\n"
+    )
     out("| --- | --- | --- | --- | --- | --- | --- |\n")
     for policy, row in figures.items():
         out(
-            f"| {policy} | {row['tokens_sent']:.1%} | {row['in_place']:.3f} "
-            f"| {row['in_place_or_named']:.3f} | {row['lost']:.3f} "
+            f"| {policy} | {row['tokens_sent']:.1%} | {row['in_context']:.3f} "
+            f"| {row['in_context_or_named']:.3f} | {row['lost']:.3f} "
             f"| {row['prompt_cost']:.2f} | {row['needs']:.0f} |\n"
         )
     if given.json:

@@ -1,20 +1,17 @@
 """How fast secrets are masked, how many are found, and how often clean code is taken for one.
 
-Run: python benchmarks/redact.py. Prints numbers only.
+Run: python -m benchmarks.redact. Prints numbers only.
 """
 
 from __future__ import annotations
 
 import json
-import sys
 import threading
 import time
 from collections import Counter
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
-
 from compaction.redaction.redact import redact, secrets  # noqa: E402
 from tests.compaction.secret_samples import samples  # noqa: E402
 

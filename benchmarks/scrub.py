@@ -1,6 +1,6 @@
 """Scrubbing a session of 10,000 messages in Chromium with its processor slowed four times.
 
-Run: python benchmarks/scrub.py. Needs Chromium and the built pages.
+Run: python -m benchmarks.scrub. Needs Chromium and the built pages.
 """
 
 from __future__ import annotations
@@ -14,8 +14,6 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
-
 from tests.conftest import CHROMIUM, start_server  # noqa: E402
 
 MESSAGES, STEPS_SCRUBBED, SLOWED = 10_000, 80, 4
@@ -23,9 +21,9 @@ MESSAGES, STEPS_SCRUBBED, SLOWED = 10_000, 80, 4
 FILL = f"""
 import django; django.setup()
 from benchmarks.manifest import _count, _session
-from sessions.actions.append import append
-from sessions.actions.measure import measure
-from sessions.actions.teams import local_team
+from sessions.actions.record.append import append
+from sessions.actions.record.measure import measure
+from sessions.actions.accounts.teams import local_team
 made = append(local_team(), _session({MESSAGES}), _count, source="benchmark").session
 measure(made)
 print(made.pk)

@@ -1,12 +1,12 @@
 """What shaping a context costs in other libraries, at one call and over a session, and plainly.
 
-    python benchmarks/peers.py --install     # environments of the libraries below the cache folder
-    python benchmarks/shaping.py
+    python -m benchmarks.peers --install     # environments of the libraries below the cache folder
+    python -m benchmarks.shaping
 
 Each library runs in an environment of its own, on messages of 250 tokens: a request, then tool
 calls and their results in turn. CPU milliseconds, the best of several; no model is asked, where
 one would write a summary it is there already. OpenHands and agent-framework hold a view or marks
-between calls, so what a call costs with those at hand is told apart (`next`).
+between calls, so the cost of a further call is shown separately (`next`).
 """
 
 from __future__ import annotations
@@ -15,18 +15,13 @@ import argparse
 import json
 import os
 import subprocess
-import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, NamedTuple
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
-
-from benchmarks.peers import SHAPERS, python_of  # noqa: E402
-from benchmarks.processes import say  # noqa: E402
-from compaction.session import Session  # noqa: E402
+from benchmarks.peers import SHAPERS, python_of
+from benchmarks.processes import say
+from compaction.context.session import Session
 
 LENGTHS = (1_000, 10_000)
 STEPS = (500, 1_000)
@@ -100,7 +95,7 @@ from openhands.sdk.context.view import View
 from openhands.sdk.event import Condensation, MessageEvent
 from openhands.sdk.llm import LLM, Message, TextContent
 
-class Told(LLMSummarizingCondenser):
+class Canned(LLMSummarizingCondenser):
     def _generate_condensation(self, forgotten_events, summary_offset, max_event_str_length=None):
         ids = {event.id for event in forgotten_events}
         return Condensation(forgotten_event_ids=ids, summary=TEXT, summary_offset=summary_offset,
@@ -114,7 +109,7 @@ def event(n):
 def history(length):
     return [event(n) for n in range(length)]
 
-condenser = Told(llm=LLM(model="gpt-4o", api_key="none"), max_size=120)
+condenser = Canned(llm=LLM(model="gpt-4o", api_key="none"), max_size=120)
 measure("View.from_events and condenser", history,
         lambda events: condenser.condense(View.from_events(events)))
 measure("condenser, next", lambda n: View.from_events(history(n)), condenser.condense)
@@ -178,11 +173,11 @@ _SCRIPTS = {
 
 
 def others(repeat: int) -> list[Shaper]:
-    """What the libraries take that are installed; says which are not, or fail."""
+    """Measure the installed libraries; report those missing or failing."""
     found = []
     for name in SHAPERS:
         if not python_of(name):
-            say(f"{name} is not installed: `python benchmarks/peers.py --install`")
+            say(f"{name} is not installed: `python -m benchmarks.peers --install`")
             continue
         done = subprocess.run(
             [
@@ -199,13 +194,13 @@ def others(repeat: int) -> list[Shaper]:
         if done.returncode:
             say(f"{name} fails: {(done.stderr.strip().splitlines() or ['?'])[-1]}")
             continue
-        told = json.loads(done.stdout.strip().splitlines()[-1])
-        found += [Shaper(f"{name} {what}", at, sessions) for what, at, sessions in told]
+        answer = json.loads(done.stdout.strip().splitlines()[-1])
+        found += [Shaper(f"{name} {what}", at, sessions) for what, at, sessions in answer]
     return found
 
 
 def floors(sessions: dict[int, Session], repeat: int) -> list[Shaper]:
-    """The least that bare Python takes for a context: no rule, no pin, no pair is heeded."""
+    """Measure bare Python without rules, pins and pairs, as a lower bound."""
     named: dict[str, Callable[[list[tuple[int, str]]], object]] = {
         "floor: the tail, sizes known": _tail,
         "floor: the tail, all estimated": _estimated,
@@ -228,7 +223,7 @@ def _cpu(work: Callable[[Any], object], given: object, times: int = 100) -> floa
 
 
 def _tail(blocks: list[tuple[int, str]]) -> list[tuple[int, str]]:
-    """The newest blocks within the budget."""
+    """Return the newest blocks within the budget."""
     kept, left = len(blocks), BUDGET
     while kept and left >= blocks[kept - 1][0]:
         kept -= 1
@@ -237,12 +232,12 @@ def _tail(blocks: list[tuple[int, str]]) -> list[tuple[int, str]]:
 
 
 def _estimated(blocks: list[tuple[int, str]]) -> list[tuple[int, str]]:
-    """The same where every size is four code points a token, made anew."""
+    """Estimate every size at four code points per token, each time from scratch."""
     return _tail([(len(text) // 4 + 1, text) for _, text in blocks])
 
 
 def main() -> None:
-    """Print what the libraries take."""
+    """Print the figures of the libraries."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--repeat", type=int, default=3)
     asked = parser.parse_args()

@@ -1,6 +1,6 @@
 """Start to the first 200, and the memory of all processes that idle.
 
-    python benchmarks/start.py
+    python -m benchmarks.start
 
 Of `contextlab serve` on an empty folder (the database is made) and on one that is there; then
 once it has waited ten seconds with nothing to do, and again some seconds after a live session's
@@ -16,20 +16,17 @@ import tempfile
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
-
-from benchmarks.ingest import bodies  # noqa: E402
-from benchmarks.processes import cpu_seconds, percentile, say, tree  # noqa: E402
-from benchmarks.served import environment, served  # noqa: E402
-from tests.conftest import free_port  # noqa: E402
+from benchmarks.ingest import bodies
+from benchmarks.processes import cpu_seconds, percentile, say, tree
+from benchmarks.server import environment, served
+from tests.conftest import free_port
 
 ROUNDS = 5
 IDLE_SECONDS = 10
 
 
 def main() -> None:
-    """Start it several times; then look at one that idles."""
+    """Start several times, then measure an idle server."""
     say(f"{'start (to reach: 2 s)':<28}{'s, median':>10}{'s, worst':>10}{'CPU s':>8}")
     for name, fresh in (("empty folder", True), ("existing database", False)):
         with tempfile.TemporaryDirectory() as folder:
@@ -70,7 +67,7 @@ def _memory(name: str, lab: object) -> None:
 
 
 def _start(folder: Path) -> tuple[float, float]:
-    """Seconds to the first 200, and CPU seconds until then."""
+    """Return the seconds to the first 200, and CPU seconds until then."""
     port = free_port()
     begun = time.perf_counter()
     server = subprocess.Popen(

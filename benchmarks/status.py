@@ -1,11 +1,11 @@
 """Status queries in real sessions: how many there are, are repeated, or ask what a dashboard tells.
 
-    CONTEXTLAB_CORPUS=/path/to/logs PYTHONPATH=. python benchmarks/status.py
+    CONTEXTLAB_CORPUS=/path/to/logs python -m benchmarks.status
 
 Reads every log below the folder and takes sessions of 10 steps or more. Prints counts of calls, and
 tokens times steps for which the results of queries stand, as recorded and under `replace`. Tokens
-are a quarter of the code points. A recorded agent asks no less because it is told more, so that
-whether a dashboard saves calls cannot be seen here. Writes nothing of the logs.
+are a quarter of the code points. Recorded agents did not see a dashboard, so whether it saves calls
+cannot be measured here. Writes nothing of the logs.
 """
 
 from __future__ import annotations
@@ -15,14 +15,13 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from recall import session_of
-
-from compaction.edits import Entry
-from compaction.files.reading import READING, reads
+from benchmarks.recall import session_of
+from compaction.context.edits import Entry
+from compaction.context.session import Session
 from compaction.policies.policy import Policy, Step
-from compaction.repeats import Repeats
-from compaction.session import Session
-from compaction.simulate import simulate
+from compaction.seen.reading import READING, reads
+from compaction.seen.repeats import Repeats
+from compaction.simulation.simulate import simulate
 from compaction.strategies.replace import STATUS, Replace
 from sessions.importers import NotALog, parse
 
@@ -43,7 +42,7 @@ def rough(text: str) -> int:
 
 
 def add(session: Session, sums: Counter[str]) -> None:
-    """Add what one session comes to."""
+    """Add the figures of one session."""
     uses = {block.tool_call: block for block in session.blocks if block.type == "tool_use"}
     results = [block for block in session.blocks if block.type == "tool_result"]
     known = Repeats()
@@ -64,10 +63,10 @@ def add(session: Session, sums: Counter[str]) -> None:
         )
     last = session.calls[-1].step
     asked = {block.id for block in results if reads(uses.get(block.tool_call), STATUS)}
-    for name, steps in (("as recorded", ()), ("replaced", (Step("replace", Replace()),))):
+    for name, steps in (("recorded", ()), ("replaced", (Step("replace", Replace()),))):
         run = simulate(session, Policy("measured", steps=steps), rough)
         stood = (entry for entry in run.entries if _of(entry) in asked)
-        sums[f"tokens of queries that stood, {name}"] += sum(_stood(one, last) for one in stood)
+        sums[f"tokens of queries in context, {name}"] += sum(_stood(one, last) for one in stood)
         sums[f"tokens sent, {name}"] += run.sent
 
 

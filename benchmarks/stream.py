@@ -1,7 +1,7 @@
 """Thirty appends a second of 50 kB each: latency, errors, memory.
 
-    python benchmarks/stream.py                  # a minute
-    python benchmarks/stream.py --minutes 10
+    python -m benchmarks.stream                  # a minute
+    python -m benchmarks.stream --minutes 10
 
 Ten agents with a session and a connection each, three messages a second apiece, sent when they
 are due: who is late catches up, so that a slow server is not asked less. Latency counts from the
@@ -12,16 +12,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 import threading
 import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
-
 from benchmarks.processes import percentile, say  # noqa: E402
-from benchmarks.served import Lab, lab  # noqa: E402
+from benchmarks.server import Lab, lab  # noqa: E402
 
 AGENTS, RATE, LENGTH = 10, 30.0, 50_000
 
@@ -31,7 +28,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--minutes", type=float, default=1.0)
     seconds = parser.parse_args().minutes * 60
-    text = "".join(path.read_text() for path in sorted((ROOT / "compaction").glob("*.py")))
+    text = "".join(path.read_text() for path in sorted((ROOT / "compaction").rglob("*.py")))
     with lab() as started:
         agents = [_Agent(started, number, text) for number in range(AGENTS)]
         spent, begun = started.cpu(), time.perf_counter()
@@ -101,7 +98,7 @@ class _Agent(threading.Thread):
 
 
 def _watch(started: Lab, agents: list[_Agent]) -> tuple[float, float]:
-    """The most memory until all have ended: RSS, PSS."""
+    """Return the peak memory until all have ended: RSS, PSS."""
     peak = (0.0, 0.0)
     while any(agent.is_alive() for agent in agents):
         now = started.memory()

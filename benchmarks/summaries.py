@@ -1,13 +1,13 @@
-"""Summaries of the longest real sessions, without a model: the tables in docs/strategies.md.
+"""Summaries of the longest real sessions, without a model: the tables in strategies.md.
 
-    CONTEXTLAB_CORPUS=/path/to/logs PYTHONPATH=. python benchmarks/summaries.py
-    PYTHONPATH=. python benchmarks/summaries.py /path/to/logs --sessions 20 --json figures.json
+    CONTEXTLAB_CORPUS=/path/to/logs python -m benchmarks.summaries
+    python -m benchmarks.summaries /path/to/logs --sessions 20 --json figures.json
 
 Reads every log below the folder, takes the sessions with most tokens (o200k, the log's own text
 without summaries), and prints of each: tokens before, tokens of the extractive summary of all of
 it in the default budget, sections that are there, names it states that the source lacks, how long
 it took; what merging saves of the unmerged operations and of the whole summary; and how a summary
-grows over ten cycles, each of which takes up the one before. Writes nothing of the logs.
+grows over ten cycles, each including the one before. Writes nothing of the logs.
 """
 
 from __future__ import annotations
@@ -22,13 +22,12 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import median
 
-from recall import session_of
-
+from benchmarks.recall import session_of
 from compaction import tokens
-from compaction.context import Block
-from compaction.groups import Groups
-from compaction.plan import Span, SummaryForm
-from compaction.stubs import reference
+from compaction.context.blocks import Block
+from compaction.context.groups import Groups
+from compaction.context.stubs import reference
+from compaction.proposals.plan import Span, SummaryForm
 from compaction.summaries.extract import extractive
 from compaction.summaries.merge import command_line, merge
 from compaction.summaries.sections import presence
@@ -43,7 +42,7 @@ UNBOUND = 1_000_000
 
 
 def sessions(folder: Path, most: int) -> list[tuple[str, tuple[Block, ...], int]]:
-    """(format and number of steps, blocks, tokens) of the largest sessions, each once."""
+    """Return (format and number of steps, blocks, tokens) of the largest sessions, each once."""
     found: dict[str, tuple[str, tuple[Block, ...], int]] = {}
     for path in sorted(p for p in folder.rglob("*") if p.is_file()):
         try:
@@ -63,7 +62,7 @@ def sessions(folder: Path, most: int) -> list[tuple[str, tuple[Block, ...], int]
 
 
 def spoken(blocks: tuple[Block, ...]) -> Iterator[Block]:
-    """Texts as what the agent or a person said: a turn begins with a person's message."""
+    """Return texts as blocks of an agent or a person; a turn begins with a person's message."""
     turn = 0
     for block in blocks:
         kind = block.kind
@@ -76,12 +75,12 @@ def spoken(blocks: tuple[Block, ...]) -> Iterator[Block]:
 
 def span(blocks: tuple[Block, ...], budget: int = BUDGET, previous: str | None = None,
          form: SummaryForm = "nine") -> Span:  # fmt: skip
-    """All of it as one span."""
+    """Return everything as one span."""
     return Span(form, blocks, blocks, previous, budget)
 
 
 def unmerged(blocks: tuple[Block, ...]) -> tuple[list[str], list[str]]:
-    """An element for every operation on a file and every run of a command, as they came."""
+    """Write an element for every file operation and every run of a command, in order."""
     uses = {block.tool_call: block for block in blocks if block.type == "tool_use"}
     files: list[str] = []
     runs: list[str] = []
@@ -100,7 +99,7 @@ def unmerged(blocks: tuple[Block, ...]) -> tuple[list[str], list[str]]:
 
 
 def saved(blocks: tuple[Block, ...]) -> tuple[int, int, int]:
-    """Tokens of unmerged and of merged operations, and of the rest of an unbound summary."""
+    """Return tokens of unmerged and merged operations, and of the rest of an unlimited summary."""
     made = merge(blocks)
     before = [*unmerged(blocks)[0], *unmerged(blocks)[1]]
     after = [file_operation(one.path, one.action, one.ref) for one in made.files]
@@ -111,7 +110,7 @@ def saved(blocks: tuple[Block, ...]) -> tuple[int, int, int]:
 
 
 def grown(blocks: tuple[Block, ...]) -> list[int]:
-    """Tokens of a summary after each of ten cycles, cut between groups."""
+    """Return the tokens of a summary after each of ten cycles, cut between groups."""
     groups = Groups()
     for block in blocks:
         groups.add(block)
@@ -156,7 +155,7 @@ def won(sizes: tuple[int, int]) -> float:
 
 
 def rows(folder: Path, most: int) -> Iterator[Row]:
-    """One row of figures per session."""
+    """Yield a row of figures per session."""
     for name, blocks, size in sessions(folder, most):
         one = span(blocks)
         began = time.perf_counter()

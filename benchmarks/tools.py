@@ -1,8 +1,8 @@
 """Tools on real sessions: which comes next, what definitions cost, and how sessions drift.
 
-    CONTEXTLAB_CORPUS=/path/to/logs PYTHONPATH=. python benchmarks/tools.py
+    CONTEXTLAB_CORPUS=/path/to/logs python -m benchmarks.tools
 
-Next tools are foretold for each session from all others that do not lie in the same folder, as
+Next tools are predicted for each session from all others that do not lie in the same folder, as
 pages do it, and from frequency alone. Prints numbers only, by format; writes nothing of the logs.
 """
 
@@ -16,15 +16,14 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from recall import session_of
-
+from benchmarks.recall import session_of
 from compaction import tokens
-from compaction.context import Block
-from compaction.session import Session
+from compaction.context.blocks import Block
+from compaction.context.session import Session
+from compaction.context.wire import decode, encode
 from compaction.tools.drift import Drift
 from compaction.tools.habits import OWN, WITHIN, Habits, habits_of, likely
 from compaction.tools.schema_check import faults, schemas_of
-from compaction.wire import decode, encode
 from sessions.importers import NotALog, parse
 
 Steps = list[list[str]]
@@ -35,7 +34,7 @@ JUDGED = 5
 
 
 def logs(folder: Path) -> Iterator[tuple[str, str, Session]]:
-    """Format, folder and values of every session, each once."""
+    """Yield format, folder and values of every session, once."""
     seen: set[tuple[str, str]] = set()
     for path in sorted(one for one in folder.rglob("*") if one.is_file()):
         try:
@@ -50,7 +49,7 @@ def logs(folder: Path) -> Iterator[tuple[str, str, Session]]:
 
 
 def steps_of(session: Session) -> Steps:
-    """The tools that each step used, of steps that used any."""
+    """Return the tools of each step that used any."""
     found: dict[int, list[str]] = defaultdict(list)
     for block in session.blocks:
         if block.type == "tool_use" and block.tool:
@@ -58,22 +57,22 @@ def steps_of(session: Session) -> Steps:
     return [found[born] for born in sorted(found)]
 
 
-def hits(steps: Steps, foretell: Foretell) -> tuple[int, int]:
-    """How many different tools of the steps after the first were foretold, of how many."""
+def hits(steps: Steps, predict: Foretell) -> tuple[int, int]:
+    """Count the distinct tools after the first step, and those predicted."""
     found = wanted = 0
     for number, now in enumerate(steps[1:], 1):
-        guess = foretell(steps[:number])
+        guess = predict(steps[:number])
         found += len(set(now).intersection(guess))
         wanted += len(set(now))
     return found, wanted
 
 
 def of_sessions(others: Habits) -> Foretell:
-    """The three likeliest, by other sessions and by this one so far."""
+    """Predict the three likeliest tools, from other sessions and this one so far."""
     both, done = Habits(), 0
     both.add(others)
 
-    def foretell(before: Steps) -> Collection[str]:
+    def predict(before: Steps) -> Collection[str]:
         nonlocal done
         for place in range(done, len(before)):
             for _ in range(OWN):
@@ -81,24 +80,24 @@ def of_sessions(others: Habits) -> Foretell:
         done = len(before)
         return [one.tool for one in likely(both, before)]
 
-    return foretell
+    return predict
 
 
 def frequent(others: Habits) -> Foretell:
-    """The three most frequent of other sessions."""
+    """Predict the three most frequent tools of other sessions."""
     best = [tool for tool, _ in others.uses.most_common(3)]
     return lambda _: best
 
 
 def frequent_here(_: Habits) -> Foretell:
-    """The three most frequent of this session so far."""
+    """Predict the three most frequent tools of this session so far."""
     return lambda before: [
         tool for tool, _ in Counter(t for step in before for t in set(step)).most_common(3)
     ]
 
 
 def next_tools(sessions: Sequence[tuple[str, Steps]]) -> None:
-    """Hit rates of three guesses, over sessions whose folder is not that of all others."""
+    """Return hit rates of three predictors, over sessions with others in other folders."""
     alone = [habits_of(steps) for _, steps in sessions]
     sums: dict[str, list[int]] = defaultdict(lambda: [0, 0])
     for folder, steps in sessions:
@@ -114,7 +113,7 @@ def next_tools(sessions: Sequence[tuple[str, Steps]]) -> None:
 
 
 def definitions(sessions: Sequence[Session]) -> None:
-    """What tool definitions take, and what of them no step used."""
+    """Return the tokens of tool definitions, and those of unused ones."""
     whole = used = checked = broken = known = most = 0
     for session in sessions:
         listed = [tool for b in session.blocks if b.type == "tools" for tool in _tools(b)]
@@ -145,7 +144,7 @@ def _tools(block: Block) -> list[object]:
 
 
 def drift(sessions: Sequence[Session]) -> None:
-    """How drift is spread over sessions, and over the thirds of each."""
+    """Show the distribution of drift over sessions, and over the thirds of each."""
     shares, thirds = [], ([], [], [])  # type: ignore[var-annotated]
     for session in sessions:
         made, marks = Drift(), list[tuple[int, int]]()
@@ -171,7 +170,7 @@ def drift(sessions: Sequence[Session]) -> None:
 
 
 def main() -> None:
-    """All numbers, by format."""
+    """Print all figures, by format."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", nargs="?", default=os.environ.get("CONTEXTLAB_CORPUS"))
     folder = parser.parse_args().folder

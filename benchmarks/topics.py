@@ -1,6 +1,6 @@
 """New topics: what the judgement without a model finds, and how often it is wrong.
 
-    PYTHONPATH=. python benchmarks/topics.py /path/to/logs [--show]
+    python -m benchmarks.topics /path/to/logs [--show]
 
 Reads every log below the folders that an importer knows, conversations that other JSON files hold
 as lists of messages with roles, and histories of Aider. *Continues*: every message of a person
@@ -10,7 +10,7 @@ with a fixed seed.
 Left out: texts that programs write in a person's name, scaffolds that open every session with one
 template, sessions that begin with the same words. Sessions fall into two halves by their length in
 turn: weights were chosen on the first, the second tests them; nothing was chosen on Aider's, whose
-one person has no other projects to draw from. Nobody has labelled the messages, so
+one person has no other projects to draw from. The messages are not labeled, so
 a person who does change the topic counts as a false alarm: --show prints those for judging by hand.
 """
 
@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from compaction import wire
+from compaction.context import wire
 from compaction.topic import ROUNDS, Round, is_new, is_said
 from sessions.importers import NotALog, parse, records
 
@@ -48,7 +48,7 @@ class Talk:
 
 
 def talks(folder: Path) -> Iterator[Talk]:
-    """Every session below a folder that has a message of a person, each opening of a log once."""
+    """Yield every session below a folder with a message of a person, each opening of a log once."""
     seen: set[str] = set()
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
         parts = path.relative_to(folder).parts
@@ -87,7 +87,7 @@ def _conversations(path: Path) -> Iterator[list[Round]]:
 
 
 def _aider(session: str) -> Iterator[tuple[str, str]]:
-    """What was said by whom; commands to the program are left out, but those that ask a model."""
+    """Return who said what; program commands are left out unless they ask a model."""
     said, role = "", ""
     for line in [*session.splitlines(), "> "]:
         by = {"####": "user", ">": ""}.get(line.split(" ", 1)[0], "assistant")
@@ -165,7 +165,7 @@ def _text(message: dict[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class Case:
-    """One message after some rounds, and whether it begins something new."""
+    """A message after some rounds, and whether it begins a new topic."""
 
     group: str
     new: str
@@ -174,7 +174,7 @@ class Case:
 
 
 def cases(found: list[Talk]) -> list[list[Case]]:
-    """Both halves; each draws its splices from its own sessions."""
+    """Return both halves; each draws its splices from its own sessions."""
     halves: list[list[Case]] = [[], []]
     dice = random.Random(SEED)
     for group in sorted({one.group for one in found}):

@@ -1,4 +1,4 @@
-"""How many tokens a text has: counted where the vocabulary is known, scaled or estimated else."""
+"""Count the tokens of a text: exactly with a public vocabulary, otherwise scaled or estimated."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
 
-from compaction.context import Block
-from compaction.session import Session
+from compaction.context.blocks import Block
+from compaction.context.session import Session
 
 Basis = Literal["exact", "calibrated", "estimated"]
 """`exact`: the model's own vocabulary; `calibrated`: o200k times a ratio learned from this
-session's reported usage; `estimated`: o200k times a ratio that others measured, or a rule."""
+session's reported usage; `estimated`: o200k times a published ratio, or a rule of thumb."""
 
 PIECE = 100_000
-"""Code points counted at once (ours): tiktoken panics on about a million blanks."""
+"""Code points counted at once (our choice): tiktoken panics on about a million blanks."""
 
 SHORT = 400
-"""Code points up to which a text's count is remembered (ours): stubs and what is recited are asked
-for again at every step."""
+"""Code points up to which a count is memoized (our choice): stubs and recited lines are counted
+again at every step."""
 
 _URL = "https://openaipublic.blob.core.windows.net/encodings/{}.tiktoken"
 STORED = "o200k_base"
-"""The encoding in which blocks are counted for good; scaled where a model has another."""
+"""The encoding whose counts are stored; scaled for models that use another."""
 
 _NAMES = (STORED, "cl100k_base")
 
 
 @dataclass(frozen=True, slots=True)
 class Counting:
-    """How the tokens of a session are counted; frozen with whatever was counted by it.
+    """How the tokens of a session are counted; frozen once used.
 
-    `permille` scales o200k counts; 1000 where the basis is exact. `encoding` is what counts.
+    `permille` scales o200k counts; it is 1000 if the basis is exact. `encoding` does the counting.
     """
 
     basis: Basis
@@ -48,7 +48,7 @@ class Counting:
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """A count and whether all of it was really counted; `estimated` marks that a part was not."""
+    """A token count; `estimated` if any part of the text could not be counted."""
 
     tokens: int
     estimated: bool = False
@@ -59,7 +59,7 @@ class NoVocabulary(RuntimeError):
 
 
 def cache_directory() -> Path:
-    """Where tiktoken finds vocabularies: TIKTOKEN_CACHE_DIR, or a folder of this user's."""
+    """Return tiktoken's vocabulary directory: TIKTOKEN_CACHE_DIR, or a folder of this user."""
     given = os.environ.get("TIKTOKEN_CACHE_DIR")
     if given:
         return Path(given)
@@ -68,18 +68,18 @@ def cache_directory() -> Path:
 
 
 def seed(directory: Path, names: Sequence[str] = _NAMES) -> None:
-    """Unpack the vocabularies of the bpe-openai wheel under the names that tiktoken looks for.
+    """Unpack the vocabularies of the bpe-openai wheel under the names that tiktoken expects.
 
-    Each file appears whole or not at all; tiktoken itself checks its hash when it loads it.
-    Raises NoVocabulary where the wheel lacks one that is not there yet.
+    Writes are atomic; tiktoken verifies the hash when it loads a file. Raises NoVocabulary if the
+    wheel lacks a vocabulary that is not there yet.
     """
     directory.mkdir(parents=True, exist_ok=True)
     for name in names:
-        # SHA-1 of the address is tiktoken's own naming of cache files, no protection.
+        # tiktoken names its cache files by the SHA-1 of the URL; not a security measure.
         target = directory / hashlib.sha1(_URL.format(name).encode()).hexdigest()  # noqa: S324
         if target.exists():
             continue
-        # Found but not imported: importing it builds two vocabularies of its own.
+        # Located without importing it: the import would build two vocabularies.
         wheel = find_spec("bpe_openai")
         places = wheel.submodule_search_locations if wheel is not None else None
         source = Path(places[0] if places else ".") / "data" / f"{name}.tiktoken.gz"
@@ -92,7 +92,7 @@ def seed(directory: Path, names: Sequence[str] = _NAMES) -> None:
 
 @lru_cache(maxsize=2)
 def _encoding(name: str) -> Any:
-    # Loaded late: it takes 0.2 s and 100 MB, and most processes never count.
+    # Imported lazily: it takes 0.2 s and 100 MB, and most processes never count.
     import tiktoken
 
     directory = cache_directory()
@@ -102,18 +102,18 @@ def _encoding(name: str) -> Any:
 
 
 def count(text: str, encoding: str = STORED) -> int:
-    """Tokens of a text under an encoding, special-token texts counted as plain text."""
-    # As `counted`, without its frame: a recitation asks for some forty lines at every step.
+    """Count the tokens of a text in an encoding; special tokens count as plain text."""
+    # Inlines `counted` for speed: a recitation counts about forty lines at every step.
     found = _remembered(text, encoding) if len(text) <= SHORT else _counted(text, encoding)
     return found.tokens
 
 
 def counted(text: str, encoding: str = STORED) -> Counted:
-    """Tokens of a text, and whether any of it had to be estimated.
+    """Count the tokens of a text in an encoding, and tell whether any part had to be estimated.
 
-    Texts over 100,000 code points are counted in pieces of that size, cut at a line's end where
-    there is one in the last tenth; each cut adds a token at most. A lone surrogate counts as the
-    replacement character. Raises NoVocabulary without a vocabulary.
+    Texts over 100,000 code points are counted in pieces of that size, cut at a line end if the last
+    tenth has one; each cut adds at most one token. A lone surrogate counts as the replacement
+    character. Raises NoVocabulary without a vocabulary.
     """
     return _remembered(text, encoding) if len(text) <= SHORT else _counted(text, encoding)
 
@@ -150,14 +150,14 @@ def _piece(vocabulary: Any, text: str) -> Counted:
         whole = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         return Counted(len(vocabulary.encode_ordinary(whole)))
     except BaseException as problem:
-        # A Rust panic is no Exception; whatever else is none must go its way.
+        # A Rust panic derives from BaseException only; other such exceptions must pass.
         if type(problem).__name__ != "PanicException":
             raise
         return Counted(estimate([text]), estimated=True)
 
 
 def encoding_for(model: str) -> str | None:
-    """The public vocabulary of a model, or None where its vendor publishes none.
+    """Return the public vocabulary of a model, or None if its vendor publishes none.
 
     o200k_base: GPT-4o, 4.1, 4.5, 5 and later, the o series, codex and gpt-oss; cl100k_base: GPT-4
     and 3.5 (tiktoken's own model table).
@@ -184,17 +184,17 @@ RATIOS: dict[str, int] = {
     "claude": 1285,
     "deepseek": 1075,
 }
-"""Permille of o200k tokens by the start of a model's name, longest first.
+"""Permille of o200k tokens by model name prefix, longest first.
 
 The first four are medians of `calibrate` over recorded Claude Code sessions (7, 1, 2 and 2). The
-next three and DeepSeek are Opus 4.6's, scaled by the characters a token of each: 2.81 against 2.38,
-2.90, 3.22 and 3.36 (docs/sources.md, Token ratios). Sonnet 4.5 takes that of its generation, Opus
-4.5's; other Claude models take Opus 4.6's.
+next three and DeepSeek scale the ratio of Opus 4.6 by characters per token: 2.81 against 2.38,
+2.90, 3.22 and 3.36 (docs/sources.md, Token ratios). Sonnet 4.5 uses the ratio of Opus 4.5, which
+is of the same generation; other Claude models use that of Opus 4.6.
 """
 
 
 def default_counting(model: str) -> Counting:
-    """How to count for a model before any of its usage is known."""
+    """Return the counting for a model before any of its usage is known."""
     encoding = encoding_for(model)
     if encoding is not None:
         return Counting("exact", 1000, encoding)
@@ -206,27 +206,28 @@ def default_counting(model: str) -> Counting:
 
 
 def scaled(o200k: int, permille: int) -> int:
-    """Tokens of a session's counting from an o200k count; the browser computes the same."""
+    """Convert an o200k count to a session's counting; the frontend computes the same."""
     return (o200k * permille + 500) // 1000
 
 
 LEAST_GROWTH = 300
-"""o200k tokens that a step must add to say anything about a ratio (ours)."""
+"""Minimum o200k tokens that a step must add to count for the ratio (our choice)."""
 
 LEAST_STEPS = 5
-"""Clean steps that a ratio is learned from at least (ours)."""
+"""Minimum clean steps to learn a ratio from (our choice)."""
 
 
 def calibrate(session: Session, o200k: Mapping[str, int]) -> int | None:
-    """The ratio that a session's own usage shows, in permille; None where it shows none.
+    """Learn a session's token ratio from its reported usage, in permille; None if it cannot be
+    learned.
 
-    Growth of the reported prompt over growth of o200k tokens (`o200k`: counts by block id), summed
-    over clean steps: big results weigh more, as they do in a context. A step is clean where the
-    call before it reported usage too, under the same model, the prompt grew, at least 300 tokens
-    were added, and nothing was added that logs hide or models count apart (thinking, media). Where
-    fewer than five steps are that clean, thinking whose text the log shows is allowed. Ratios
-    outside 0.5 to 3 are not believed. The method is that of docs/sources.md, Token ratios; the
-    sum instead of a median is ours, it meets the reported prompts more closely.
+    The ratio is the growth of the reported prompt over the growth of o200k tokens (`o200k`: counts
+    by block id), summed over clean steps, so that large results weigh more, as they do in a
+    context. A step is clean if the call before it reported usage for the same model, the prompt
+    grew, at least 300 tokens were added, and none of them are hidden in logs or counted separately
+    (thinking, media). With fewer than five clean steps, thinking whose text the log shows is
+    allowed. Ratios outside 0.5 to 3 are rejected. The method follows docs/sources.md, Token ratios;
+    the sum instead of a median is our choice, because it matches the reported prompts more closely.
     """
     return _ratio(session, o200k, thinking=False) or _ratio(session, o200k, thinking=True)
 
@@ -255,7 +256,7 @@ def _ratio(session: Session, o200k: Mapping[str, int], *, thinking: bool) -> int
 
 
 def counting_for(session: Session, o200k: Mapping[str, int]) -> Counting:
-    """The best counting for a recorded session: exact, else calibrated, else estimated."""
+    """Choose the best counting for a recorded session: exact, else calibrated, else estimated."""
     given = default_counting(session.model)
     if given.basis == "exact":
         return given
@@ -264,10 +265,10 @@ def counting_for(session: Session, o200k: Mapping[str, int]) -> Counting:
 
 
 def estimate(texts: Iterable[str], chars_per_token: int = 4) -> int:
-    """The published estimate for a list of messages: no vocabulary, a tenth on top.
+    """Estimate the tokens of a list of messages without a vocabulary, plus a tenth.
 
     `int(1.1 * sum(code points // 4 + 5))`, 3 instead of 4 for code; a message that is mostly
-    Chinese counts 1.5 code points a token. Shannon's (docs/sources.md, Token estimate).
+    Chinese counts 1.5 code points per token. Shannon's formula (docs/sources.md, Token estimate).
     """
     total = 0
     for text in texts:
@@ -275,7 +276,7 @@ def estimate(texts: Iterable[str], chars_per_token: int = 4) -> int:
             total += len(text) * 2 // 3 + 5
         else:
             total += len(text) // chars_per_token + 5
-    # In whole numbers: 1.1 is no binary fraction, and other languages must get the same.
+    # Integer arithmetic: 1.1 is not exact in binary, and other languages must get the same result.
     return total * 11 // 10
 
 

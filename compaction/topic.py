@@ -1,4 +1,4 @@
-"""New topics: whether what a person just wrote has to do with what went before."""
+"""Detect new topics: whether a person's new message relates to the earlier ones."""
 
 from __future__ import annotations
 
@@ -8,39 +8,39 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Literal
 
-from compaction.context import Block
-from compaction.recitation.todo import Todo
+from compaction.context.blocks import Block
+from compaction.seen.todo import Todo
 
 ROUNDS = 3
-"""Rounds that are looked at, the newest (CodeGenius)."""
+"""Newest rounds considered (CodeGenius)."""
 
 NOT_SAID = (
     "<task-notification", "[Request interrupted", "<command-", "<local-command", "Caveat:",
     "<system-reminder", "<bash-", "This session is being continued",
 )  # fmt: skip
-"""How texts begin that programs write in a person's name."""
+"""Prefixes of texts that programs write in a person's name."""
 
 _COMMAND = re.compile(r"\s*/[\w:-]+\s*\Z")
-"""A bare command to the program, as `/mode`."""
+"""A bare command to the program, such as `/mode`."""
 
 LONGEST = 6_000
-"""Code points of a text that are looked at, from its beginning (ours)."""
+"""Code points considered at the start of a text (our choice)."""
 
 OPENING = 400
-"""Code points at the beginning of a message in which words tie it to what was (ours)."""
+"""Code points at the start of a message searched for references back (our choice)."""
 
 CODE_WIDTH = 200
-"""Code points of a line above which it is no line of code (ours)."""
+"""Maximum code points of a line of code (our choice)."""
 
 NEW = 14
-"""Points from which a message is taken to begin something new (ours, benchmarks/topics.py)."""
+"""Points from which a message counts as a new topic (our choice, benchmarks/topics.py)."""
 
 Boundary = Literal["", "new_topic", "task_done"]
-"""What ended just before this call, as far as that shows; empty for nothing."""
+"""What ended just before this call, if detected; empty for nothing."""
 
 _IDENTIFIER = re.compile(r"[A-Za-z_][\w./:@-]{3,}[\w]")
 _TAGGED = re.compile(r"<([A-Za-z][\w-]*)>.*?(?:</\1>|\Z)", re.DOTALL)
-"""What programs attach to a person's words."""
+"""Context that programs attach to a person's message."""
 _WORD = re.compile(r"[^\W\d_]{3,60}")
 _NUMBER = re.compile(r"(?<![\w.])#?\d{3,}(?![\w.])")
 _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
@@ -65,7 +65,7 @@ _COMMON = frozenset(
     """,
     )
 )
-"""Words that tell no topic from another, in the languages that are asked for most."""
+"""Stop words of the most common languages."""
 
 _ANNOUNCED = re.compile(
     r"""\b(?:new|another|different|separate|unrelated|other|next)\s+
@@ -88,18 +88,18 @@ _GOES_ON = re.compile(
     re.IGNORECASE,
 )
 _PASTED = re.compile(
-    r"^\s*(?:traceback|\w*error\b|\w*exception\b|---+ ?fail|===+|fail\b|panic\b|[➜$>%✗│─+]"
+    r"^[^\S\n]*(?:traceback|\w*error\b|\w*exception\b|---+ ?fail|===+|fail\b|panic\b|[➜$>%✗│─+]"
     r"|\d+\s*[|│])"
     r"|\b(?:severity|stack\s?trace|exit (?:code|status))\b|:\d+:\d*|\bat .+:\d+\)?$|```|\"\"\"",
     re.IGNORECASE | re.MULTILINE,
 )
-"""Output, code and remarks of others that somebody hands on: they come of what is being done."""
+"""Pasted output, code and review comments, which usually concern the current work."""
 _CODE = re.compile(
     r"\s*(?:[\w.\[\]]+\s*(?::=|\+=|=)\s*\S|(?:var|let|const)\s+\w+\s*[=:]"
     r"|var\s+\w+\s+[\w.\[\]]+\s*$|(?:func|fn|def|class)\s+\w+\s*[({:]"
     r"|[\w.]+\([^()]{0,120}\)?\s*[,;{]?\s*$|.*[;{}]\s*$)"
 )
-"""A line of code without a fence around it; two of them are no accident of prose."""
+"""A line of code outside a fence; prose rarely has two of them."""
 _BACK = re.compile(
     r"\b(?:it|its|that|this|these|those|they|them|same|above|previous|earlier|your|again|still"
     r"|also|both|instead|else)\b|[这那它其]|上面|刚才|之前|前面|以上|同样|それ|これ|その|この"
@@ -110,7 +110,7 @@ _BACK = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """What a person wrote, and the last text that the model answered; empty where it gave none."""
+    """A person's message and the model's last text in answer; empty if there was none."""
 
     said: str
     answered: str = ""
@@ -118,25 +118,24 @@ class Round:
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """What is judged: whether `message`, which a person wrote, begins something new after the last
-    rounds, oldest first."""
+    """A person's message to judge, and the last rounds before it, oldest first."""
 
     rounds: tuple[Round, ...]
     message: str
 
 
 Judge = Callable[[Topic], bool | None]
-"""Whether a message begins something new, or None while somebody is thinking about that."""
+"""Returns whether a message starts a new topic, or None while the judgment is pending."""
 
 
 @dataclass(frozen=True, slots=True)
 class Signs:
     """What a message has in common with the rounds before it.
 
-    `unseen` and `seen` count its distinctive words, two letters of Chinese or Japanese making half
-    of one; `strange` and `known` its names (identifiers, paths, long numbers). `announced` says
-    that a change of topic is, `goes_on` that its first word ties it to what was, `pasted` that it
-    holds output or code, `back` counts references back.
+    `unseen` and `seen` count its distinctive words (two characters of Chinese or Japanese count
+    half a word); `strange` and `known` its names (identifiers, paths, long numbers). `announced`:
+    it announces a change of topic; `goes_on`: its first word refers back; `pasted`: it contains
+    output or code; `back` counts references back.
     """
 
     unseen: int
@@ -150,14 +149,14 @@ class Signs:
 
     @property
     def share(self) -> int:
-        """Percent of the words and names that are seen; 0 of none."""
+        """Percent of the words and names that are seen; 0 if there are none."""
         held = self.seen + self.known
         every = held + self.unseen + self.strange
         return 100 * held // every if every else 0
 
     @property
     def points(self) -> int:
-        """How much speaks for a new topic; weights chosen on real sessions (docs/strategies.md)."""
+        """Evidence for a new topic; weights: docs/policies/strategies.md."""
         points = min(self.unseen, 60) + min(self.strange, 3)
         points -= min(self.share, 50) // 5 + 2 * min(self.back, 4)
         points += 7 if not self.share else 0
@@ -168,22 +167,22 @@ class Signs:
 
 
 def is_new(rounds: Sequence[Round], message: str) -> bool:
-    """Whether a message begins something that has nothing to do with the last rounds.
+    """Return whether a message has nothing to do with the last rounds.
 
-    Judged without a model on the last three rounds, each a person's text and the model's last one:
-    CodeGenius has a model judge the same. Cautious: what is short and self-contained goes on. A
-    first message begins nothing new.
+    Judged without a model on the last three rounds, each a person's text and the model's last one;
+    CodeGenius asks a model instead. Cautious: a short, self-contained message counts as going on. A
+    first message is not a new topic.
     """
     return bool(rounds) and signs(rounds, message).points >= NEW
 
 
 def is_said(text: str) -> bool:
-    """Whether a person says this to the agent: no text of a program, and no bare command to it."""
+    """Return whether a person wrote this to the agent: not a program, and not a bare command."""
     return not text.lstrip().startswith(NOT_SAID) and _COMMAND.match(text) is None
 
 
 def signs(rounds: Sequence[Round], message: str) -> Signs:
-    """What tells a new topic from one that goes on, in the last rounds and the message alone."""
+    """Compare a message with the last rounds."""
     message = _TAGGED.sub(" ", message[:LONGEST]).strip()
     words, names = _terms(text for one in rounds[-ROUNDS:] for text in (one.said, one.answered))
     own_words, own_names = _terms([message])
@@ -211,19 +210,19 @@ def _count(words: set[str]) -> int:
 
 
 def _terms(texts: Iterable[str]) -> tuple[set[str], set[str]]:
-    """The distinctive words of texts by their stems, and the names."""
+    """Return the stems of distinctive words, and the names."""
     words: set[str] = set()
     names: set[str] = set()
     for text in texts:
-        told, named = _terms_of(text[:LONGEST])
-        words |= told
+        stems, named = _terms_of(text[:LONGEST])
+        words |= stems
         names |= named
     return words, names
 
 
 @lru_cache(maxsize=64)
 def _terms_of(text: str) -> tuple[frozenset[str], frozenset[str]]:
-    """The same of one text, which stands in up to four judgements of a session."""
+    """Return the terms of one text; cached, because a text is judged up to four times."""
     found = {one for one in _IDENTIFIER.findall(text) if _PARTED.search(one)}
     names = {one.rsplit("/", 1)[-1].casefold() for one in found}
     names.update(number.lstrip("#") for number in _NUMBER.findall(text))
@@ -236,10 +235,10 @@ def _terms_of(text: str) -> tuple[frozenset[str], frozenset[str]]:
 
 @dataclass(slots=True)
 class Rounds:
-    """The last rounds of a session, learned block by block, in work that does not grow with it.
+    """The last rounds of a session, learned block by block, in constant work per block.
 
-    `opened` is the position of the newest message that a person wrote, None before the first;
-    `boundary` says what ended just before it.
+    `opened` is the position of the newest message by a person, None before the first; `boundary`
+    says what ended just before it.
     """
 
     past: list[Round] = field(default_factory=list)
@@ -254,7 +253,7 @@ class Rounds:
     _boundary: Boundary | None = None
 
     def add(self, block: Block, use: Block | None) -> None:
-        """Take in the next original; `use` is the call that a result answers."""
+        """Add the next original; `use` is the call that a result answers."""
         if block.type == "text" and block.role == "user" and block.kind == "user":
             self._hear(block)
         elif block.type == "text" and block.role == "assistant" and block.text.strip():
@@ -280,24 +279,25 @@ class Rounds:
         self._said, self._answered = block.text[:LONGEST], ""
 
     def unanswered(self, step: int) -> bool:
-        """Whether no model had answered the newest message of a person before this step."""
+        """Return whether no model had answered the newest message of a person before this step."""
         return self.opened is not None and self._born >= step
 
     @property
     def topic(self) -> Topic | None:
-        """What there is to judge of the newest message; None where nothing was before it."""
+        """The newest message to judge; None if nothing precedes it."""
         return Topic(tuple(self.past), self._said) if self.past else None
 
     @property
     def finished(self) -> bool:
-        """Whether the todo list was worked off before the newest message."""
+        """Whether the to-do list was completed before the newest message."""
         return self._finished
 
     def boundary(self, step: int) -> Boundary:
-        """What ended before the newest message: its topic is new, or the todo list was worked off.
+        """Return what ended before the newest message: the topic changed, or the to-do list was
+        completed.
 
-        Empty once a model has answered it before this step. The list has to be finished since the
-        message before, with nothing open.
+        Empty once a model has answered the message before this step. The list must have been
+        completed since the message before, with nothing open.
         """
         if not self.unanswered(step):
             return ""

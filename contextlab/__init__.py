@@ -1,3 +1,3 @@
-"""Wires the parts together: settings, addresses, servers, the `contextlab` command."""
+"""Project package: settings, routes, servers, and the `contextlab` command."""
 
 __version__ = "0.1.0"

@@ -1,4 +1,4 @@
-"""Makes Django find the commands and the built pages of this package."""
+"""App configuration; makes Django find this package's commands and built assets."""
 
 from django.apps import AppConfig
 from django.conf import settings
@@ -9,7 +9,11 @@ class ContextlabConfig(AppConfig):
     verbose_name = "ContextLab"
 
     def ready(self) -> None:
-        # With a broker every process may have something to tell the workers. Without one only
-        # `serve` does, and the other commands are spared the import.
+        from contextlab import database, followers
+
+        followers.connect()
+        database.hold_connections()
+        # With a broker, every process may need to notify workers. Without one only `serve` does,
+        # and the other commands skip the import.
         if settings.REDIS_URL:
             from contextlab import celery  # noqa: F401

@@ -1,4 +1,4 @@
-"""The application Daphne runs: pages and API over HTTP, hints over websockets."""
+"""The ASGI application: pages and API over HTTP, hints over WebSockets."""
 
 import os
 from typing import Any
@@ -7,7 +7,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "contextlab.settings")
 
 from django.core.asgi import get_asgi_application
 
-http = get_asgi_application()  # sets Django up, so it stands before what needs models
+http = get_asgi_application()  # must come before imports of models
 
 from channels.auth import AuthMiddlewareStack
 from channels.routing import ProtocolTypeRouter, URLRouter
@@ -19,9 +19,9 @@ from sessions.consumers import Live
 
 
 class SameOrigin:
-    """Refuses websockets opened by another page: browsers send cookies along, whatever the port.
+    """Rejects WebSockets opened by other sites, because browsers send cookies regardless of port.
 
-    The origin must be scheme, host and port of this server, or stand in CSRF_TRUSTED_ORIGINS.
+    The origin must match scheme, host and port of this server, or be in CSRF_TRUSTED_ORIGINS.
     """
 
     def __init__(self, application: Any) -> None:
@@ -44,7 +44,7 @@ class SameOrigin:
 
 
 class FixedRoot:
-    """Undoes the Daphne-Root-Path header, by which any client could move our addresses."""
+    """Ignores the Daphne-Root-Path header, with which any client could change our URLs."""
 
     def __init__(self, application: Any) -> None:
         self.application = application

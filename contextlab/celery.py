@@ -1,4 +1,4 @@
-"""The Celery application: in a thread of `serve`, or with Redis in processes of its own."""
+"""The Celery application: in a thread of `serve`, or with Redis in separate processes."""
 
 import os
 from typing import Any
@@ -9,13 +9,13 @@ from celery import Celery
 from celery.signals import task_postrun, task_prerun
 from django.db import close_old_connections
 
-# Celery's own Django fix-up puts the current directory on the path, where a user's folder
-# called "sessions" would take our place. All it does for us besides stands below.
+# Celery's Django fix-up adds the current directory to the path, where a user's folder called
+# "sessions" would shadow our package. The parts we need are below.
 app = Celery("contextlab", fixups=[])
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.conf.include = ["sessions.tasks"]
-# The current application is per thread: without this, tasks sent from a view's thread would go
-# to an application without a broker.
+# The current application is per thread: otherwise tasks sent from view threads would use an
+# application without broker.
 app.set_default()
 
 

@@ -1,4 +1,4 @@
-"""The channel layer over Redis, whose loss costs hints and no open page its socket."""
+"""Redis channel layer that tolerates outages: pages lose hints but keep their sockets."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ SECONDS_BETWEEN_LOOKS = 1.0
 
 
 class PatientLayer(RedisChannelLayer):
-    """Waits for Redis where one listens, and raises OSError where one is asked to join a group.
+    """Waits for Redis while listening, and raises OSError when joining a group.
 
-    Pages do not need it to be right: they hear of changes from the database, some seconds later.
+    Pages still see changes, because they poll the database every few seconds.
     """
 
     async def receive(self, channel: str) -> Any:
-        """The next message, however long Redis is away."""
+        """Wait for the next message, however long Redis is down."""
         while True:
             try:
                 return await super().receive(channel)

@@ -7,45 +7,45 @@ from pathlib import Path
 
 from contextlab import __version__
 
-# Command -> the module of the management command, and what it does in a few words.
+# Command -> module of the management command, and short description.
 COMMANDS = {
-    "serve": ("contextlab.management.commands.serve", "the dashboard, and a worker with it"),
-    "import": ("sessions.management.commands.import_logs", "reads logs of agents"),
-    "demo": ("sessions.management.commands.demo", "adds sessions to look at"),
-    "simulate": ("sessions.management.commands.simulate", "tries a policy on a session"),
-    "calibrate": ("sessions.management.commands.calibrate", "checks the cache rules on logs"),
-    "show": ("sessions.management.commands.show", "prints a session's context at a step"),
-    "tail": ("sessions.management.commands.tail", "follows agents call by call"),
-    "export": ("sessions.management.commands.export", "writes a session to a file"),
-    "token": ("sessions.management.commands.token", "makes and revokes keys of the API"),
-    "invite": ("sessions.management.commands.invite", "asks somebody to join a team"),
-    "doctor": ("contextlab.management.commands.doctor", "says what works and what does not"),
-    "backup": ("sessions.management.commands.backup", "copies the data while it is in use"),
-    "restore": ("sessions.management.commands.restore", "puts a backup in place"),
-    "worker": ("contextlab.management.commands.worker", "does jobs, with Redis"),
-    "migrate": ("django.core.management.commands.migrate", "brings the database up to date"),
+    "serve": ("contextlab.management.commands.serve", "run the dashboard and a worker"),
+    "import": ("sessions.management.commands.import_logs", "import agent logs"),
+    "demo": ("sessions.management.commands.demo", "add demo sessions"),
+    "simulate": ("sessions.management.commands.simulate", "simulate a policy on sessions"),
+    "calibrate": ("sessions.management.commands.calibrate", "compare the cache rules with logs"),
+    "show": ("sessions.management.commands.show", "print a session's context at a step"),
+    "tail": ("sessions.management.commands.tail", "follow model calls as they happen"),
+    "export": ("sessions.management.commands.export", "write a session to a file"),
+    "token": ("sessions.management.commands.token", "create and revoke API keys"),
+    "invite": ("sessions.management.commands.invite", "invite someone to a team"),
+    "doctor": ("contextlab.management.commands.doctor", "check the installation"),
+    "backup": ("sessions.management.commands.backup", "back up the data while in use"),
+    "restore": ("sessions.management.commands.restore", "restore a backup"),
+    "new": ("contextlab.management.commands.new", "create a strategy or importer from a template"),
+    "worker": ("contextlab.management.commands.worker", "run jobs, with Redis"),
+    "migrate": ("contextlab.management.commands.migrate", "migrate the database"),
 }
 OF_DJANGO = {
     "--version", "--verbosity", "--settings", "--pythonpath", "--traceback", "--no-color",
     "--force-color", "--skip-checks",
 }  # fmt: skip
-"""Options that every command has and nobody needs: they work, and help leaves them out."""
+"""Options that all Django commands have: they work, but help omits them."""
 
 READ_TABLES = {"import", "demo", "worker", "show", "tail", "export", "token", "invite", "simulate"}
-"""Commands that find tables: `serve` sees to its own, the others make or need none."""
+"""Commands that need up-to-date tables: `serve` migrates itself, the others need none."""
 
-EXIT_CODES = """Exit codes: 0 it worked; 1 it did not, and the last line says why; 2 the command
-line was not understood, or names what is not there; 130 stopped with Ctrl+C; 141 nobody reads the
-output on."""
+EXIT_CODES = """Exit codes: 0 success; 1 failure, explained on the last line; 2 invalid command
+line, or a name that does not exist; 130 stopped with Ctrl+C; 141 output closed early."""
 
 
 def available() -> dict[str, str]:
-    """Commands of this version, with what they do."""
+    """Commands of this release with their descriptions."""
     return {name: text for name, (module, text) in COMMANDS.items() if _exists(module)}
 
 
 def _exists(module: str) -> bool:
-    # Looked up by its file: importing it would load half of Django for a list of names.
+    # Look for the file: importing it would load half of Django just to list names.
     parent, _, name = module.rpartition(".")
     spec = find_spec(parent)
     places = (spec.submodule_search_locations or []) if spec else []
@@ -53,7 +53,7 @@ def _exists(module: str) -> bool:
 
 
 def usage() -> str:
-    """What `contextlab --help` prints."""
+    """The output of `contextlab --help`."""
     lines = [f"  {name:<10} {text}" for name, text in available().items()]
     return "\n".join(
         ["usage: contextlab COMMAND [OPTIONS]", "", *lines, ""]
@@ -62,7 +62,7 @@ def usage() -> str:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Runs one command and ends the process with its exit code."""
+    """Run one command and exit with its exit code."""
     given = sys.argv[1:] if arguments is None else arguments
     if not given or given[0] in ("-h", "--help", "help"):
         print(usage(), flush=True)
@@ -72,7 +72,7 @@ def main(arguments: list[str] | None = None) -> None:
         sys.exit(0)
     name = given[0]
     if name not in available():
-        sys.exit(_complain(f"There is no command {name!r}. Try: {', '.join(available())}."))
+        sys.exit(_complain(f"There is no command {name!r}. Use one of: {', '.join(available())}."))
     try:
         sys.exit(run(name, given[1:]))
     except KeyboardInterrupt:
@@ -83,9 +83,9 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def run(name: str, arguments: list[str]) -> int:
-    """Runs a command as its own program would; returns its exit code.
+    """Run a command and return its exit code.
 
-    What a user did wrong is one sentence on stderr, without the name of an exception.
+    User errors are one sentence on stderr, without an exception name.
     """
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "contextlab.settings")
     import django
@@ -94,23 +94,23 @@ def run(name: str, arguments: list[str]) -> int:
 
     try:
         django.setup()
-    except ValueError as problem:  # a setting that cannot be what it is
+    except ValueError as problem:  # an invalid setting
         return _complain(f"{str(problem).removesuffix('.')}.")
-    except OSError as problem:  # the data directory, which the settings make
+    except OSError as problem:  # the data directory, created by the settings
         return _failed(problem)
-    from sessions.models.blobs import DamagedBlob
-    from sessions.models.values import MissingBlob
+    from sessions.models.record.blobs import DamagedBlob
+    from sessions.models.record.values import MissingBlob
 
     module = COMMANDS[name][0]
     command = load_command_class(module.split(".management.")[0], module.rpartition(".")[2])
     command.suppressed_base_arguments = OF_DJANGO
-    # They check what a developer may have done wrong, and load every page and route for it.
+    # System checks are for developers, and load every page and route.
     command.requires_system_checks = []
     try:
         options = vars(command.create_parser("contextlab", name).parse_args(arguments))
     except CommandError as problem:
         said = str(problem).removeprefix("Error: ")
-        more = f"`contextlab {name} --help` lists what there is."
+        more = f"Run `contextlab {name} --help` for its options."
         return _complain(f"{said[:1].upper()}{said[1:]}. {more}")
     try:
         if name in READ_TABLES:
@@ -122,9 +122,11 @@ def run(name: str, arguments: list[str]) -> int:
         print(problem, file=sys.stderr)
         return int(problem.returncode)
     except DatabaseError as problem:
-        return _complain(f"The database: {problem}. `contextlab doctor` says more.") - 1
+        return (
+            _complain(f"The database failed: {problem}. Run `contextlab doctor` for details.") - 1
+        )
     except (MissingBlob, DamagedBlob):
-        return _complain("Some of what it holds is missing from the store, or damaged.") - 1
+        return _complain("Some stored content is missing or damaged. Restore it from a backup.") - 1
     except BrokenPipeError:
         raise
     except OSError as problem:

@@ -1,4 +1,4 @@
-"""What works here and what does not: one small function per thing, each says it in a sentence."""
+"""Installation checks: one small function each, returning a sentence."""
 
 import json
 import os
@@ -12,35 +12,37 @@ from typing import Any, NamedTuple
 from urllib.request import urlopen
 
 from django.conf import settings
+from django.core.management import CommandError
 from django.db import DatabaseError, connection
-from django.db.migrations.executor import MigrationExecutor
+
+from contextlab.schema import missing_migrations
 
 OK, WARNING, FAILED = "ok", "warning", "failed"
-# Below that, two connections at the wrong moment can damage a WAL database (sqlite.org/wal.html,
-# "the WAL-reset bug"). Distributions may have mended theirs under an older number.
+# Older versions can damage a WAL database (sqlite.org/wal.html, "the WAL-reset bug"). Distributions
+# may have backported the fix.
 SQLITE_MENDED = (3, 51, 3)
 FREE_BYTES = 500 * 1024 * 1024
 # o200k_base, counted with OpenAI's own vocabulary.
 SAMPLE, SAMPLE_TOKENS = "Context engineering keeps the window small. 上下文工程", 11
 
 
-class Finding(NamedTuple):
-    """One thing looked at; with FAILED the product does not work."""
+class CheckResult(NamedTuple):
+    """The result of one check; FAILED means that the product does not work."""
 
     name: str
     state: str
     text: str
 
 
-def findings(port: int) -> Iterator[Finding]:
-    """Looks at everything; what a look raises is a finding too."""
+def findings(port: int) -> Iterator[CheckResult]:
+    """Run all checks; an exception counts as a failed check."""
     for name, look in LOOKS.items():
         try:
             state, text = look()
         except Exception as error:  # noqa: BLE001 (whatever is broken here is what is asked for)
             state, text = FAILED, f"{type(error).__name__}: {error}"
-        yield Finding(name, state, text)
-    yield Finding("port", *_port(port))
+        yield CheckResult(name, state, text)
+    yield CheckResult("port", *_port(port))
 
 
 def _python() -> tuple[str, str]:
@@ -51,7 +53,7 @@ def _python() -> tuple[str, str]:
 def _data_dir() -> tuple[str, str]:
     folder = settings.DATA_DIR
     if not os.access(folder, os.W_OK | os.X_OK):
-        return FAILED, f"{folder} cannot be written; set CONTEXTLAB_DATA_DIR to one that can"
+        return FAILED, f"{folder} is not writable; set CONTEXTLAB_DATA_DIR to another folder"
     free = shutil.disk_usage(folder).free
     text = f"{folder}, {free / 1e9:.1f} GB free"
     return (OK if free > FREE_BYTES else WARNING), text
@@ -63,28 +65,29 @@ def _sqlite() -> tuple[str, str]:
         return OK, text
     mended = ".".join(map(str, SQLITE_MENDED))
     return WARNING, (
-        f"{text} may damage a database when two processes write and tidy up at once, which is "
-        f"rare; {mended} and later do not. Keep copies, or use a newer Python or PostgreSQL"
+        f"{text} can damage the database in rare cases when two processes write at once; "
+        f"fixed in {mended}. Keep backups, or use a newer Python or PostgreSQL"
     )
 
 
 def _database() -> tuple[str, str]:
     where = connection.settings_dict["NAME"] if connection.vendor == "sqlite" else connection.vendor
     try:
-        executor = MigrationExecutor(connection)
-        missing = executor.migration_plan(executor.loader.graph.leaf_nodes())
+        missing = missing_migrations()
     except DatabaseError as error:
-        return FAILED, f"{where} cannot be reached: {type(error).__name__}; look at DATABASE_URL"
+        return FAILED, f"{where} cannot be reached: {type(error).__name__}; check DATABASE_URL"
+    except CommandError as error:
+        return FAILED, str(error)
     if not missing:
         return OK, str(where)
     if connection.vendor == "sqlite":
-        return OK, f"{where}, which `contextlab serve` brings up to date first"
+        return OK, f"{where}; `contextlab serve` will migrate it"
     return FAILED, f"{where} is {len(missing)} migrations behind: run `contextlab migrate`"
 
 
 def _redis() -> tuple[str, str]:
     if not settings.REDIS_URL:
-        return OK, "not used: jobs and live pages work inside the server"
+        return OK, "not used: jobs and live pages run inside the server"
     import redis
 
     client = redis.Redis.from_url(settings.REDIS_URL, socket_connect_timeout=2, socket_timeout=2)
@@ -97,7 +100,7 @@ def _redis() -> tuple[str, str]:
         client.close()
     policy = config.get("maxmemory-policy", "noeviction")
     if policy != "noeviction":
-        return WARNING, f"maxmemory-policy is {policy}: set noeviction, or wake-ups get lost"
+        return WARNING, f"maxmemory-policy is {policy}; set it to noeviction, or wake-ups get lost"
     return OK, "answers"
 
 
@@ -107,7 +110,7 @@ def _tokenizer() -> tuple[str, str]:
     tokens = count(SAMPLE)
     if tokens != SAMPLE_TOKENS:
         return FAILED, f"a sample of {SAMPLE_TOKENS} tokens was counted as {tokens}"
-    return OK, "o200k_base counts without network"
+    return OK, "o200k_base works offline"
 
 
 def _grammars() -> tuple[str, str]:
@@ -116,8 +119,8 @@ def _grammars() -> tuple[str, str]:
     tree = get_parser("python").parse(b"def f():\n    return 1\n")
     found = tree.root_node.children[0].type
     if found != "function_definition":
-        return FAILED, f"the Python grammar took a function for {found}"
-    return OK, "code is parsed without network"
+        return FAILED, f"the Python grammar parsed a function as {found}"
+    return OK, "grammars work offline"
 
 
 def _policy() -> tuple[str, str]:
@@ -126,13 +129,16 @@ def _policy() -> tuple[str, str]:
     values, wrong = from_environment(os.environ)
     if wrong:
         return FAILED, "; ".join(f"{name}: {problem}" for name, problem in wrong.items())
-    return OK, f"set by the environment: {', '.join(values)}" if values else "as each one says"
+    return (
+        OK,
+        f"set by the environment: {', '.join(values)}" if values else "not set by the environment",
+    )
 
 
 def _pages() -> tuple[str, str]:
     manifest = Path(str(settings.DJANGO_VITE["default"]["manifest_path"]))
     if not manifest.exists():
-        return FAILED, f"{manifest} is missing: run `make setup`, which needs Node"
+        return FAILED, f"{manifest} is missing; run `make setup`, which needs Node"
     return OK, "built"
 
 
@@ -143,8 +149,8 @@ def _port(port: int) -> tuple[str, str]:
             probe.bind(("127.0.0.1", port))
         except OSError:
             if _is_ours(port):
-                return OK, f"contextlab answers on {port}"
-            return WARNING, f"{port} is in use by another program; PORT chooses another"
+                return OK, f"contextlab is running on {port}"
+            return WARNING, f"{port} is used by another program; set PORT to another port"
     return OK, f"{port} is free"
 
 

@@ -1,4 +1,4 @@
-"""Reads the environment: what is not set there has a default that needs nothing installed."""
+"""Environment variables; all have defaults that need nothing else installed."""
 
 import os
 import secrets
@@ -8,12 +8,12 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def text(name: str, default: str = "") -> str:
-    """The value of CONTEXTLAB_<name>, or the default where it is unset or empty."""
+    """The value of CONTEXTLAB_<name>, or the default if unset or empty."""
     return os.environ.get(f"CONTEXTLAB_{name}", "") or default
 
 
 def number(name: str, default: float) -> float:
-    """A number; raises ValueError naming the variable when it holds something else."""
+    """A number. Raises ValueError with the variable's name if it is not one."""
     value = text(name)
     try:
         return float(value) if value else default
@@ -22,7 +22,7 @@ def number(name: str, default: float) -> float:
 
 
 def port(given: str = "") -> int:
-    """The given one, PORT, or 8765; raises ValueError when it is no port."""
+    """The given port, else PORT, else 8765. Raises ValueError if it is invalid."""
     value = given or os.environ.get("PORT") or "8765"
     if not value.isdecimal() or not 0 < int(value) < 65536:
         raise ValueError(f"PORT must be a number from 1 to 65535, not {value!r}")
@@ -30,17 +30,18 @@ def port(given: str = "") -> int:
 
 
 def flag(name: str) -> bool:
-    """True for 1, true, yes and on."""
+    """Whether the value is 1, true, yes or on."""
     return text(name).lower() in {"1", "true", "yes", "on"}
 
 
 def words(name: str) -> list[str]:
-    """A list written with commas or blanks between."""
+    """A list separated by commas or spaces."""
     return text(name).replace(",", " ").split()
 
 
 def data_dir() -> Path:
-    """Where files are kept: CONTEXTLAB_DATA_DIR, else var/ in a checkout, else the user's share."""
+    """The data directory: CONTEXTLAB_DATA_DIR, else var/ in a checkout, else the user's data
+    folder."""
     chosen = text("DATA_DIR")
     if chosen:
         return Path(chosen).expanduser().resolve()
@@ -51,14 +52,15 @@ def data_dir() -> Path:
 
 
 def kept_secret(folder: Path, name: str) -> str:
-    """A random text made once and kept in a file that only its owner can read."""
+    """A random text, generated once and kept in a file that only its owner can read."""
     path = folder / name
     try:
         return path.read_text().strip()
     except FileNotFoundError:
         pass
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    # Written beside and linked into place: of two processes starting at once both get the same.
+    # Write a draft and link it into place, so that two processes starting at once get the same
+    # secret.
     draft = folder / f".{name}.{secrets.token_hex(8)}"
     with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
         file.write(secrets.token_urlsafe(48))

@@ -1,14 +1,14 @@
-"""How often Python looks for cyclic garbage in processes that run for long."""
+"""Garbage collection settings for long-running processes."""
 
 import gc
 
 
 def collect_less() -> None:
-    """Leaves out what is loaded by now, and looks through the rest less often.
+    """Freeze the objects loaded so far, and collect less often.
 
-    Folds and rendered contexts are many thousand objects without cycles: looking for some took 40 %
-    of what a GET of a context costs.
+    Folds and rendered contexts consist of many thousand objects without cycles; collecting took 40
+    % of the time of a GET of a context.
     """
     gc.collect()
     gc.freeze()
-    gc.set_threshold(20_000, 20, 100)  # allocations; then times the generation before
+    gc.set_threshold(20_000, 20, 100)  # allocations, then multiples of the younger generation

@@ -1,16 +1,16 @@
-"""The process that does jobs, one after another: `python -m contextlab.job`.
+"""The job process, which runs one job after another: `python -m contextlab.job`.
 
-A process of its own, since what it reads is foreign: it can be killed, and a page stays quick
-while it works. It takes lines of "<job id> <token>" from its input, and says on its output:
+It is a separate process because it reads foreign data: it can be killed, and pages stay fast. It
+reads lines of "<job id> <token>" from stdin and writes to stdout:
 
     took                     the attempt begins
-    progress                 the job's row has news
-    hint <topic> <version>   open pages should hear of this
-    wake <job id>            a worker should hear of this
-    over | last              the attempt is over and how it ended is written in the job's row;
-                             after `last` the process ends, for it may have taken harm
+    progress                 the job's row has changed
+    hint <topic> <version>   for open pages
+    wake <job id>            for a worker
+    over | last              the attempt is over and recorded in the job's row; after `last` the
+                             process exits, because its memory may be corrupt
 
-It stays warm in between, as starting costs half a second; whoever started it ends it.
+It stays running between jobs, because starting takes half a second; its parent ends it.
 """
 
 import ctypes
@@ -24,18 +24,18 @@ from collections.abc import Callable
 from pathlib import Path
 
 MOST_JOBS = 1000
-"""After so many a fresh process goes on, whatever leaked."""
+"""Jobs per process, to limit the effect of leaks."""
 
 WARM_MB = 300
-"""A process that is larger than this after a job ends instead of waiting for the next one."""
+"""Process size in MB above which it exits after a job instead of waiting for the next."""
 
 
 def die_with_parent() -> "queue.SimpleQueue[str]":
-    """Makes this process end when the one that started it is gone; the lines of its input."""
+    """Exit when the parent process is gone; return the lines of stdin."""
     if sys.platform == "linux":
         pr_set_pdeathsig = 1
         ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL)
-    # Elsewhere, and where the parent died before that call: its end of this pipe closes.
+    # On other systems, or if the parent died before that call: stdin closes.
     lines: queue.SimpleQueue[str] = queue.SimpleQueue()
     threading.Thread(target=_read_input, args=(lines,), name="parent", daemon=True).start()
     return lines
@@ -48,7 +48,7 @@ def _read_input(lines: "queue.SimpleQueue[str]") -> None:
 
 
 def be_modest() -> None:
-    """Leaves the pages their share of the processor, and the machine its memory."""
+    """Lower the process's priority and limit its memory."""
     os.nice(5)
     if sys.platform == "linux":
         import resource
@@ -58,21 +58,21 @@ def be_modest() -> None:
 
 
 def own_output() -> Callable[[str], None]:
-    """What says a line to the parent; whatever else this process prints is dropped, as it might
-    be content, or look like a line of ours."""
+    """Return a function that writes a line to the parent. All other output is dropped, because it
+    might be content or look like such a line."""
     to_parent = os.dup(1)
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)
     os.close(nowhere)
 
     def say(line: str) -> None:
-        os.write(to_parent, f"{line}\n".encode())  # one write: threads do not mix theirs
+        os.write(to_parent, f"{line}\n".encode())  # one write, so that lines of threads do not mix
 
     return say
 
 
 def memory_mb() -> int:
-    """What this process holds now, in MB; 0 where the system does not say."""
+    """Memory used by this process in MB; 0 if unknown."""
     if sys.platform != "linux":
         return 0
     pages = int(Path("/proc/self/statm").read_text().split()[1])
@@ -80,7 +80,7 @@ def memory_mb() -> int:
 
 
 def main() -> None:
-    """Does the jobs that its input names, until it is ended or had better be."""
+    """Run the jobs named on stdin, until the parent ends it or it should exit."""
     lines, say = die_with_parent(), own_output()
     be_modest()
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "contextlab.settings")
@@ -91,7 +91,7 @@ def main() -> None:
 
     from contextlab.garbage import collect_less
     from sessions import live
-    from sessions.actions.attempts import attempt
+    from sessions.actions.jobs.attempts import attempt
 
     live.parent = say
     collect_less()

@@ -1,35 +1,37 @@
-"""Limits at the door: Daphne takes in a whole body before anybody is asked who sent it."""
+"""Limits on request bodies, enforced while they are received, before authentication."""
 
 import io
 import json
 import logging
 from typing import Any
 
-import daphne.server  # first: installs the reactor
+import daphne.server  # must come first: installs the reactor
 from daphne.http_protocol import HTTPFactory, WebRequest
 from django.conf import settings
 from twisted.internet import reactor
 
 log = logging.getLogger(__name__)
 
-# After a refusal the rest is thrown away for so long: closing at once would reset the
-# connection, and the sender would never read why.
+# How long to discard the rest of a refused request: closing at once would reset the connection
+# before the client reads the response.
 DRAIN_SECONDS = 5
 
 
 class LimitedRequest(WebRequest):
-    """A request whose body may not be larger than BODY_LIMIT (UPLOAD_LIMIT below UPLOAD_PATHS)
-    and which must arrive within BODY_SECONDS."""
+    """A request whose body is limited to BODY_LIMIT (UPLOAD_LIMIT below UPLOAD_PATHS) and must
+    arrive within BODY_SECONDS."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
+        # Django parses forms in its thread: on the loop, 10 MB of "&" would block all pages for 13
+        # s.
+        super().__init__(*args, parsePOSTFormSubmission=False, **kwargs)
         self._refused = False
         self._taken = 0
         self._limit = settings.BODY_LIMIT
         self._deadline = reactor.callLater(settings.BODY_SECONDS, self._too_slow)
 
     def gotLength(self, length: int | None) -> None:
-        """Headers are in: refuses a body that says it is too large."""
+        """After the headers: refuse a body whose declared length is too large."""
         path = self.channel._path.decode("latin-1")
         if path.startswith(settings.UPLOAD_PATHS):
             self._limit = settings.UPLOAD_LIMIT
@@ -40,7 +42,7 @@ class LimitedRequest(WebRequest):
             super().gotLength(length)
 
     def handleContentChunk(self, data: bytes) -> None:
-        """Counts what a chunked body does not say beforehand."""
+        """Count the bytes of a chunked body."""
         self._taken += len(data)
         if self._refused:
             return
@@ -50,7 +52,7 @@ class LimitedRequest(WebRequest):
             super().handleContentChunk(data)
 
     def requestReceived(self, command: bytes, path: bytes, version: bytes) -> None:
-        """The body is complete: the application may see it."""
+        """The body is complete: pass the request to the application."""
         self._stop_clock()
         if self._refused:
             self._close()
@@ -58,7 +60,7 @@ class LimitedRequest(WebRequest):
             super().requestReceived(command, path, version)
 
     def connectionLost(self, reason: Any) -> None:
-        """The other side went away."""
+        """The client disconnected."""
         self._stop_clock()
         super().connectionLost(reason)
 
@@ -67,18 +69,18 @@ class LimitedRequest(WebRequest):
         self._refuse(
             413,
             "Content Too Large",
-            f"The body may have {megabytes:.3g} MB at most. Send it in several requests.",
+            f"The body exceeds {megabytes:.3g} MB. Split it into several requests.",
         )
 
     def _too_slow(self) -> None:
         self._refuse(
             408,
             "Request Timeout",
-            f"The request did not arrive within {settings.BODY_SECONDS:g} seconds.",
+            f"The request did not arrive within {settings.BODY_SECONDS:g} seconds. Send it again.",
         )
 
     def _refuse(self, status: int, title: str, detail: str) -> None:
-        log.warning("refused a request: %s after %s bytes", status, self._taken)
+        log.warning("request refused: %s after %s bytes", status, self._taken)
         self._refused = True
         self._stop_clock()
         problem = {"type": "about:blank", "title": title, "status": status, "detail": detail}
@@ -102,26 +104,27 @@ class LimitedRequest(WebRequest):
 
 
 class LimitedFactory(HTTPFactory):
-    """Makes every connection count its bytes."""
+    """HTTP factory that limits the size of requests."""
 
     def buildProtocol(self, addr: Any) -> Any:
-        """A connection whose requests are limited ones."""
+        """A connection with limited requests."""
         protocol = super().buildProtocol(addr)
         protocol.requestFactory = LimitedRequest
         return protocol
 
 
 class LimitedServer(daphne.server.Server):
-    """Daphne with limits, and with an end that does not stumble over half-read requests."""
+    """Daphne with limits, and a shutdown that tolerates half-read requests."""
 
     def run(self) -> None:
-        """Serves until it is stopped."""
-        # Daphne's run() makes the factory itself and asks nobody which.
+        """Serve until stopped."""
+        # Daphne's run() creates its factory without a way to pass another.
         daphne.server.HTTPFactory = LimitedFactory
         super().run()
 
     def kill_all_applications(self) -> Any:
-        """Cancels what is being answered; requests still arriving have nothing to cancel."""
+        """Cancel requests in progress, except those still arriving, which have nothing to
+        cancel."""
         self.connections: dict[Any, dict[str, Any]] = {
             protocol: details
             for protocol, details in self.connections.items()

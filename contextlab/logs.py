@@ -1,4 +1,4 @@
-"""Log lines that carry no content: where an error arose and its class, not its text."""
+"""Log formatting without content: the class and place of an error, but not its message."""
 
 import logging
 import re
@@ -11,15 +11,15 @@ _Exception = (
 )
 
 
-# Addresses that let somebody in: Django names the path of each request that it refuses.
+# Addresses that grant access: Django logs the path of each request that it refuses.
 _SECRET = re.compile(
     r"((?:/|%2F)(?:login|invitations)(?:/|%2F))(?:(?!%2F)[^\s/?&\"'])+", re.IGNORECASE
 )
 
 
 class OneLine(logging.Formatter):
-    """One line per record; of an exception the class and the frames only, as its text may quote
-    stored content."""
+    """Formats records as one line; exceptions are reduced to class and frames, because messages may
+    quote stored content."""
 
     def __init__(self) -> None:
         super().__init__("%(asctime)s %(levelname)s %(name)s %(message)s")

@@ -16,26 +16,26 @@ from contextlab import environment as env
 BASE_DIR = env.ROOT
 DATA_DIR = env.data_dir()
 DATA_DIR.mkdir(parents=True, exist_ok=True, mode=0o700)
-# tiktoken looks here before it looks on the network.
+# tiktoken looks here before it uses the network.
 os.environ.setdefault("TIKTOKEN_CACHE_DIR", str(DATA_DIR / "tiktoken"))
 
 HOST = env.text("HOST", "127.0.0.1")
 PORT = env.port()
 REDIS_URL = os.environ.get("REDIS_URL", "")
 
-# --- who may talk to us -----------------------------------------------------------------------
+# --- access ----------------------------------------------------------------------------------
 DEBUG = env.flag("DEBUG")
 SECRET_KEY = env.text("SECRET_KEY") or env.kept_secret(DATA_DIR, "secret_key")
-# What the printed address carries; it stays the same over restarts.
+# The token in the printed URL; it survives restarts.
 LOGIN_TOKEN = env.text("LOGIN_TOKEN") or env.kept_secret(DATA_DIR, "login_token")
 ALLOWED_HOSTS = ["127.0.0.1", "localhost", "[::1]", *env.words("ALLOWED_HOSTS")]
-# Full origins (https://lab.example.com), needed behind a proxy that ends TLS.
+# Full origins (https://lab.example.com), required behind a proxy that terminates TLS.
 CSRF_TRUSTED_ORIGINS = env.words("ORIGINS")
 if env.flag("BEHIND_TLS_PROXY"):
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
     SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = True
-# Cookies do not know ports: without names of our own any other Django on this machine's
-# localhost would overwrite them.
+# Cookies ignore ports: without our own names, any other Django on this machine's localhost would
+# overwrite them.
 SESSION_COOKIE_NAME = "contextlab_session"
 CSRF_COOKIE_NAME = "contextlab_csrf"
 SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
@@ -70,11 +70,11 @@ CONTENT_SECURITY_POLICY = {
 # --- limits -----------------------------------------------------------------------------------
 BODY_LIMIT = int(env.number("BODY_MB", 10) * 1024 * 1024)  # bytes
 UPLOAD_LIMIT = int(env.number("UPLOAD_MB", 64) * 1024 * 1024)  # bytes
-# Addresses below which the larger limit holds.
+# URL prefixes with the larger limit.
 UPLOAD_PATHS = ("/imports/", "/api/v1/imports")
 BODY_SECONDS = env.number("BODY_SECONDS", 60)  # for a whole request to arrive
-API_AT_ONCE = int(env.number("API_AT_ONCE", 32))  # requests of one key under way in a process
-# The door in front counts bytes (contextlab/limits.py); Django need not count them again.
+API_AT_ONCE = int(env.number("API_AT_ONCE", 32))  # parallel requests per key and process
+# The server already counts bytes (contextlab/limits.py).
 DATA_UPLOAD_MAX_MEMORY_SIZE = UPLOAD_LIMIT
 
 # --- parts ------------------------------------------------------------------------------------
@@ -85,13 +85,14 @@ INSTALLED_APPS = [
     "sessions.apps.SessionsConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
+    "django.contrib.messages",
     "django.contrib.sessions",
     "django.contrib.staticfiles",
     "csp",
     "django_vite",
 ]
 MIDDLEWARE = [
-    "sessions.api.door.Door",
+    "sessions.views.accounts.door.Door",
     "django.middleware.security.SecurityMiddleware",
     "csp.middleware.CSPMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
@@ -99,7 +100,8 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
-    "sessions.views.login.SignedIn",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "sessions.views.accounts.door.SignedIn",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
 ROOT_URLCONF = "contextlab.urls"
@@ -107,27 +109,31 @@ ASGI_APPLICATION = "contextlab.asgi.application"
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
-        # A wheel carries them as contextlab/templates, which APP_DIRS finds.
+        # In a wheel they are in contextlab/templates, which APP_DIRS finds.
         "DIRS": [BASE_DIR / "templates"] if (BASE_DIR / "manage.py").exists() else [],
         "APP_DIRS": True,
         "OPTIONS": {
             "context_processors": [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+                "sessions.views.web.pages.navigation",
             ]
         },
     }
 ]
+# Messages name people and budgets: keep them on the server.
+MESSAGE_STORAGE = "django.contrib.messages.storage.session.SessionStorage"
 USE_TZ = True
 TIME_ZONE = env.text("TIME_ZONE", "UTC")
 LANGUAGE_CODE = "en"
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
-# --- pages' files -----------------------------------------------------------------------------
+# --- static files ----------------------------------------------------------------------------
 STATIC_URL = "/static/"
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_AUTOREFRESH = DEBUG
-# Vite puts a hash of eight letters into the names below assets/: those never change.
+# Vite puts a hash of eight letters into names below assets/, so these files never change.
 WHITENOISE_IMMUTABLE_FILE_TEST = r"/contextlab/assets/.+[-.][0-9A-Za-z_-]{8}\.\w+$"
 DJANGO_VITE = {
     "default": {
@@ -146,19 +152,19 @@ _database["CONN_MAX_AGE"] = 0
 if _database["ENGINE"].endswith("sqlite3"):
     _database["OPTIONS"] = {
         "timeout": 20,  # seconds
-        # A read that turns into a write would fail at once; IMMEDIATE waits its turn instead.
+        # Upgrading a read to a write would fail immediately; IMMEDIATE waits.
         "transaction_mode": "IMMEDIATE",
-        # FULL: what was answered with 2xx survives the power cut, not only the crash.
+        # FULL: responses with 2xx survive a power failure, not only a crash.
         "init_command": (
             "PRAGMA journal_mode=WAL;PRAGMA synchronous=FULL;PRAGMA temp_store=MEMORY;"
-            # Never mapped: connections that come and go by the second, as ours do, then lose
-            # committed rows and damage the file (docs/decisions.md, The database is not mapped).
+            # Mapping widens the race in which SQLite loses committed rows when connections close
+            # (contextlab/database.py; docs/decisions.md, 40 and 45).
             "PRAGMA mmap_size=0;PRAGMA journal_size_limit=67108864;"
             "PRAGMA cache_size=-20000;"
         ),
     }
-    # A file, since server and job processes must see it too; of this process alone, since
-    # several suites may run in one checkout.
+    # A file, because server and job processes share it; per process, because several test suites
+    # may run in one checkout.
     _database["TEST"] = {"NAME": Path(tempfile.gettempdir()) / f"contextlab-{os.getpid()}.sqlite3"}
 else:
     _database["CONN_HEALTH_CHECKS"] = True
@@ -169,22 +175,22 @@ DATABASES = {"default": _database}
 # --- jobs and live pages ----------------------------------------------------------------------
 # Kind of job -> the function in sessions/actions that does it, in a process of its own.
 JOB_KINDS: dict[str, str] = {
-    "assess": "sessions.actions.assess.assess",
-    "compact": "sessions.actions.compactions.compact",
-    "demo": "sessions.actions.demo.demo_job",
-    "import": "sessions.actions.uploads.run",
-    "share": "sessions.actions.shares.bring",
-    "simulate": "sessions.actions.simulate.simulate_job",
-    "simulation": "sessions.actions.simulations.simulation_job",
-    "tend": "sessions.actions.tend.tend",
-    "tuning": "sessions.actions.tunings.tuning_job",
+    "assess": "sessions.actions.record.assess.assess",
+    "compact": "sessions.actions.live.compactions.compact",
+    "demo": "sessions.actions.demo.demo.demo_job",
+    "import": "sessions.actions.record.uploads.run",
+    "share": "sessions.actions.memory.shares.bring",
+    "simulate": "sessions.actions.lab.simulate.simulate_job",
+    "simulation": "sessions.actions.lab.simulations.simulation_job",
+    "tend": "sessions.actions.live.tend.tend",
+    "tuning": "sessions.actions.lab.tunings.tuning_job",
 }
 JOB_COMMAND = [sys.executable, "-P", "-m", "contextlab.job"]
-JOB_SECONDS = env.number("JOB_SECONDS", 900)  # one attempt, then it is killed
-# Of kinds that every live session asks for: one that hangs must not hold up the others.
+JOB_SECONDS = env.number("JOB_SECONDS", 900)  # per attempt, then it is killed
+# Job kinds queued by every live session: one that hangs must not block the others.
 JOB_SECONDS_OF = {"tend": min(JOB_SECONDS, 240), "tuning": 4 * JOB_SECONDS}
 JOB_LEASE_SECONDS = env.number("JOB_LEASE_SECONDS", 20)
-JOB_RETRY_SECONDS = env.number("JOB_RETRY_SECONDS", 5)  # times the attempts made
+JOB_RETRY_SECONDS = env.number("JOB_RETRY_SECONDS", 5)  # multiplied by the number of attempts
 JOB_ATTEMPTS = 3
 JOB_THREADS = int(env.number("JOB_THREADS", 2))
 SWEEP_SECONDS = env.number("SWEEP_SECONDS", 5)
@@ -194,7 +200,7 @@ CHANNEL_LAYERS: dict[str, dict[str, Any]] = {
     "default": (
         {
             "BACKEND": "contextlab.channel_layer.PatientLayer",
-            # A page's reader waits five seconds for news: the client must not give up before.
+            # Pages wait five seconds for messages: the client must not give up earlier.
             "CONFIG": {
                 "hosts": [{"address": REDIS_URL, "socket_timeout": 15, "socket_connect_timeout": 2}]
             },
@@ -220,7 +226,7 @@ CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_WORKER_SOFT_SHUTDOWN_TIMEOUT = 20
 
 # --- prices -----------------------------------------------------------------------------------
-PRICES_FILE = env.text("PRICES")  # TOML or JSON: goes before what is listed
+PRICES_FILE = env.text("PRICES")  # TOML or JSON; overrides list prices
 
 # --- summaries --------------------------------------------------------------------------------
 # "anthropic" sends spans of sessions, secrets masked, to Anthropic; it needs ANTHROPIC_API_KEY.
@@ -228,7 +234,7 @@ SUMMARIZER = env.text("SUMMARIZER", "extractive")
 if SUMMARIZER not in ("extractive", "anthropic"):
     raise ValueError(f"CONTEXTLAB_SUMMARIZER is extractive or anthropic, not {SUMMARIZER!r}")
 SUMMARIZER_MODEL = env.text("SUMMARIZER_MODEL", "claude-haiku-5-5")
-SUMMARIZER_SECONDS = env.number("SUMMARIZER_SECONDS", 90)  # for one answer
+SUMMARIZER_SECONDS = env.number("SUMMARIZER_SECONDS", 90)  # per answer
 
 # --- new topics -------------------------------------------------------------------------------
 # "anthropic" asks the model above whether a message begins one, with the same key; secrets masked.

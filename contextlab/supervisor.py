@@ -1,4 +1,4 @@
-"""What runs beside the web server in one process: a Celery worker and the sweeper."""
+"""Companions of the web server in its process: a Celery worker and the sweeper."""
 
 import fcntl
 import logging
@@ -14,19 +14,19 @@ from django.db import connection
 from django.utils import timezone
 
 from sessions import tasks
-from sessions.actions import jobs
-from sessions.actions.once import forget_answers
-from sessions.actions.reserved import release_expired
+from sessions.actions.budgets.reserved import release_expired
+from sessions.actions.jobs import jobs
+from sessions.actions.web.once import forget_answers
 
 log = logging.getLogger(__name__)
 
 
 class AlreadyServed(Exception):
-    """Another server works on the same data directory."""
+    """Another server uses the same data directory."""
 
 
 def only_server(folder: Path) -> IO[str]:
-    """A lock that lasts as long as the returned file is open and dies with the process; raises
+    """Lock the data directory until the returned file is closed or the process dies. Raises
     AlreadyServed."""
     file = (folder / "serve.lock").open("a")
     try:
@@ -34,8 +34,8 @@ def only_server(folder: Path) -> IO[str]:
     except OSError:
         file.close()
         raise AlreadyServed(
-            f"another contextlab server is running on {folder}; stop it, or set"
-            " CONTEXTLAB_DATA_DIR to another directory"
+            f"another contextlab server is using {folder}; stop it, or set "
+            "CONTEXTLAB_DATA_DIR to another directory"
         ) from None
     return file
 
@@ -55,13 +55,13 @@ class _Controller(WorkController):
 
 
 class EmbeddedWorker:
-    """A Celery worker in a thread of this process; its tasks only watch over job processes."""
+    """A Celery worker in a thread; its tasks only supervise job processes."""
 
     def __init__(self, app: Celery) -> None:
         app.finalize()
         app.set_default()
-        # WorkController, as celery's own Worker installs signal handlers, which only the main
-        # thread may. Threads, as the solo pool closes the database's descriptors.
+        # WorkController, because Celery's own Worker installs signal handlers, which only the main
+        # thread may do. Threads, because the solo pool closes the database's descriptors.
         self.worker = _Controller(
             app=app,
             pool="threads",
@@ -77,36 +77,36 @@ class EmbeddedWorker:
         self.thread = threading.Thread(target=self.worker.start, name="celery", daemon=True)
 
     def start(self) -> None:
-        """Returns once it takes tasks; raises RuntimeError when it does not."""
+        """Start, and return once it accepts tasks. Raises RuntimeError if it does not."""
         state.should_stop = state.should_terminate = None
         self.thread.start()
         if not self.worker.ready.wait(10):
             raise RuntimeError("the embedded Celery worker did not start")
 
     def stop(self) -> None:
-        """Gives running jobs back and lets the worker end."""
+        """Return running jobs to the queue and stop the worker."""
         tasks.leaving.set()
         state.should_stop = 0
-        # Celery waits up to two seconds for a message, and makes one more turn after that.
+        # Celery waits up to two seconds for a message, plus one more iteration.
         wake.delay()
         wake.delay()
         self.thread.join(10)
 
 
 class Sweeper:
-    """A thread that wakes workers for jobs nobody tends, every SWEEP_SECONDS, and
-    ends job processes that have nothing to do."""
+    """A thread that wakes workers for stuck jobs every SWEEP_SECONDS, and ends idle job
+    processes."""
 
     def __init__(self) -> None:
         self.stopping = threading.Event()
         self.thread = threading.Thread(target=self._run, name="sweeper", daemon=True)
 
     def start(self) -> None:
-        """Sweeps at once, then on and on."""
+        """Sweep now, and then periodically."""
         self.thread.start()
 
     def stop(self) -> None:
-        """Returns when the thread has ended."""
+        """Stop the thread and wait for it."""
         self.stopping.set()
         self.thread.join(10)
 
@@ -117,8 +117,8 @@ class Sweeper:
                 jobs.sweep()
                 forget_answers()
                 release_expired(None, timezone.now())
-            except Exception as error:  # noqa: BLE001 (whatever it is: nobody else would sweep)
-                log.warning("jobs not swept: %s", type(error).__name__)
+            except Exception as error:  # noqa: BLE001 (any error: nothing else sweeps)
+                log.warning("sweep failed: %s", type(error).__name__)
             finally:
                 connection.close()
             if self.stopping.wait(settings.SWEEP_SECONDS):

@@ -1,6 +1,6 @@
-"""Every address begins here."""
+"""Root routes."""
 
 from django.urls import include, path
 
 urlpatterns = [path("", include("sessions.urls"))]
-handler403 = "sessions.views.refused.refused"
+handler403 = "sessions.views.web.refused.refused"

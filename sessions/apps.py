@@ -1,4 +1,4 @@
-"""The app's name, and a label that does not clash with Django's own `sessions`."""
+"""App configuration, with a label that does not clash with Django's own `sessions`."""
 
 from django.apps import AppConfig
 from django.conf import settings

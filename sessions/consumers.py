@@ -1,4 +1,4 @@
-"""The websocket of open pages: at which version is each of the things they watch."""
+"""The WebSocket of open pages: announces the versions of what they watch."""
 
 import asyncio
 import json
@@ -16,23 +16,23 @@ from django.db import Error
 from django.db.models import Count, F, Sum
 from django.utils import timezone
 
-from sessions.api.following import Follow, News, news_of
+from sessions.api.replay.following import FollowedRun, RunDelta, news_of
 from sessions.live import group
 from sessions.models import Job, Membership, Session
-from sessions.models.rollouts import topic_versions
+from sessions.models.policies.rollouts import topic_versions
 
 LIST = "sessions"
 TOPICS_PER_PAGE = 50
-# However many hints ask for it, the tables are not read more often than this.
+# Minimum time between reads of the tables, however many hints arrive.
 SECONDS_BETWEEN_LOOKS = 0.2
-# The server's door lets no longer message through (`serve`); a page asks for what is longer.
+# The server rejects longer messages (`serve`); pages request longer deltas themselves.
 LONGEST_DELTA = 60_000
 NOT_BROUGHT = b"null"
-NOT_UNDERSTOOD, SIGNED_OUT, TRY_AGAIN = 4400, 4401, 1012
+NOT_UNDERSTOOD, SIGNED_OUT = 4400, 4401
 
 
 class Seen(NamedTuple):
-    """What the database said: who may see what, and which versions there are."""
+    """A snapshot of access rights and versions."""
 
     teams: dict[int, set[uuid.UUID]]
     signed_in: set[str]
@@ -41,7 +41,7 @@ class Seen(NamedTuple):
     lists: dict[uuid.UUID, int]
 
     def version(self, user: int, topic: str) -> int | None:
-        """None when there is no such thing, or it belongs to a team the user is not in."""
+        """The version of a topic; None if it does not exist or the user is not in its team."""
         teams = self.teams.get(user, set())
         if topic == LIST:
             return sum(self.lists.get(team, 0) for team in teams)
@@ -50,7 +50,7 @@ class Seen(NamedTuple):
 
 
 def look(users: Iterable[int], keys: Iterable[str], topics: set[str]) -> Seen:
-    """Reads versions and access of many pages in a few short queries."""
+    """Read versions and access rights for many pages in a few short queries."""
     teams: dict[int, set[uuid.UUID]] = {}
     people = User.objects.filter(pk__in=set(users), is_active=True)
     proofs = {person.pk: person.get_session_auth_hash() for person in people}
@@ -71,7 +71,7 @@ def look(users: Iterable[int], keys: Iterable[str], topics: set[str]) -> Seen:
     lists: dict[uuid.UUID, int] = {}
     if LIST in topics:
         watched = {team for found in teams.values() for team in found}
-        # Rises with every new session and with every change of one.
+        # Rises with every new or changed session.
         counted = Session.objects.filter(team__in=watched).values("team")
         lists = dict(
             counted.annotate(at=Sum("version") + Count("id")).values_list(F("team"), F("at"))
@@ -80,8 +80,8 @@ def look(users: Iterable[int], keys: Iterable[str], topics: set[str]) -> Seen:
     return Seen(teams, signed_in, proofs, versions, lists)
 
 
-def collect(wanted: Iterable[Follow]) -> dict[Follow, News]:
-    """What came of each thing that pages follow; a delta that is too long to bring is null."""
+def collect(wanted: Iterable[FollowedRun]) -> dict[FollowedRun, RunDelta]:
+    """The deltas for pages that follow sessions; null if a delta is too long to send."""
     found = {follow: news_of(follow) for follow in wanted}
     return {
         follow: news if len(news.json) < LONGEST_DELTA else news._replace(json=NOT_BROUGHT)
@@ -91,24 +91,24 @@ def collect(wanted: Iterable[Follow]) -> dict[Follow, News]:
 
 
 class Live(AsyncWebsocketConsumer):
-    """A page sends {"watch": ["job:<id>", "session:<id>", "rollout:<id>", "sessions"]}, which
-    replaces what it watched before, and gets {topic, version} for each at once and whenever one
-    changes.
+    """WebSocket protocol of the pages.
 
-    Of what does not exist, or belongs to another team, the version is null. With "follow":
-    {"session": "<id>", "run": "recorded", "since": "…"} for a session that it watches it also gets
-    {topic, version, run, delta}: what came since, as the manifest tells it. The next delta goes on
-    from there; a page that missed one, or gets null since it is too long to bring, asks the
-    manifest, and says again what it follows.
+    A page sends {"watch": ["job:<id>", "session:<id>", "rollout:<id>", "sessions"]}, which replaces
+    its previous topics, and receives {topic, version} for each immediately and on every change. The
+    version is null if the topic does not exist or belongs to another team. With "follow":
+    {"session": "<id>", "run": "recorded", "since": "…"} for a watched session it also receives
+    {topic, version, run, delta}: the changes in manifest form, after which the next delta
+    continues. A page that missed a delta, or receives null because it is too long, fetches the
+    manifest and follows again.
     """
 
     async def connect(self) -> None:
-        """Only for somebody who is signed in."""
+        """Accept signed-in users only."""
         self.watched: list[str] = []
         self.known: dict[str, int | None] = {}
         self.joined: set[str] = set()
-        self.follow: Follow | None = None
-        self.carried: tuple[Follow, str] | None = None
+        self.follow: FollowedRun | None = None
+        self.carried: tuple[FollowedRun, str] | None = None
         self.user_id: int | None = self.scope["user"].pk
         self.key: str = self.scope["session"].session_key or ""
         self.proof: str = self.scope["session"].get(HASH_SESSION_KEY, "")
@@ -119,19 +119,19 @@ class Live(AsyncWebsocketConsumer):
         pages.add(self)
 
     async def disconnect(self, code: int) -> None:  # noqa: ARG002
-        """Forgets the page."""
+        """Unregister the page."""
         pages.discard(self)
         await self._join(set())
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:  # noqa: ARG002
-        """Takes the list of topics; anything else closes the socket."""
+        """Set the topics; invalid messages close the socket."""
         topics = _topics(text_data)
         if topics is None or self.user_id is None:
             await self.close(NOT_UNDERSTOOD)
             return
         self.watched = topics
         self.follow = None
-        self.known = {}  # the page may have lost what it was told, so it is told again
+        self.known = {}  # the page may have lost earlier messages, so send everything again
         seen = await database_sync_to_async(look)([self.user_id], [self.key], set(topics))
         groups = {topic for topic in topics if seen.version(self.user_id, topic) is not None}
         if LIST in groups:
@@ -144,31 +144,31 @@ class Live(AsyncWebsocketConsumer):
         await self.show(seen)
 
     async def live_hint(self, event: dict[str, Any]) -> None:
-        """Something changed, says whoever changed it."""
+        """Handle a hint that a topic changed."""
         topic, version = event["topic"], event["version"]
         if topic.startswith(LIST):
-            pages.hasten()  # the page compares a sum over teams, which the hint does not hold
+            pages.hasten()  # the page compares a sum over teams, which the hint does not contain
         elif topic in self.watched and version > (self.known.get(topic) or 0):
-            await self._tell(topic, version)
+            await self._send_version(topic, version)
 
     async def show(self, seen: Seen) -> None:
-        """Tells what the page does not know yet; closes when its user signed out meanwhile."""
+        """Send what the page does not know yet; close the socket if its user signed out."""
         user = self.user_id
-        # A password that was changed ends the other browsers of the person, as Django does.
+        # A changed password ends the user's other browser sessions, as in Django.
         proven = user is not None and seen.proofs.get(user) == self.proof
         if user is None or not proven or self.key not in seen.signed_in:
             await self.close(SIGNED_OUT)
             return
         for topic in self.watched:
             version = seen.version(user, topic)
-            # Hints are for who may see it: who left a team gets no more of its.
+            # Users who left a team get no more hints.
             if version is None and group(topic) in self.joined:
                 await self._join(self.joined - {group(topic)})
             if topic not in self.known or self.known[topic] != version:
-                await self._tell(topic, version)
+                await self._send_version(topic, version)
 
-    async def carry(self, follow: Follow, news: News) -> None:
-        """Sends what came since, unless the page has it or follows something else by now."""
+    async def carry(self, follow: FollowedRun, news: RunDelta) -> None:
+        """Send a delta, unless the page has it or follows something else now."""
         has = self.carried == (follow, news.state) and follow.since == news.next
         if self.follow != follow or has:
             return
@@ -178,7 +178,7 @@ class Live(AsyncWebsocketConsumer):
         head = {"topic": _topic(follow), "version": news.version, "run": follow.run}
         await self.send(f'{json.dumps(head)[:-1]}, "delta": {news.json.decode()}}}')
 
-    async def _tell(self, topic: str, version: int | None) -> None:
+    async def _send_version(self, topic: str, version: int | None) -> None:
         self.known[topic] = version
         await self.send(json.dumps({"topic": topic, "version": version}))
         if self.follow is not None and topic == _topic(self.follow):
@@ -191,15 +191,15 @@ class Live(AsyncWebsocketConsumer):
         try:
             for name in self.joined - groups:
                 await self.channel_layer.group_discard(name, self.channel_name)
-            for name in groups:  # those joined before, too: Redis may have lost them
+            for name in groups:  # join again: Redis may have lost earlier groups
                 await self.channel_layer.group_add(name, self.channel_name)
         except OSError:
-            groups = set()  # Redis is away; versions are read from the database all the same
+            groups = set()  # Redis is down; versions are still read from the database
         self.joined = groups
 
 
 class Pages:
-    """The open pages of this process; reads the database for all of them together."""
+    """The open pages of this process; reads the database once for all of them."""
 
     def __init__(self) -> None:
         self.open: set[Live] = set()
@@ -209,25 +209,25 @@ class Pages:
         self.changed: set[str] = set()
 
     def add(self, page: Live) -> None:
-        """Begins reading with the first page."""
+        """Register a page; reading starts with the first."""
         self.open.add(page)
         if self.reader is None:
             self.asked = asyncio.Event()
             self.reader = asyncio.get_running_loop().create_task(self._read_on())
 
     def discard(self, page: Live) -> None:
-        """Stops reading with the last page."""
+        """Unregister a page; reading stops with the last."""
         self.open.discard(page)
         if not self.open and self.reader is not None:
             self.reader.cancel()
             self.reader = None
 
     def hasten(self) -> None:
-        """Reads soon instead of at the next turn."""
+        """Read soon instead of at the next interval."""
         self.asked.set()
 
     def carry(self, topic: str) -> None:
-        """Brings what is new of a session to the pages that follow it."""
+        """Send the changes of a session to the pages that follow it."""
         self.changed.add(topic)
         if self.courier is None or self.courier.done():
             self.courier = asyncio.get_running_loop().create_task(self._carry_on())
@@ -240,7 +240,7 @@ class Pages:
             try:
                 found = await database_sync_to_async(collect)(wanted)
             except Error:
-                found = {}  # a version without a delta makes the page ask
+                found = {}  # without a delta, the page fetches the manifest itself
             for page in list(self.open):
                 follow = page.follow
                 if follow is not None and follow in found:
@@ -265,7 +265,7 @@ class Pages:
         try:
             seen = await database_sync_to_async(look)(users, [page.key for page in now], topics)
         except Error:
-            return  # the next turn may fare better; pages keep what they have
+            return  # try again at the next interval
         for page in now:
             await page.show(seen)
 
@@ -282,11 +282,11 @@ def _topics(text: str | None) -> list[str] | None:
     return list(dict.fromkeys(topics[:TOPICS_PER_PAGE])) if wellformed else None
 
 
-def _follow(text: str | None, topics: list[str]) -> Follow | None:
-    """What a page says that it follows: a session that it also watches."""
+def _follow(text: str | None, topics: list[str]) -> FollowedRun | None:
+    """The session that a page follows; it must also watch it."""
     try:
         said = json.loads(text or "")["follow"]
-        found = Follow(said["session"], said.get("run") or "recorded", said["since"])
+        found = FollowedRun(said["session"], said.get("run") or "recorded", said["since"])
     except (KeyError, TypeError, AttributeError, ValueError):
         return None
     short = all(isinstance(part, str) and len(part) <= 300 for part in found)
@@ -294,7 +294,7 @@ def _follow(text: str | None, topics: list[str]) -> Follow | None:
     return found if known else None
 
 
-def _topic(follow: Follow) -> str:
+def _topic(follow: FollowedRun) -> str:
     return f"session:{follow.session}"
 
 

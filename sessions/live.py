@@ -1,5 +1,8 @@
-"""Tells open pages that something changed. A hint may be lost: the counter in the row is the
-truth, and the pages' consumer reads it every few seconds."""
+"""Hints to open pages that something changed.
+
+A hint may be lost: the counter in the row is authoritative, and the pages' consumer polls it every
+few seconds.
+"""
 
 import asyncio
 import logging
@@ -13,21 +16,23 @@ from django.db import transaction
 
 log = logging.getLogger(__name__)
 
-# Set by `serve`: the in-memory layer holds queues of that loop and wakes readers only there.
+# Set by `serve`: the in-memory layer keeps its queues on that loop and wakes readers only there.
 server_loop: asyncio.AbstractEventLoop | None = None
 
-# Set in job processes: says a line to the process that watches over it, which passes hints on.
+# Set in job processes: sends a line to the supervising process, which forwards hints.
 parent: Callable[[str], None] | None = None
 
 
 def group(topic: str) -> str:
-    """The channel layer's name for a topic, which must not hold a colon."""
+    """The channel layer's group name for a topic; group names must not contain colons."""
     return f"live.{topic.replace(':', '.')}"
 
 
 def hint(topic: str, version: int) -> None:
-    """After the transaction commits, tells pages that watch "job:<id>", "session:<id>" or
-    "sessions:<team id>" that it is at `version`; never raises."""
+    """Announce, once the transaction commits, that a topic is at `version`; never raises.
+
+    Topics are "job:<id>", "session:<id>" and "sessions:<team id>".
+    """
     transaction.on_commit(lambda: _send(topic, version), robust=True)
 
 
@@ -36,7 +41,7 @@ def _send(topic: str, version: int) -> None:
         parent(f"hint {topic} {version}")
         return
     if server_loop is None and not settings.REDIS_URL:
-        return  # a command: the pages hang on another process, whose polling finds it
+        return  # a command: pages are connected to another process, which polls
     layer = get_channel_layer()
     message = {"type": "live.hint", "topic": topic, "version": version}
     send = layer.group_send(group(topic), message)
@@ -45,7 +50,7 @@ def _send(topic: str, version: int) -> None:
             asyncio.run_coroutine_threadsafe(_quietly(send), server_loop)
         else:
             async_to_sync(_quietly)(send)
-    except RuntimeError:  # the loop closed, or this thread runs one of its own
+    except RuntimeError:  # the loop is closed, or this thread runs its own
         send.close()
 
 

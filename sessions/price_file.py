@@ -1,4 +1,4 @@
-"""The operator's own prices: a file that CONTEXTLAB_PRICES names, read when the process starts."""
+"""Prices set by the operator: the file named by CONTEXTLAB_PRICES, read at startup."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from compaction import prices
-from compaction.own_prices import InvalidPrices, own_prices
+from compaction.prices import prices
+from compaction.prices.own_prices import InvalidPrices, own_prices
 
 
 def install_prices(path: str) -> None:
-    """Reads the file and lets it go before listed prices; raises ValueError, a sentence that names
-    the file and the field."""
+    """Load the file; its prices override list prices. Raises ValueError with the file and the
+    field."""
     file = Path(path)
     try:
         own = own_prices(_document(file), f"own prices ({file.name})")
@@ -28,5 +28,5 @@ def _document(file: Path) -> Any:
     try:
         text = file.read_text(encoding="utf-8")
         return json.loads(text) if file.suffix == ".json" else tomllib.loads(text)
-    except ValueError as problem:  # of both formats, and of the encoding
+    except ValueError as problem:  # from either format, or the encoding
         raise ValueError(f"CONTEXTLAB_PRICES: {file} cannot be read: {problem}") from None

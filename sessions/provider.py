@@ -1,6 +1,6 @@
-"""Asking a model of Anthropic: its answers, what they used, and why there is none.
+"""Calls to Anthropic models: answers, usage, and failures.
 
-All calls of a model go through it; who asks says what, and what is done without an answer.
+All model calls go through this module; callers decide what to do without an answer.
 """
 
 from __future__ import annotations
@@ -9,24 +9,26 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from compaction import prices
-from compaction.session import Usage
+from compaction.context.session import Usage
+from compaction.prices import prices
 
 if TYPE_CHECKING:
     from anthropic import Anthropic as Client
     from anthropic.types import Message
 
 TEMPERATURE = 0.2
-"""Shannon's for summaries; judgements take it, too."""
+"""Shannon's value for summaries; also used for judgements."""
 
 CONNECT_SECONDS = 10.0
 
 ANSWERS_TIME = 5
-"""How many times the time of one answer all of them may take (ours): jobs have a limit, too."""
+"""Total time limit, as a multiple of the limit for one answer (our choice), because jobs have a
+limit too."""
 
 
 class Unusable(Exception):
-    """No use in an answer, and why; `again` where a retry may help, `telling` where the why may."""
+    """Raised if there is no usable answer; `again` if a retry may help, `telling` if the retry
+    should include the reason."""
 
     def __init__(self, reason: str, *, again: bool = True, telling: bool = False) -> None:
         super().__init__(reason)
@@ -36,8 +38,8 @@ class Unusable(Exception):
 
 
 def client_of(seconds: float, retries: int) -> Client:
-    """A client whose answers may take so long; the key is the environment's."""
-    # 1.3 s and 48 MB: only who asks a model pays for that.
+    """Create a client with a time limit per answer; the key comes from the environment."""
+    # Importing it costs 1.3 s and 48 MB, so do it only when needed.
     import anthropic
 
     timeout = anthropic.Timeout(seconds, connect=min(CONNECT_SECONDS, seconds))
@@ -46,37 +48,37 @@ def client_of(seconds: float, retries: int) -> Client:
 
 @dataclass(slots=True)
 class Talk:
-    """All requests of one summary or judgement, and what they used."""
+    """All requests for one summary or judgement, and their usage."""
 
     model: str
     seconds: float
     temperature: float | None = TEMPERATURE
     until: float = field(init=False)
     requests: int = 0
-    fresh: int = 0
+    uncached: int = 0
     cache_read: int = 0
     cache_write: int = 0
     output: int = 0
 
     def __post_init__(self) -> None:
-        """The time of all answers begins to run."""
+        """Start the total time limit."""
         self.until = time.monotonic() + ANSWERS_TIME * self.seconds
 
     def answer(self, client: Client, system: str, said: str, most: int) -> str:
-        """The text of one answer of so many tokens at most. Raises Unusable where there is none."""
+        """The text of one answer of at most that many tokens. Raises Unusable."""
         import anthropic
         import httpx2
 
         if time.monotonic() > self.until:
-            raise Unusable("all answers together took too long", again=False)
+            raise Unusable("the total time limit was exceeded", again=False)
         self.requests += 1
         try:
             message = self._stream(client, system, said, most)
         except anthropic.BadRequestError as error:
-            # Some models take no temperature, and say so.
+            # Some models reject a temperature, and say so.
             again = self.temperature is not None and "temperature" in error.message
             self.temperature = None
-            raise Unusable("the request was refused as invalid (400)", again=again) from error
+            raise Unusable("the request was rejected as invalid (400)", again=again) from error
         except anthropic.APIStatusError as error:
             raise Unusable(
                 f"the provider answered {error.status_code} {error.type or ''}".strip(),
@@ -85,12 +87,12 @@ class Talk:
         except (anthropic.APITimeoutError, httpx2.TimeoutException) as error:
             raise Unusable("the provider did not answer in time", again=False) from error
         except (anthropic.APIError, httpx2.HTTPError, ValueError, AssertionError) as error:
-            # The SDK asserts that a stream has begun and was whole.
-            raise Unusable(f"the answer broke off ({type(error).__name__})") from error
+            # The SDK asserts that a stream has started and is complete.
+            raise Unusable(f"the answer was interrupted ({type(error).__name__})") from error
         return _text(message)
 
     def _stream(self, client: Client, system: str, said: str, most: int) -> Message:
-        # The SDK has no such argument any more, since the newest models refuse it; others take it.
+        # The SDK has no such argument, because the newest models reject it; others accept it.
         extra = None if self.temperature is None else {"temperature": self.temperature}
         until = time.monotonic() + self.seconds
         with client.messages.stream(
@@ -109,22 +111,22 @@ class Talk:
                 self._note(stream)
 
     def _note(self, stream: Any) -> None:
-        """Add what an answer cost; one that broke off has been paid for, too."""
+        """Add the usage of an answer; interrupted ones are billed, too."""
         try:
             usage = stream.current_message_snapshot.usage
         except AssertionError:
             return
-        self.fresh += usage.input_tokens
+        self.uncached += usage.input_tokens
         self.cache_read += usage.cache_read_input_tokens or 0
         self.cache_write += usage.cache_creation_input_tokens or 0
         self.output += usage.output_tokens
 
     @property
     def usage(self) -> dict[str, int]:
-        """Tokens under the names that a call's usage has."""
+        """Usage in the format of a model call's."""
         return {
             "requests": self.requests,
-            "fresh": self.fresh,
+            "uncached": self.uncached,
             "cache_read": self.cache_read,
             "cache_write_5m": self.cache_write,
             "output": self.output,
@@ -132,22 +134,22 @@ class Talk:
 
     @property
     def cost(self) -> int | None:
-        """Micro-dollars at today's prices; None where the model has none."""
+        """Cost in micro-dollars at current prices; None if the model has no price."""
         rates = prices.price(self.model, int(time.time() * 1000))
         if rates is None:
             return None
-        used = Usage(self.fresh, self.cache_read, self.cache_write, 0, self.output)
+        used = Usage(self.uncached, self.cache_read, self.cache_write, 0, self.output)
         return prices.cost(used, rates)
 
 
 def _text(message: Message) -> str:
-    """What a message says, if it was said to its end."""
+    """The text of a message. Raises Unusable if it is incomplete."""
     if message.stop_reason == "refusal":
         raise Unusable("the model declined", telling=False)
     if message.stop_reason == "max_tokens":
         raise Unusable("it was far longer than allowed", telling=True)
     if message.stop_reason != "end_turn":
-        raise Unusable("the answer broke off")
+        raise Unusable("the answer was interrupted")
     text = "".join(block.text for block in message.content if block.type == "text").strip()
     if not text:
         raise Unusable("the answer was empty", telling=True)

@@ -1,4 +1,4 @@
-"""Who writes a summary: code alone, or a model of Anthropic with code to fall back on."""
+"""Summarizers: code only, or an Anthropic model with code as fallback."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from django.conf import settings
 
-from compaction import prices
-from compaction.plan import Count, Span
+from compaction.prices import prices
+from compaction.proposals.plan import Count, Span
 from compaction.summaries.answer import Checks, read
 from compaction.summaries.extract import extractive
 from compaction.summaries.parts import batches
@@ -21,23 +21,24 @@ if TYPE_CHECKING:
     from anthropic import Anthropic as Client
 
 INPUT_SHARE = 0.5
-"""Share of the window for one prompt (ours): Claude counts up to 1.7 times what o200k does."""
+"""Maximum share of the window for one prompt (our choice): Claude counts up to 1.7 times as many
+tokens as o200k."""
 
 ANALYSIS = 4_000
-"""Tokens of an answer beyond the summary, for the analysis before it (ours)."""
+"""Output tokens reserved for the analysis before the summary (our choice)."""
 
 NAMED = 30
-"""Made up facts that a second request names (ours)."""
+"""Maximum invented facts listed in a second request (our choice)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A summary and how it came about.
+    """A summary and how it was made.
 
-    `maker` is who wrote it in the end, `note` says why that is not who was asked. `usage` and
-    `cost_microusd` add up all requests, failed ones too; the cost is None without a price.
-    `unsupported` are names, paths and numbers that a model made up twice, and that were cut out
-    with the sentences that held them.
+    `maker` is the author, `note` says why that is not the configured one. `usage` and
+    `cost_microusd` include failed requests; the cost is None without a price. `unsupported` are
+    names, paths and numbers that a model invented twice; they were cut out together with their
+    sentences.
     """
 
     text: str
@@ -50,43 +51,46 @@ class Made:
 
 
 class Summarizer(Protocol):
-    """Writes summaries of spans that hold no secrets any more."""
+    """Writes summaries of spans from which secrets have been removed."""
 
     @property
     def name(self) -> str:
-        """Who it is, its model included: part of what a summary's digest is made of."""
+        """The name, including the model; part of a summary's digest."""
 
     def summarize(self, span: Span, count: Count) -> Made:
-        """A summary that has the form and is shorter than the span."""
+        """A summary in the required form, shorter than the span."""
 
 
 @dataclass(frozen=True, slots=True)
 class Extractive:
-    """Reads a summary off the blocks; needs no model and costs nothing."""
+    """Extracts a summary from the blocks, without a model or cost."""
 
     note: str = ""
     name: str = "extractive"
 
     def summarize(self, span: Span, count: Count) -> Made:  # noqa: ARG002
-        """The same for the same span."""
+        """Deterministic."""
         return Made(extractive(span), "extractive", note=self.note)
 
 
 def chosen() -> Summarizer:
-    """The summarizer of the settings; nothing leaves the machine unless they name Anthropic."""
+    """The configured summarizer; no data leaves the machine unless Anthropic is configured."""
     if settings.SUMMARIZER != "anthropic":
         return Extractive()
     if not os.environ.get("ANTHROPIC_API_KEY"):
-        return Extractive("Anthropic was chosen as summarizer, but ANTHROPIC_API_KEY is not set.")
-    return Anthropic(settings.SUMMARIZER_MODEL, settings.SUMMARIZER_SECONDS)
+        return Extractive(
+            "Anthropic is configured as summarizer, but ANTHROPIC_API_KEY is not set."
+        )
+    return AnthropicSummarizer(settings.SUMMARIZER_MODEL, settings.SUMMARIZER_SECONDS)
 
 
 @dataclass(frozen=True, slots=True)
-class Anthropic:
-    """Asks a model of Anthropic, once more where the answer is of no use, and else reads it off.
+class AnthropicSummarizer:
+    """Asks an Anthropic model, retries once if the answer is unusable, and falls back to
+    extraction.
 
-    `seconds` bound one answer. A request that is refused for load, or does not come through, the
-    SDK repeats up to `retries` times. `window` is the model's in tokens, where it is not listed.
+    `seconds` limits one answer. Overload and connection errors are retried by the SDK up to
+    `retries` times. `window` is the model's window in tokens, if it is not listed.
     """
 
     model: str
@@ -96,11 +100,11 @@ class Anthropic:
 
     @property
     def name(self) -> str:
-        """The model decides what is written."""
+        """The name, which includes the model."""
         return f"anthropic {self.model}"
 
     def summarize(self, span: Span, count: Count) -> Made:
-        """A summary of the model that passed all checks, or the extractive one with a note."""
+        """The model's summary if it passed all checks, else the extractive one with a note."""
         talk = Talk(self.model, self.seconds)
         note, maker = "", "anthropic"
         try:
@@ -110,18 +114,16 @@ class Anthropic:
             text, found = extractive(span), []
         invented = tuple(dict.fromkeys(found))
         if invented:
-            note = f"{self.model} named {len(invented)} things that are not in the transcript; "
-            note += "the sentences that do were cut out."
+            note = f"{self.model} invented {len(invented)} facts that are not in the transcript; "
+            note += "the sentences with them were removed."
         return Made(text, maker, self.model, note, talk.usage, talk.cost, invented)
 
     def _in_batches(self, span: Span, count: Count, talk: Talk) -> tuple[str, list[str]]:
-        """Summarise the first part, then the next on top of that, until all is in.
-
-        And what was cut out of them, as it was made up.
-        """
+        """Summarize part by part, each on top of the previous summary; also return the invented
+        facts removed."""
         checks = Checks.of(span, count)
         window = self.window or prices.window(self.model) or prices.UNKNOWN_WINDOW
-        # The code's sections go with every part, as the summary so far and the board do.
+        # Every part carries the code's sections, the summary so far, and the board.
         room = int(window * INPUT_SHARE) - 3 * span.budget - ANALYSIS - count(span.instructions)
         room -= sum(block.tokens for block in span.kept) + count(span.board)
         if room < span.budget:
@@ -133,15 +135,17 @@ class Anthropic:
                 asked = prompt(span, part, before, checks.code, checks.budget)
                 summary, found = _ask(client, talk, asked, checks)
                 invented += found
-        assert summary is not None, "there is one part at least"
+        assert summary is not None, "at least one part"
         return summary, invented
 
 
 def _ask(client: Client, talk: Talk, asked: Prompt, checks: Checks) -> tuple[str, list[str]]:
-    """One summary and what was cut out of it; where an answer is of no use, another is told why.
+    """Write one summary, retrying once with the reason if the answer is unusable; also return what
+    was removed.
 
-    An answer that is sound but for what it made up is asked for again by naming that. What the
-    second one still makes up is cut out; where the second is of no use, so is the first's.
+    An answer that is valid except for invented facts is retried with a list of them. Facts still
+    invented in the second answer are removed; if the second is unusable, the first is treated this
+    way.
     """
     most, said, sound = 2 * checks.span.budget + ANALYSIS, asked.user, ""
     try:
@@ -150,10 +154,10 @@ def _ask(client: Client, talk: Talk, asked: Prompt, checks: Checks) -> tuple[str
         if not invented:
             return checks.summary(text), []
         sound = text
-        told = ", ".join(invented[:NAMED])
+        result = ", ".join(invented[:NAMED])
         said += (
             "\n\nYour first answer names what does not stand in the transcript, nor in anything "
-            f"else that you were given: {told}. Write another one, without that."
+            f"else that you were given: {result}. Write another one, without that."
         )
     except Unusable as problem:
         if not problem.again:
@@ -170,7 +174,7 @@ def _ask(client: Client, talk: Talk, asked: Prompt, checks: Checks) -> tuple[str
 
 
 def _sound(answer: str, checks: Checks) -> str:
-    """What an answer holds of a summary, if its form and size are right."""
+    """The summary in an answer, checked for form and size."""
     text = read(answer, checks.span)
     if wrong := checks.faults(text):
         raise Unusable("; ".join(wrong), telling=True)

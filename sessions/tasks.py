@@ -1,4 +1,4 @@
-"""What workers run: ids in, one action out. The work itself is done in a process of its own."""
+"""Worker tasks: claim a job, and run it in a separate process."""
 
 import contextlib
 import logging
@@ -15,24 +15,24 @@ from celery import shared_task
 from django.conf import settings
 
 from sessions import live
-from sessions.actions import jobs
+from sessions.actions.jobs import jobs
 from sessions.models import Job
 
 log = logging.getLogger(__name__)
 
 ROOT = Path(__file__).resolve().parent.parent
-LOOK_SECONDS = 1.0  # how often cancelling and the deadline are looked for
-WORD_SECONDS = 1.0  # from the end of a job in its row to the word of its process
+LOOK_SECONDS = 1.0  # how often to check for cancellation and the deadline
+WORD_SECONDS = 1.0  # time a process has to confirm after its job's row was finished
 IDLE_SECONDS = 60.0  # how long a process waits for its next job
 NOT_OURS, LEAVING = "not ours", "leaving"
 
-# Set when this process is to end: running jobs are given back within LOOK_SECONDS.
+# Set when this process is about to exit: running jobs are returned within LOOK_SECONDS.
 leaving = threading.Event()
 
 
 @shared_task(name="sessions.run_job", ignore_result=True)
 def run_job(job_id: str) -> None:
-    """One attempt at a job, if nobody else makes one; always leaves it ended or queued again."""
+    """Run one attempt of a job, unless another worker has it; leaves it finished or queued."""
     job = jobs.claim(uuid.UUID(job_id))
     if job is None or job.token is None:
         return
@@ -46,22 +46,22 @@ def run_job(job_id: str) -> None:
 
 @shared_task(name="sessions.sweep", ignore_result=True)
 def sweep() -> None:
-    """Wakes workers for jobs that nobody tends."""
+    """Wake workers for stuck jobs."""
     jobs.sweep()
 
 
 def end_idle(after: float = IDLE_SECONDS) -> None:
-    """Ends the processes that have waited so many seconds for a job."""
+    """End processes that have been idle for that many seconds."""
     for process in list(_waiting):
         if time.monotonic() - process.since >= after:
-            # A job may have taken it meanwhile: whoever takes it off the list has it.
+            # Another thread may have taken it: the one that removes it from the list owns it.
             with contextlib.suppress(ValueError):
                 _waiting.remove(process)
                 process.end()
 
 
 class _Process:
-    """A job process (contextlab/job.py) and what it has said."""
+    """A job process (contextlab/job.py) and its output."""
 
     def __init__(self) -> None:
         self.command, self.environment = _start()
@@ -73,22 +73,22 @@ class _Process:
             stdin=subprocess.PIPE,  # closes when this process dies
             stdout=subprocess.PIPE,
             env=self.environment,
-            # A group of its own, so that killing takes what it started along.
+            # Its own process group, so that killing it also kills its children.
             start_new_session=True,
         )
 
     def fits(self) -> bool:
-        """Whether it would be started the same way now."""
+        """Whether a new process would be started with the same command and environment."""
         return (self.command, self.environment) == _start()
 
     def give(self, job: Job) -> None:
-        """Names the job it is to do; that it is gone shows when it says nothing."""
+        """Assign a job; a dead process is detected by its missing output."""
         assert self._popen.stdin is not None
         with contextlib.suppress(BrokenPipeError):
             os.write(self._popen.stdin.fileno(), f"{job.id} {job.token}\n".encode())
 
     def said(self, seconds: float) -> list[str] | None:
-        """Lines that it says within so many seconds; None once it has ended."""
+        """Lines of output within that many seconds; None once it has ended."""
         assert self._popen.stdout is not None
         output = self._popen.stdout.fileno()
         ready, _, _ = select.select([output], [], [], seconds)
@@ -103,7 +103,7 @@ class _Process:
         return [line.decode() for line in lines]
 
     def end(self) -> int:
-        """Ends it and everything it started, harmless when it has ended; its exit code."""
+        """Kill the process and its children; return its exit code. Safe if it has already ended."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._popen.pid, signal.SIGKILL)
         code = self._popen.wait()
@@ -113,7 +113,7 @@ class _Process:
         return code
 
 
-# Newest last, which is taken first: with little to do one process does it all, the others end.
+# Newest last and reused first: with little load one process does everything, and the others exit.
 _waiting: list[_Process] = []
 
 
@@ -133,7 +133,8 @@ def _take() -> _Process:
 
 
 class _Attempt:
-    """Watches over one attempt: tells the pages, keeps the lease, ends its process when it must."""
+    """Supervises one attempt: updates pages, renews the lease, and ends its process if
+    necessary."""
 
     def __init__(self, job: Job) -> None:
         self.job = job
@@ -145,8 +146,8 @@ class _Attempt:
         self.last = ""
 
     def outcome(self) -> str:
-        """Runs to the end. "" when the process wrote how it ended, NOT_OURS when somebody else
-        has or ended the job, LEAVING, or a sentence that says what went wrong."""
+        """Run the attempt. Returns "" if the process recorded the result, NOT_OURS if another
+        worker has or ended the job, LEAVING, or a sentence with the error."""
         process = _take()
         process.give(self.job)
         reason: str | None = LEAVING
@@ -161,12 +162,12 @@ class _Attempt:
         if reason is not None:
             return reason
         if not self.last and not self.took and not process.fresh:
-            return self.outcome()  # it died while it waited, which is not this job's fault
-        self._tell()
+            return self.outcome()  # the process died while idle, which is not this job's fault
+        self._report()
         return "" if self.last else _said(code)
 
     def _watch(self, process: _Process) -> str | None:
-        """None once the attempt is over, or its process has ended by itself."""
+        """Returns None once the attempt is over, or its process has ended."""
         while not self.last:
             lines = process.said(LOOK_SECONDS)
             if lines is None:
@@ -175,7 +176,7 @@ class _Attempt:
                 self._hear(line)
             if self.last:
                 return None
-            if not self._tell():
+            if not self._report():
                 return None if self._over(process) else NOT_OURS
             if leaving.is_set():
                 return LEAVING
@@ -184,7 +185,7 @@ class _Attempt:
         return None
 
     def _over(self, process: _Process) -> bool:
-        """Whether it was the process that ended the job: then it says so at once."""
+        """Whether the process itself ended the job, which it confirms immediately."""
         if Job.objects.filter(id=self.job.id, state=Job.State.CANCELLED).exists():
             return False
         until = time.monotonic() + WORD_SECONDS
@@ -207,10 +208,10 @@ class _Attempt:
             case ["wake", job_id]:
                 jobs.wake(uuid.UUID(job_id))
             case _:
-                pass  # "progress": the row is looked at after every line
+                pass  # "progress": the row is checked after every line
 
-    def _tell(self) -> bool:
-        """Hints at progress and keeps the lease; False when the job is no longer ours."""
+    def _report(self) -> bool:
+        """Send a progress hint and renew the lease. Returns False if the job is no longer ours."""
         assert self.job.token is not None
         row = Job.objects.filter(id=self.job.id).values("version", "state", "token").first()
         if row is None:
@@ -226,5 +227,5 @@ class _Attempt:
 
 def _said(code: int) -> str:
     if code < 0:
-        return f"Its process was ended by {signal.Signals(-code).name}."
-    return f"Its process ended with code {code}."
+        return f"Its process was killed by {signal.Signals(-code).name}."
+    return f"Its process exited with code {code}."

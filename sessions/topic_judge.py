@@ -1,4 +1,4 @@
-"""Whether a message begins a new topic: a model of Anthropic is asked, with code behind it."""
+"""Topic judge: decides whether a message begins a new topic, with an Anthropic model or by rule."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from compaction.topic import Topic, is_new
 from sessions.provider import Talk, Unusable, client_of
 
 NEW, SAME = "new", "same"
-"""What is stored of a judgement."""
+"""Stored verdicts."""
 
 WORD = 64
-"""Tokens of an answer at most, where one word is asked for (ours)."""
+"""Maximum output tokens for a one-word answer (our choice)."""
 
 SYSTEM = """You are given the last rounds between a person and an agent, and the person's newest \
 message. Judge whether that message begins a new topic: a task or question that needs nothing of \
@@ -29,7 +29,7 @@ word, NEW or SAME."""
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A judgement and how it came about; fields as of `summarizers.Made`, `masked` by kind."""
+    """A judgement and how it was made; fields as in `summarizers.Made`, `masked` by kind."""
 
     new: bool
     maker: str
@@ -41,39 +41,39 @@ class Judged:
 
 
 class Judge(Protocol):
-    """Judges topics as they were written."""
+    """Judges whether a topic is new, from texts that may contain secrets."""
 
     @property
     def name(self) -> str:
-        """Who it is, its model included: part of what a judgement's digest is made of."""
+        """The name, including the model; part of a judgement's digest."""
 
     def judge(self, topic: Topic) -> Judged:
-        """The judgement; it is always one."""
+        """Judge a topic; never fails."""
 
 
 @dataclass(frozen=True, slots=True)
 class Embedded:
-    """The rule of `compaction/topic.py`; needs no model and costs nothing."""
+    """The rule in `compaction/topic`; needs no model and costs nothing."""
 
     note: str = ""
     name: str = "embedded"
 
     def judge(self, topic: Topic) -> Judged:
-        """The same for the same topic."""
+        """Deterministic."""
         return Judged(is_new(topic.rounds, topic.message), "embedded", note=self.note)
 
 
 def chosen() -> Judge | None:
-    """The judge of the settings; None where code judges, and nothing leaves the machine."""
+    """The configured judge; None for the rule, with which no data leaves the machine."""
     if settings.TOPIC_JUDGE != "anthropic" or not os.environ.get("ANTHROPIC_API_KEY"):
         return None
-    return Anthropic(settings.SUMMARIZER_MODEL, settings.SUMMARIZER_SECONDS)
+    return AnthropicJudge(settings.SUMMARIZER_MODEL, settings.SUMMARIZER_SECONDS)
 
 
 @dataclass(frozen=True, slots=True)
-class Anthropic:
-    """Asks a model of Anthropic, once more where the answer is of no use, and else the embedded
-    rule. Times and retries are those of summaries."""
+class AnthropicJudge:
+    """Asks an Anthropic model, retries once if the answer is unusable, and falls back to the rule.
+    Time limits and retries are those of summaries."""
 
     model: str
     seconds: float
@@ -81,11 +81,11 @@ class Anthropic:
 
     @property
     def name(self) -> str:
-        """The model decides what is judged."""
+        """The name, which includes the model."""
         return f"anthropic {self.model}"
 
     def judge(self, topic: Topic) -> Judged:
-        """The model's answer, or the embedded one with a note."""
+        """The model's verdict, or the rule's with a note."""
         talk = Talk(self.model, self.seconds)
         said, masked = asked(topic)
         note, maker = "", "anthropic"
@@ -99,13 +99,13 @@ class Anthropic:
 
 
 def asked(topic: Topic) -> tuple[str, dict[str, int]]:
-    """What a model is sent of a topic, without its secrets, and how many of each kind it had."""
+    """The prompt for a topic with secrets masked, and the number masked by kind."""
     masked: Counter[str] = Counter()
 
     def clean(text: str) -> str:
         found = redact(text)
         masked.update(found.masked)
-        # What has no UTF-8 cannot be sent; tags of ours must not be closed from within.
+        # Lone surrogates cannot be sent, and the text must not close our tags.
         return found.text.encode("utf-8", "replace").decode().replace("<", "‹").replace(">", "›")
 
     lines = []
@@ -117,7 +117,7 @@ def asked(topic: Topic) -> tuple[str, dict[str, int]]:
 
 
 def _answer(talk: Talk, client: Any, said: str) -> bool:
-    """One word; where the first answer is of no use, the second request says why."""
+    """Ask for one word, retrying once with the reason if the answer is unusable."""
     try:
         return _read(talk.answer(client, SYSTEM, said, WORD))
     except Unusable as problem:

@@ -6,8 +6,8 @@ import hashlib
 import json
 from typing import Any
 
-from compaction.context import Block, FileRef
-from compaction.session import Call, Session
+from compaction.context.blocks import Block, FileRef
+from compaction.context.session import Call, Session
 
 
 def rough(text: str) -> int:

@@ -8,12 +8,12 @@ import string
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from compaction.context import Block
-from compaction.edits import Entry
+from compaction.context.blocks import Block
+from compaction.context.edits import Entry
 from compaction.facts.facts import texts_of
-from compaction.facts.ledger import Fact, Ledger, Standing, ledger_of
-from compaction.simulate import Run
-from compaction.summaries.told import Lines, flat
+from compaction.losses.ledger import CompactedContext, Fact, Ledger, ledger_of
+from compaction.simulation.simulate import Run
+from compaction.summaries.lines import IndexedLines, flat
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,10 @@ class Case:
     def ledger(self) -> Ledger:
         """What became of its facts."""
         return ledger_of(
-            self.span, self.summary, Standing(self.standing, self.refs), sources=self.sources
+            self.span,
+            self.summary,
+            CompactedContext(self.standing, self.refs),
+            sources=self.sources,
         )
 
 
@@ -74,7 +77,7 @@ def without(case: Case, fact: Fact) -> Case:
     lines = [
         line
         for line in case.summary.splitlines(keepends=True)
-        if fact.kind != "error" or not Lines(line).tell(fact.fact)
+        if fact.kind != "error" or not IndexedLines(line).say(fact.fact)
     ]
     summary = "".join(lines)
     for mention in mentions:
@@ -99,7 +102,7 @@ def _mentions(fact: Fact) -> list[str]:
 def _holds(block: Block, fact: Fact, mentions: list[str]) -> bool:
     text = "\n".join([*texts_of(block), block.file.path if block.file else ""])
     if fact.kind == "error":
-        return Lines(text).tell(fact.fact)
+        return IndexedLines(text).say(fact.fact)
     return any(flat(mention) in flat(text) for mention in mentions)
 
 

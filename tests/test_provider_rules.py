@@ -37,7 +37,7 @@ IMAGE = {"type": "image", "source": {"type": "url", "url": "https://a/b.png"}}
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "reply"),
     [
         (body(HELLO), None),
         (body(HELLO, assistant(THOUGHT, USE), user(RESULT, text("and"))), None),
@@ -76,9 +76,9 @@ IMAGE = {"type": "image", "source": {"type": "url", "url": "https://a/b.png"}}
         (body(HELLO, assistant(USE), user(RESULT), thinking={"type": "enabled"}), "start with"),
     ],
 )  # fmt: skip
-def test_messages_api(given: Json, told: str | None) -> None:
+def test_messages_api(given: Json, reply: str | None) -> None:
     found = anthropic(given)
-    assert (found == []) if told is None else any(told in one for one in found), found
+    assert (found == []) if reply is None else any(reply in one for one in found), found
 
 
 CALL = {"id": "t1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
@@ -87,7 +87,7 @@ ANSWER = {"role": "tool", "tool_call_id": "t1", "content": "x"}
 
 
 @pytest.mark.parametrize(
-    ("messages", "told"),
+    ("messages", "reply"),
     [
         ([HELLO, CALLS, ANSWER], None),
         ([HELLO, CALLS], "followed by tool messages"),
@@ -102,6 +102,6 @@ ANSWER = {"role": "tool", "tool_call_id": "t1", "content": "x"}
         ([], "at least one"),
     ],
 )
-def test_chat_completions(messages: list[Json], told: str | None) -> None:
+def test_chat_completions(messages: list[Json], reply: str | None) -> None:
     found = openai({"messages": messages})
-    assert (found == []) if told is None else any(told in one for one in found), found
+    assert (found == []) if reply is None else any(reply in one for one in found), found

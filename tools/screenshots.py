@@ -1,4 +1,5 @@
-"""Every page, light and dark, from demo data: `make screenshots` writes docs/screenshots/."""
+"""Screenshots of every page, light and dark, from demo data: `make screenshots` writes
+docs/screenshots/."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ from tests.conftest import CHROMIUM, start_server  # noqa: E402
 
 OUT = ROOT / "docs" / "screenshots"
 SIZE = {"width": 1440, "height": 900}
-LOG = ROOT / "tests" / "sessions" / "importers" / "samples" / "claude-code.jsonl"
+LOG = ROOT / "tests" / "sessions" / "importers" / "samples" / "claude-code" / "claude-code.jsonl"
 SIMULATION = "main a[href^='/lab/']:not([href*='?'])"
 LONG = "Write a reference of all modules"
 RUNNING = "Late ships in two languages"
@@ -33,48 +34,48 @@ class Visit:
     theme: str
 
     def shoot(self, name: str) -> None:
-        """A picture of what is shown now."""
+        """Take a screenshot of the current page."""
         self.page.wait_for_load_state("networkidle")
         self.page.mouse.move(0, 0)
         self.page.screenshot(path=OUT / f"{name}-{self.theme}.png")
 
     def at(self, address: str, name: str, wanted: str = "h1") -> None:
-        """A picture of an address, once what is wanted is there."""
+        """Take a screenshot of a URL, once an element is there."""
         self.page.goto(address)
         self.page.locator(wanted).first.wait_for()
         self.shoot(name)
 
     def replay(self, title: str) -> str:
-        """Opens a session; returns its address."""
+        """Open a session; return its URL."""
         self.page.goto("/sessions/")
         self.page.get_by_role("link", name=title).first.click()
         self.page.locator("[role=slider]").wait_for()
         return re.sub(r"(steps/\d+/)?(\?.*)?$", "", str(self.page.url))
 
     def read(self, text: str) -> None:
-        """Opens the message that holds a text."""
+        """Open the message that contains a text."""
         self.page.locator("[role=row]", has_text=text).first.click()
         self.page.locator(".message .content").wait_for()
 
 
 def starting(visit: Visit) -> None:
-    """What a team sees first."""
+    """The start page of a new team."""
     visit.at("/start/", "first-run")
     visit.at("/sessions/", "sessions")
     visit.at("/live/", "live")
 
 
 def replaying(visit: Visit) -> None:
-    """The long session around its first compaction, as recorded and as simulated."""
+    """The long session around its first compaction, recorded and simulated."""
     page, long = visit.page, visit.replay(LONG)
-    # The demo reads this repository, so its steps move as that grows: go by its events.
+    # The demo reads this repository, so its steps change with it: navigate by events.
     page.goto(f"{long}steps/1/")
     page.locator("[role=grid]").wait_for()
     page.keyboard.press("Shift+ArrowRight")
     page.get_by_role("link", name="open compaction").wait_for()
     compaction = int(page.get_by_label("Go to step").input_value())
     page.keyboard.press("ArrowLeft")
-    # What was read first, carried along until here, and is about to go.
+    # An early read that is about to be removed.
     visit.read("Read /home/mara/contextlab/docs/README.md →")
     visit.shoot("replay")
     page.goto(f"{long}steps/{compaction + 4}/")
@@ -91,7 +92,7 @@ def replaying(visit: Visit) -> None:
 
 
 def compacting(visit: Visit) -> None:
-    """One compaction, what it lost, and its diff."""
+    """A compaction, what it lost, and its diff."""
     page, long = visit.page, visit.replay(LONG)
     visit.at(f"{long}revisions/recorded/1/", "compaction")
     page.locator("#quality").evaluate("one => one.scrollIntoView()")
@@ -103,7 +104,7 @@ def compacting(visit: Visit) -> None:
 
 
 def other_sessions(visit: Visit) -> None:
-    """A broken cache, and sub-agents."""
+    """Cache breaks, and sub-agents."""
     broken = visit.replay("Why does the replay page take four seconds?")
     visit.at(f"{broken}steps/18/", "cache-break", ".happened")
     visit.replay("What can a hostile log file do to us?")
@@ -112,11 +113,11 @@ def other_sessions(visit: Visit) -> None:
 
 
 def running(visit: Visit) -> None:
-    """An agent at work: what it may spend, what it knows, which tools it has, what governs it."""
+    """A live agent: budget, board, tools, and policy."""
     page, notices = visit.page, visit.replay(RUNNING)
     page.goto(f"{notices}steps/8/")
     page.get_by_role("button", name="used").first.click()
-    page.get_by_text("does S7 again").first.wait_for()
+    page.get_by_text("retries S7").first.wait_for()
     visit.shoot("retry")
     visit.at(f"{notices}tools/", "session-tools")
     visit.at(f"{notices}policy/", "session-policy")
@@ -124,7 +125,7 @@ def running(visit: Visit) -> None:
     visit.at("/budgets/", "budgets")
     visit.at("/memory/", "memory")
     page.get_by_role("link", name="demo: late ships").first.click()
-    page.locator(".anchors").first.wait_for()
+    page.locator(".notes").first.wait_for()
     visit.shoot("memory-board")
 
 
@@ -147,7 +148,7 @@ def tuning(visit: Visit) -> None:
 
 
 def rolling_out(visit: Visit) -> None:
-    """A policy on its way to new sessions; the first visit proposes it and lets it out."""
+    """A rollout; the first visit proposes and starts it."""
     page = visit.page
     page.goto("/rollouts/")
     if not page.locator("main a[href^='/rollouts/']").count():
@@ -164,19 +165,19 @@ def rolling_out(visit: Visit) -> None:
 
 
 def looking_over(visit: Visit) -> None:
-    """All sessions of a week, with the change of policy."""
+    """All sessions of a week, with the policy change."""
     visit.at("/dashboard/", "dashboard", ".chart canvas")
 
 
 def reviewing(visit: Visit) -> None:
-    """The queue, and one compaction beside what it replaced."""
+    """The review queue, and a compaction next to what it replaced."""
     visit.at("/review/", "reviews")
     visit.at("/review/next/", "review", "main ctx-island > *")
     visit.at("/review/rules/", "review-rules")
 
 
 def settings(visit: Visit) -> None:
-    """Who is in the team, what it is called, keys, and what was done."""
+    """Members, team, keys, and the audit log."""
     for name in ("keys", "members", "team", "audit"):
         visit.at(f"/settings/{name}/", f"settings-{name}")
     visit.at("/account/", "account")
@@ -202,9 +203,9 @@ FAMILIES: tuple[Callable[[Visit], None], ...] = (
 
 
 def main() -> None:
-    """Load the demo into a store of its own, serve it, and visit every page in both themes.
+    """Load the demo into a temporary store, serve it, and visit every page in both themes.
 
-    Names of families as arguments visit these alone.
+    Pass names of page families to visit only these.
     """
     from playwright.sync_api import sync_playwright
 

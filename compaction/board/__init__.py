@@ -1,1 +1,1 @@
-"""The chat board of a task, and what is known of its project."""
+"""The chat board of a task, and facts about its project."""

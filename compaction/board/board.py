@@ -1,4 +1,4 @@
-"""The chat board: what must not be lost from view in a task, collected from its agents."""
+"""The chat board: the shared memory of a task, collected from its agents."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from datetime import UTC, datetime
 from html import escape
 from typing import Literal, get_args
 
-from compaction.plan import Count
+from compaction.proposals.plan import Count
 
 EntryKind = Literal["task", "plan", "agent", "knowledge", "task_done"]
 KINDS: tuple[EntryKind, ...] = get_args(EntryKind)
 
 MOST_ENTRIES = 1_000
-"""Entries of a board; of more the oldest goes (Dakou)."""
+"""Maximum entries of a board; the oldest is dropped (Dakou)."""
 
 LONGEST = 4_000
-"""Code points of one entry (ours)."""
+"""Maximum code points of an entry (our choice)."""
 
 HEAD, TAIL = "<chat_board>", "</chat_board>"
 
@@ -26,28 +26,28 @@ _STEPS = (
     *((1_600, 1_600), (800, 800), (400, 400), (400, 160), (240, 160), (240, 100)),
     *((240, 60), (160, 60), (100, 60)),
 )
-"""Code points to which entries are shortened before any is left out: those that are worth most,
-and the others (ours)."""
+"""Code points to which entries are shortened before any is left out: the most valuable ones, and
+the others (our choice)."""
 
 _NEAR = 12
-"""So many entries are worth most (ours)."""
+"""Number of most valuable entries (our choice)."""
 
 _BARE = 60
-"""At this length an entry stands without who and when, which would be longer than what it says."""
+"""At this length an entry omits author and time, which would be longer than its text."""
 
 _TASK = 4
-"""So many times as long as the others may the task be: it is what must not drift (ours)."""
+"""How many times longer than others the task may be, because it must not drift (our choice)."""
 
 _NO_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """One entry; `key` names it on its board: another of the same key takes its place.
+class BoardNote:
+    """One entry; `key` identifies it on its board, where it replaces an earlier one with that key.
 
-    `at` is ms since the epoch, None where nobody knows. `message` and `block` say what of its
-    session it was read from. `origin` names another session that it came from, `stale` says why it
-    may no longer hold; empty where it does. `untrusted`: it quotes what no agent of the task wrote.
+    `at` is in ms since the epoch, None if unknown. `message` and `block` are its source in the
+    session. `origin` is another session that it came from, `stale` says why it may be outdated,
+    empty otherwise. `untrusted`: it quotes content from outside the task.
     """
 
     kind: EntryKind
@@ -65,27 +65,27 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class BoardSize:
-    """How large a board may be where a model reads it. 500 to 2,000 tokens: Dakou."""
+    """The maximum size of a board in a context. 500 to 2,000 tokens: Dakou."""
 
     tokens: int = field(
         default=2_000,
-        metadata={"min": 200, "max": 50_000, "help": "Tokens that all of it may take at most."},
+        metadata={"min": 200, "max": 50_000, "help": "Maximum size of the board, in tokens."},
     )
 
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
-    """A board as text, empty without entries; `kept` are the keys of the entries that it tells."""
+    """A board as text, empty without entries; `kept` holds the keys of the entries it shows."""
 
     text: str
     kept: tuple[str, ...] = ()
     tokens: int = 0
 
 
-def put(board: dict[str, Entry], entry: Entry) -> None:
-    """Put an entry on a board: the task is set, all else is appended, the oldest goes.
+def put(board: dict[str, BoardNote], entry: BoardNote) -> None:
+    """Put an entry on a board: replace the task, append anything else, drop the oldest.
 
-    An entry that is known by its key keeps its place.
+    An entry with a known key keeps its place.
     """
     board[entry.key] = entry
     while len(board) > MOST_ENTRIES:
@@ -93,45 +93,45 @@ def put(board: dict[str, Entry], entry: Entry) -> None:
 
 
 def plain(text: str) -> str:
-    """A text that every store and XML can hold: what they cannot is replaced by U+FFFD."""
+    """Replace characters that stores and XML cannot hold by U+FFFD."""
     return _NO_XML.sub("\ufffd", text.replace("\r\n", "\n"))
 
 
-def render(entries: Iterable[Entry], size: BoardSize, count: Count) -> Rendered:
-    """The board as XML, in the order of its entries, the task first.
+def render(entries: Iterable[BoardNote], size: BoardSize, count: Count) -> Rendered:
+    """Render the board as XML, in the order of its entries, the task first.
 
-    Entries are shortened before any is left out, the newest last. What leaves first: plans that a
-    newer one of the same agent took the place of, then stale knowledge, then the oldest of
-    findings, knowledge and reports, then the plans; last of all the task. The same entries give
-    the same text; well-formed whatever they hold. Linear in the entries.
+    Entries are shortened before any is left out, the newest last. Dropped first are plans replaced
+    by a newer one of the same agent, then stale knowledge, then the oldest findings, knowledge and
+    reports, then plans, and last the task. Deterministic, always well-formed, and linear in the
+    entries.
     """
     listed = list(entries)[-MOST_ENTRIES:]
     if not listed:
         return Rendered("")
     ranked = _ranked(listed)
     room = size.tokens - count(f"{HEAD}\n{TAIL}") - 1
-    told: dict[int, str] = {}
+    chosen: dict[int, str] = {}
     for near, far in _STEPS:
-        told = _fitting(listed, ranked, (near, far), room, count)
-        if len(told) == len(listed):
+        chosen = _fitting(listed, ranked, (near, far), room, count)
+        if len(chosen) == len(listed):
             break
-    # Lines were counted one by one; what a tokenizer makes of all of them is what counts.
-    while told:
-        text = "\n".join([HEAD, *_in_order(listed, told), TAIL])
+    # Lines were counted one by one; the count of the whole text decides.
+    while chosen:
+        text = "\n".join([HEAD, *_in_order(listed, chosen), TAIL])
         tokens = count(text)
         if tokens <= size.tokens:
-            return Rendered(text, tuple(listed[i].key for i in sorted(told)), tokens)
-        del told[next(reversed(told))]
+            return Rendered(text, tuple(listed[i].key for i in sorted(chosen)), tokens)
+        del chosen[next(reversed(chosen))]
     return Rendered("")
 
 
-def _in_order(listed: Sequence[Entry], told: dict[int, str]) -> Iterator[str]:
-    for place in sorted(told, key=lambda place: (listed[place].kind != "task", place)):
-        yield told[place]
+def _in_order(listed: Sequence[BoardNote], chosen: dict[int, str]) -> Iterator[str]:
+    for place in sorted(chosen, key=lambda place: (listed[place].kind != "task", place)):
+        yield chosen[place]
 
 
-def _ranked(listed: Sequence[Entry]) -> list[int]:
-    """Places of entries, what is worth most first."""
+def _ranked(listed: Sequence[BoardNote]) -> list[int]:
+    """Return the indexes of entries, most valuable first."""
     planned: set[str] = set()
     ranks: list[tuple[int, int]] = []
     for place in reversed(range(len(listed))):
@@ -149,23 +149,23 @@ def _ranked(listed: Sequence[Entry]) -> list[int]:
 
 
 def _fitting(
-    listed: Sequence[Entry], ranked: Sequence[int], longest: tuple[int, int], room: int,
+    listed: Sequence[BoardNote], ranked: Sequence[int], longest: tuple[int, int], room: int,
     count: Count,
 ) -> dict[int, str]:  # fmt: skip
-    """As many entries as fit, shortened; in order of their worth."""
-    told: dict[int, str] = {}
+    """Return as many shortened entries as fit, in order of value."""
+    chosen: dict[int, str] = {}
     for number, place in enumerate(ranked):
         line = element(listed[place], longest[number >= _NEAR])
         cost = count(f"{line}\n") + 1
         if cost > room:
             break
         room -= cost
-        told[place] = line
-    return told
+        chosen[place] = line
+    return chosen
 
 
-def element(entry: Entry, longest: int = LONGEST) -> str:
-    """An entry as an XML element of at most so many code points of text."""
+def element(entry: BoardNote, longest: int = LONGEST) -> str:
+    """Render an entry as an XML element with at most `longest` code points of text."""
     most = longest * (_TASK if entry.kind == "task" else 1)
     text = shortened(plain(entry.text).strip(), most)
     name = "task_done_summary" if entry.kind == "task_done" else entry.kind
@@ -174,7 +174,7 @@ def element(entry: Entry, longest: int = LONGEST) -> str:
     return f"<{' '.join([name, *given])}>{escape(text, quote=False)}</{name}>"
 
 
-def _attributes(entry: Entry) -> Iterator[tuple[str, str]]:
+def _attributes(entry: BoardNote) -> Iterator[tuple[str, str]]:
     if entry.kind == "agent":
         yield "id", entry.agent
     if entry.kind == "task_done":
@@ -191,12 +191,12 @@ def _attribute(value: str) -> str:
 
 
 def stamp(at: int | None) -> str:
-    """Milliseconds since the epoch as a time of day in UTC; empty where unknown."""
+    """Format milliseconds since the epoch as a time in UTC; empty if unknown."""
     if at is None or not 0 <= at < 253_402_300_800_000:
         return ""
     return datetime.fromtimestamp(at // 1000, UTC).strftime("%Y-%m-%d %H:%M:%S")
 
 
 def shortened(text: str, most: int) -> str:
-    """A text of at most so many code points, cut at the end and marked."""
+    """Cut a text to at most `most` code points, with a mark at the end."""
     return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"

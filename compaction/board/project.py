@@ -1,4 +1,4 @@
-"""What sessions show of the project that they work on: commands that worked, files, conventions."""
+"""What sessions show about their project: working commands, files and conventions."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from compaction.board.board import plain
-from compaction.context import Block
-from compaction.hints import one_line
-from compaction.stubs import arguments, digest
+from compaction.context.blocks import Block
+from compaction.context.hints import one_line
+from compaction.context.stubs import arguments, digest
 
 MOST_COMMANDS, MOST_FILES = 60, 200
-"""Commands and files that are remembered of a session, the newest (ours)."""
+"""Maximum commands and files remembered per session, the newest (our choice)."""
 
 TOLD_COMMANDS, TOLD_FILES = 6, 8
 WORKED = 2
-"""So often a command that runs no tests has to have worked in a session to be told of (ours)."""
+"""Minimum successful runs of a command that runs no tests (our choice)."""
 
 _SHELL = ("command", "cmd", "script")
 _TESTS = re.compile(
@@ -34,7 +34,7 @@ _LOOKS = frozenset(
         " while",
     )
 )
-"""Commands that look round or keep house: they say nothing of how a project is worked on."""
+"""Read-only and housekeeping commands, which say nothing about a project."""
 
 _AT = re.compile(r"^\s*cd\s+\S+\s*(?:&&|;)\s*")
 _RULES = re.compile(
@@ -45,8 +45,8 @@ _HEADING = re.compile(r"^#{1,4}\s+(\S.*)$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
-    """One thing that a session showed of its project; `times` is how often."""
+class ProjectFact:
+    """One thing that a session showed about its project, and how often."""
 
     key: str
     text: str
@@ -63,7 +63,7 @@ class Observed:
     _waiting: dict[str, str] = field(default_factory=dict)
 
     def add(self, block: Block) -> None:
-        """Take in the next block."""
+        """Process the next block."""
         if block.type == "tool_use" and block.tool_call is not None:
             if (command := _command(block)) is not None:
                 self._waiting[block.tool_call] = command
@@ -81,29 +81,29 @@ class Observed:
                 self.rules[path] = "; ".join(heads[:10])
                 _trim(self.rules, 10)
 
-    def shown(self, root: str = "") -> Iterator[Shown]:
-        """What it comes to: commands that run tests, commands that worked, files, conventions.
+    def shown(self, root: str = "") -> Iterator[ProjectFact]:
+        """Yield test commands, working commands, files and conventions.
 
-        Paths below `root` are told from there.
+        Paths below `root` are relative to it.
         """
         often = sorted(self.commands.items(), key=lambda one: (-one[1], one[0]))
         tests = [(text, n) for text, n in often if _TESTS.search(text)]
         for text, times in tests[:TOLD_COMMANDS]:
-            yield Shown(f"test:{digest(text)[:16]}", f"Tests run with: {text}", times)
+            yield ProjectFact(f"test:{digest(text)[:16]}", f"Tests run with: {text}", times)
         others = [(text, n) for text, n in often if n >= WORKED and not _TESTS.search(text)]
         for text, times in others[:TOLD_COMMANDS]:
-            yield Shown(f"command:{digest(text)[:16]}", f"A command that works: {text}", times)
+            yield ProjectFact(f"command:{digest(text)[:16]}", f"Working command: {text}", times)
         edited = sorted(self.files.items(), key=lambda one: (-one[1], one[0]))
         for path, times in edited[:TOLD_FILES]:
             name = _below(path, root)
-            yield Shown(f"file:{digest(name)[:16]}", f"A file that is worked on: {name}", times)
+            yield ProjectFact(f"file:{digest(name)[:16]}", f"File in use: {name}", times)
         for path, heads in self.rules.items():
             name = _below(path, root)
-            text = f"Conventions are in {name}" + (f": {heads}" if heads else "")
-            yield Shown(f"rules:{digest(name)[:16]}", text, 1)
+            text = f"Conventions: {name}" + (f": {heads}" if heads else "")
+            yield ProjectFact(f"rules:{digest(name)[:16]}", text, 1)
 
     def remembered(self) -> dict[str, Any]:
-        """All of it as JSON."""
+        """Return the state as JSON."""
         return {
             "commands": self.commands,
             "files": self.files,
@@ -113,19 +113,19 @@ class Observed:
 
     @classmethod
     def recalled(cls, known: Mapping[str, Any]) -> Observed:
-        """Go on from that."""
+        """Continue from a stored state."""
         names = ("commands", "files", "rules", "waiting")
         return cls(*(dict(known.get(name, {})) for name in names))
 
 
 def _command(use: Block) -> str | None:
-    """What a shell tool was told, on one line; None where it only looks round."""
+    """Return the command of a shell tool on one line; None if it is read-only."""
     if len(use.text) > 20_000:
         return None
     given = arguments(use) or {}
     found = next((given[key] for key in _SHELL if given.get(key)), None)
     if isinstance(found, list):
-        # Codex gives a shell and what it is to run.
+        # Codex passes the shell and its command as a list.
         found = (
             found[-1] if found and found[0] in ("bash", "sh", "zsh") else " ".join(map(str, found))
         )

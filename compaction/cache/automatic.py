@@ -1,29 +1,24 @@
-"""What automatic prompt caches are expected to read: no breakpoints, nothing to ask for.
+"""Simulate automatic prompt caches, which have no breakpoints: the tokens each call should read.
 
-OpenAI's, Gemini's implicit one, those that keep the longest prefix and publish no more, and none at
-all. The rules and their sources stand in docs/cache.md. No provider promises anything about a
-single call here: what is made is the plain expectation.
+Covers OpenAI's, Gemini's implicit one, those that keep the longest prefix without publishing more,
+and none at all. Rules and sources are in docs/record/cache.md. No provider guarantees anything
+about a single call here, so results are the plain expectation.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from compaction.cache.rules import EARLY_OPENAI, Kept, Rules, kept_by
+from compaction.cache.providers.openai import EARLY
+from compaction.cache.rule import Kept
+from compaction.cache.rules import Rules, kept_by
 from compaction.cache.simulator import Basis, Break, CacheUse, Request, priced, tiers
-from compaction.prices import Price
-
-MINIMUM = EARLY_OPENAI.minimum
-STEP = EARLY_OPENAI.step
-LIFETIME_MS = EARLY_OPENAI.lifetime
-"""OpenAI before GPT-5.5: tokens of the shortest prefix, the steps that longer ones count in, and
-10 minutes: of the Codex sessions in docs/sources.md, calls within 10 minutes mostly still read,
-those after it mostly do not."""
+from compaction.prices.prices import Price
 
 
 @dataclass(slots=True)
 class AutomaticState:
-    """What is remembered between calls: per model, the tokens of the prefix that is kept."""
+    """State between calls: per model, the tokens of the cached prefix and when it was last used."""
 
     rules: Rules = "openai"
     kept: dict[str, tuple[int, int | None]] = field(default_factory=dict)
@@ -35,8 +30,8 @@ class AutomaticState:
     toggles: str = ""
 
 
-def whole_steps(tokens: int, kept: Kept = EARLY_OPENAI) -> int:
-    """How much of an unchanged prefix of so many tokens can be read."""
+def whole_steps(tokens: int, kept: Kept = EARLY) -> int:
+    """Return how many tokens of an unchanged prefix can be read."""
     if tokens < kept.minimum:
         return 0
     return max((tokens - kept.behind + kept.lag) // kept.step * kept.step - kept.lag, 0)
@@ -45,20 +40,21 @@ def whole_steps(tokens: int, kept: Kept = EARLY_OPENAI) -> int:
 def advance(
     state: AutomaticState, request: Request, price: Price | None = None, basis: Basis = "simulated"
 ) -> CacheUse:
-    """Send one request: update the state, and say how much of its prompt is read.
+    """Send one request: update the state and return the cache use of the call.
 
-    Breakpoints and the request's own minimum have no meaning here. Where writing has no price,
-    what is not read is fresh. Raises ValueError for a prefix unchanged beyond either prompt.
+    Breakpoints and the request's own minimum do not apply here. If cache writes have no price,
+    tokens that are not read count as uncached. Raises ValueError if the unchanged prefix is longer
+    than either prompt.
     """
     if not 0 <= request.unchanged <= min(request.total, state.total):
-        raise ValueError("the unchanged prefix is longer than a prompt that it is part of")
+        raise ValueError("the unchanged prefix is longer than its prompt")
     if state.rules == "none":
-        return _fresh(state, request, price, basis)
+        return _uncached(state, request, price, basis)
     request = tiers(state, request)
     rule = kept_by(request.model, state.rules)
     had, used = state.kept.get(request.model, (0, None))
     idle = 0 if request.at is None or used is None else max(request.at - used, 0)
-    left = 0 if idle > rule.lifetime else had
+    left = 0 if idle > rule.ttl else had
     read = whole_steps(min(left, request.unchanged), rule)
     written = request.total - read if rule.writes and request.total >= rule.minimum else 0
     use = CacheUse(
@@ -67,13 +63,13 @@ def advance(
         read=read,
         write_5m=written,
         write_1h=0,
-        fresh=request.total - read - written,
+        uncached=request.total - read - written,
         output=request.output,
         expected=None if state.model is None else whole_steps(min(had, request.unchanged), rule),
         confidence="best-effort",
     )
     broken = _broken(state, request, read, idle, had)
-    # A prefix that a request changed is of no use to the other models' caches either.
+    # The caches of other models cannot use a changed prefix either.
     for model, (tokens, at) in state.kept.items():
         state.kept[model] = min(tokens, request.unchanged), at
     state.kept[request.model] = request.total, request.at
@@ -81,8 +77,10 @@ def advance(
     return priced(use, broken, price)
 
 
-def _fresh(state: AutomaticState, request: Request, price: Price | None, basis: Basis) -> CacheUse:
-    """A call to a provider without a cache."""
+def _uncached(
+    state: AutomaticState, request: Request, price: Price | None, basis: Basis
+) -> CacheUse:
+    """Return the use of a call to a provider without a cache."""
     state.model, state.total = request.model, request.total
     use = CacheUse(
         step=request.step,
@@ -90,7 +88,7 @@ def _fresh(state: AutomaticState, request: Request, price: Price | None, basis: 
         read=0,
         write_5m=0,
         write_1h=0,
-        fresh=request.total,
+        uncached=request.total,
         output=request.output,
         confidence="guaranteed",
     )
@@ -100,7 +98,7 @@ def _fresh(state: AutomaticState, request: Request, price: Price | None, basis: 
 def _broken(
     state: AutomaticState, request: Request, read: int, idle: int, had: int
 ) -> Break | None:
-    """Why tokens are paid again that the call before had left; whole steps are no reason."""
+    """Return why tokens in the cache were paid for again; rounding to increments is not a break."""
     if state.model is None:
         return Break("cold_start")
     rule = kept_by(request.model, state.rules)
@@ -113,8 +111,8 @@ def _broken(
         return None
     if state.model != request.model:
         return Break("model", rewritten)
-    if had and idle > rule.lifetime:
-        return Break("lifetime", rewritten, idle=idle, lifetime=rule.lifetime)
+    if had and idle > rule.ttl:
+        return Break("ttl", rewritten, idle=idle, ttl=rule.ttl)
     if not request.cut and request.unchanged < request.tools:
         return Break("tools", rewritten)
     if not request.cut and request.unchanged < request.system:

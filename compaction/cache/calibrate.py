@@ -1,4 +1,4 @@
-"""Forecasts of the cache against what was reported: how far our rules hold for recorded calls."""
+"""Compare cache forecasts with reported usage, to measure how well our rules hold."""
 
 from __future__ import annotations
 
@@ -7,26 +7,26 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from compaction.cache.forecast import Known, Moment, forecast, observe
+from compaction.cache.forecast import ForecastState, Moment, forecast, observe
 from compaction.cache.measured import broke, follow
-from compaction.session import Call, Usage
+from compaction.context.session import Call, Usage
 
 WITHIN = 0.02
-"""A forecast within this share of the prompt counts as right."""
+"""A forecast counts as right if it is off by at most this share of the prompt."""
 
 MOST_HIDDEN, USUAL_HIDDEN = 53_000, 39_000
-"""Tokens that logs of Claude Code do not show of a prompt: the 90th percentile and the median
-(docs/sources.md, Recorded sessions)."""
+"""Prompt tokens that Claude Code logs do not show: p90 and median (docs/sources.md, Recorded
+sessions)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """One call: read as reported, expected with the usage of earlier calls (`informed`), and with
-    that of the first call only (`blind`, with the prompt that was expected).
+    """One call: tokens read as reported, and as forecast in two ways.
 
-    `broke` and `foretold` say whether the call was a break and whether one was expected, `paid`
-    whether it paid again for what it did not read, so that pages show it; `cause` is that of a
-    break or of a false alarm.
+    `informed` uses the reported usage of all earlier calls, `blind` only that of the first call
+    (`blind_prompt` is the prompt size it expected). `broke` and `predicted` say whether the call
+    was a cache break and whether one was forecast; `paid` whether it paid again for what it did not
+    read, so that pages show it. `cause` is that of a break or of a false alarm.
     """
 
     step: int
@@ -36,17 +36,17 @@ class Compared:
     blind: int
     blind_prompt: int
     broke: bool
-    foretold: bool
+    predicted: bool
     paid: bool
     cause: str | None
 
 
 def compare(calls: Iterable[tuple[Call, Moment]], visible: dict[int, int]) -> list[Compared]:
-    """Every call with reported usage but the first, which has nothing to be told by.
+    """Compare every call with reported usage, except the first, which has nothing to forecast from.
 
-    `visible` are the tokens of each context as counted without usage, by step.
+    `visible` maps a step to the tokens of its context, counted without usage.
     """
-    informed, blind = Known(), Known()
+    informed, blind = ForecastState(), ForecastState()
     hidden = 0
     found: list[Compared] = []
     for call, given in calls:
@@ -61,7 +61,7 @@ def compare(calls: Iterable[tuple[Call, Moment]], visible: dict[int, int]) -> li
             observe(blind, moment, usage)
             continue
         if hidden > MOST_HIDDEN and any(one.cause == "edit" for one in moment.changes):
-            # The log began in the middle: what it lacked was summarized with the rest.
+            # The log is missing its start: the missing part was summarized with the rest.
             hidden = USUAL_HIDDEN
         prompt = max(visible[moment.step] + hidden, 0)
         guess = forecast(blind, moment)
@@ -72,37 +72,37 @@ def compare(calls: Iterable[tuple[Call, Moment]], visible: dict[int, int]) -> li
 
 
 def _compared(
-    known: Known, moment: Moment, call: Call, usage: Usage, blind: tuple[int, int]
+    known: ForecastState, moment: Moment, call: Call, usage: Usage, blind: tuple[int, int]
 ) -> Compared:
-    """One call, as pages tell it (`follow`) and as it was foretold."""
-    told, lost = forecast(known, moment), broke(known, usage)
+    """Compare one call as pages show it (`follow`) with its forecast."""
+    expected, lost = forecast(known, moment), broke(known, usage)
     use = follow(known, moment, call)
     return Compared(
         step=moment.step,
         prompt=usage.prompt,
         read=usage.cache_read,
-        informed=told.read,
+        informed=expected.read,
         blind=blind[0],
         blind_prompt=blind[1],
         broke=lost,
-        foretold=told.broken,
+        predicted=expected.broken,
         paid=use is not None and use.broken is not None,
-        cause=told.named if lost or told.broken else None,
+        cause=expected.named if lost or expected.broken else None,
     )
 
 
-def _like(known: Known, prompt: int, read: int) -> Usage:
-    """Usage as it would be reported of a prompt, with the lifetime that the first call wrote."""
+def _like(known: ForecastState, prompt: int, read: int) -> Usage:
+    """Build the usage of an expected prompt, with the TTL that the first call wrote."""
     new = prompt - read
     if not known.writes:
-        return Usage(fresh=new, cache_read=read)
-    five = known.lifetime < 600_000
+        return Usage(uncached=new, cache_read=read)
+    five = known.ttl < 600_000
     return Usage(0, read, new if five else 0, 0 if five else new)
 
 
 @dataclass(slots=True)
-class Sums:
-    """What compared calls add up to."""
+class ForecastSums:
+    """Totals over compared calls."""
 
     sessions: int = 0
     calls: Counter[str] = field(default_factory=Counter)
@@ -110,7 +110,7 @@ class Sums:
     false_alarms: Counter[str] = field(default_factory=Counter)
 
     def add(self, compared: Sequence[Compared]) -> None:
-        """Take in the calls of one session."""
+        """Add the calls of one session."""
         self.sessions += 1
         sums = self.calls
         for one in compared:
@@ -123,16 +123,16 @@ class Sums:
             sums["error"] += abs(one.informed - one.read)
             sums["within"] += abs(one.informed - one.read) <= one.prompt * WITHIN
             sums["breaks"] += one.broke
-            sums["foretold"] += one.foretold
-            sums["found"] += one.broke and one.foretold
+            sums["predicted"] += one.predicted
+            sums["found"] += one.broke and one.predicted
             if one.paid:
                 self.causes[one.cause or "unexplained"] += 1
             sums["unpaid"] += one.broke and not one.paid
-            if one.foretold and not one.broke:
+            if one.predicted and not one.broke:
                 self.false_alarms[one.cause or "unexplained"] += 1
 
-    def told(self) -> dict[str, Any]:
-        """The figures by name; shares of nothing are None."""
+    def as_dict(self) -> dict[str, Any]:
+        """Return the figures by name; shares of zero are None."""
         sums = self.calls
         return {
             "sessions": self.sessions,
@@ -145,9 +145,9 @@ class Sums:
             "error_sum_informed": sums["error"],
             "within_2_percent_informed": _share(sums["within"], sums["calls"]),
             "breaks": sums["breaks"],
-            "breaks_foretold": sums["foretold"],
+            "breaks_predicted": sums["predicted"],
             "breaks_found": sums["found"],
-            "break_precision": _share(sums["found"], sums["foretold"]),
+            "break_precision": _share(sums["found"], sums["predicted"]),
             "break_recall": _share(sums["found"], sums["breaks"]),
             "breaks_that_paid_nothing": sums["unpaid"],
             "causes": dict(self.causes.most_common()),

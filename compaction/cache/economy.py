@@ -1,4 +1,4 @@
-"""What an edit costs in cache and saves in prompts: when it pays, by the model's own prices."""
+"""When an edit pays: its cost in cache against its savings in prompts, at the model's prices."""
 
 from __future__ import annotations
 
@@ -6,65 +6,61 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from compaction.cache.rules import Rules, kept_by, rules_of
-from compaction.prices import Price, price
-from compaction.session import Usage
+from compaction.cache.rules import Rules, rule_of, rules_of
+from compaction.cache.simulator import TTL, TTL_MS
+from compaction.context.session import Usage
+from compaction.prices.prices import Price, price
 
 Objective = Literal["cheap", "lean"]
-"""What a policy wants little of: dollars, or tokens in the prompt."""
+"""What a policy optimizes for: cost (cheap) or context size (lean)."""
 
-Keep = Literal["5m", "1h"]
-"""How long a cache entry may be asked to live unused."""
-
-Lifetime = Literal["recorded", "5m", "1h", "mixed"]
-"""What a policy asks of the cache entries of its contexts: as the session's own calls asked, all
-the same, or an hour for tools and system prompt and five minutes for what is said."""
-
-KEEP_MS: dict[Keep, int] = {"5m": 300_000, "1h": 3_600_000}
+TTLSetting = Literal["recorded", "5m", "1h", "mixed"]
+"""The TTL of a policy's contexts: as recorded, the same everywhere, or one hour for tools and
+system prompt and five minutes for messages (mixed)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """What a token costs that is read from the cache, and one that is written to it.
+    """The price of a token read from the cache and of one written to it, in any one unit.
 
-    In any one unit; `lifetime` is how long an entry lives unused, in ms. The defaults are ratios
-    for a model without a known price: reads at a tenth of the input, writes at 1.25 of it
-    (Anthropic's for most models), five minutes; `known` says whether a price table gave them.
+    `ttl` is the TTL of an unused entry, in ms. The defaults are ratios for a model without a
+    known price: reads at 0.1 of the input price, writes at 1.25 (Anthropic's for most models), five
+    minutes; `known` says whether they come from a price table.
     """
 
     read: int = 10
     write: int = 125
-    lifetime: int = KEEP_MS["5m"]
+    ttl: int = TTL_MS["5m"]
     known: bool = False
 
     @property
     def rewriting(self) -> int:
-        """What a token costs above its reading where an edit has it written again."""
+        """The extra cost of a token that an edit causes to be written instead of read."""
         return max(self.write - self.read, 0)
 
 
-def rates_of(price: Price | None, keep: Keep = "5m", lifetime: int | None = None) -> Rates:
-    """The rates of a model whose entries are asked to live so long.
+def rates_of(price: Price | None, ttl: TTL = "5m", own: int | None = None) -> Rates:
+    """Return the rates of a model for a requested TTL.
 
-    `lifetime` in ms stands where the provider alone decides.
+    `own` (ms) overrides it for providers that set the TTL themselves.
     """
     if price is None:
-        return Rates(lifetime=lifetime or KEEP_MS[keep])
-    if lifetime is not None:
-        return Rates(price.cache_read, price.cache_write_5m, lifetime, known=True)
-    write = price.cache_write_1h if keep == "1h" else price.cache_write_5m
-    return Rates(price.cache_read, write, KEEP_MS[keep], known=True)
+        return Rates(ttl=own or TTL_MS[ttl])
+    if own is not None:
+        return Rates(price.cache_read, price.cache_write_5m, own, known=True)
+    write = price.cache_write_1h if ttl == "1h" else price.cache_write_5m
+    return Rates(price.cache_read, write, TTL_MS[ttl], known=True)
 
 
-def keep_of(lifetime: Lifetime, recorded: Keep = "5m") -> Keep:
-    """How long what is said stays in the cache: that which an edit has written again."""
-    if lifetime == "recorded":
+def message_ttl(ttl: TTLSetting, recorded: TTL = "5m") -> TTL:
+    """Return the TTL of messages, which are what an edit causes to be written again."""
+    if ttl == "recorded":
         return recorded
-    return "1h" if lifetime == "1h" else "5m"
+    return "1h" if ttl == "1h" else "5m"
 
 
-def asked_for(usages: Iterable[Usage]) -> Keep:
-    """How long a session's cache entries live: as most of its reported writes asked for."""
+def asked_for(usages: Iterable[Usage]) -> TTL:
+    """Return the TTL that most of a session's reported cache writes requested."""
     five = hour = 0
     for usage in usages:
         five, hour = five + usage.cache_write_5m, hour + usage.cache_write_1h
@@ -72,9 +68,9 @@ def asked_for(usages: Iterable[Usage]) -> Keep:
 
 
 def cached_by(model: str, listed: Price | None) -> Rules:
-    """Whose rules cache a model's prompts; where its name does not tell, its price does.
+    """Return the cache rules of a model: by its name, otherwise by its price.
 
-    Who lists a price for tokens and none for reading them again keeps none.
+    A model with a price but none for cache reads has no cache.
     """
     rules = rules_of(model)
     if rules != "unknown" or listed is None:
@@ -82,37 +78,32 @@ def cached_by(model: str, listed: Price | None) -> Rules:
     return "none" if listed.cache_read == listed.input else "prefix"
 
 
-def session_rates(model: str, began: int | None, recorded: Keep, lifetime: Lifetime) -> Rates:
-    """What a policy reckons with in a session, served or simulated.
+def session_rates(model: str, began: int | None, recorded: TTL, ttl: TTLSetting) -> Rates:
+    """Return the rates that a policy uses in a session, live or simulated.
 
-    The model's price when the session began (ms since the epoch; None: today's), and as long a
-    life as the policy asks for, or most of the `recorded` writes did; where the provider asks
-    nobody, as its rules keep.
+    They use the model's price when the session began (ms since the epoch; None: today's) and the
+    policy's TTL, or that of most `recorded` writes. If requests cannot set a TTL, the provider's
+    own rules apply.
     """
     listed = price(model, began)
     rules = cached_by(model, listed)
-    alone = kept_by(model, rules).lifetime if rules in ("openai", "gemini", "prefix") else None
-    return rates_of(listed, keep_of(lifetime, recorded), alone)
+    rule = rule_of(model, rules)
+    alone = rule.kept.ttl if rule and rule.kept else None
+    return rates_of(listed, message_ttl(ttl, recorded), alone)
 
 
 def pays(remaining: float, cleared: int, rewritten: int, rates: Rates) -> bool:
-    """Whether clearing some tokens and rewriting others pays over the calls that remain.
+    """Return whether clearing some tokens and rewriting others pays over the remaining calls.
 
     remaining x cleared x read > rewritten x (write - read): docs/sources.md, Worked cache example.
     """
     return remaining * cleared * rates.read > rewritten * rates.rewriting
 
 
-def calls_until(cleared: int, rewritten: int, rates: Rates) -> int | None:
-    """The number of calls from which on an edit has paid; None where it never does."""
-    saved = cleared * rates.read
-    return rewritten * rates.rewriting // saved + 1 if saved > 0 else None
-
-
 def expected(steps: int) -> int:
-    """Model calls that a session of so many is taken to make yet: as many again.
+    """Predict how many more model calls a session will make: as many as so far.
 
-    Half of the corpus' sessions that reach 10, 20 or 30 calls make 1.1, 0.95 and 0.9 times as many
-    more (docs/sources.md, How long sessions last).
+    Half of the recorded sessions that reach 10, 20 or 30 calls make at least 1.1, 0.95 and 0.9
+    times as many more (docs/sources.md, How long sessions last).
     """
     return steps

@@ -1,7 +1,8 @@
-"""What the next call should read from the cache, told before it is sent: a forecast for logs.
+"""Forecast what the next call should read from the cache, from what a log shows.
 
-The simulators work on whole prompts; a log shows less. Here the rules of docs/cache.md are asked
-of what a recorded session does show: reported usage of earlier calls, times, and what changed.
+The simulators work on whole prompts; a log shows less. This module applies the rules of
+docs/record/cache.md to what a recorded session does show: reported usage of earlier calls, times,
+and changes.
 """
 
 from __future__ import annotations
@@ -11,27 +12,27 @@ from typing import NamedTuple
 
 from compaction.cache.automatic import whole_steps
 from compaction.cache.rules import Confidence, kept_by
-from compaction.cache.simulator import LIFETIME_MS, LOOK_BACK, Cause
-from compaction.session import Usage
+from compaction.cache.simulator import LOOK_BACK, TTL_MS, Cause
+from compaction.context.session import Usage
 
 RESTART_PAUSE_MS = 30_000
-"""A pause before a prompt in which somebody may have started the client anew (ours)."""
+"""Minimum pause before a prompt that suggests a client restart (our choice)."""
 
 BREAK_TOKENS, BREAK_SHARE = 2_000, 0.02
-"""A call that reads less than was left by more than both of these is a break."""
+"""A call that reads less than was cached by more than both of these is a break."""
 
 _ALL = -1
-"""A change from here on leaves nothing: it stands before the hidden prompt's end."""
+"""A change within the hidden prompt, after which nothing can be read."""
 
 
 MOST_ENTRIES = 512
-"""Calls whose prefixes are remembered: further back than any edit of recorded sessions went."""
+"""Calls whose prefixes are remembered: more than any edit of a recorded session reached back."""
 
 
-class Change(NamedTuple):
-    """From this block on, the prompt is not what the call before sent; 0 is the first message.
+class PromptChange(NamedTuple):
+    """From this block on, the prompt differs from that of the call before; 0 is the first message.
 
-    `revision` is the number of the one that did it, if one did.
+    `revision` is the number of the revision that caused it, if any.
     """
 
     cause: Cause
@@ -41,23 +42,23 @@ class Change(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """What a log shows up to a call, its own usage left out.
+    """What a log shows about a call, without its usage.
 
-    `at` is when it was sent (ms; None unknown), `blocks` how many content blocks its prompt shows,
-    `changes` what became of those that stood before. `human`: a person wrote since the last call,
-    `wrote`: the agent changed files since then that may be part of a program.
+    `at` is when it was sent (ms; None unknown), `blocks` the number of content blocks in its
+    prompt, `changes` what happened to earlier blocks. `human`: a person wrote since the last call;
+    `wrote`: since then the agent changed files that may belong to a program.
     """
 
     step: int
     model: str
     at: int | None
     blocks: int
-    changes: tuple[Change, ...] = ()
+    changes: tuple[PromptChange, ...] = ()
     human: bool = False
     wrote: bool = False
 
     def after(self, passed: Moment | None) -> Moment:
-        """The same with what came of a call before it that reported nothing."""
+        """Merge with an earlier call that reported no usage."""
         if passed is None:
             return self
         return replace(
@@ -70,12 +71,12 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """Tokens that a call should read, of those that the call before `left`; why, if not all.
+    """Tokens that a call should read, out of those the call before `left` in the cache, and the
+    cause.
 
-    `left` None: nothing is known yet (a first call). `broken` by the measure of a break above.
-    `guess`: no log says that it is so, only that it was so before. `revision` as of a change.
-    `suspect` is a change of what the prompt before held, though it should not lose much: the cause
-    of a break that happens after all.
+    `left` is None if nothing is known yet (a first call). `guess`: the log does not show the cause,
+    but it happened before in this session. `revision` as in `PromptChange`. `suspect`: a change to
+    earlier blocks that should not lose much: the cause if the call breaks after all.
     """
 
     read: int
@@ -84,40 +85,40 @@ class Forecast:
     confidence: Confidence = "best-effort"
     guess: bool = False
     revision: int | None = None
-    suspect: Change | None = None
+    suspect: PromptChange | None = None
 
     @property
     def named(self) -> Cause:
-        """The cause of a break at this call, foretold or not."""
+        """The cause to name if this call is a break, forecast or not."""
         return self.cause or (self.suspect.cause if self.suspect else "unexplained")
 
     @property
     def broken(self) -> bool:
-        """Whether this is expected to be a break."""
+        """Whether this call is expected to be a break."""
         return self.left is not None and is_break(self.left, self.read)
 
 
 def is_break(left: int, read: int) -> bool:
-    """Whether a call that read so much of what was left broke the cache."""
+    """Return whether a call that read this much of what was cached broke the cache."""
     return left - read > max(BREAK_TOKENS, left * BREAK_SHARE)
 
 
 @dataclass(slots=True)
-class Known:
-    """What the calls so far have told: all that a forecast rests on.
+class ForecastState:
+    """What the calls so far have shown: everything that a forecast uses.
 
-    `entries` are prefixes in the cache as (blocks, tokens), ascending; `shared` tokens of the
-    beginning were read by the first call, or after a break: other sessions use them too. `first`
-    are tokens of the first prompt. `restarts` counts pauses after which not even those were read.
-    `passed` is what came of calls since `moment` that reported nothing; `reads` whether any call
-    read from the cache.
+    `entries` are prefixes in the cache as (blocks, tokens), ascending. The first `shared` tokens
+    were read by the first call, or after a break: other sessions use them too. `first` is the size
+    of the first prompt in tokens. `restarts` counts pauses after which not even the shared tokens
+    were read. `passed` merges the calls since `moment` that reported no usage; `reads` says whether
+    any call read from the cache.
     """
 
     entries: list[tuple[int, int]] = field(default_factory=list)
     moment: Moment | None = None
     passed: Moment | None = None
     usage: Usage | None = None
-    lifetime: int = LIFETIME_MS["5m"]
+    ttl: int = TTL_MS["5m"]
     writes: bool = False
     reads: bool = False
     shared: int = 0
@@ -127,7 +128,7 @@ class Known:
 
     @property
     def left(self) -> int | None:
-        """Tokens that the last call left to be read; None before the first."""
+        """Tokens that the last call left in the cache; None before the first."""
         if self.usage is None:
             return None
         if self.writes:
@@ -135,10 +136,13 @@ class Known:
         return self.usage.prompt
 
 
-def forecast(known: Known, moment: Moment) -> Forecast:
-    """What this call should read, and the cause where that is a break: the one decision that pages,
-    dashboards and `calibrate` share. Causes in the order in which they are asked: model, lifetime,
-    the change that stands first in the prompt, a restart that nothing tells of, whole steps."""
+def forecast(known: ForecastState, moment: Moment) -> Forecast:
+    """Predict what a call reads, and the cause if that is a break.
+
+    Pages, dashboards and `calibrate` all use this decision. Causes are checked in this order:
+    model, TTL, the first change in the prompt, a restart that the log does not show, whole
+    increments.
+    """
     left, before = known.left, known.moment
     if left is None or before is None:
         return Forecast(0, None, "cold_start")
@@ -146,8 +150,8 @@ def forecast(known: Known, moment: Moment) -> Forecast:
     whole = _whole(known, moment.model, left)
     if moment.model != before.model:
         return Forecast(min(known.shared, whole), left, "model", confidence)
-    if idle_of(known, moment) > lifetime_of(known, moment):
-        return Forecast(min(known.shared, whole), left, "lifetime", confidence)
+    if idle_of(known, moment) > ttl_of(known, moment):
+        return Forecast(min(known.shared, whole), left, "ttl", confidence)
     change = min(moment.changes, key=lambda one: one.block, default=None)
     if change is not None:
         read = min(_standing(known, moment, change), whole)
@@ -161,21 +165,21 @@ def forecast(known: Known, moment: Moment) -> Forecast:
     return Forecast(whole, left, cause, confidence, suspect=suspect)
 
 
-def idle_of(known: Known, moment: Moment) -> int:
-    """How long after the call before this one was sent (ms); 0 where nobody knows."""
+def idle_of(known: ForecastState, moment: Moment) -> int:
+    """Return the time since the call before was sent (ms); 0 if unknown."""
     before = known.moment
     if before is None or before.at is None or moment.at is None:
         return 0
     return max(moment.at - before.at, 0)
 
 
-def lifetime_of(known: Known, moment: Moment) -> int:
-    """How long what was left is kept (ms): as its writes asked, or by published rules."""
-    return known.lifetime if known.writes else kept_by(moment.model).lifetime
+def ttl_of(known: ForecastState, moment: Moment) -> int:
+    """Return the TTL of what was cached (ms): as its writes requested, or by published rules."""
+    return known.ttl if known.writes else kept_by(moment.model).ttl
 
 
-def _whole(known: Known, model: str, left: int) -> int:
-    """What can be read where nothing happened."""
+def _whole(known: ForecastState, model: str, left: int) -> int:
+    """Return the tokens that can be read if nothing changed."""
     if known.writes:
         return left
     kept = kept_by(model)
@@ -184,19 +188,19 @@ def _whole(known: Known, model: str, left: int) -> int:
     return whole_steps(left, kept)
 
 
-def _restarted(known: Known, moment: Moment) -> bool:
-    """Whether the client was probably started anew, as it was before in this session.
+def _restarted(known: ForecastState, moment: Moment) -> bool:
+    """Return whether the client was probably restarted, as it was before in this session.
 
-    Told of clients whose prompt begins with the time of their start: files of a program changed, a
-    pause, a prompt.
+    Applies to clients that put their start time at the beginning of the prompt: program files
+    changed, then a pause, then a prompt.
     """
     wrote = known.wrote or moment.wrote
     paused = idle_of(known, moment) > RESTART_PAUSE_MS
     return bool(known.restarts) and moment.human and wrote and paused
 
 
-def _standing(known: Known, moment: Moment, change: Change) -> int:
-    """Tokens of the longest prefix before a change that an entry was written for, within reach."""
+def _standing(known: ForecastState, moment: Moment, change: PromptChange) -> int:
+    """Return the tokens of the longest cached prefix before a change, within reach."""
     if change.block == _ALL:
         return 0
     reach = moment.blocks - LOOK_BACK if known.writes else -1
@@ -204,8 +208,8 @@ def _standing(known: Known, moment: Moment, change: Change) -> int:
     return max(found, default=known.shared or known.first // 2)
 
 
-def observe(known: Known, moment: Moment, usage: Usage) -> None:
-    """Take in what a call reported, or, where only messages are known, what was expected of it."""
+def observe(known: ForecastState, moment: Moment, usage: Usage) -> None:
+    """Update with the usage of a call, or with the expected usage if only messages are known."""
     expected = forecast(known, moment)
     left, before = known.left, known.moment
     known.wrote = known.wrote or moment.wrote
@@ -219,17 +223,17 @@ def observe(known: Known, moment: Moment, usage: Usage) -> None:
     known.reads = known.reads or usage.cache_read > 0
     if usage.cache_write:
         known.writes = True
-        # The tail dies first, and a mixed call writes its tail for five minutes.
-        known.lifetime = LIFETIME_MS["5m" if usage.cache_write_5m else "1h"]
+        # The tail expires first, and a mixed call writes its tail for five minutes.
+        known.ttl = TTL_MS["5m" if usage.cache_write_5m else "1h"]
     known.moment, known.usage, known.passed = moment, usage, None
     known.entries.append((moment.blocks, known.left or 0))
     del known.entries[:-MOST_ENTRIES]
 
 
-def _learn(known: Known, moment: Moment, expected: Forecast, usage: Usage) -> None:
-    """A break tells how much of the beginning others keep warm, or that of a restart."""
+def _learn(known: ForecastState, moment: Moment, expected: Forecast, usage: Usage) -> None:
+    """Learn from a break how much of the beginning is shared, or that the client restarted."""
     unheard = expected.cause is None or expected.guess
-    unheard = unheard and idle_of(known, moment) <= known.lifetime
+    unheard = unheard and idle_of(known, moment) <= known.ttl
     if usage.cache_read == 0 and known.writes and unheard and moment.human:
         known.restarts += 1
         known.wrote = False
@@ -238,6 +242,6 @@ def _learn(known: Known, moment: Moment, expected: Forecast, usage: Usage) -> No
         known.shared = usage.cache_read
 
 
-def whole_change(cause: Cause, revision: int | None = None) -> Change:
-    """A change before the first message: nothing of the prompt can be read."""
-    return Change(cause, _ALL, revision)
+def whole_change(cause: Cause, revision: int | None = None) -> PromptChange:
+    """Build a change before the first message, after which nothing can be read."""
+    return PromptChange(cause, _ALL, revision)

@@ -1,4 +1,4 @@
-"""Places in a context: which positions stand, and how many of them stand before another."""
+"""A set of positions that counts how many come before another."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class Places:
-    """Positions that stand, as ranges [begin, end) in order: few, however long a session is."""
+    """Positions in a context as ordered ranges [begin, end): few, however long a session is."""
 
     ranges: list[tuple[int, int]] = field(default_factory=list)
 
@@ -16,7 +16,7 @@ class Places:
         return sum(end - begin for begin, end in self.ranges)
 
     def before(self, position: int) -> int:
-        """How many stand before a position."""
+        """Count the positions before this one."""
         found = 0
         for begin, end in self.ranges:
             if position <= begin:
@@ -25,7 +25,7 @@ class Places:
         return found
 
     def add(self, position: int) -> None:
-        """A position stands from now on, if it did not."""
+        """Add a position if it is missing."""
         at = self._at(position)
         begin, end = self.ranges[at] if at >= 0 else (position, position)
         if at >= 0 and position < end:
@@ -39,7 +39,7 @@ class Places:
             self.ranges[at] = self.ranges[at][0], self.ranges.pop(at + 1)[1]
 
     def remove(self, position: int) -> None:
-        """A position stands no longer, if it did."""
+        """Remove a position if it is present."""
         at = self._at(position)
         if at < 0 or position >= self.ranges[at][1]:
             return
@@ -48,5 +48,5 @@ class Places:
         self.ranges[at : at + 1] = [one for one in parts if one[0] < one[1]]
 
     def _at(self, position: int) -> int:
-        """The last range that begins at a position or before it; -1 for none."""
+        """Return the index of the last range that begins at or before a position; -1 for none."""
         return bisect_right(self.ranges, position, key=lambda one: one[0]) - 1

@@ -1,7 +1,7 @@
-"""What breaks a cached prefix: the first place where two requests that follow each other differ.
+"""Find what breaks a cached prefix: the first difference between two consecutive requests.
 
-A prefix is read from the cache only if every byte of it is the same, in the order tools, system,
-messages. Some settings count as a change of a layer, whatever its bytes say (docs/cache.md).
+A prefix is read from the cache only if all its bytes are equal, in the order tools, system,
+messages. Some settings count as a change of a layer, whatever its bytes (docs/record/cache.md).
 """
 
 from __future__ import annotations
@@ -12,7 +12,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from compaction.cache.prefix_pieces import Json, Layer, Piece, ends_of, listed, pieces_of, size
+from compaction.cache.prefix_pieces import (
+    Json,
+    Layer,
+    PromptPiece,
+    ends_of,
+    listed,
+    pieces_of,
+    size,
+)
 from compaction.cache.simulator import Cause
 
 Kind = Literal[
@@ -32,21 +40,21 @@ Kind = Literal[
     "message_edited",
     "message_removed",
 ]
-"""What kind of difference it is; the first that fits, from what is most telling."""
+"""The kind of difference; the most specific one that applies."""
 
 _CHARS_PER_10_TOKENS = 29
 """Characters of ten tokens in recorded agent sessions (docs/sources.md, Token ratios)."""
 
 _EXCERPT = 80
-"""Characters of each side that a finding shows (ours)."""
+"""Characters of each side that a finding shows (our choice)."""
 
 _AROUND = 40
-"""Characters around a difference in which a date or an identifier is looked for (ours)."""
+"""Characters around a difference searched for a date or an identifier (our choice)."""
 
 MESSAGE_SETTINGS = ("tool_choice", "parallel_tool_calls", "thinking", "effort", "reasoning",
              "reasoning_effort", "output_config", "response_format", "text")  # fmt: skip
 SYSTEM_SETTINGS = ("speed", "context_management")
-"""Fields of a request that the messages are cached under, and the system prompt with them."""
+"""Request fields that are part of the cache key of the messages, and of the system prompt too."""
 _CLOCK = re.compile(
     r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?Z?)?|\b\d{1,2}:\d\d(?::\d\d)?\b"
     r"|\b1[5-9]\d{8}(?:\d{3})?\b|\b\d{1,2}[./]\d{1,2}[./]\d{2,4}\b"
@@ -66,31 +74,31 @@ _VOLATILE: tuple[tuple[Kind, re.Pattern[str]], ...] = (
 
 HOW: dict[Kind, str] = {
     "model": "Each model has a cache of its own: switch at a task boundary.",
-    "setting": "Keep this setting the same through a session.",
-    "images": "Keep an image in the prompt, or never send one.",
-    "tool_added": "List all tools from the start, or load new ones by a tool search.",
-    "tool_removed": "Keep the tool in the list and say in words that it is not to be used.",
-    "tool_order": "Sort the tools, by name for instance.",
-    "tool_changed": "Keep each tool's description and schema the same through a session.",
-    "clock": "Take the time out of the prefix: put it into the newest message.",
-    "identifier": "Take the identifier out of the prefix: put it into the newest message.",
-    "counter": "Take the counter out of the prefix: put it into the newest message.",
-    "key_order": "Write objects with their keys in one order, sorted for instance.",
-    "whitespace": "Write the same text with the same blanks and line breaks.",
-    "system_changed": "Keep the system prompt the same: put what changes into a message.",
+    "setting": "Keep this setting constant within a session.",
+    "images": "Always keep an image in the prompt, or never send one.",
+    "tool_added": "List all tools from the start, or load new ones with a tool search.",
+    "tool_removed": "Keep the tool in the list and say in a message not to use it.",
+    "tool_order": "Sort the tools, for example by name.",
+    "tool_changed": "Keep each tool's description and schema constant within a session.",
+    "clock": "Move the time from the prefix to the newest message.",
+    "identifier": "Move the identifier from the prefix to the newest message.",
+    "counter": "Move the counter from the prefix to the newest message.",
+    "key_order": "Serialize objects with a fixed key order, for example sorted.",
+    "whitespace": "Serialize the same text with the same whitespace.",
+    "system_changed": "Keep the system prompt constant: put what changes into a message.",
     "message_edited": "Append instead of editing, or make edits in batches.",
-    "message_removed": "What stood behind it is paid again: remove in batches.",
+    "message_removed": "Everything after it is paid again: remove in batches.",
 }
-"""How to mend it, one sentence for each kind."""
+"""How to fix each kind."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that ends the common prefix of two requests.
+    """A difference that ends the common prefix of two requests.
 
     `offset` is the first byte of the canonical form that cannot be read, `path` a JSON pointer into
-    the current request (into the one before for what is there no more), `tokens` an estimate of
-    what stood behind that place and has to be paid again. `before` and `now` show the place.
+    the current request (into the previous one for something removed), `tokens` an estimate of what
+    follows and has to be paid again. `before` and `now` show the place.
     """
 
     kind: Kind
@@ -103,22 +111,22 @@ class Finding:
 
     @property
     def how(self) -> str:
-        """How to mend it."""
+        """How to fix it."""
         return HOW[self.kind]
 
     @property
     def cause(self) -> Cause:
-        """The cause that a break by it is named after."""
+        """The cause of a break due to this finding."""
         named: dict[Kind, Cause] = {"model": "model", "setting": "settings", "images": "images"}
         of_layer: dict[Layer, Cause] = {"tools": "tools", "system": "system", "messages": "edit"}
         return named.get(self.kind) or of_layer[self.layer]
 
 
 def check(previous: Mapping[str, Json], current: Mapping[str, Json]) -> list[Finding]:
-    """What of the request before cannot be read again, the first place in the prompt first.
+    """Return what prevents the previous request from being read from the cache, in prompt order.
 
-    Requests as they are sent to Anthropic's or OpenAI's API. Empty where the current one only adds
-    to the one before. Linear in their bytes.
+    Takes requests as they are sent to Anthropic's or OpenAI's API. Empty if the current request
+    only appends to the previous one. Linear in their bytes.
     """
     was, now = list(pieces_of(previous)), list(pieces_of(current))
     text = "".join(item.text for item in was)
@@ -145,7 +153,7 @@ def _sized(finding: Finding, whole: bytes) -> Finding:
     )
 
 
-# Changes beside the bytes
+# Changes outside the prompt's bytes
 
 
 def _beside(
@@ -167,7 +175,9 @@ def _short(value: Json) -> str:
     return "" if value is None else json.dumps(value, ensure_ascii=False)[:_EXCERPT]
 
 
-def _images(was: list[Piece], now: list[Piece], ends: Mapping[Layer, int]) -> Iterator[Finding]:
+def _images(
+    was: list[PromptPiece], now: list[PromptPiece], ends: Mapping[Layer, int]
+) -> Iterator[Finding]:
     before, after = _first_image(was), _first_image(now)
     if (before is None) != (after is None):
         path = before or after or ""
@@ -175,12 +185,12 @@ def _images(was: list[Piece], now: list[Piece], ends: Mapping[Layer, int]) -> It
         yield Finding("images", "messages", path, ends["messages"], 0, *shown)
 
 
-def _first_image(items: list[Piece]) -> str | None:
+def _first_image(items: list[PromptPiece]) -> str | None:
     return next((i.path for i in items if i.layer == "messages" and pictured(i.value)), None)
 
 
 def pictured(value: Json) -> bool:
-    """Whether a block is or holds an image."""
+    """Return whether a block is or contains an image."""
     if not isinstance(value, dict):
         return False
     if value.get("type") in ("image", "image_url", "input_image"):
@@ -191,23 +201,26 @@ def pictured(value: Json) -> bool:
 # The first difference of the bytes
 
 
-def _difference(was: list[Piece], now: list[Piece]) -> Finding | None:
+def _difference(was: list[PromptPiece], now: list[PromptPiece]) -> Finding | None:
     offset = 0
     for place, before in enumerate(was):
         after = now[place] if place < len(now) else None
         if after is None or after.text != before.text or after.layer != before.layer:
             if after is None and before.layer == "messages":
-                return None  # what is sent now is a part of what was sent
+                return None  # the current prompt is a prefix of the previous one
             return _named(before, after, offset, (was, now))
         offset += size(before.text)
     return None
 
 
 def _named(
-    before: Piece, after: Piece | None, offset: int, items: tuple[list[Piece], list[Piece]]
+    before: PromptPiece,
+    after: PromptPiece | None,
+    offset: int,
+    items: tuple[list[PromptPiece], list[PromptPiece]],
 ) -> Finding:
     was, now = items
-    # What came in before it ends the prefix where the layer of the earlier one ended.
+    # A piece inserted before it ends the prefix at the end of the previous piece's layer.
     path = before.path if after is None else after.path
     layer = before.layer
     if after is not None and _rank(after.layer) < _rank(before.layer):
@@ -236,8 +249,8 @@ def _rank(layer: Layer) -> int:
     return ("tools", "system", "messages").index(layer)
 
 
-def _tools(was: list[Piece], now: list[Piece]) -> Kind | None:
-    """How two lists of tools differ, if it is in their names."""
+def _tools(was: list[PromptPiece], now: list[PromptPiece]) -> Kind | None:
+    """Return how two tool lists differ, if their names do."""
     before, after = ([_name(i.value) for i in side if i.layer == "tools"] for side in (was, now))
     if before == after:
         return None
@@ -253,12 +266,12 @@ def _name(tool: Json) -> str:
     return name if isinstance(name, str) else json.dumps(tool, sort_keys=True)[:_EXCERPT]
 
 
-def _named_tool(item: Piece | None) -> str:
+def _named_tool(item: PromptPiece | None) -> str:
     return _name(item.value)[:_EXCERPT] if item is not None and item.layer == "tools" else ""
 
 
 def _common(before: str, after: str) -> int:
-    """Characters that both texts begin with."""
+    """Return the length of the common prefix of two texts."""
     low, high = 0, min(len(before), len(after))
     while low < high:
         middle = (low + high + 1) // 2
@@ -269,7 +282,7 @@ def _common(before: str, after: str) -> int:
     return low
 
 
-def _kind(before: Piece, after: Piece, at: int) -> Kind:
+def _kind(before: PromptPiece, after: PromptPiece, at: int) -> Kind:
     if before.value == after.value:
         return "key_order"
     if re.sub(r"\\[nrt]|\s", "", before.text) == re.sub(r"\\[nrt]|\s", "", after.text):
@@ -284,7 +297,7 @@ def _kind(before: Piece, after: Piece, at: int) -> Kind:
 
 
 def _covering(pattern: re.Pattern[str], text: str, at: int) -> str:
-    """What a pattern matches across a place; empty where it matches nothing there."""
+    """Return the pattern's match that covers a position; empty without one."""
     start = max(at - _AROUND, 0)
     window = text[start : at + _AROUND]
     for match in pattern.finditer(window):

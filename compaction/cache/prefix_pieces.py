@@ -1,4 +1,4 @@
-"""A request as the pieces that a cached prefix is made of: tools, system, messages."""
+"""Split a request into the pieces of a cached prefix: tools, system, messages."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ Json = Any
 Layer = Literal["tools", "system", "messages"]
 
 _DEPTH = 64
-"""JSON nested deeper keeps its cache marks."""
+"""Cache marks in JSON nested deeper than this are kept."""
 
 
-class Piece(NamedTuple):
-    """A piece of the prompt: its layer and pointer, its value, and its text in canonical form."""
+class PromptPiece(NamedTuple):
+    """A piece of the prompt: its layer, JSON pointer, value, and text in canonical form."""
 
     layer: Layer
     path: str
@@ -23,14 +23,14 @@ class Piece(NamedTuple):
 
 
 def canonical(request: Mapping[str, Json]) -> bytes:
-    """The bytes that offsets count: tools, system, messages as they come, less cache marks."""
+    """Return the bytes that offsets count: tools, system and messages, without cache marks."""
     return "".join(item.text for item in pieces_of(request)).encode("utf-8", "replace")
 
 
-def pieces_of(request: Mapping[str, Json], *, bare: bool = True) -> Iterator[Piece]:
-    """The pieces in the order of the prompt; forms that are none of the API's are left out.
+def pieces_of(request: Mapping[str, Json], *, bare: bool = True) -> Iterator[PromptPiece]:
+    """Yield the pieces in prompt order; forms that the API does not accept are skipped.
 
-    Without their cache marks, or as they are where not `bare`.
+    Cache marks are removed if `bare`.
     """
     for index, tool in enumerate(listed(request.get("tools"))):
         yield _item("tools", f"/tools/{index}", tool, bare)
@@ -44,7 +44,7 @@ def pieces_of(request: Mapping[str, Json], *, bare: bool = True) -> Iterator[Pie
         yield from _message(f"/messages/{index}", message, bare)
 
 
-def _message(path: str, message: Json, bare: bool) -> Iterator[Piece]:
+def _message(path: str, message: Json, bare: bool) -> Iterator[PromptPiece]:
     if not isinstance(message, dict):
         yield _item("messages", path, message, bare)
         return
@@ -60,17 +60,19 @@ def _message(path: str, message: Json, bare: bool) -> Iterator[Piece]:
 
 
 def listed(value: Json) -> list[Json]:
-    """A list, or what stands for none."""
+    """Return the value if it is a list, else an empty list."""
     return value if isinstance(value, list) else []
 
 
-def _item(layer: Layer, path: str, value: Json, bare: bool) -> Piece:
+def _item(layer: Layer, path: str, value: Json, bare: bool) -> PromptPiece:
     kept = _unmarked(value) if bare else value
-    return Piece(layer, path, kept, json.dumps(kept, ensure_ascii=False, separators=(",", ":")))
+    return PromptPiece(
+        layer, path, kept, json.dumps(kept, ensure_ascii=False, separators=(",", ":"))
+    )
 
 
 def _unmarked(value: Json, depth: int = 0) -> Json:
-    """A value without its cache marks, which are no part of what is cached."""
+    """Return a value without its cache marks, which are not part of the cached bytes."""
     if depth < _DEPTH and isinstance(value, dict):
         kept = ((key, one) for key, one in value.items() if key != "cache_control")
         return {key: _unmarked(one, depth + 1) for key, one in kept}
@@ -80,12 +82,12 @@ def _unmarked(value: Json, depth: int = 0) -> Json:
 
 
 def size(text: str) -> int:
-    """Bytes of a text."""
+    """Return the bytes of a text."""
     return len(text.encode("utf-8", "replace"))
 
 
-def ends_of(items: list[Piece]) -> dict[Layer, int]:
-    """Bytes before each layer."""
+def ends_of(items: list[PromptPiece]) -> dict[Layer, int]:
+    """Return the bytes before the end of each layer."""
     sizes: dict[Layer, int] = {"tools": 0, "system": 0, "messages": 0}
     for item in items:
         sizes[item.layer] += size(item.text)
@@ -93,7 +95,7 @@ def ends_of(items: list[Piece]) -> dict[Layer, int]:
 
 
 def marked(request: Mapping[str, Json]) -> set[str]:
-    """Pointers of the pieces that carry a cache mark."""
+    """Return the pointers of the pieces that carry a cache mark."""
     found = set()
     for piece in pieces_of(request, bare=False):
         if isinstance(piece.value, dict) and piece.value.get("cache_control"):

@@ -1,90 +1,67 @@
-"""Whose rules cache the prompts of a model, and the figures in which those rules differ."""
+"""Find the rules that cache a model's prompts."""
 
 from __future__ import annotations
 
 import re
-from typing import Literal, NamedTuple
+from functools import lru_cache
+from itertools import chain
+from typing import Literal
 
-Rules = Literal["anthropic", "openai", "gemini", "prefix", "none", "unknown"]
-"""Whose cache is simulated. `prefix`: providers that keep the longest prefix and publish no more;
-`none`: no cache, every token is fresh; `unknown` where nothing is known, and nothing claimed."""
+from compaction.cache import providers
+from compaction.cache.providers.prefix import PLAIN
+from compaction.cache.rule import CacheRule, Kept
+from compaction.records import records_in
+
+RULES: tuple[CacheRule, ...] = tuple(
+    chain.from_iterable(records_in(providers.__name__, providers.__path__, "RULES"))
+)
+"""In the order in which they are matched against a model."""
+
+Rules = str
+"""The provider whose cache is simulated; `none`: no cache, every token is uncached; `unknown`: no
+figures are given."""
 
 Confidence = Literal["guaranteed", "likely", "best-effort"]
-"""How far a prediction may be relied on: what the provider promises (that there is no cache, that
-another prefix is not read), what its exact rules say, what an automatic cache mostly does."""
-
-_HOUR_MS = 3_600_000
-
-_OPENAI = re.compile(r"(?:gpt|chatgpt|codex|o[1-9])(?:-|$)")
-_PREFIX = re.compile(r"(?:deepseek|kimi|moonshot|grok|glm|qwen|minimax|mimo|hy3)")
+"""How reliable a prediction is: promised by the provider (no cache, or no read of another prefix),
+by its exact rules, or typical behavior of an automatic cache."""
 
 
 def bare(model: str) -> str:
-    """The name of a model without the gateway before it."""
+    """Return the name of a model without its gateway prefix."""
     return model.lower().rpartition("/")[2]
 
 
 def rules_of(model: str) -> Rules:
-    """By whose rules the prompts of a model are cached, as its name tells."""
+    """Return the rules that cache a model's prompts, by its name."""
     name = bare(model)
-    if "claude" in model.lower():
-        return "anthropic"
-    if _OPENAI.match(name):
-        return "openai"
-    if name.startswith("gemini"):
-        return "gemini"
-    return "prefix" if _PREFIX.match(name) else "unknown"
+    return next((rule.provider for rule in RULES if re.match(rule.models, name)), "unknown")
 
 
-class Kept(NamedTuple):
-    """How an automatic cache keeps prefixes: in which steps, less what lag, and how long (ms).
+@lru_cache(maxsize=512)
+def rule_of(model: str, rules: Rules | None = None) -> CacheRule | None:
+    """Return the rule of a model; None if nothing is cached or known.
 
-    Reads are whole multiples of `step`, less `lag`; `minimum` tokens are the least, and a step is
-    read only once `behind` tokens follow it. `answers` tells whether the response is kept as well,
-    `writes` whether writing has a price of its own.
+    `rules` overrides the provider, for models with a custom name: the last rule of a provider is
+    the most general.
     """
-
-    step: int
-    lag: int
-    minimum: int
-    lifetime: int
-    answers: bool = False
-    writes: bool = False
-    behind: int = 0
-
-
-EARLY_OPENAI = Kept(128, 0, 1_024, 600_000)
-"""OpenAI's models before GPT-5.5: 5 to 10 minutes without use, an hour at most."""
-
-_PLAIN = Kept(64, 0, 64, _HOUR_MS, answers=True)
-
-_KEPT: dict[Rules, tuple[tuple[str, Kept], ...]] = {
-    "openai": (
-        (r"gpt-(?:5\.(?:[6-9]|\d\d)|[6-9])", Kept(1_024, 256, 1_024, 1_800_000, writes=True)),
-        (r"gpt-5\.5", Kept(512, 128, 1_024, 24 * _HOUR_MS)),
-        (r"", EARLY_OPENAI),
-    ),
-    "gemini": (
-        (r"gemini-3", Kept(4_096, 0, 4_096, _HOUR_MS, behind=1_220)),
-        (r"", Kept(2_048, 0, 2_048, _HOUR_MS)),
-    ),
-}
-"""By the beginning of a model's name, first match. Minimums and lifetimes of OpenAI are published,
-steps are those of the reads that recorded sessions report; Gemini publishes minimums only. All
-with their sources in docs/cache.md."""
+    name, provider = bare(model), rules or rules_of(model)
+    own = [rule for rule in RULES if rule.provider == provider]
+    return next((rule for rule in own if re.match(rule.models, name)), own[-1] if own else None)
 
 
 def kept_by(model: str, rules: Rules | None = None) -> Kept:
-    """How an automatic cache keeps a model's prefixes; a plain one where its rules are no others.
+    """Return how an automatic cache keeps a model's prefixes."""
+    rule = rule_of(model, rules)
+    return PLAIN if rule is None or rule.kept is None else rule.kept
 
-    `rules` overrides whose they are, for models that are called by a name of their own.
-    """
-    rows = _KEPT.get(rules or rules_of(model), ((r"", _PLAIN),))
-    return next(kept for pattern, kept in rows if re.match(pattern, bare(model)))
+
+def takes_breakpoints(rules: Rules) -> bool:
+    """Return whether requests set breakpoints and TTLs; otherwise the provider decides."""
+    return any(rule.provider == rules and rule.kept is None for rule in RULES)
 
 
 def strips_thinking(model: str) -> bool:
-    """Whether a new human turn takes the thinking of earlier turns out of the prompt.
+    """Return whether a new human turn removes the thinking of earlier turns from the prompt.
 
     Anthropic: Opus before 4.5, Sonnet before 4.6, every Haiku. OpenAI: reasoning of earlier turns
     is not kept up to GPT-5.5.

@@ -1,4 +1,4 @@
-"""Requests as they were sent, put to the simulator: what of them stood before."""
+"""Convert sent requests for the simulator: the new part of each, and its breakpoints."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from itertools import takewhile
 
 from compaction.cache.prefix_lint import MESSAGE_SETTINGS, SYSTEM_SETTINGS, pictured
-from compaction.cache.prefix_pieces import Json, Piece, marked, pieces_of, size
+from compaction.cache.prefix_pieces import Json, PromptPiece, marked, pieces_of, size
 from compaction.cache.simulator import MOST_BREAKPOINTS, Breakpoint, Request
 
 _CHARS_PER_10_TOKENS = 29
@@ -20,11 +20,11 @@ def request_of(
     at: int | None,
     minimum: int = 0,
 ) -> Request:
-    """A request of Anthropic's form for the simulator, beside the one that was sent before it.
+    """Convert a request in Anthropic's form, compared with the one sent before it.
 
-    Tokens are estimated from bytes. Breakpoints are the blocks that carry a cache mark, the last
-    four of them; without any, the end of the system prompt and the end of the request. `at` are
-    milliseconds since the epoch. Linear in the bytes of both.
+    Tokens are estimated from bytes. Breakpoints are the last four blocks with a cache mark; without
+    any, the end of the system prompt and the end of the request. `at` is in ms since the epoch.
+    Linear in the bytes of both requests.
     """
     pieces = list(pieces_of(current))
     before = list(pieces_of(previous or {}))
@@ -55,12 +55,12 @@ def request_of(
     )
 
 
-def _alike(one: Piece, other: Piece) -> bool:
+def _alike(one: PromptPiece, other: PromptPiece) -> bool:
     return one.layer == other.layer and one.text == other.text
 
 
-def _ends(pieces: list[Piece]) -> list[int]:
-    """Estimated tokens up to the end of each piece."""
+def _ends(pieces: list[PromptPiece]) -> list[int]:
+    """Return the estimated tokens up to the end of each piece."""
     ends, passed = [], 0
     for piece in pieces:
         passed += size(piece.text)
@@ -73,7 +73,7 @@ def _settings(request: Mapping[str, Json], names: tuple[str, ...]) -> str:
 
 
 def _breakpoints(
-    request: Mapping[str, Json], pieces: list[Piece], ends: list[int], system: int
+    request: Mapping[str, Json], pieces: list[PromptPiece], ends: list[int], system: int
 ) -> tuple[Breakpoint, ...]:
     marks = marked(request)
     found: dict[int, int] = {}

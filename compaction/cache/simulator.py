@@ -1,7 +1,7 @@
-"""What a provider's prompt cache holds, and what that makes of each call: simulated by its rules.
+"""Simulate a provider's prompt cache, and what each call reads from it and writes to it.
 
-The rules and their sources stand in docs/cache.md. Nothing here reads a clock: the times of the
-calls are passed in.
+The rules and their sources are in docs/record/cache.md. Nothing here reads a clock: call times
+are passed in.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from itertools import pairwise
 from typing import Literal, NamedTuple, Protocol
 
 from compaction.cache.rules import Confidence
-from compaction.prices import Price, micros, nanos
-from compaction.session import Usage
+from compaction.context.session import Usage
+from compaction.prices.prices import Price, micros, nanos
 
 Basis = Literal["measured", "estimated", "simulated"]
-"""From reported usage; our rules on a recorded context; our rules on a context of a policy."""
+"""Reported usage; our rules on a recorded context; our rules on a policy's context."""
 
 Cause = Literal[
     "cold_start",
-    "lifetime",
+    "ttl",
     "model",
     "tools",
     "system",
@@ -35,45 +35,45 @@ Cause = Literal[
     "steps",
     "unexplained",
 ]
-"""Why a call could not read what the call before it had left in the cache."""
+"""Why a call could not read what the call before it had cached."""
 
-Lifetime = Literal["5m", "1h"]
-LIFETIME_MS: dict[Lifetime, int] = {"5m": 300_000, "1h": 3_600_000}
+TTL = Literal["5m", "1h"]
+TTL_MS: dict[TTL, int] = {"5m": 300_000, "1h": 3_600_000}
 
 LOOK_BACK = 20
-"""Positions (content blocks) that are searched from a breakpoint on, itself included."""
+"""Content blocks searched back from a breakpoint, including its own."""
 MOST_BREAKPOINTS = 4
 
 
 @dataclass(frozen=True, slots=True)
 class Break:
-    """Cached tokens that had to be paid again at one call, and why.
+    """Cached tokens that had to be paid again at a call, and why.
 
-    `rewritten` are tokens, `cost` is what they cost above reading them (micro-dollars, None
-    without a price). `idle` and `lifetime` are milliseconds, where the cause is time; `revision`
-    is the number of the edit, where the cause is one. `after` are the tokens that stood before the
-    place of the break and could still be read. `guess`: no log says so, only that it was so before.
+    `rewritten` is in tokens, `cost` is what they cost above a cache read (micro-dollars, None
+    without a price). `idle` and `ttl` (ms) are set for an expired TTL, `revision` is the
+    number of the edit that caused it. `after` is the number of tokens before the break, which could
+    still be read. `guess`: the log does not show the cause, but it happened before in this session.
     """
 
     cause: Cause
     rewritten: int = 0
     cost: int | None = None
     idle: int | None = None
-    lifetime: int | None = None
+    ttl: int | None = None
     revision: int | None = None
     after: int | None = None
     guess: bool = False
 
     def __str__(self) -> str:
         said = _SAID[self.cause] + (", probably" if self.guess else "")
-        if self.cause == "lifetime" and self.idle is not None:
+        if self.cause == "ttl" and self.idle is not None:
             said += f" (idle {self.idle // 60_000} m {self.idle // 1000 % 60} s)"
         return f"{said} at revision {self.revision}" if self.revision is not None else said
 
 
 _SAID: dict[Cause, str] = {
     "cold_start": "cold start",
-    "lifetime": "lifetime ran out",
+    "ttl": "TTL expired",
     "model": "model switched",
     "tools": "tools changed",
     "system": "system prompt changed",
@@ -81,22 +81,23 @@ _SAID: dict[Cause, str] = {
     "rewind": "rewound",
     "look_back": "more than 20 blocks since the last breakpoint",
     "minimum": "below the model's minimum",
-    "images": "images came or went",
-    "settings": "settings of the request changed",
-    "thinking": "thinking of earlier turns taken out",
-    "restart": "client started anew",
-    "steps": "shorter than the next step that is cached",
+    "images": "images added or removed",
+    "settings": "request settings changed",
+    "thinking": "earlier thinking removed",
+    "restart": "client restarted",
+    "steps": "below the next cache increment",
     "unexplained": "unexplained",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class CacheUse:
-    """Where the prompt tokens of one call came from; the four parts are the whole prompt.
+    """Where the prompt tokens of a call came from; read, both writes and uncached add up to the
+    prompt.
 
-    `expected` are the tokens that the call before left to be read, where that can be told: the
-    error of our expectation is its difference to `read`. `cost` is in micro-dollars, output
-    included; None where the model has no price. `confidence` is that of our rules, for what was
+    `expected` is the number of tokens that the call before left to be read, if known; its
+    difference from `read` is the error of our expectation. `cost` is in micro-dollars, output
+    included; None if the model has no price. `confidence` is that of our rules, for calls that were
     not measured.
     """
 
@@ -105,7 +106,7 @@ class CacheUse:
     read: int
     write_5m: int
     write_1h: int
-    fresh: int
+    uncached: int
     output: int = 0
     cost: int | None = None
     expected: int | None = None
@@ -115,38 +116,38 @@ class CacheUse:
     @property
     def prompt(self) -> int:
         """Tokens of the whole prompt."""
-        return self.read + self.write_5m + self.write_1h + self.fresh
+        return self.read + self.write_5m + self.write_1h + self.uncached
 
     @property
     def usage(self) -> Usage:
-        """The same as a provider would report it."""
-        return Usage(self.fresh, self.read, self.write_5m, self.write_1h, self.output)
+        """The tokens in the provider's form."""
+        return Usage(self.uncached, self.read, self.write_5m, self.write_1h, self.output)
 
 
 class Breakpoint(NamedTuple):
-    """A place up to which a request asks to cache: tokens and content blocks before it.
+    """A place up to which a request asks to cache: the tokens and content blocks before it.
 
-    Without `position` any entry counts as within reach.
+    Without `position`, every entry counts as within reach.
     """
 
     offset: int
     position: int | None = None
-    lifetime: Lifetime = "5m"
+    ttl: TTL = "5m"
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
     """One call as the cache sees it.
 
-    `total` tokens, of which the first `unchanged` are those of the request before, byte for byte;
-    `appended` are new content at the end (None: all that follows the previous total), `passing`
-    those behind the last breakpoint that are not meant to be in the next request. `at` is when
-    it began (ms since the epoch; None: within the lifetime). Shorter prefixes than `minimum` are
-    not cached. `tools` and `system` are the offsets at which those layers end, so that a cut
-    inside them can be named; `changed` and `revision` name any other cut. `images` tells whether
-    any stand in the prompt, `settings` are those that the messages are cached under (tool choice,
-    thinking, effort), `toggles` those that the system prompt is (web search, citations, speed), as
-    any text: what differs from the request before cuts the prefix at that layer.
+    Of its `total` tokens, the first `unchanged` are byte for byte those of the previous request;
+    `appended` is new content at the end (None: everything after the previous total), `passing` the
+    tokens after the last breakpoint that the next request will not contain. `at` is its start (ms
+    since the epoch; None: within the TTL). Prefixes shorter than `minimum` are not cached. `tools`
+    and `system` are the offsets at which those layers end, so that a cut inside them can be named;
+    `changed` and `revision` name any other cut. `images` says whether the prompt contains any.
+    `settings` are those in the cache key of the messages (tool choice, thinking, effort), `toggles`
+    those in the cache key of the system prompt (web search, citations, speed), as any text: a
+    difference from the previous request cuts the prefix at that layer.
     """
 
     step: int
@@ -169,9 +170,10 @@ class Request:
     cut: bool = False
 
     def paid_again(self, read: int, stood: int, cached: int) -> int:
-        """Tokens that are paid though the request before left them in the cache.
+        """Return the tokens that are paid although the previous request had cached them.
 
-        `stood` are those of that request that were to stay, `cached` those that it left.
+        `stood` is the number of tokens of that request that were meant to stay, `cached` the number
+        that it cached.
         """
         stays = max(self.unchanged, stood)
         appended = self.appended
@@ -184,8 +186,9 @@ class Request:
 class _Chain:
     """Entries of one model on the current prefix, shortest first, all last used at `used`.
 
-    One time is enough: a request that reads an entry refreshes all shorter ones, those that it
-    writes are as young, and what it could not reach is dropped, as nothing promises it will last.
+    A single time is enough: a request that reads an entry refreshes all shorter ones, the entries
+    it writes are as recent, and entries it could not reach are dropped, because nothing guarantees
+    that they last.
     """
 
     entries: list[Breakpoint] = field(default_factory=list)
@@ -194,7 +197,7 @@ class _Chain:
 
 @dataclass(slots=True)
 class CacheState:
-    """What the simulator remembers between calls: plain numbers, a few per call."""
+    """State of the simulator between calls: plain numbers, a few per call."""
 
     chains: dict[str, _Chain] = field(default_factory=dict)
     model: str | None = None
@@ -207,7 +210,7 @@ class CacheState:
 
 
 class _Layered(Protocol):
-    """What a simulator remembers of a request beside its bytes."""
+    """What a simulator remembers of a request apart from its bytes."""
 
     model: str | None
     images: bool
@@ -216,10 +219,7 @@ class _Layered(Protocol):
 
 
 def tiers(state: _Layered, request: Request) -> Request:
-    """The request with its unchanged prefix cut where a change beside the bytes ends it.
-
-    Brings those of the state up to this request.
-    """
+    """Cut the unchanged prefix where a setting or an image ends it, and update the state."""
     first = state.model is None
     cuts: list[tuple[int, Cause]] = []
     if not first and request.toggles != state.toggles:
@@ -239,17 +239,17 @@ def tiers(state: _Layered, request: Request) -> Request:
 def advance(
     state: CacheState, request: Request, price: Price | None = None, basis: Basis = "simulated"
 ) -> CacheUse:
-    """Send one request: update the state, and say where its tokens came from.
+    """Send one request: update the state and return where its tokens came from.
 
-    Follows the rules that Anthropic publishes. Work per call does not grow with the session, but
-    for a pause of over five minutes, after which all entries are looked at. Raises ValueError for
-    a request that the provider would refuse (over four breakpoints, a shorter lifetime before a
-    longer one) or that cannot be (a prefix unchanged beyond either prompt).
+    Follows the rules that Anthropic publishes. Work per call does not grow with the session, except
+    after a pause of over five minutes, when all entries are checked. Raises ValueError for a
+    request that the provider would refuse (over four breakpoints, a shorter TTL before a longer
+    one) or that is inconsistent (an unchanged prefix longer than either prompt).
     """
     _check(state, request)
     request = tiers(state, request)
     chain = state.chains.setdefault(request.model, _Chain())
-    # Before the cut: what had died by itself is not to be blamed on an edit.
+    # Before the cut: entries that had expired must not be blamed on an edit.
     idle, died = _expire(chain, request.at)
     for other in state.chains.values():
         del other.entries[bisect_right(other.entries, request.unchanged, key=_offset) :]
@@ -257,14 +257,14 @@ def advance(
     hit = _longest(chain.entries, places)
     read = chain.entries[hit].offset if hit is not None else 0
     end = places[-1].offset if places else 0
-    hour = max((p.offset for p in places if p.lifetime == "1h"), default=0)
+    hour = max((p.offset for p in places if p.ttl == "1h"), default=0)
     use = CacheUse(
         step=request.step,
         basis=basis,
         read=read,
         write_5m=end - max(hour, read),
         write_1h=max(hour - read, 0),
-        fresh=request.total - end,
+        uncached=request.total - end,
         output=request.output,
         expected=None if state.model is None else min(state.cached, request.unchanged),
     )
@@ -279,7 +279,7 @@ def advance(
 
 
 def priced(use: CacheUse, broken: Break | None, price: Price | None) -> CacheUse:
-    """A use with its dollars, those of its break included."""
+    """Return a use with its cost, including that of its break."""
     if broken is not None and broken.rewritten:
         broken = replace(broken, after=use.read)
     if price is None:
@@ -290,12 +290,12 @@ def priced(use: CacheUse, broken: Break | None, price: Price | None) -> CacheUse
 
 
 def _penalty(use: CacheUse, rewritten: int, price: Price) -> int:
-    """What rewritten tokens cost above reading them, at this call's mix of lifetimes."""
+    """Return what rewritten tokens cost above reading them, at this call's mix of TTLs."""
     paid = use.prompt - use.read
     if not rewritten or not paid:
         return 0
     rates = price.at(use.prompt)
-    mix = nanos(Usage(use.fresh, 0, use.write_5m, use.write_1h), rates)
+    mix = nanos(Usage(use.uncached, 0, use.write_5m, use.write_1h), rates)
     return micros(rewritten * mix // paid - rewritten * rates.cache_read)
 
 
@@ -306,35 +306,37 @@ def _offset(place: Breakpoint) -> int:
 def _check(state: CacheState, request: Request) -> None:
     places = request.breakpoints
     if len(places) > MOST_BREAKPOINTS:
-        raise ValueError(f"{len(places)} breakpoints, at most {MOST_BREAKPOINTS} are taken")
+        raise ValueError(f"{len(places)} breakpoints, but at most {MOST_BREAKPOINTS} are allowed")
     for one, next_one in pairwise(places):
         if one.offset >= next_one.offset:
             raise ValueError("breakpoints do not ascend")
-        if one.lifetime == "5m" and next_one.lifetime == "1h":
-            raise ValueError("a breakpoint of 5 minutes stands before one of 1 hour")
+        if one.ttl == "5m" and next_one.ttl == "1h":
+            raise ValueError("a 5-minute breakpoint comes before a 1-hour one")
     if places and not 0 < places[0].offset <= places[-1].offset <= request.total:
-        raise ValueError("a breakpoint lies outside the prompt")
+        raise ValueError("a breakpoint is outside the prompt")
     if not 0 <= request.unchanged <= min(request.total, state.total):
-        raise ValueError("the unchanged prefix is longer than a prompt that it is part of")
+        raise ValueError("the unchanged prefix is longer than its prompt")
 
 
 def _expire(chain: _Chain, at: int | None) -> tuple[int, int | None]:
-    """Drop entries that outlived their time; idle ms, and the lifetime that ran out (ms)."""
+    """Drop expired entries; return the idle time and the TTL that expired, both in ms."""
     if at is None or chain.used is None:
         return 0, None
     idle = max(at - chain.used, 0)
-    if idle <= LIFETIME_MS["5m"]:
+    if idle <= TTL_MS["5m"]:
         return idle, None
-    alive = [entry for entry in chain.entries if LIFETIME_MS[entry.lifetime] >= idle]
+    alive = [entry for entry in chain.entries if TTL_MS[entry.ttl] >= idle]
     if len(alive) == len(chain.entries):
         return idle, None
-    died = min(LIFETIME_MS[e.lifetime] for e in chain.entries if LIFETIME_MS[e.lifetime] < idle)
+    died = min(TTL_MS[e.ttl] for e in chain.entries if TTL_MS[e.ttl] < idle)
     chain.entries = alive
     return idle, died
 
 
 def _longest(entries: list[Breakpoint], places: list[Breakpoint]) -> int | None:
-    """Index of the longest entry within reach of a breakpoint, the last breakpoint first."""
+    """Return the index of the longest entry within reach of a breakpoint, trying the last one
+    first.
+    """
     for place in reversed(places):
         index = bisect_right(entries, place.offset, key=_offset) - 1
         if index < 0:
@@ -362,7 +364,7 @@ def _broken(
     if state.model != request.model:
         return Break("model", rewritten)
     if died is not None:
-        return Break("lifetime", rewritten, idle=idle, lifetime=died)
+        return Break("ttl", rewritten, idle=idle, ttl=died)
     if not request.cut and request.unchanged < request.tools:
         return Break("tools", rewritten)
     if not request.cut and request.unchanged < request.system:

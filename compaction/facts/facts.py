@@ -6,34 +6,34 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 
-from compaction.context import Block
+from compaction.context.blocks import Block
 
 COMMON = 10
-"""A fact in more blocks of a session than this is noise, by the definition of the measure."""
+"""A fact in more blocks of a session than this is noise, by definition of needed-later recall."""
 
 SHORTEST = 6
 SHORTEST_NUMBER = 4
 
-# One character class, one quantifier, nothing to back out of: linear on any text. ASCII, as a
-# path inside Chinese or Japanese prose touches the letters around it.
+# One character class and one quantifier: no backtracking, linear on any text. ASCII only, because
+# Chinese and Japanese prose puts no blanks around a path.
 RUN = re.compile(r"[A-Za-z0-9_./:@-]{4,}")
 _TELLING = re.compile(r"[/_0-9A-Z]")
 OUTSIDE = "./:@-"
 
 
 def facts(text: str) -> set[str]:
-    """Facts of a text.
+    """Return the facts of a text.
 
     A fact is a token of 6 or more characters from ASCII letters, digits and `_ . / : @ -` that
-    starts with a letter or underscore and holds a `/`, a `_`, a digit or a capital after its
-    first character; or a number of 4 or more digits. Punctuation at its ends is cut first. The
-    rule is fixed so that figures compare (docs/sources.md, Needed-later recall).
+    starts with a letter or underscore and has a `/`, a `_`, a digit or a capital after its first
+    character; or a number of 4 or more digits. Punctuation at both ends is stripped first. The rule
+    is fixed so that figures stay comparable (docs/sources.md, Needed-later recall).
     """
     return {token for run in set(RUN.findall(text)) if is_fact(token := run.strip(OUTSIDE))}
 
 
 def is_fact(token: str) -> bool:
-    """Whether a run without the punctuation at its ends is a fact."""
+    """Return whether a run of characters, stripped of punctuation, is a fact."""
     if token.isdecimal():
         return len(token) >= SHORTEST_NUMBER
     if len(token) < SHORTEST or token[0].isdecimal():
@@ -42,21 +42,23 @@ def is_fact(token: str) -> bool:
 
 
 def facts_of(block: Block) -> set[str]:
-    """Facts of a block; of a tool call those of its arguments' values.
+    """Return the facts of a block; for a tool call, those of its argument values.
 
-    The names of arguments belong to the tool's schema and are no knowledge of the agent. Where
-    the input is not JSON its text counts as it stands.
+    Argument names belong to the tool's schema, not to the agent's knowledge. An input that is not
+    JSON counts as plain text.
     """
     return set().union(*(facts(text) for text in texts_of(block)))
 
 
 def texts_of(block: Block) -> list[str]:
-    """The texts in which a block's facts stand: its own, or of a tool call each value's."""
+    """Return the texts of a block that can hold facts: its own, or each argument value of a tool
+    call.
+    """
     return [text for _, text in texts_by_name(block)]
 
 
 def texts_by_name(block: Block) -> list[tuple[str, str]]:
-    """The same with the name of the argument in which a value stands; empty where there is none."""
+    """Return the texts of a block with their argument names; empty names outside tool calls."""
     if block.type != "tool_use":
         return [("", block.text)]
     try:
@@ -68,7 +70,9 @@ def texts_by_name(block: Block) -> list[tuple[str, str]]:
 
 
 def _texts(value: object) -> Iterator[str]:
-    """Every string and number inside a JSON value, without recursion: depth is the sender's."""
+    """Yield every string and number inside a JSON value; iterative, because the sender sets the
+    depth.
+    """
     waiting = [value]
     while waiting:
         inner = waiting.pop()
@@ -83,10 +87,10 @@ def _texts(value: object) -> Iterator[str]:
 
 
 class FactIndex:
-    """Which blocks of a session hold which fact; made once, used for every policy.
+    """Which blocks of a session hold which fact; built once and used for every policy.
 
-    `holders` has up to `COMMON` blocks per fact, in order, and leaves common facts out. `held`
-    has the facts that count, by block id. Work and memory are linear in the text.
+    `holders` has up to `COMMON` blocks per fact, in order, and leaves out common facts. `held` has
+    the facts that count, by block id. Work and memory are linear in the text.
     """
 
     def __init__(self, blocks: Iterable[Block]) -> None:

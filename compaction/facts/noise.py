@@ -1,4 +1,4 @@
-"""What names a fact without a word about the work: code that is pasted, written or built in."""
+"""Facts that say nothing about the work: pasted code, written content and built-in names."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ CONTENT = frozenset(
         "new_source", "edits", "patch", "diff", "todos", "plan", "body",
     }
 )  # fmt: skip
-"""Arguments of calls that hold content, however short: what is written, not what is looked for."""
+"""Call arguments that hold content to write rather than something to look up."""
 
 _BUILT_IN = frozenset(
     {
@@ -21,28 +21,30 @@ _BUILT_IN = frozenset(
         "system", "std",
     }
 )  # fmt: skip
-"""Modules and objects that come with Go, Python, JavaScript and others."""
+"""Standard modules and objects of Go, Python, JavaScript and other languages."""
 
 _ENDING = re.compile(r"_(?:tests?|specs?)\.\w{1,5}")
 _FENCE = ("```", "~~~")
 _PASTED = re.compile(r"(?: {8}|\t| {4}(?![-*+\d ]))")
-"""How lines begin that Markdown takes for code; nested lists are none."""
+"""The start of a line that Markdown renders as code; nested lists do not count."""
 
 
 def is_noise(name: str) -> bool:
-    """Whether it names nothing of its own, as `_test.go` and `/dev/null` do."""
+    """Return whether a name identifies nothing, like `_test.go` and `/dev/null`."""
     return name == "dev/null" or _ENDING.fullmatch(name) is not None
 
 
 def built_in(token: str) -> str:
-    """The name in a module that comes with a language: `writefile` of `os.WriteFile`; else none."""
+    """Return the name of a standard library function (`writefile` for `os.WriteFile`), else ""."""
     head, dot, name = token.rpartition("/")[2].casefold().partition(".")
     return name if dot and head in _BUILT_IN else ""
 
 
 def prose(text: str) -> str:
-    """A person's message without what is pasted: fenced code, and lines that are indented as
-    code. A fence that nothing closes fences nothing."""
+    """Strip pasted code from a person's message: fenced blocks and indented lines.
+
+    An unclosed fence is ignored.
+    """
     found: list[str] = []
     fenced: list[str] | None = None
     for line in text.splitlines():

@@ -7,23 +7,23 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, get_args
 
-from compaction.context import Block
-from compaction.edits import Entry
+from compaction.context.blocks import Block
+from compaction.context.edits import Entry
+from compaction.context.session import Session
 from compaction.facts.facts import FactIndex, facts_of
-from compaction.session import Session
 
-State = Literal["in_place", "named", "retrievable", "lost"]
+State = Literal["in_context", "named", "retrievable", "lost"]
 STATES: tuple[State, ...] = get_args(State)
 WORST = 50
-"""So many of the worst needs are kept for the page that explains a figure."""
+"""Maximum number of worst needs kept for the page that explains the figure."""
 
 READING_STANDS = 5
-"""Steps that a text which was read back stands, as any result does: the age after which offload
-takes results away (CodeGenius). A need within them is served by the same reading."""
+"""Steps that a text stays in the context after it was read back: the age at which offload removes
+results (CodeGenius). Needs within these steps share one reading."""
 
 
-class Managed(Protocol):
-    """What recall reads of a simulated run."""
+class ManagedRun(Protocol):
+    """The part of a simulated run that recall reads."""
 
     @property
     def entries(self) -> Sequence[Entry]: ...
@@ -31,7 +31,7 @@ class Managed(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """A fact that a tool input of `step` holds and that was seen before, in `block` last."""
+    """A fact in a tool input of `step` that was seen before, most recently in `block`."""
 
     step: int
     fact: str
@@ -41,15 +41,15 @@ class Need:
 
 @dataclass(frozen=True, slots=True)
 class Recall:
-    """How many needs there were, the share of each state, and the worst needs, lost ones first.
+    """The number of needs, the share of each state, and the worst needs, lost ones first.
 
-    The four shares sum to 1; without any need everything counts as in place. `read_back` are the
-    tokens that the agent would have to read again for the retrievable needs: those of the original
-    that a reference leads to, once for all needs of it within `READING_STANDS` steps of a reading.
+    The four shares sum to 1; without any need everything counts as in context. `read_back` is the
+    number of tokens that the agent would have to read again for retrievable needs: those of the
+    referenced original, once for all needs within `READING_STANDS` steps.
     """
 
     needs: int
-    in_place: float
+    in_context: float
     named: float
     retrievable: float
     lost: float
@@ -58,10 +58,10 @@ class Recall:
 
 
 def needed(session: Session, index: FactIndex) -> list[tuple[int, str, list[Block]]]:
-    """What each step needed: step, fact, and the original blocks that had shown it by then.
+    """Return what each step needed: step, fact, and the original blocks that had shown it before.
 
-    The output of step k is born at k + 1, so a tool call born at b is the input of step b - 1,
-    and what that step had seen was born by then. One step needs a fact once.
+    The output of step k is born at k + 1, so a tool call born at b is the input of step b - 1, and
+    everything that step had seen was born by then. A step needs each fact once.
     """
     found: dict[tuple[int, str], list[Block]] = {}
     for block in session.blocks:
@@ -79,28 +79,27 @@ def _order(item: tuple[tuple[int, str], list[Block]]) -> tuple[int, str]:
     return item[0]
 
 
-def recall(session: Session, run: Managed, index: FactIndex | None = None) -> Recall:
-    """Judge a simulated run by what the recorded session needed later.
+def recall(session: Session, run: ManagedRun, index: FactIndex | None = None) -> Recall:
+    """Measure a simulated run by the facts that the recorded session needed later.
 
-    In place: an original block that holds the fact stands in the managed context of that step.
-    Named: a replacement standing there holds it. Retrievable: a replacement stands there that gives
-    a reference to a block that holds it (`Block.refs`: a summary that names no source makes nothing
-    retrievable). Else lost.
-    Work is linear in the text of session and replacements; pass an `index` made before to judge
-    many runs of one session. Definition: docs/sources.md, Needed-later recall.
+    In context: an original block that holds the fact is in the managed context of that step. Named:
+    a replacement in it holds the fact. Retrievable: a replacement in it references a block that
+    holds the fact (`Block.refs`; a summary without references makes nothing retrievable). Otherwise
+    lost. Work is linear in the text of session and replacements; pass an `index` to measure many
+    runs of one session. Definition: docs/sources.md, Needed-later recall.
     """
     index = index or FactIndex(session.blocks)
     needs = needed(session, index)
-    context = _Standing(run, {fact for _, fact, _ in needs})
+    context = _Intervals(run, {fact for _, fact, _ in needs})
     judged = [
         Need(step, fact, seen[-1].id, context.state(step, fact, seen)) for step, fact, seen in needs
     ]
     counts = Counter(need.state for need in judged)
-    hidden = [need for need in judged if need.state != "in_place"]
+    hidden = [need for need in judged if need.state != "in_context"]
     hidden.sort(key=lambda need: (-STATES.index(need.state), need.step, need.fact))
     return Recall(
         needs=len(judged),
-        in_place=counts["in_place"] / len(judged) if judged else 1.0,
+        in_context=counts["in_context"] / len(judged) if judged else 1.0,
         named=counts["named"] / max(len(judged), 1),
         retrievable=counts["retrievable"] / max(len(judged), 1),
         lost=counts["lost"] / max(len(judged), 1),
@@ -110,9 +109,9 @@ def recall(session: Session, run: Managed, index: FactIndex | None = None) -> Re
 
 
 def _read_back(
-    context: _Standing, needs: Sequence[tuple[int, str, list[Block]]], judged: Sequence[Need]
+    context: _Intervals, needs: Sequence[tuple[int, str, list[Block]]], judged: Sequence[Need]
 ) -> int:
-    """Tokens of the readings that retrievable needs ask for, in the order of steps."""
+    """Return the tokens of the readings that retrievable needs require, in order of steps."""
     tokens = 0
     read: dict[str, int] = {}
     for (step, _, seen), need in zip(needs, judged, strict=True):
@@ -126,10 +125,10 @@ def _read_back(
     return tokens
 
 
-class _Standing:
-    """What stands when: intervals by block, replacements by fact and by what they refer to."""
+class _Intervals:
+    """When blocks are in the context: intervals by block, replacements by fact and by reference."""
 
-    def __init__(self, run: Managed, wanted: set[str]) -> None:
+    def __init__(self, run: ManagedRun, wanted: set[str]) -> None:
         self.stays: dict[str, list[tuple[int, float]]] = {}
         self.naming: dict[str, list[str]] = {}
         self.referring: dict[str, list[str]] = {}
@@ -150,7 +149,7 @@ class _Standing:
     def state(self, step: int, fact: str, seen: Iterable[Block]) -> State:
         holders = [block.id for block in seen]
         if any(self.stands(block, step) for block in holders):
-            return "in_place"
+            return "in_context"
         if any(self.stands(block, step) for block in self.naming.get(fact, ())):
             return "named"
         if any(self.refers_to(block, step) for block in holders):
@@ -158,5 +157,5 @@ class _Standing:
         return "lost"
 
     def refers_to(self, block: str, step: int) -> bool:
-        """Whether a replacement stands at the step that leads to the block."""
+        """Return whether a replacement in the context of the step references the block."""
         return any(self.stands(by, step) for by in self.referring.get(block, ()))

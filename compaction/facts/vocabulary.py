@@ -1,4 +1,4 @@
-"""Names, paths and numbers that texts hold, found again in the forms that other texts give them."""
+"""Find names, paths and numbers again in texts that write them in other forms."""
 
 from __future__ import annotations
 
@@ -10,37 +10,37 @@ from compaction.facts.facts import OUTSIDE, RUN, is_fact
 FactKind = Literal["error", "path", "url", "identifier", "number"]
 
 LONGEST = 200
-"""Characters from which on a run is data, not a name."""
+"""Characters from which a run counts as data rather than a name."""
 
 DEEPEST = 12
-"""Components of a path, from its end, that are compared."""
+"""Path components compared, counted from the end."""
 
 SHORT = 4
-"""Characters below which a part of a name says nothing: runs of fewer are no tokens."""
+"""Minimum characters of a token; shorter parts of a name are ignored."""
 
 INSIDE = 8
-"""Characters from which on a part of a longer name names what is called so."""
+"""Minimum characters of a part that stands on its own inside a longer name."""
 
 _HUMP = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 _LINES = re.compile(r":\d[\d:-]*$")
 _PARTS = re.compile(r"[.:@-]")
 _DIGITS = re.compile(r"\d{4,}")  # as many as make a fact
-# Four repeats at most: nothing longer is written in groups, and nothing is tried twice.
+# At most four repeats: longer numbers are not written in groups. Without backtracking.
 _GROUPED = re.compile(r"\b\d{1,3}(?:[,_'\u2019\u00a0\u202f]\d{3}){1,4}\b")
 _ESCAPES = re.compile(r"\\[nrt]")
 
 
 def normal(fact: str) -> str:
-    """The form in which facts are compared: no case, and a path without its line numbers."""
+    """Normalize a fact for comparison: lowercase, and a path without line numbers."""
     bare = fact.strip(OUTSIDE).casefold()
-    # After a host a number is a port, and says something of its own.
+    # A number after a host is a port, which is part of the fact.
     if "://" in bare or not ("/" in bare or "." in bare):
         return bare
     return _LINES.sub("", bare)
 
 
 def kind_of(fact: str) -> FactKind:
-    """What a fact is, by its form alone. A slash between two plain words makes no path."""
+    """Classify a fact by its form. A slash between two plain words does not make a path."""
     if fact.startswith(("http://", "https://")):
         return "url"
     if fact.isdecimal():
@@ -52,7 +52,9 @@ def kind_of(fact: str) -> FactKind:
 
 
 def is_name(token: str) -> bool:
-    """Whether an identifier is no word of prose, as IMPORTANT, Pre-Existing and and/or are."""
+    """Return whether an identifier is a name rather than prose like IMPORTANT, Pre-Existing or
+    and/or.
+    """
     return any(
         part.strip("_") and ("_" in part or _mixed(part) or _humped(part))
         for part in token.replace("/", "-").replace(".", "-").replace(":", "-").split("-")
@@ -64,12 +66,12 @@ def _mixed(part: str) -> bool:
 
 
 def _humped(part: str) -> bool:
-    """Whether a capital follows a small letter."""
+    """Return whether a capital follows a lowercase letter."""
     return any(a.islower() and b.isupper() for a, b in zip(part, part[1:], strict=False))
 
 
 class Vocabulary:
-    """What texts hold. Adding is linear in them; a look-up takes time of the fact's length only."""
+    """The facts in a set of texts. Adding is linear in the text; a lookup in the fact's length."""
 
     def __init__(self) -> None:
         self._seen: set[str] = set()
@@ -80,7 +82,7 @@ class Vocabulary:
         self._folders: set[str] = set()
 
     def add(self, text: str) -> None:
-        """Take in a text, and what it says where its escapes are read as blanks."""
+        """Add a text, also with its escape sequences read as blanks."""
         self._take(set(RUN.findall(text)))
         if "\\" in text:
             self._take(set(RUN.findall(_ESCAPES.sub(" ", text))))
@@ -112,8 +114,11 @@ class Vocabulary:
         self._pieces.update(_DIGITS.findall(token))
 
     def names(self, fact: str, kind: FactKind) -> bool:
-        """Whether a text names a fact: as it stands, a path by an end of two components or
-        more, a folder by a path below it, an identifier also by its parts or inside a longer."""
+        """Return whether a text names a fact.
+
+        That is: verbatim; a path by its last two or more components; a folder by a path below it;
+        an identifier also by its parts or inside a longer one.
+        """
         token = normal(fact)
         if token in self._whole or token in self._pieces:
             return True
@@ -128,12 +133,12 @@ class Vocabulary:
         return any(end in self._whole for end in ends) or self._has_folder([token, *ends])
 
     def _has_folder(self, ends: list[str]) -> bool:
-        """Whether one is a folder of a path; a file is none, by the dot in its name."""
+        """Return whether a known path has this folder; a dot in the name makes it a file."""
         bare = "." not in ends[0].rpartition("/")[2]
         return bare and not self._folders.isdisjoint(ends)
 
     def knows(self, fact: str, kind: FactKind) -> bool:
-        """Whether a fact can be made from the texts: they name it, or each component of it."""
+        """Return whether the texts name a fact or each of its components."""
         if self.names(fact, kind):
             return True
         if kind not in ("path", "url"):
@@ -142,7 +147,7 @@ class Vocabulary:
         return self._all((token.partition("://")[2] or token).split("/"))
 
     def holds(self, token: str) -> bool:
-        """Whether a token in its normal form stands somewhere, as such or inside a longer one."""
+        """Return whether a normalized token occurs, by itself or inside a longer one."""
         return token in self._pieces
 
     def _all(self, pieces: list[str]) -> bool:
@@ -151,7 +156,7 @@ class Vocabulary:
 
 
 def inner_names(name: str) -> list[str]:
-    """Names of eight letters and more inside a longer one, between its underscores and humps."""
+    """Return the parts of a name with eight or more letters, split at underscores and capitals."""
     parts = list(_HUMP.finditer(name))[:DEEPEST]
     if len(parts) < 2:
         return []
@@ -160,5 +165,5 @@ def inner_names(name: str) -> list[str]:
 
 
 def endings(components: list[str]) -> list[str]:
-    """What a path ends with, of two components or more, without the path itself."""
+    """Return the proper suffixes of a path with two or more components."""
     return ["/".join(components[i:]) for i in range(1, len(components) - 1)]

@@ -1,1 +1,1 @@
-"""Outlines of files by the grammar of their language; only jobs call this, never a server."""
+"""Outlines of files by the grammar of their language; called by jobs only, never by a server."""

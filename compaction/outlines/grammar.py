@@ -1,4 +1,4 @@
-"""An outline by grammar: the source without bodies, comments and long literals, lines numbered."""
+"""Outline source by grammar: without bodies, comments and long literals, with line numbers."""
 
 from __future__ import annotations
 
@@ -16,31 +16,31 @@ from compaction.outlines.grammars import QUERIES
 MOST_BYTES = 512 * 1024
 MOST_LINES = 20_000
 LONGEST_LINE = 10_000
-"""A longer line was written by a machine, and there is nothing to outline."""
+"""A longer line is generated code without anything to outline."""
 DEEPEST = 200
-"""Brackets within brackets; time of parsing is quadratic in them."""
+"""Maximum bracket depth; parsing time is quadratic in it."""
 GENERIC = frozenset({"java", "csharp", "cpp"})
-"""Where `<` may open a list of types: so many in one statement keep these parsers busy for ever."""
+"""Grammars in which `<` may open a type list: many in one statement hang these parsers."""
 PATIENCE = 2_000_000
-"""Microseconds after which a parse or a query is given up: for hostile text, not for big files."""
+"""Timeout of a parse or a query in microseconds: for hostile texts, not for big files."""
 
 SHORT_BODY = 60
-"""Bytes up to which a body on the line of its signature stays."""
+"""Maximum bytes of a body that stays on the line of its signature."""
 LONG_LITERAL = 3
 SHORT_TYPE = 40
-"""Lines of a type beyond which only its head stays."""
+"""Lines of a type above which only its head stays."""
 
 _STATEMENT = re.compile(rb"[;{}]")
 _BRACKETS = b"()[]{}"
 _OTHERS = bytes(set(range(256)) - set(_BRACKETS))
 _STEPS = bytes.maketrans(_BRACKETS, b"\1\xff" * 3)
-"""A step down for what opens, a step up (-1) for what closes."""
+"""Change of depth per byte: +1 for opening brackets, -1 for closing ones."""
 
 _BODY, _LONG, _TYPE, _DROP, _IMPORT, _DEF = range(6)
-"""Why there is a cut; of two over the same stretch the lower comes first."""
+"""The reasons for a cut; of two cuts over the same range, the lower comes first."""
 _Cut = tuple[int, int, int, bytes]
-"""A stretch that is hidden or, inside a hidden one, shown: its start, minus its end, why, and the
-mark for it. So sorted, the longer of two that start together comes first."""
+"""A hidden range or, inside one, a shown range: start, negative end, reason and mark. Sorted, the
+longer of two ranges with the same start comes first."""
 
 
 @lru_cache(maxsize=len(QUERIES))
@@ -50,7 +50,7 @@ def _tools(language: str) -> tuple[Parser, Query]:
 
 
 def parsable(source: bytes, language: str) -> bool:
-    """Whether a text is of a size and shape that a parser takes in reasonable time."""
+    """Return whether a text has a size and shape that parse in reasonable time."""
     if len(source) > MOST_BYTES or b"\0" in source:
         return False
     lines = source.split(b"\n")
@@ -64,15 +64,15 @@ def parsable(source: bytes, language: str) -> bool:
 
 
 def rows_of(language: str, source: bytes) -> list[tuple[int, str]] | None:
-    """The outline as rows: number of the line from 0, and what is left of it.
+    """Return the outline as rows: line number from 0, and the rest of the line.
 
-    None where the parser gives up. Only for a text that is `parsable`.
+    None if the parser times out. The text must be `parsable`.
     """
     parser, query = _tools(language)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)
-            # The successor, a callback, brings the process down in this version.
+            # The callback that replaces it crashes the process in this version.
             parser.timeout_micros = PATIENCE  # type: ignore[misc]
             tree = parser.parse(source)
             cursor = QueryCursor(query, timeout_micros=PATIENCE)
@@ -95,7 +95,7 @@ def _cuts(source: bytes, captures: dict[str, list[Node]]) -> Iterator[_Cut]:
         ):
             yield start, -end, _BODY, b" { ... }" if source.startswith(b"{", start) else b" ..."
     for start, end in _ranges(captures, "long"):
-        # Most are on one line, and so many that a call for each tells.
+        # Most are on one line: checking that first saves a call for each.
         if source.find(b"\n", start, end) >= 0 <= _line_end(source, start, end, LONG_LITERAL):
             yield start, -end, _LONG, b" ..."
     for start, end in _ranges(captures, "type"):
@@ -104,7 +104,7 @@ def _cuts(source: bytes, captures: dict[str, list[Node]]) -> Iterator[_Cut]:
             yield head, -end, _TYPE, b" ..."
     for start, end in _ranges(captures, "drop"):
         yield start, -end, _DROP, b""
-    # Captures come in no order, and the mark belongs to the first.
+    # Captures are unordered, and the mark belongs to the first.
     calls = (one for one in _ranges(captures, "call") if source.startswith(b"require", one[0]))
     imports = sorted((*_ranges(captures, "import"), *calls))
     lines = sum(max(1, source.count(b"\n", start, end)) for start, end in imports)
@@ -113,12 +113,12 @@ def _cuts(source: bytes, captures: dict[str, list[Node]]) -> Iterator[_Cut]:
 
 
 def _ranges(captures: dict[str, list[Node]], name: str) -> Iterator[tuple[int, int]]:
-    """Where the nodes of a name start and end; one look at each, since looks are what costs."""
+    """Yield the range of each node of a capture; reads each node once, because that is slow."""
     return (node.byte_range for node in captures.get(name, ()))
 
 
 def _line_end(source: bytes, start: int, end: int, lines: int) -> int:
-    """Where so many lines from a start on end; -1 where that is not before an end."""
+    """Return where the given number of lines ends; -1 if that is not before `end`."""
     place = start - 1
     for _ in range(lines):
         place = source.find(b"\n", place + 1, end)
@@ -128,7 +128,7 @@ def _line_end(source: bytes, start: int, end: int, lines: int) -> int:
 
 
 def _laid_out(source: bytes, cuts: Iterable[_Cut]) -> bytes:
-    """What is shown, and of what is hidden the line breaks, so that each line keeps its number."""
+    """Return the shown text, plus the line breaks of hidden ranges to keep line numbers."""
     out: list[bytes] = []
     around: list[tuple[int, bool]] = []
     place, end, shown = 0, len(source), True
@@ -162,7 +162,7 @@ def _breaks(source: bytes, start: int, end: int) -> bytes:
 
 
 def _indent(out: list[bytes], source: bytes, place: int) -> None:
-    """Begin a line as the source does, of which there may be a part already."""
+    """Indent a line as the source does, unless the line has content already."""
     lead = source[source.rfind(b"\n", 0, place) + 1 : place]
     if lead.strip():
         return
@@ -173,7 +173,7 @@ def _indent(out: list[bytes], source: bytes, place: int) -> None:
 
 
 def _mark(out: list[bytes], mark: bytes) -> None:
-    """A mark where it stands or, of what was left out, behind the last thing that was shown."""
+    """Append a mark, behind the last shown text if it follows a hidden range."""
     if mark.startswith(b"("):
         out.append(mark)
         return

@@ -1,8 +1,8 @@
-"""What is left out of an outline, language by language, as tree-sitter queries.
+"""The parts left out of an outline, per language, as tree-sitter queries.
 
-`@body` becomes `...`, and so does a `@long` literal over several lines; of a long `@type` the head
-stays. `@drop` leaves without a trace, `@import` is counted, and so is a `@call` that begins with
-`require` (a predicate for each call of a file costs more). `@def` is shown also inside a body.
+`@body` and multi-line `@long` literals become `...`; of a long `@type` the head stays. `@drop` is
+removed without a mark. `@import` is counted, and so is a `@call` that begins with `require`
+(checked in code, because a query predicate per call is slower). `@def` is shown even inside a body.
 """
 
 from __future__ import annotations
@@ -146,10 +146,10 @@ ENDINGS: dict[str, str] = {
     "cs": "csharp", "rb": "ruby", "rake": "ruby", "php": "php",
     "kt": "kotlin", "kts": "kotlin", "swift": "swift",
 }  # fmt: skip
-"""Grammars by the ending of a path. An allow-list: one of the other grammars never ends."""
+"""Grammars by path suffix. An allow-list: one of the other grammars can hang."""
 
 
 def language_of(path: str) -> str | None:
-    """The grammar for a path, or None where there is none."""
+    """Return the grammar for a path, or None."""
     name = path.replace("\\", "/").rpartition("/")[2]
     return ENDINGS.get(name.rpartition(".")[2].lower()) if "." in name else None

@@ -1,4 +1,4 @@
-"""The outline of a file: what it declares, with line numbers, and not how that is done."""
+"""Outline a file: its declarations with line numbers, without their implementation."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 
-from compaction.files.shown import content
 from compaction.outlines.grammar import parsable, rows_of
 from compaction.outlines.grammars import language_of
-from compaction.plan import FileText
+from compaction.proposals.plan import FileText
+from compaction.seen.shown import content
 
 MOST_ROWS = 1_500
-"""Rows of an outline; what is beyond is counted."""
+"""Maximum rows of an outline; further rows are only counted."""
 WIDTH = 240
-"""Code points of a row; the rest of the line is cut off."""
+"""Maximum code points of a row; the rest of the line is cut off."""
 SHARE = 0.6
-"""An outline with more than this of the file's lines tells that the grammar did not fit it."""
+"""If an outline has more than this share of the file's lines, the grammar did not fit."""
 SPARSE = 8
-"""An outline by indentation keeps at most one line in so many."""
+"""An outline by indentation keeps at most one line in this many."""
 FEW = 60
 
 _CLOSING = re.compile(r"[\s})\];,>]*+(?:end)?")
@@ -26,12 +26,12 @@ _TAB = 4
 
 
 def outline(text: str, path: str) -> str:
-    """The outline of a file as a tool showed it (with or without line numbers).
+    """Outline a file as a tool showed it (with or without line numbers).
 
-    One row `number⇥text` for each line kept: types whole where short, constants, signatures whole
-    with `...` for bodies, named functions inside others too. By indentation where there is no
-    grammar for the path, the text is too big or too strange, or parsing does not get on. Never
-    raises. Parsing runs in C: call it in a process that can be killed.
+    One row `number⇥text` for each line kept: short types in full, constants, full signatures with
+    `...` for bodies, and named inner functions. Falls back to indentation if the path has no
+    grammar, the text is too big or unusual, or parsing times out. Never raises. Parsing runs in C:
+    call it in a process that can be killed.
     """
     shown, first = content(text)
     language = language_of(path)
@@ -40,12 +40,12 @@ def outline(text: str, path: str) -> str:
         rows = by_indentation(shown)
     lines = [f"{first + row}\t{line[:WIDTH]}" for row, line in rows[:MOST_ROWS]]
     if len(rows) > MOST_ROWS:
-        lines.append(f"... and {len(rows) - MOST_ROWS} more such lines")
+        lines.append(f"... and {len(rows) - MOST_ROWS} more lines")
     return "\n".join(lines)
 
 
 def outline_of(file: FileText) -> str:
-    """The outline of a file, as strategies ask for one."""
+    """Outline a file for a strategy."""
     return outline(file.text, file.path)
 
 
@@ -56,9 +56,9 @@ def _by_grammar(text: str, language: str) -> list[tuple[int, str]] | None:
     rows = rows_of("c" if _is_c(language, source) else language, source)
     if rows is None:
         return None
-    told = [(row, line) for row, line in rows if not _CLOSING.fullmatch(line)]
+    rows_kept = [(row, line) for row, line in rows if not _CLOSING.fullmatch(line)]
     lines = source.count(b"\n") + 1
-    return told if told and (len(told) <= SHARE * lines or lines <= FEW) else None
+    return rows_kept if rows_kept and (len(rows_kept) <= SHARE * lines or lines <= FEW) else None
 
 
 def _is_c(language: str, source: bytes) -> bool:
@@ -66,7 +66,7 @@ def _is_c(language: str, source: bytes) -> bool:
 
 
 def by_indentation(text: str) -> list[tuple[int, str]]:
-    """Rows of the lines that are indented least, as deep as leaves one line in eight."""
+    """Return the least indented lines, to a depth that keeps at most one line in eight."""
     lines = text.split("\n")
     deep = {row: depth for row, line in enumerate(lines) if (depth := _depth(line)) is not None}
     room = max(FEW, min(len(lines) // SPARSE, MOST_ROWS))
@@ -85,7 +85,7 @@ def by_indentation(text: str) -> list[tuple[int, str]]:
 
 
 def _depth(line: str) -> int | None:
-    """Columns of indentation; None for a line that only closes something."""
+    """Return the columns of indentation; None for a line that only closes something."""
     head = line[:WIDTH]
     if _CLOSING.fullmatch(head):
         return None

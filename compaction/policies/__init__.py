@@ -1,1 +1,1 @@
-"""Policies: their values, presets, checks, and where better ones are looked for."""
+"""Policies: settings, presets, validation and resolution."""

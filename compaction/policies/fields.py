@@ -1,16 +1,14 @@
-"""The values of a policy as a form needs them: where each is, what it may be, what it does."""
+"""The settings of a policy for a form: path, range, default and help."""
 
 from __future__ import annotations
 
 import dataclasses
-import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from compaction.policies.policy import MOST, Policy
-from compaction.recitation.recite import Recite
+from compaction.recitation.recite import DOES, Recite
 from compaction.strategies import STRATEGIES
 
 Kind = Literal["int", "float", "bool", "choice", "words", "text"]
@@ -18,11 +16,11 @@ Kind = Literal["int", "float", "bool", "choice", "words", "text"]
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One value of a policy.
+    """One setting of a policy.
 
     `path` names it as InvalidPolicy does ("steps[2].parameters.age"). `low` and `high` are the
-    range of a number, `choices` all that a choice may be; `words` are a list of texts. `help` is
-    one sentence.
+    range of a number, `choices` the allowed values of a choice; `words` is a list of texts. `help`
+    is one sentence. `first`: shown without expanding.
     """
 
     path: str
@@ -34,35 +32,33 @@ class Field:
     choices: tuple[str, ...]
     default: Any
     help: str
+    first: bool
 
 
 def fields(policy: Policy) -> list[Field]:
-    """Every value of a policy but its name, in order; recitation's only where it recites."""
-    found = [_whole(name, policy) for name in ("objective", "lifetime", "reserve")]
+    """Return every setting of a policy except its name, in order; recitation's only if enabled."""
+    found = [_whole(name, policy) for name in ("objective", "ttl", "reserve")]
     for index, step in enumerate(policy.steps):
         found += _valued(f"steps[{index}].parameters", step.parameters)
     return found + ([] if policy.recite is None else _valued("recite", policy.recite))
 
 
 def parameters_of(strategy: str, where: str = "parameters") -> tuple[Field, ...]:
-    """The parameters of a strategy ("recite" for recitation) with its defaults as values.
+    """Return the settings of a strategy ("recite" for recitation) with their defaults.
 
-    Raises KeyError for a strategy that is none.
+    Raises KeyError for an unknown strategy.
     """
     form = Recite if strategy == "recite" else STRATEGIES[strategy].parameters
     return tuple(_valued(where, form()))
 
 
-@cache
 def about(strategy: str) -> str:
-    """What a strategy ("recite" for recitation) does, in a sentence: what its module says first."""
-    form = Recite if strategy == "recite" else STRATEGIES[strategy].parameters
-    said = (sys.modules[form.__module__].__doc__ or "").split("\n", 1)[0].partition(": ")[2]
-    return said[:1].upper() + said[1:]
+    """Return what a strategy ("recite" for recitation) does, in a sentence."""
+    return DOES if strategy == "recite" else STRATEGIES[strategy].does
 
 
 def _whole(name: str, policy: Policy) -> Field:
-    """A value of the policy as a whole."""
+    """Return a setting of the policy as a whole."""
     one = next(one for one in dataclasses.fields(Policy) if one.name == name)
     hint = get_type_hints(Policy)[name]
     return _field(name, name, hint, getattr(policy, name), one.default, one.metadata)
@@ -74,11 +70,13 @@ def _valued(where: str, parameters: Any) -> list[Field]:
 
 def _fields(where: str, parameters: Any) -> Iterator[Field]:
     kinds = get_type_hints(type(parameters))
+    chosen = any("first" in one.metadata for one in dataclasses.fields(parameters))
     for one in dataclasses.fields(parameters):
         default = None if one.default is dataclasses.MISSING else one.default
         value = getattr(parameters, one.name)
         path = f"{where}.{one.name}"
-        yield _field(path, one.name, kinds[one.name], value, default, one.metadata)
+        says = {"first": not chosen, **one.metadata}
+        yield _field(path, one.name, kinds[one.name], value, default, says)
 
 
 def _field(
@@ -96,6 +94,7 @@ def _field(
         choices=get_args(hint) if kind == "choice" else (),
         default=list(default) if kind == "words" else default,
         help=str(says.get("help", "")),
+        first=says.get("first", True),
     )
 
 

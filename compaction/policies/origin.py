@@ -1,4 +1,4 @@
-"""Where each value of a policy comes from, what it takes over, and what changed between two."""
+"""The origin of each setting of a policy, inherited values, and changes between versions."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ from compaction.strategies import STRATEGIES
 Origin = Literal["policy", "preset", "default"]
 
 Document = Mapping[str, Any]
-"""A policy as `to_dict` wrote it; older ones may lack or hold other keys."""
+"""A policy as written by `to_dict`; older ones may have missing or extra keys."""
 
 Key = tuple[str, int, str]
-"""Names a value wherever its step stands: strategy, which of that name (from 0), parameter."""
+"""Identifies a setting independent of its step's place: strategy, index among steps of that
+strategy (from 0), parameter."""
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
-    """One thing that differs: `path` is where it stands now, or stood; None is "not there"."""
+class SettingChange:
+    """One difference; `path` is its current or last place, None a missing value."""
 
     path: str
     name: str
@@ -29,11 +30,11 @@ class Change:
 
 
 def origins(document: Document, base: Document | None) -> dict[str, Origin]:
-    """The origin of every value by its path, and of `steps`, each `steps[n]` and `recite`.
+    """Return the origin of every setting by path, and of `steps`, each `steps[n]` and `recite`.
 
-    `policy`: the team's own. `preset`: as the base has it, which is not what its strategy takes.
-    `default`: nobody chose it. A step is compared with the one of the same strategy in the base,
-    the second with the second. Resolution order: Shannon, in docs/policies.md.
+    `policy`: set by the team. `preset`: as in the base, and different from the strategy's default.
+    `default`: not set anywhere. A step is compared with the step of the same strategy in the base,
+    the second one with the second. Resolution order: Shannon, in docs/policies/policies.md.
     """
     theirs = {} if base is None else {key: value for key, _, value in _values(base)}
     found: dict[str, Origin] = {}
@@ -61,9 +62,9 @@ def _add_parts(found: dict[str, Origin], document: Document, base: Document) -> 
 
 
 def filled(document: Document, base: Document | None) -> dict[str, Any]:
-    """The document with what it leaves out taken from its base: whole steps, and parameters.
+    """Fill a document with the steps and settings of its base that it leaves out.
 
-    Nothing is checked here: what is no policy is left as it is, for `from_dict` to refuse.
+    Nothing is validated here: an invalid document is left for `from_dict` to refuse.
     """
     if base is None:
         return dict(document)
@@ -84,33 +85,33 @@ def _filled_step(step: Any, base: Any) -> Any:
     return {**step, "parameters": {**base["parameters"], **given}}
 
 
-def changes(before: Document, after: Document) -> tuple[Change, ...]:
-    """What a document says otherwise than one before it, in the order of the later one.
+def changes(before: Document, after: Document) -> tuple[SettingChange, ...]:
+    """Return the differences between two documents, in the order of the later one.
 
-    A step that came or went is one change; so is another order of steps.
+    An added or removed step is one change; so is another order of steps.
     """
     old = {key: (path, value) for key, path, value in _values(before)}
     found = [*_moved(_names(before), _names(after))]
     for key, path, value in _values(after):
         if key in old and old[key][1] != value:
-            found.append(Change(path, _called(key), old[key][1], value))
+            found.append(SettingChange(path, _called(key), old[key][1], value))
     recites = before.get("recite") is not None, after.get("recite") is not None
     if recites[0] != recites[1]:
-        found.append(Change("recite", "recite", *recites))
+        found.append(SettingChange("recite", "recite", *recites))
     return tuple(found)
 
 
-def _moved(old: list[tuple[str, int]], new: list[tuple[str, int]]) -> Iterator[Change]:
+def _moved(old: list[tuple[str, int]], new: list[tuple[str, int]]) -> Iterator[SettingChange]:
     for index, name in enumerate(old):
         if name not in new:
-            yield Change(f"steps[{index}]", _step(name), True, False)
+            yield SettingChange(f"steps[{index}]", _step(name), True, False)
     for index, name in enumerate(new):
         if name not in old:
-            yield Change(f"steps[{index}]", _step(name), False, True)
+            yield SettingChange(f"steps[{index}]", _step(name), False, True)
     both = [name for name in old if name in new], [name for name in new if name in old]
     if both[0] != both[1]:
-        told = [", ".join(_step(name) for name in names) for names in both]
-        yield Change("steps", "order of steps", told[0], told[1])
+        stated = [", ".join(_step(name) for name in names) for names in both]
+        yield SettingChange("steps", "order of steps", stated[0], stated[1])
 
 
 def _step(name: tuple[str, int]) -> str:
@@ -123,7 +124,7 @@ def _called(key: Key) -> str:
 
 def _values(document: Document) -> Iterator[tuple[Key, str, Any]]:
     yield ("", 0, "objective"), "objective", document.get("objective", "cheap")
-    yield ("", 0, "lifetime"), "lifetime", document.get("lifetime", "recorded")
+    yield ("", 0, "ttl"), "ttl", document.get("ttl", "recorded")
     yield ("", 0, "reserve"), "reserve", document.get("reserve", 0)
     for index, (name, step) in enumerate(zip(_names(document), _steps(document), strict=True)):
         given = step.get("parameters", {}) if isinstance(step, Mapping) else {}
@@ -139,7 +140,7 @@ def _steps(document: Document) -> list[Any]:
 
 
 def _names(document: Document) -> list[tuple[str, int]]:
-    """Each step by its strategy, and how many of that strategy come before it."""
+    """Return each step by its strategy and its index among steps of that strategy."""
     seen: dict[str, int] = {}
     names = []
     for step in _steps(document):
@@ -150,10 +151,10 @@ def _names(document: Document) -> list[tuple[str, int]]:
 
 
 def _usual(key: Key) -> Any:
-    """What is taken where nobody says anything; None for what this release does not know."""
+    """Return the default of a setting; None if this release does not know it."""
     strategy, _, parameter = key
     if not strategy:
-        return {"objective": "cheap", "lifetime": "recorded"}.get(parameter, 0)
+        return {"objective": "cheap", "ttl": "recorded"}.get(parameter, 0)
     if strategy not in STRATEGIES and strategy != "recite":
         return None
     return next((one.default for one in parameters_of(strategy) if one.name == parameter), None)

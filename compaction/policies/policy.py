@@ -1,4 +1,4 @@
-"""Policies as data: which strategies run, in which order, with which numbers."""
+"""Policies as data: strategies in order, with their settings."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from collections.abc import Mapping
 from dataclasses import MISSING, asdict, dataclass, field, fields
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from compaction.cache.economy import Lifetime, Objective
+from compaction.cache.economy import Objective, TTLSetting
 from compaction.recitation.recite import Recite
 from compaction.strategies import STRATEGIES
 
 MOST = 10_000_000
-"""What a whole number may be where nothing else is said."""
+"""Maximum of an integer without a range of its own."""
 STEPS = 40
-"""Steps of a policy at most: each of them looks at the context before every model call."""
-_WHOLE = {"name", "version", "objective", "lifetime", "reserve", "steps", "recite"}
+"""Maximum steps of a policy: each one examines the context before every model call."""
+_WHOLE = {"name", "version", "objective", "ttl", "reserve", "steps", "recite"}
 _NO_TEXT = re.compile("[\x00\ud800-\udfff]")
 
 
 class InvalidPolicy(ValueError):
-    """Stored policy data that cannot run; `field` names where, `problem` what is allowed."""
+    """A policy that cannot run; `field` names the setting, `problem` the allowed values."""
 
     def __init__(self, field: str, problem: str) -> None:
         super().__init__(f"{field}: {problem}")
@@ -29,7 +29,7 @@ class InvalidPolicy(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One strategy of a policy with its parameters, an instance of that strategy's dataclass."""
+    """One strategy of a policy and its settings, an instance of that strategy's dataclass."""
 
     strategy: str
     parameters: Any
@@ -39,9 +39,9 @@ class Step:
 class Policy:
     """A named list of steps, run in order before each model call.
 
-    `reserve` are the tokens of the window that are kept free for the output, in windows that are
-    large enough for it (see `kept_free`). `recite`: what is told again at the end of every
-    context; None for nothing.
+    `reserve` is the number of tokens kept free for the output, in windows large enough for it (see
+    `kept_free`). `recite` configures what is repeated at the end of every context; None for
+    nothing.
     """
 
     name: str
@@ -52,44 +52,45 @@ class Policy:
         metadata={
             "min": 0,
             "max": MOST,
-            "help": "Tokens of the window that are kept free for the output, a quarter of it at "
-            "most.",
+            "help": "Tokens of the window to keep free for the output, at most a quarter of it.",
         },
     )
     recite: Recite | None = None
     objective: Objective = field(
         default="cheap",
         metadata={
-            "help": "What is to be little: dollars (cheap: edits wait until they pay) or tokens "
-            "in the prompt (lean: edits come sooner)."
+            "help": "Optimize for cost (cheap: edit only when it pays back) or for context size "
+            "(lean: edit early)."
         },
     )
-    lifetime: Lifetime = field(
+    ttl: TTLSetting = field(
         default="recorded",
         metadata={
-            "help": "How long Anthropic is asked to keep cache entries: as the agent did, "
-            "5 minutes, 1 hour, or mixed (1 hour for the system prompt)."
+            "help": "TTL to request from Anthropic: as recorded, 5 minutes, 1 hour, or mixed "
+            "(1 hour for the system prompt)."
         },
     )
 
     @property
     def heeds_objective(self) -> bool:
-        """Whether a step asks for the objective: `payback` alone does."""
-        return any(step.strategy == "payback" for step in self.steps)
+        """Whether the objective affects any step."""
+        return any(STRATEGIES[step.strategy].heeds_objective for step in self.steps)
 
     def kept_free(self, window: int) -> int:
-        """The reserve in a window, both in tokens: a quarter of it at most (ours), or a small
-        window would be full before anything was said."""
+        """Return the reserve in a window, both in tokens.
+
+        At most a quarter of it (our choice), or a small window would be full from the start.
+        """
         return min(self.reserve, window // 4)
 
 
 def to_dict(policy: Policy) -> dict[str, Any]:
-    """A policy as plain JSON values, every parameter written out."""
+    """Return a policy as plain JSON values, with every setting."""
     return {
         "name": policy.name,
         "version": policy.version,
         "objective": policy.objective,
-        "lifetime": policy.lifetime,
+        "ttl": policy.ttl,
         "reserve": policy.reserve,
         "steps": [
             {"strategy": step.strategy, "parameters": _plain(asdict(step.parameters))}
@@ -104,7 +105,7 @@ def _plain(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def from_dict(data: Mapping[str, Any]) -> Policy:
-    """A policy from stored JSON; parameters left out take the strategy's defaults.
+    """Build a policy from stored JSON; missing settings get the strategy's defaults.
 
     Raises InvalidPolicy, which names the field, for anything unknown, missing or out of range.
     """
@@ -113,7 +114,7 @@ def from_dict(data: Mapping[str, Any]) -> Policy:
     _known(data, _WHOLE, "")
     name = data.get("name")
     if not isinstance(name, str) or not _is_text(name) or not name.strip():
-        raise InvalidPolicy("name", "must be text that is not empty")
+        raise InvalidPolicy("name", "must be a non-empty text")
     steps = data.get("steps", [])
     if not isinstance(steps, (list, tuple)) or len(steps) > STEPS:
         raise InvalidPolicy("steps", f"must be a list of at most {STEPS}")
@@ -123,9 +124,9 @@ def from_dict(data: Mapping[str, Any]) -> Policy:
         steps=tuple(_step(step, f"steps[{index}]") for index, step in enumerate(steps)),
         reserve=_whole(data.get("reserve", 0), "reserve", 0, MOST),
         recite=_recite(data.get("recite")),
-        # What was stored before these were asked wanted to be cheap, and left lifetimes alone.
+        # Policies stored before these settings existed were cheap and did not change TTLs.
         objective=_value(data.get("objective", "cheap"), Objective, {}, "objective"),
-        lifetime=_value(data.get("lifetime", "recorded"), Lifetime, {}, "lifetime"),
+        ttl=_value(data.get("ttl", "recorded"), TTLSetting, {}, "ttl"),
     )
 
 
@@ -158,7 +159,7 @@ def _step(data: Any, where: str) -> Step:
 
 
 def _values(form: type[Any], given: Any, where: str) -> dict[str, Any]:
-    """What is given for the fields of a dataclass of parameters; defaults are left to it."""
+    """Validate the settings given for a dataclass; defaults are left to it."""
     if not isinstance(given, Mapping):
         raise InvalidPolicy(where, "must be an object")
     _known(given, {one.name for one in fields(form)}, f"{where}.")
@@ -195,7 +196,7 @@ def _value(value: Any, kind: Any, limits: Mapping[str, Any], where: str) -> Any:
 
 
 def _is_text(value: Any) -> bool:
-    """Whether it is text that every database takes: without NUL and halves of characters."""
+    """Return whether a text fits into every database: without NUL and lone surrogates."""
     return isinstance(value, str) and not _NO_TEXT.search(value)
 
 

@@ -1,11 +1,11 @@
-"""Policies that stand for known systems: what differs from the defaults, written out."""
+"""Policies that reproduce known systems, and our own."""
 
 from __future__ import annotations
 
-from compaction.files.reading import READING
 from compaction.policies.policy import Policy, Step
 from compaction.recitation.recite import Recite
-from compaction.ripening import SHOWS
+from compaction.seen.reading import READING
+from compaction.seen.ripening import SHOWS
 from compaction.strategies.compact import Compact
 from compaction.strategies.dedupe import Dedupe
 from compaction.strategies.externalise import Externalise
@@ -25,7 +25,7 @@ PRESETS: dict[str, Policy] = {
             Step("compact", Compact(trigger=0.90)),
         ),
         reserve=16_384,
-        lifetime="mixed",
+        ttl="mixed",
     ),
     "balanced-lean": Policy(
         "balanced-lean",
@@ -48,7 +48,7 @@ PRESETS: dict[str, Policy] = {
         ),
         reserve=16_384,
         objective="lean",
-        lifetime="mixed",
+        ttl="mixed",
     ),
     "offload-first": Policy(
         "offload-first",
@@ -98,35 +98,44 @@ PRESETS: dict[str, Policy] = {
         "sliding-window-long-task",
         steps=(Step("window", Window(budget=50_000, messages=75)),),
     ),
-    "unmanaged": Policy("unmanaged"),
+    "passthrough": Policy("passthrough"),
 }
-"""Policies that stand for known systems, and ours.
+"""Policies that reproduce known systems, and our own.
 
-`balanced` (ours, the default, by measurement: docs/presets.md): results of commands and searches
-over 1,500 tokens enter as excerpts, what has had its use leaves when that pays, and where all that
-fills 90 % of the room, history is summarised; the cache keeps tools and system prompt for an hour,
-all else for five minutes.
-`balanced-lean` (ours): the same for few tokens: edits wait less, so ages are longer, and only
+`balanced` (ours, the default, by measurement: docs/policies/presets.md): results of commands and
+searches over 1,500 tokens enter as excerpts; results that are no longer needed are offloaded when
+that pays; if 90 % of the room is still full, history is summarized. The cache TTL is an hour for
+tools and system prompt, five minutes for the rest.
+
+`balanced-lean` (ours): optimized for context size. Edits wait less, so ages are longer; only
 results over 8,000 tokens enter as excerpts; stubs list names.
-`offload-first` (CodeGenius): files once, then diffs, outlines of files over 3,000 lines; age 5,
-batch 5, compaction at 70 % of the window less the output's reserve and where a new topic begins;
-the reserve is pi-mono's 16,384. `recitation` (MaybeAi): what reading tools show stands for one step
-(ours) and is never cut, as it is asked for; other results over 2,000 tokens (ours) enter as
-excerpts; failures stay until mended; at most 1,000 tokens (ours) are recited; where all that fills
-85 % of the room (ours), history is summarised without the failures. `seven-principles` (Dakou):
-results over 18,000 tokens enter in up to 8 parts; what is asked again, and dashboards that an agent
-sends, keep their newest; a dashboard is recited (at most 1,000 tokens, ours); at 85 % of the room
-(ours: Dakou says near the limit) and once a task is done all before the last tool call is
-summarised in Dakou's form, in parts on top of each other where it is long, with operations merged
-by file and command. From elsewhere: user messages that stay (Codex CLI), least progress (OpenHands
-SDK), the todo list that is recited where there is one (MaybeAi), the reserve (pi-mono). Anchors,
-sharing and the graph of tools are the team's, beside a policy. `sliding-window` (Shannon): 3
-primers, 20 recents, trigger 75 %, target 37.5 % of a budget of 32,000: its medium window, whose
-target is the 12,000 of its table (docs/sources.md, Published reductions). Its cases, by messages
-and tokens of an agent's budget: `-qa` 30 and 25,000, `-debugging` 100 and 75,000 with trigger 85 %,
-`-long-task` 75 and Shannon's usual 50,000; that task's own budget of 300,000 tokens is spending,
-which no policy bounds (docs/policies.md). `unmanaged` changes nothing.
+
+`offload-first` (CodeGenius): files once, then diffs; outlines of files over 3,000 lines; offload
+with age 5 and batch 5; compaction at 70 % of the window minus the reserve, and on a new topic. The
+reserve is pi-mono's 16,384.
+
+`recitation` (MaybeAi): results of reading tools stay for one step (ours) and are never shortened;
+other results over 2,000 tokens (ours) enter as excerpts; failures stay until resolved; at most
+1,000 tokens (ours) are recited; at 85 % of the room (ours), history is summarized without the
+failures.
+
+`seven-principles` (Dakou): results over 18,000 tokens enter in up to 8 parts; repeated calls and
+dashboards of agents keep their newest result; a dashboard is recited (at most 1,000 tokens, ours);
+at 85 % of the room (ours: Dakou says near the limit) and once a task is done, everything before
+the last tool call is summarized in Dakou's form, in several parts if it is long, with operations
+merged by file and command. From other systems: user messages that stay (Codex CLI), minimum
+progress (OpenHands SDK), the recited to-do list (MaybeAi), the reserve (pi-mono). Boards, sharing
+and the tool graph are settings of the team, not of a policy.
+
+`sliding-window` (Shannon): 3 primers, 20 recents, trigger 75 %, target 37.5 % of a budget of
+32,000: its medium window, whose target is the 12,000 of its table (docs/sources.md, Published
+reductions). Its cases, by messages and tokens of an agent's budget: `-qa` 30 and 25,000,
+`-debugging` 100 and 75,000 with trigger 85 %, `-long-task` 75 and Shannon's usual 50,000; that
+task's own budget of 300,000 tokens limits spending, which no policy does
+(docs/policies/policies.md).
+
+`passthrough` changes nothing.
 """
 
 FOR_LEAN = {"balanced": "balanced-lean"}
-"""Presets whose numbers differ by objective: the one for few dollars, and that for few tokens."""
+"""Presets whose numbers differ by objective: the cheap one, and its lean counterpart."""

@@ -1,4 +1,4 @@
-"""One session's policy: request, policy, preset, environment and default, the first that speaks."""
+"""Resolve a session's policy: request, policy, preset, environment, default; the first one wins."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _NONE = {"0": False, "false": False, "no": False, "off": False}
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
-    """A whole policy document, and by path the source of every value in it."""
+    """A complete policy document, and the source of every value by path."""
 
     document: dict[str, Any]
     sources: dict[str, Source]
@@ -39,12 +39,12 @@ def resolve(
     *,
     named: bool = False,
 ) -> Resolved:
-    """What a session runs under: `asked` for before all, the environment where nobody else chose.
+    """Return what a session runs under: `asked` wins, the environment fills what is not set.
 
     Keys are "strategy.parameter" (every step of that strategy), "recite.parameter", the name of a
-    value of the whole policy, or a path ("steps[2].parameters.age"). `named`: the request named
-    this very policy, so that what it chose was asked for. What is asked for has to fit; the
-    environment speaks to the steps that are there. Raises InvalidPolicy with the key that is wrong.
+    setting of the whole policy, or a path ("steps[2].parameters.age"). `named`: the request named
+    this policy, so its own values count as requested. Requested keys must exist; the environment
+    applies only to existing steps. Raises InvalidPolicy with the invalid key.
     """
     made = deepcopy(dict(document))
     sources: dict[str, Source] = dict(origins(document, base))
@@ -58,7 +58,7 @@ def resolve(
     for key, value in asked.items():
         found = paths_of(made, key)
         if not found:
-            raise InvalidPolicy(key, "is no value of this policy")
+            raise InvalidPolicy(key, "is not a setting of this policy")
         for path in found:
             _set(made, path, value)
             sources[path] = "request"
@@ -74,7 +74,7 @@ def _check(document: Document, key: str) -> None:
 
 
 def paths_of(document: Document, key: str) -> list[str]:
-    """Where the values that a key names stand in a document; none where it holds no such value."""
+    """Return the paths that a key covers in a document; empty if it covers none."""
     steps = document.get("steps") or []
     if found := _PATH.fullmatch(key):
         here = int(found[1]) < len(steps) and found[2] in steps[int(found[1])]["parameters"]
@@ -102,10 +102,10 @@ def _set(document: dict[str, Any], path: str, value: Any) -> None:
 
 
 def from_environment(variables: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, str]]:
-    """Values by key, and what is wrong by the name of the variable.
+    """Return values by key, and problems by variable name.
 
     CONTEXTLAB_POLICY__COMPACT__TRIGGER=0.8 is `compact.trigger`, CONTEXTLAB_POLICY__RESERVE the
-    reserve; lists are written with commas between. An empty variable says nothing.
+    reserve; lists are separated by commas. An empty variable is ignored.
     """
     values: dict[str, Any] = {}
     wrong: dict[str, str] = {}
@@ -132,11 +132,11 @@ def _read(strategy: str, parameter: str, text: str) -> tuple[str, Any]:
         return strategy, value
     if strategy != "recite" and strategy not in STRATEGIES:
         names = ", ".join(["recite", *STRATEGIES])
-        raise InvalidPolicy(strategy, f"there is no strategy {strategy}; there are {names}")
+        raise InvalidPolicy(strategy, f"there is no strategy {strategy}; use one of {names}")
     fields = {one.name: one for one in parameters_of(strategy)}
     if parameter not in fields:
         names = ", ".join(fields)
-        raise InvalidPolicy(parameter, f"{strategy} has no {parameter}; it has {names}")
+        raise InvalidPolicy(parameter, f"{strategy} has no {parameter}; use one of {names}")
     value = _value(fields[parameter], text)
     given = {parameter: value}
     recite = given if strategy == "recite" else None

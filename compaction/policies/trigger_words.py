@@ -1,45 +1,42 @@
-"""What a trigger is called where people read it, and what it means."""
+"""Display names and explanations of triggers."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from compaction.edits import Trigger
+from compaction.context.edits import Trigger
 
 
 class Words(NamedTuple):
-    """A name of a few words, and a sentence."""
+    """A short name, and a sentence."""
 
     name: str
     meaning: str
 
 
 WORDS: Mapping[Trigger, Words] = {
-    "batch": Words("a batch was full", "As many were ripe as leave together."),
+    "batch": Words("batch full", "Enough blocks were ripe to offload them together."),
     "pays": Words(
         "it pays",
-        "By the prices of the model, the smaller prompts save more than writing the cache anew "
-        "costs.",
+        "At the model's prices, smaller prompts save more than rewriting the cache costs.",
     ),
-    "cold": Words(
-        "the cache was cold", "Nothing was cached any more, so nothing had to be written twice."
-    ),
-    "window": Words("the window was full", "The prompt came to the policy's share of the window."),
-    "budget": Words("the budget was full", "The conversation came to the policy's budget."),
-    "new_topic": Words("a new topic", "A person began something else."),
+    "cold": Words("cache cold", "The cache had expired, so nothing had to be written twice."),
+    "window": Words("window full", "The prompt reached the policy's share of the window."),
+    "budget": Words("budget full", "The conversation reached the policy's budget."),
+    "new_topic": Words("new topic", "A person started a new topic."),
     "task_done": Words(
-        "a task was done", "The todo list was worked off, or the agent said that it is done."
+        "task done", "The to-do list was completed, or the agent reported that it is done."
     ),
-    "request": Words("asked for", "A person or the agent asked for it."),
-    "manual": Words("by hand", "Somebody told the agent to, as its log says."),
-    "undo": Words("undo", "An earlier revision was taken back."),
-    "auto": Words("by the agent", "The agent did it by itself, as its log says."),
-    "clear": Words("cleared", "The agent dropped old tool results, as its log says."),
-    "rewind": Words("rewind", "The history went back to an earlier message, as the log says."),
-    "setup": Words("new set-up", "Another system prompt or other tools came with a request."),
-    "pin": Words("pin", "Somebody pinned what had left, so it stands again."),
-    "entry": Words("at entry", "What is shortened had not been seen by the model."),
+    "request": Words("requested", "A person or the agent requested it."),
+    "manual": Words("by hand", "A person asked the agent to compact, according to its log."),
+    "undo": Words("undo", "An earlier revision was undone."),
+    "auto": Words("by the agent", "Automatic compaction by the agent, according to its log."),
+    "clear": Words("cleared", "The agent dropped old tool results, according to its log."),
+    "rewind": Words("rewind", "The session went back to an earlier message, according to its log."),
+    "setup": Words("new setup", "A request had a new system prompt or other tools."),
+    "pin": Words("pin", "A person pinned a block that had left, so it is back."),
+    "entry": Words("on entry", "Shortened on arrival, before the model had seen it."),
     "unknown": Words("unknown", "The log does not say why."),
 }
 
@@ -47,5 +44,5 @@ _BY_NAME: Mapping[str, Words] = {str(trigger): said for trigger, said in WORDS.i
 
 
 def words(trigger: str) -> Words:
-    """Those of a stored trigger; its own name where a later release made it."""
+    """Return the words for a stored trigger; its own name if it is from a later release."""
     return _BY_NAME.get(trigger) or Words(trigger.replace("_", " "), "")

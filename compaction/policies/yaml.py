@@ -1,4 +1,4 @@
-"""The readable form of a policy: the document itself as YAML, with the origin of each value."""
+"""Policies as YAML, with the origin of each setting as a comment."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ import yaml
 from compaction.policies.origin import Document, Origin, origins
 
 LONGEST = 64 * 1024
-"""Bytes of a text that is read at most; the presets take under 3 kB."""
+"""Maximum bytes of a text; the presets take under 3 kB."""
 DEEPEST = 8
-"""Levels of nesting; a policy has five."""
+"""Maximum levels of nesting; a policy has five."""
 _BREAKS = re.compile("[\n\x85\u2028\u2029]")
 _WIDE = 100
 _COMMENT = 44
-"""Column at which a comment begins where the value leaves room."""
+"""Column of comments, if the value is short enough."""
 
 
-class Unreadable(ValueError):
-    """Text that is no policy in YAML or JSON; `line` counts from 1, None for no place."""
+class UnreadablePolicy(ValueError):
+    """A text that is not a policy in YAML or JSON; `line` counts from 1, None if unknown."""
 
     def __init__(self, problem: str, line: int | None = None) -> None:
         super().__init__(problem if line is None else f"line {line}: {problem}")
@@ -31,14 +31,14 @@ class Unreadable(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a text says: not checked yet. `document` lacks what the text leaves out."""
+    """A parsed text, not validated yet. `document` lacks what the text leaves out."""
 
     based_on: str = ""
     document: dict[str, Any] = field(default_factory=dict)
 
 
 def written(document: Document, based_on: str = "", base: Document | None = None) -> str:
-    """A policy as YAML, every value with where it comes from (see `origins`).
+    """Write a policy as YAML, every setting with its origin (see `origins`).
 
     `base` is the document of the preset `based_on`. Reading it again gives the same document.
     """
@@ -50,8 +50,8 @@ def written(document: Document, based_on: str = "", base: Document | None = None
         lines.append(f"version: {_scalar(document['version'])}")
     objective = document.get("objective", "cheap")
     lines += _line("", "objective", objective, came.get("objective"))
-    lifetime = document.get("lifetime", "recorded")
-    lines += _line("", "lifetime", lifetime, came.get("lifetime"))
+    ttl = document.get("ttl", "recorded")
+    lines += _line("", "ttl", ttl, came.get("ttl"))
     lines += _line("", "reserve", document.get("reserve", 0), came.get("reserve"))
     lines += _steps(document, came)
     recite = document.get("recite")
@@ -91,20 +91,20 @@ def _line(indent: str, name: str, value: Any, origin: Origin | None) -> Iterator
 
 
 def _scalar(value: Any) -> str:
-    """A text, number or list of them in one line, quoted where YAML would read something else."""
+    """Write a text, number or list on one line, quoted if YAML would read it differently."""
     text = _dumped(value, None)
     return _dumped(value, '"') if _BREAKS.search(text) else text
 
 
 def _dumped(value: Any, style: str | None) -> str:
-    told = yaml.safe_dump(
+    stated = yaml.safe_dump(
         [value],
         default_flow_style=True,
         default_style=style,
         width=float("inf"),
         allow_unicode=True,
     )
-    return told.strip()[1:-1]
+    return stated.strip()[1:-1]
 
 
 def _commented(text: str, origin: Origin | None) -> str:
@@ -112,30 +112,32 @@ def _commented(text: str, origin: Origin | None) -> str:
 
 
 def read(text: str) -> Reading:
-    """What a text in YAML or JSON says. Raises Unreadable.
+    """Parse a text in YAML or JSON. Raises Unreadable.
 
-    YAML is read as in version 1.2, so that a tool may be called `no`; anchors, aliases, tags and
-    keys that stand twice are refused: no policy needs them, and some of them are bombs.
+    YAML is read as version 1.2, so that a tool may be called `no`. Anchors, aliases, tags and
+    duplicate keys are refused: policies do not need them, and some are attacks.
     """
     if len(text.encode("utf-8", "replace")) > LONGEST:
-        raise Unreadable(f"is longer than {LONGEST // 1024} kB")
+        raise UnreadablePolicy(f"is longer than {LONGEST // 1024} kB")
     try:
         found = yaml.load(text, _Loader)  # noqa: S506 - a SafeLoader, with less
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        raise Unreadable(str(error.problem or error), mark.line + 1 if mark else None) from None
+        raise UnreadablePolicy(
+            str(error.problem or error), mark.line + 1 if mark else None
+        ) from None
     except (yaml.YAMLError, ValueError) as error:
-        raise Unreadable(f"is no YAML and no JSON: {str(error).splitlines()[0]}") from None
+        raise UnreadablePolicy(f"is neither YAML nor JSON: {str(error).splitlines()[0]}") from None
     if not isinstance(found, dict):
-        raise Unreadable("must be an object: name, objective, lifetime, reserve, steps, recite")
+        raise UnreadablePolicy("must be an object: name, objective, ttl, reserve, steps, recite")
     based_on = found.pop("based_on", None)
     if based_on is not None and not isinstance(based_on, str):
-        raise Unreadable("based_on must be the name of a preset")
+        raise UnreadablePolicy("based_on must be the name of a preset")
     return Reading(based_on or "", found)
 
 
 class _Loader(yaml.SafeLoader):
-    """Plain values only: no alias, tag or key twice, nested as deep as a policy is."""
+    """Plain values only: no aliases, tags or duplicate keys, nested no deeper than a policy."""
 
     yaml_implicit_resolvers: Any = {}
     _deep = 0
@@ -143,9 +145,9 @@ class _Loader(yaml.SafeLoader):
     def compose_node(self, parent: Any, index: Any) -> Any:
         event: Any = self.peek_event()  # type: ignore[no-untyped-call]
         if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None) is not None:
-            raise _refused("anchors and aliases are not read", event)
+            raise _refused("anchors and aliases are not allowed", event)
         if getattr(event, "tag", None) is not None:
-            raise _refused("tags are not read", event)
+            raise _refused("tags are not allowed", event)
         if self._deep == DEEPEST:
             raise _refused(f"is nested deeper than {DEEPEST} levels", event)
         self._deep += 1
@@ -154,7 +156,7 @@ class _Loader(yaml.SafeLoader):
         return node
 
     def construct_scalar(self, node: Any) -> Any:
-        # JSON writes what lies beyond 16 bits as two halves; a half alone is no text.
+        # JSON writes characters beyond 16 bits as two surrogates; a single one is not text.
         value = super().construct_scalar(node)
         return value.encode("utf-16", "surrogatepass").decode("utf-16")
 
@@ -165,7 +167,7 @@ class _Loader(yaml.SafeLoader):
             if name is None or key.tag != "tag:yaml.org,2002:str":
                 raise _refused("a key must be text", key)
             if name in seen:
-                raise _refused(f"{name} stands twice", key)
+                raise _refused(f"{name} is set twice", key)
             seen.add(name)
         return dict(super().construct_mapping(node, deep))
 
@@ -175,7 +177,7 @@ def _refused(problem: str, at: Any) -> yaml.MarkedYAMLError:
 
 
 def _add_resolvers() -> None:
-    """The values of YAML 1.2's core schema: what JSON has, and numbers as programs write them."""
+    """Resolve the values of YAML 1.2's core schema: those of JSON, and other number formats."""
     for tag, pattern, first in (
         ("bool", r"^(?:true|True|TRUE|false|False|FALSE)$", "tTfF"),
         ("null", r"^(?:~|null|Null|NULL|)$", ["~", "n", "N", ""]),

@@ -1,1 +1,1 @@
-"""What is told again at the end of a context."""
+"""Recitation at the end of a context."""

@@ -1,4 +1,4 @@
-"""The browser of a session: its page and its tabs, as tools for browsers tell of them."""
+"""The browser of a session: its page and tabs, as browser tools report them."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from compaction.context import Block
-from compaction.hints import one_line
-from compaction.stubs import arguments
+from compaction.context.blocks import Block
+from compaction.context.hints import one_line
+from compaction.context.stubs import arguments
 
 TABS = 8
-"""Tabs that are told."""
+"""Maximum tabs listed."""
 WIDTH = 160
 LOOK_AT = 20_000
-"""Code points at the head of a result, or of an input, that are looked at."""
+"""Code points read from the start of a result or an input."""
 
 _NAMES = ("goto", "navigate", "visit", "open_url", "visit_page", "web_navigate")
 _URL = re.compile(r"^\W{0,4}(?:Page|Current) URL:\W{0,2}\s*([^\s\]]{4,2000})", re.MULTILINE)
@@ -25,14 +25,14 @@ _GOTO = re.compile(r"\bgoto\(\s*[\"']([^\"']{4,2000})[\"']")
 
 @dataclass(slots=True)
 class Browser:
-    """The page that a browser shows and its tabs; empty where none was used."""
+    """The page that a browser shows, and its tabs; empty if none was used."""
 
     url: str = ""
     title: str = ""
     tabs: tuple[str, ...] = ()
 
     def take_in(self, use: Block, result: Block) -> None:
-        """A call with its result; nothing where it is not about a browser, or failed."""
+        """Process a call with its result; ignored if it is not about a browser, or failed."""
         tool = (use.tool or "").lower().rsplit("__", 1)[-1]
         if result.error or not ("browser" in tool or tool in _NAMES):
             return
@@ -60,7 +60,7 @@ class Browser:
         self.url = url
 
     def lines(self) -> Iterator[str]:
-        """The page, then the tabs in their order."""
+        """Yield the page, then the tabs in order."""
         if self.url:
             title = f" {self.title}" if self.title else ""
             yield f"- page {one_line(self.url + title, WIDTH)}"

@@ -1,4 +1,4 @@
-"""Dashboard: where the work stands, told from the session's own calls and their results."""
+"""The dashboard: the state of the work, from the session's own calls and results."""
 
 from __future__ import annotations
 
@@ -8,38 +8,38 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import islice
 
-from compaction.context import Block
-from compaction.hints import one_line
+from compaction.context.blocks import Block
+from compaction.context.hints import one_line
+from compaction.context.stubs import key_arguments
 from compaction.recitation.browsing import Browser
 from compaction.recitation.room import Room
-from compaction.recitation.terminals import Terminals
-from compaction.stubs import key_arguments
+from compaction.seen.terminals import Terminals
 
 MARK = "dashboard"
 
 GUIDANCE = (
     "Answer in the language of the user.",
-    "Say what your last action came to before the next one.",
+    "State the result of your last action before the next one.",
     "Run operations that do not depend on each other in parallel.",
 )
-"""What an agent is reminded of at every call (Dakou)."""
+"""Reminders for the agent at every call (Dakou)."""
 
 KEPT = 50
-"""Operations that are kept in mind, the most that a dashboard can tell."""
+"""Maximum operations that a dashboard can list."""
 FILES = 20
-"""Edited files that are told by name; the others are counted."""
+"""Edited files listed by name; the others are counted."""
 WIDTH = 160
 """Code points of a line about a call."""
 
 _LATEST = 253_402_300_800_000
-"""The year 10000, in ms since the epoch: what lies beyond is no time."""
+"""The year 10000, in ms since the epoch: larger values are not times."""
 
 
 @dataclass(slots=True)
 class Panel:
-    """What a dashboard is made of, learned call by call once their results are there.
+    """The data of a dashboard, learned call by call once their results are there.
 
-    It can be made anew from the originals at any time; work per call does not grow.
+    Can be rebuilt from the originals at any time; constant work per call.
     """
 
     operations: deque[str] = field(default_factory=lambda: deque(maxlen=KEPT))
@@ -48,7 +48,7 @@ class Panel:
     _edited: dict[str, tuple[int, str]] = field(default_factory=dict)
 
     def take_in(self, use: Block, result: Block) -> None:
-        """A call, failed or not, with its result."""
+        """Process a call, failed or not, with its result."""
         step = use.born - 1
         about = one_line(f"{use.tool or 'tool'} {key_arguments(use)}".rstrip(), WIDTH)
         self.operations.append(f"- step {step}: {about}: {'failed' if result.error else 'ok'}")
@@ -61,7 +61,7 @@ class Panel:
         self.browser.take_in(use, result)
 
     def edited(self) -> Iterator[str]:
-        """A line for each edited file, the newest first, and how many more there are."""
+        """Yield a line for each edited file, newest first, and the number of further ones."""
         for _, line in islice(reversed(self._edited.values()), FILES):
             yield line
         if len(self._edited) > FILES:
@@ -71,24 +71,24 @@ class Panel:
 def dashboard(
     panel: Panel, at: int | None, operations: int, guidance: Iterable[str], room: Room
 ) -> str:
-    """The `<dashboard>` block, each part between its own marks; empty before the first call was
-    answered, and where there is no room.
+    """Render the `<dashboard>` block, each part in its own element.
 
-    `at` is when the newest call began (ms since the epoch), None where nobody knows. Guidance
-    takes its room first, then edited files, terminals, browser and operations. Source: Dakou.
+    `at` is when the newest call began (ms since the epoch), None if unknown. Guidance gets its room
+    first, then edited files, terminals, browser and operations. Empty before the first call was
+    answered, and without room. Source: Dakou.
     """
     if not panel.operations or not room.fits(f"<{MARK}>\n</{MARK}>"):
         return ""
     said = f"<time>{_time(at)}, when the last call began</time>"
     time = said if _time(at) and room.fits(said) else ""
-    told = room.part("guidance", (f"- {one_line(one, WIDTH)}" for one in guidance),
+    reminders = room.part("guidance", (f"- {one_line(one, WIDTH)}" for one in guidance),
                      newest_first=False)  # fmt: skip
     edited = room.part("edited_files", panel.edited())
     terminals = room.part("terminals", panel.terminals.lines())
     browser = room.part("browser", panel.browser.lines(), newest_first=False)
     newest = islice(reversed(panel.operations), operations)
     recent = room.part("recent_operations", newest) if operations else ""
-    parts = [part for part in (time, recent, edited, terminals, browser, told) if part]
+    parts = [part for part in (time, recent, edited, terminals, browser, reminders) if part]
     return "\n".join([f"<{MARK}>", *parts, f"</{MARK}>"])
 
 

@@ -1,4 +1,4 @@
-"""Recitation: what an agent is told again at the very end of its context, its todo list last."""
+"""Recitation: the to-do list and key facts, repeated at the very end of a context."""
 
 from __future__ import annotations
 
@@ -8,17 +8,20 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import chain, islice
 
-from compaction.context import Block
-from compaction.hints import IMAGES, LANGUAGES
+from compaction.context.blocks import Block
+from compaction.context.hints import IMAGES, LANGUAGES
+from compaction.context.stubs import reference
 from compaction.recitation.dashboard import GUIDANCE, KEPT, Panel, dashboard
-from compaction.recitation.room import Lines, Room, harmless
-from compaction.recitation.todo import FILE, Todo
-from compaction.stubs import reference
+from compaction.recitation.room import LineTokens, Room, harmless
+from compaction.seen.todo import FILE, Todo
+
+DOES = "Repeats the to-do list and key facts at the very end of the context."
+"""What recitation does, for the policy page."""
 
 HEAD = "[Recited from this session's own events. Not a message of the user.]"
 
 LINE = 240
-"""Code points of one recited line (ours)."""
+"""Maximum code points of a recited line (our choice)."""
 
 _DATA = frozenset({"csv", "tsv", "json", "jsonl", "xlsx", "xls", "parquet", "xml", "yaml", "yml"})
 _NOTES = frozenset({"md", "txt", "rst", "pdf", "docx", "html"})
@@ -29,41 +32,47 @@ _SAID = {"write": "written", "edit": "edited", "delete": "deleted", "read": "rea
 
 @dataclass(frozen=True, slots=True)
 class Recite:
-    """How much is recited; `help` says what each value does.
+    """Settings of the recitation.
 
     10 tool calls and the reminder: MaybeAi; dashboard and guidance: Dakou; the other numbers are
-    ours.
+    our choice.
     """
 
     tokens: int = field(
         default=1_000,
-        metadata={"min": 100, "max": 50_000, "help": "Tokens that all of it may take at most."},
+        metadata={
+            "min": 100,
+            "max": 50_000,
+            "first": True,
+            "help": "Maximum size of the recitation, in tokens.",
+        },
     )
     observations: int = field(
         default=8,
-        metadata={"min": 0, "max": 200, "help": "Newest key observations that are told at most."},
+        metadata={"min": 0, "max": 200, "help": "Maximum key observations listed, the newest."},
     )
     files: int = field(
-        default=8, metadata={"min": 0, "max": 200, "help": "Key files that are told at most."}
+        default=8, metadata={"min": 0, "max": 200, "help": "Maximum key files listed."}
     )
     stale: int = field(
         default=10,
         metadata={
             "min": 1,
             "max": 10_000,
-            "help": "Tool calls without an update after which the todo list is flagged.",
+            "help": "Flag the to-do list after this many tool calls without an update.",
         },
     )
     remind: bool = field(
         default=True,
-        metadata={"help": "Whether a flagged list is followed by a line that asks for an update."},
+        metadata={"help": "Ask the agent to update a flagged to-do list."},
     )
     dashboard: int = field(
         default=0,
         metadata={
             "min": 0,
             "max": 50_000,
-            "help": "Tokens of these that the dashboard may take at most; 0 for none.",
+            "first": True,
+            "help": "Tokens of these reserved for the dashboard; 0 for none.",
         },
     )
     operations: int = field(
@@ -71,18 +80,18 @@ class Recite:
         metadata={
             "min": 0,
             "max": KEPT,
-            "help": "Newest operations that the dashboard tells at most.",
+            "help": "Maximum operations on the dashboard, the newest.",
         },
     )
     guidance: tuple[str, ...] = field(
         default=GUIDANCE,
-        metadata={"help": "What the dashboard reminds the agent of, a line each."},
+        metadata={"help": "Reminders on the dashboard, one per line."},
     )
 
 
 @dataclass(slots=True)
 class _File:
-    """What was done to a file, by action, and the line that tells it."""
+    """The operations on a file, by action, and its recited line."""
 
     done: dict[str, int]
     line: str
@@ -90,9 +99,9 @@ class _File:
 
 @dataclass(slots=True)
 class Recital:
-    """What a recitation is made of, learned from originals block by block, in order of position.
+    """The data of a recitation, learned from originals block by block in order of position.
 
-    It can be made anew from the originals at any time; work per block does not grow.
+    Can be rebuilt from the originals at any time; constant work per block.
     """
 
     todo: Todo = field(default_factory=Todo)
@@ -104,14 +113,14 @@ class Recital:
 
     @classmethod
     def of(cls, originals: Iterable[Block]) -> Recital:
-        """All of these at once."""
+        """Build from all originals at once."""
         made = cls()
         for block in originals:
             made.add(block)
         return made
 
     def add(self, block: Block) -> None:
-        """Take in the next original; a call counts as done once its result is there."""
+        """Process the next original; a call counts as done once its result is there."""
         if block.type == "tool_use":
             self.calls += 1
             if block.tool_call is not None:
@@ -135,12 +144,12 @@ class Recital:
         done = dict(old.done) if old is not None else {}
         done[file.action] = done.get(file.action, 0) + 1
         noted = self._changed if any(name in done for name in _CHANGES) else self._read
-        told = ", ".join(_times(_SAID[name], done[name]) for name in _SAID if name in done)
-        line = f"- {_group(file.path)} {file.path}: {told}"
+        actions = ", ".join(_times(_SAID[name], done[name]) for name in _SAID if name in done)
+        line = f"- {_group(file.path)} {file.path}: {actions}"
         noted[file.path] = _File(done, _cut(line, f" (ref {reference(block)})"))
 
     def files(self) -> Iterator[str]:
-        """A line for each file, newest first, those that were changed before those only read."""
+        """Yield a line for each file, newest first, changed files before files only read."""
         for file in chain(reversed(self._changed.values()), reversed(self._read.values())):
             yield file.line
 
@@ -150,7 +159,7 @@ def _times(said: str, count: int) -> str:
 
 
 def _group(path: str) -> str:
-    """What kind of file it is: as MaybeAi groups them, and code."""
+    """Return the group of a file: MaybeAi's groups, and code."""
     stem, _, ending = path.rsplit("/", 1)[-1].lower().rpartition(".")
     if ending in IMAGES:
         return "image"
@@ -164,14 +173,14 @@ def _group(path: str) -> str:
 
 
 def _cut(line: str, end: str = "") -> str:
-    """A line of at most LINE code points; its end stays."""
+    """Cut a line to LINE code points; its end stays."""
     line = " ".join(line.split())
     room = LINE - len(end)
     return (line if len(line) <= room else f"{line[: room - 1]}…") + end
 
 
 def observations(shortened: Iterable[Block]) -> Iterator[str]:
-    """A line for each result of which a stub or an excerpt stands; what is said twice, once."""
+    """Yield a line for each result that a stub or an excerpt replaces, without repeats."""
     said: set[str] = set()
     for block in shortened:
         first = block.text.partition("\n")[0]
@@ -183,26 +192,26 @@ def observations(shortened: Iterable[Block]) -> Iterator[str]:
 
 @lru_cache(maxsize=1024)
 def _observed(first: str, ref: str) -> tuple[str, str]:
-    """What a stub is about by its first line, and the line that is recited of it."""
-    told = first.strip().removeprefix("[").removesuffix("]")
-    about, _, rest = told.partition(": ")
-    told = (rest or about).rsplit(" | ref ", 1)[0]
-    return told.split(" | ", 1)[0], _cut(f"- {told}", f" (ref {ref})" if ref else "")
+    """Return the subject of a stub by its first line, and the recited line."""
+    stub = first.strip().removeprefix("[").removesuffix("]")
+    about, _, rest = stub.partition(": ")
+    text = (rest or about).rsplit(" | ref ", 1)[0]
+    return text.split(" | ", 1)[0], _cut(f"- {text}", f" (ref {ref})" if ref else "")
 
 
 def recitation(
     recital: Recital,
     shortened: Iterable[Block],
     parameters: Recite,
-    lines: Lines,
+    lines: LineTokens,
     at: int | None = None,
 ) -> str:
-    """What is recited, each part between its own marks; empty where there is nothing to tell.
+    """Render the recitation, each part in its own element; empty if there is nothing to recite.
 
-    `shortened` are the standing replacements of results, newest first; `at` is when the newest
-    call began (ms since the epoch). The todo list takes what it needs, then the dashboard, key
-    files and observations, each the newest first, as far as `tokens` go. The same blocks and the
-    same time give the same text. Source: MaybeAi, after Manus; the dashboard: Dakou.
+    `shortened` are the replacements of results in the context, newest first; `at` is when the
+    newest call began (ms since the epoch). The to-do list takes what it needs, then the dashboard,
+    key files and observations, each newest first, within `tokens`. Deterministic for the same
+    blocks and time. Source: MaybeAi, after Manus; the dashboard: Dakou.
     """
     room = Room(parameters.tokens - lines[HEAD], lines)
     todo = _todo(room, recital.todo, recital.calls, parameters)
@@ -210,8 +219,8 @@ def recitation(
     files = room.part("key_files", islice(recital.files(), parameters.files))
     newest = islice(observations(shortened), parameters.observations)
     observed = room.part("recent_observations", newest)
-    told = [part for part in (observed, panel, files, todo) if part]
-    return "\n".join([HEAD, *told]) if told else ""
+    parts = [part for part in (observed, panel, files, todo) if part]
+    return "\n".join([HEAD, *parts]) if parts else ""
 
 
 def _dashboard(room: Room, panel: Panel, at: int | None, parameters: Recite) -> str:
@@ -219,13 +228,13 @@ def _dashboard(room: Room, panel: Panel, at: int | None, parameters: Recite) -> 
         return ""
     own = Room(min(parameters.dashboard, room.left), room.lines)
     before = own.left
-    told = dashboard(panel, at, parameters.operations, parameters.guidance, own)
+    text = dashboard(panel, at, parameters.operations, parameters.guidance, own)
     room.left -= before - own.left
-    return told
+    return text
 
 
 def _todo(room: Room, todo: Todo, calls: int, parameters: Recite) -> str:
-    """The whole list; of one that is too long what is not done yet comes first."""
+    """Render the whole list; a list that is too long shows open items first."""
     if not todo.text.strip():
         return ""
     since = calls - todo.calls
@@ -246,10 +255,10 @@ def _todo(room: Room, todo: Todo, calls: int, parameters: Recite) -> str:
         if not room.fits(lines[place]):
             break
         kept.add(place)
-    told = [line for place, line in enumerate(lines) if place in kept]
+    shown = [line for place, line in enumerate(lines) if place in kept]
     if len(kept) < len(lines):
-        told.append(f"[and {len(lines) - len(kept)} more lines]")
-    return "\n".join([head, *told, tail])
+        shown.append(f"[and {len(lines) - len(kept)} more lines]")
+    return "\n".join([head, *shown, tail])
 
 
 def _is_done(line: str) -> bool:

@@ -1,11 +1,11 @@
-"""Room for what is recited: parts between marks of their own, as far as the tokens go."""
+"""Token budget of a recitation, and its parts in elements of their own."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
 
-from compaction.plan import Count
+from compaction.proposals.plan import Count
 
 _ENDS = re.compile(
     r"</(dashboard|recent_operations|edited_files|terminals|browser|guidance|key_files"
@@ -13,11 +13,11 @@ _ENDS = re.compile(
 )
 
 KEPT = 1_000
-"""Lines whose tokens are remembered at most (ours)."""
+"""Maximum lines whose tokens are cached (our choice)."""
 
 
-class Lines(dict[str, int]):
-    """Tokens of each line with its end, counted once: most are told again at the next call."""
+class LineTokens(dict[str, int]):
+    """Tokens of each line with its line end, cached: most are recited again at the next call."""
 
     def __init__(self, count: Count) -> None:
         super().__init__()
@@ -31,14 +31,17 @@ class Lines(dict[str, int]):
 
 
 class Room:
-    """Tokens that are left. Lines are counted one by one, which is never less than all at once
-    but for the rounding of a session's counting; a token a line is kept for that."""
+    """Tokens that are left.
 
-    def __init__(self, left: int, lines: Lines) -> None:
+    Lines are counted one by one, which is never less than counting them together, except for the
+    rounding of a session's counting; one token per line is reserved for that.
+    """
+
+    def __init__(self, left: int, lines: LineTokens) -> None:
         self.left, self.lines = left, lines
 
     def fits(self, line: str) -> bool:
-        """Take the room of a line, where there is enough of it."""
+        """Reserve the tokens of a line if there is room."""
         cost = self.lines[line] + 1
         if cost > self.left:
             return False
@@ -46,20 +49,20 @@ class Room:
         return True
 
     def part(self, name: str, lines: Iterable[str], *, newest_first: bool = True) -> str:
-        """As many lines as fit between marks; newest given first are told last."""
+        """Render as many lines as fit in an element; with `newest_first`, reverse them."""
         if not self.fits(f"<{name}>\n</{name}>"):
             return ""
-        told: list[str] = []
+        shown: list[str] = []
         for line in lines:
             line = harmless(line)
             if not self.fits(line):
                 break
-            told.append(line)
+            shown.append(line)
         if newest_first:
-            told.reverse()
-        return "\n".join([f"<{name}>", *told, f"</{name}>"]) if told else ""
+            shown.reverse()
+        return "\n".join([f"<{name}>", *shown, f"</{name}>"]) if shown else ""
 
 
 def harmless(line: str) -> str:
-    """A line that cannot end any of the parts that it may stand in."""
+    """Escape a line so that it cannot close an element around it."""
     return _ENDS.sub(r"<\\/\1>", line) if "</" in line else line

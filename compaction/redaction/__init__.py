@@ -1,1 +1,1 @@
-"""Secrets and personal data, found and masked."""
+"""Find and mask secrets and personal data."""

@@ -1,6 +1,6 @@
-"""Whether a match is really a secret: what looks like code, a version or a placeholder is none.
+"""Checks whether a match is a secret rather than code, a version or a dummy value.
 
-Every check is given the whole text as bytes and the place of the match, and looks at a few bytes
+Every check takes the whole text as bytes and the place of the match, and looks at a few bytes
 around it only.
 """
 
@@ -10,10 +10,10 @@ import re
 from math import log2
 
 LONGEST = 512
-"""Bytes of a match that are looked at (ours); longer ones are no passwords."""
+"""Maximum bytes of a password (our choice)."""
 
 LONGEST_SECRET = 8_192
-"""Bytes of the longest tokens, those of temporary cloud credentials, with room (ours)."""
+"""Maximum bytes of a token (our choice): temporary cloud credentials are the longest."""
 
 _LETTERS = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
 DIGITS = frozenset(b"0123456789")
@@ -32,13 +32,13 @@ _NO_VALUE = re.compile(
 )
 _CODE = re.compile(rb"[A-Za-z_$][\w$]*(?:(?:\.|->|::|\?\.)[A-Za-z_$][\w$]*)*[;,.:]?$")
 _NAMED_ID = re.compile(rb"[a-z]{2,12}[_-](?:[0-9]{2}[_-]?)?")
-"""What begins like toolu_01, call_, msg_ or req_ names a thing; keys that do have rules."""
+"""Id prefixes such as toolu_01, call_, msg_ or req_; keys with a prefix have their own rule."""
 
 _PATH = re.compile(rb"(?:[.~]{0,2}/|[A-Za-z]:[\\/]|https?://|file:|data:)")
 
 
 def always(data: bytes, start: int, end: int) -> bool:  # noqa: ARG001
-    """The pattern says it all."""
+    """Accept every match: the pattern is sufficient."""
     return True
 
 
@@ -47,13 +47,13 @@ def _value(data: bytes, start: int, end: int) -> bytes:
 
 
 def entropy(value: bytes) -> float:
-    """Bits a byte, by how often each byte occurs in this value."""
+    """Return the bits per byte, by the frequency of each byte in this value."""
     counts = [value.count(byte) for byte in set(value)]
     return -sum(n / len(value) * log2(n / len(value)) for n in counts)
 
 
 def _kinds(value: bytes) -> int:
-    """How many of upper case, lower case, digits and signs a value mixes."""
+    """Count how many of uppercase, lowercase, digits and symbols a value mixes."""
     return sum(
         (
             any(65 <= byte <= 90 for byte in value),
@@ -65,29 +65,29 @@ def _kinds(value: bytes) -> int:
 
 
 def _says_nothing(value: bytes) -> bool:
-    """Whether a value stands for one that is not here: a variable, a type, a mask, dots."""
+    """Return whether a value is a dummy: a variable, a type, a mask, dots."""
     return bool(_NO_VALUE.match(value) or _MASK.match(value)) or len(set(value)) < 3
 
 
 def mixed(data: bytes, start: int, end: int) -> bool:
-    """Letters and digits, as keys have them and words do not."""
+    """Accept letters mixed with digits, as in keys but not in words."""
     value = _value(data, start, end)
     return any(b in DIGITS for b in value) and entropy(value) >= 2.0
 
 
 def password(data: bytes, start: int, end: int) -> bool:
-    """What is given as a password in quotes: anything but a stand-in or a piece of a template."""
+    """Accept a quoted password: anything but a dummy or part of a template."""
     value = _value(data, start, end)
     if end - start > LONGEST or value.startswith((b"=", b"/", b"+")) or _says_nothing(value):
         return False
     if b"pass" in value.lower() and re.fullmatch(rb"[A-Za-z_.:-]+", value):
-        # The name of a field, a message or a setting.
+        # Looks like the name of a field, a message or a setting.
         return False
     return not (_PATH.match(value) and value.count(b"/") > 1)
 
 
 def bare_password(data: bytes, start: int, end: int) -> bool:
-    """What follows `password=` without quotes: more than a name in a program."""
+    """Accept an unquoted value after `password=` that is more than a name in a program."""
     value = _value(data, start, end).rstrip(b".")
     if not password(data, start, end) or value.isdigit() and len(value) < 6:
         return False
@@ -98,23 +98,23 @@ def bare_password(data: bytes, start: int, end: int) -> bool:
     return _kinds(value) > 1 and any(b in DIGITS or b not in WORD for b in value)
 
 
-def telling_password(data: bytes, start: int, end: int) -> bool:
-    """What follows `--password` or `password is`: more than a word."""
+def mixed_password(data: bytes, start: int, end: int) -> bool:
+    """Accept a value after `--password` or `password is` that is more than a word."""
     return password(data, start, end) and mixed(data, start, end)
 
 
 def quoted_in_query(data: bytes, start: int, end: int) -> bool:
-    """What stands behind `identified by` in quotes: more than a word."""
+    """Accept a quoted value after `identified by` that is more than a word."""
     return password(data, start, end) and _kinds(_value(data, start, end)) > 1
 
 
 def _odd(value: bytes) -> bool:
-    """Whether a name has digits in a way that names have not: inside, or mixed with capitals."""
+    """Return whether a name has digits where names do not: inside, or mixed with capitals."""
     return any(b in DIGITS for b in value) and b"." not in value and b"_" not in value
 
 
 def _in_environment(data: bytes, start: int) -> bool:
-    """Whether a value stands behind `NAME=`, in capitals and without blanks, as in .env files."""
+    """Return whether a value follows `NAME=`, in capitals and without blanks, as in .env files."""
     if data[start - 1 : start] != b"=":
         return False
     name = re.search(rb"[A-Za-z0-9_]+=$", data[max(0, start - 60) : start])
@@ -122,7 +122,7 @@ def _in_environment(data: bytes, start: int) -> bool:
 
 
 def url_password(data: bytes, start: int, end: int) -> bool:
-    """The password of a URL, unless a template stands there."""
+    """Accept the password of a URL unless it is a template."""
     value = _value(data, start, end)
     return not _MASK.match(value) and value[:1] not in b"${<%*" and value.lower() not in (
         b"password", b"pass", b"passwd", b"pwd", b"xxx", b"xxxx", b"port",
@@ -130,7 +130,7 @@ def url_password(data: bytes, start: int, end: int) -> bool:
 
 
 def secret(data: bytes, start: int, end: int) -> bool:
-    """A key or token in quotes: long, of letters and digits, and no words."""
+    """Accept a quoted key or token: long, with letters and digits, and without words."""
     value = _value(data, start, end)
     if not 8 <= end - start <= LONGEST_SECRET or not any(b in DIGITS for b in value):
         return False
@@ -142,7 +142,7 @@ def secret(data: bytes, start: int, end: int) -> bool:
 
 
 def bare_secret(data: bytes, start: int, end: int) -> bool:
-    """A key or token without quotes: long and random enough to be no name in a program."""
+    """Accept an unquoted key or token that is too long and random for a name in a program."""
     value = _value(data, start, end)
     if data[end : end + 1] in (b"(", b"["):
         return False
@@ -157,7 +157,7 @@ def bare_secret(data: bytes, start: int, end: int) -> bool:
 
 
 def credential(data: bytes, start: int, end: int) -> bool:
-    """What follows `Authorization` or `Bearer`: no prose."""
+    """Accept a value after `Authorization` or `Bearer` that is not prose."""
     value = _value(data, start, end)
     if _says_nothing(value) or data[end : end + 1] == b"(" or _wordy(value):
         return False
@@ -165,20 +165,20 @@ def credential(data: bytes, start: int, end: int) -> bool:
 
 
 def cookie(data: bytes, start: int, end: int) -> bool:
-    """A cookie that carries a value of its own."""
+    """Accept a cookie with a value of its own."""
     value = _value(data, start, end)
     given = value.partition(b"=")[2].partition(b";")[0]
     return len(given) >= 8 and entropy(given) >= 3.0 and not _says_nothing(given)
 
 
 def _wordy(value: bytes) -> bool:
-    """Whether a value is words, joined by signs, with at most a number at the end of each."""
+    """Return whether a value is words joined by symbols, each with at most a trailing number."""
     parts = [part for part in re.split(rb"[^A-Za-z0-9]+", value) if part]
     return len(parts) > 1 and all(re.fullmatch(rb"[A-Za-z]*\d{0,4}|\d+", part) for part in parts)
 
 
 def random(data: bytes, start: int, end: int) -> bool:
-    """A long token without a name that no hash, identifier, path or embedded file looks like."""
+    """Accept a long token that is not a hash, identifier, path or embedded file."""
     value = _value(data, start, end)
     if not 28 <= end - start <= 128 or _line_of_data(data, start, end):
         return False
@@ -198,7 +198,7 @@ def random(data: bytes, start: int, end: int) -> bool:
 
 
 def _line_of_data(data: bytes, start: int, end: int) -> bool:
-    """Whether a token fills a line as wide as those of wrapped base64, as in certificates."""
+    """Return whether a token fills a line of wrapped base64, as in certificates."""
     if end - start not in (60, 64, 70, 72, 76):
         return False
     before, after = data[max(0, start - 2) : start], data[end : end + 2]
@@ -206,7 +206,7 @@ def _line_of_data(data: bytes, start: int, end: int) -> bool:
 
 
 def _turns(value: bytes) -> float:
-    """Share of places where case, digits and signs change: few in words, many in noise."""
+    """Return the share of places where the kind of character changes: high in noise."""
     sorts = [
         0 if 65 <= b <= 90 else 1 if 97 <= b <= 122 else 2 if b in DIGITS else 3 for b in value
     ]
@@ -214,5 +214,5 @@ def _turns(value: bytes) -> float:
 
 
 def after_escape(data: bytes, start: int) -> bool:
-    """Whether the byte before is the letter of an escape such as the two characters `\\n`."""
+    r"""Return whether the byte before is the letter of an escape such as `\\n`."""
     return start > 1 and data[start - 2] == ord("\\") and data[start - 1] in b"nrtbf"

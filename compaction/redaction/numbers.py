@@ -1,6 +1,6 @@
-"""Whether digits are a card's, a person's or a machine's, and whether a word with @ is an address.
+"""Checks for card, social security, phone and IP numbers, and for email addresses.
 
-As in `redact_checks`, a check is given the whole text and the place of the match.
+As in `checks`, each takes the whole text and the place of the match.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _CARD_LENGTHS = (
 
 
 def ssn(data: bytes, start: int, end: int) -> bool:
-    """A social security number that may have been given out, not part of a longer number."""
+    """Accept a valid social security number that is not part of a longer number."""
     area, group, serial = data[start:end].split(b"-")
     if _next_to(data, start, end, WORD | frozenset(b"-.+")):
         return False
@@ -36,13 +36,13 @@ def _next_to(data: bytes, start: int, end: int, signs: frozenset[int]) -> bool:
     if start and data[start - 1] in signs and not after_escape(data, start):
         return True
     if end < len(data) and data[end] in signs:
-        # A full stop may end a sentence.
+        # A period may end a sentence.
         return data[end] != ord(".") or (end + 1 < len(data) and data[end + 1] in WORD)
     return False
 
 
 def card(data: bytes, start: int, end: int) -> bool:
-    """A card number: an issuer's prefix and length, Luhn's check, evenly cut where it is cut."""
+    """Accept a card number: an issuer's prefix and length, a valid Luhn check, even groups."""
     value = data[start:end]
     digits = value.translate(None, b" -")
     if _next_to(data, start, end, WORD | frozenset(b"-.")) or len(set(digits)) < 2:
@@ -57,7 +57,7 @@ def card(data: bytes, start: int, end: int) -> bool:
 
 
 def luhn(digits: bytes) -> bool:
-    """Whether the last digit is the check digit of the others."""
+    """Return whether the last digit is the check digit of the others."""
     total = 0
     for place, byte in enumerate(reversed(digits)):
         number = byte - 48
@@ -68,7 +68,7 @@ def luhn(digits: bytes) -> bool:
 
 
 def north_american(data: bytes, start: int, end: int) -> bool:
-    """Ten digits in three parts, with the same sign between unless the first stands in brackets."""
+    """Accept ten digits in three parts, with equal separators unless the first is in brackets."""
     value = data[start:end]
     if _next_to(data, start, end, WORD | frozenset(b"-./")):
         return False
@@ -78,32 +78,32 @@ def north_american(data: bytes, start: int, end: int) -> bool:
 
 
 def international(data: bytes, start: int, end: int) -> bool:
-    """A number as E.164 has it, with a sign between its parts or of ten digits at least."""
+    """Accept an E.164 number with separators, or with at least ten digits."""
     value = data[start:end]
     size = sum(byte in DIGITS for byte in value)
     if not 8 <= size <= 15 or _next_to(data, start, end, WORD | frozenset(b"-.)]+*/")):
         return False
     parts = re.split(rb"[ .()-]+", value[1:])
     if len(parts) == 1:
-        # A line that a diff adds also begins with a plus.
+        # A line added in a diff also begins with a plus.
         return size >= 10 and start > 0 and data[start - 1 : start] not in (b"\n", b"\r")
     return len([part for part in parts if part]) >= 3 and b"." not in value or size >= 10
 
 
 def email(data: bytes, start: int, end: int) -> bool:
-    """An address of a person or a role; not git's user, nor an image for dense screens."""
+    """Accept the address of a person or a role, but not git's user or a file like logo@2x.png."""
     local, _, domain = data[start:end].rpartition(b"@")
     if end - start > 254 or local.rpartition(b"/")[2] == b"git":
         return False
     if re.search(rb"://[^\s/]*$", data[max(0, start - 300) : start]):
-        # User and password of a URL; its host may stay.
+        # User and password of a URL; its host is not a secret.
         return False
     last = domain.rpartition(b".")[2].lower()
     return last not in _NO_DOMAIN and data[end : end + 1] != b"("
 
 
 def ipv4(data: bytes, start: int, end: int) -> bool:
-    """An address of a machine: no version, no mask, no loopback."""
+    """Accept the address of a machine: not a version, a mask or loopback."""
     parts = data[start:end].split(b".")
     if any(len(part) > 1 and part.startswith(b"0") or int(part) > 255 for part in parts):
         return False
@@ -116,7 +116,7 @@ def ipv4(data: bytes, start: int, end: int) -> bool:
 
 
 def ipv6(data: bytes, start: int, end: int) -> bool:
-    """A global or local address of a machine; not a time, a hardware address or loopback."""
+    """Accept a global or local address of a machine: not a time, a hardware address or loopback."""
     value = data[start:end]
     if len(value) < 9 or _next_to(data, start, end, WORD | frozenset(b":.")):
         return False

@@ -1,8 +1,7 @@
-"""What secrets and personal data look like: patterns, most specific first, and what they must pass.
+"""Patterns of secrets and personal data, most specific first, and the checks they must pass.
 
-All patterns run over UTF-8 bytes with RE2, whose time is linear in the text. They repeat without
-an upper limit where a match takes in all that was looked at, and are short else, so that finding
-all matches is linear too.
+All patterns run over UTF-8 bytes with RE2, in time linear in the text. They are unbounded if a
+match consumes everything examined, and short otherwise, so that finding all matches is linear too.
 """
 
 from __future__ import annotations
@@ -33,12 +32,12 @@ MaskKind = Literal[
 ]
 
 Check = Callable[[bytes, int, int], bool]
-"""Whether the bytes from start to end are what the rule takes them for."""
+"""Returns whether the bytes from start to end are what the rule looks for."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A pattern whose group 1 is to be masked where the check agrees."""
+    """A pattern whose group 1 is masked if the check accepts it."""
 
     kind: MaskKind
     pattern: bytes
@@ -46,7 +45,7 @@ class Rule:
 
 
 _BEGIN = rb"(?:\b|\\[nrtbf]|%[0-9A-F]{2})"
-"""Where a token may begin: also after an escape, whose letter is no part of it."""
+"""Where a token may begin: also after an escape, whose letter does not belong to it."""
 
 
 def _token(*bodies: bytes) -> bytes:
@@ -176,8 +175,8 @@ RULES: tuple[Rule, ...] = (
     Rule("PASSWORD", _SQL, check.quoted_in_query),
     Rule("PASSWORD", rb"(?i)" + _PASSWORD_NAME + _EQUALS + _QUOTED, check.password),
     Rule("PASSWORD", rb"(?i)" + _PASSWORD_NAME + _EQUALS + _BARE, check.bare_password),
-    Rule("PASSWORD", _option(_PASSWORD_NAME), check.telling_password),
-    Rule("PASSWORD", rb"(?i)" + _PASSWORD_NAME + _IS + _BARE, check.telling_password),
+    Rule("PASSWORD", _option(_PASSWORD_NAME), check.mixed_password),
+    Rule("PASSWORD", rb"(?i)" + _PASSWORD_NAME + _IS + _BARE, check.mixed_password),
     Rule("SECRET", rb"(?i)" + _SECRET_NAME + _EQUALS + _QUOTED, check.secret),
     Rule("SECRET", rb"(?i)" + _SECRET_NAME + _EQUALS + _BARE, check.bare_secret),
     Rule("SECRET", _option(_SECRET_NAME), check.secret),
@@ -194,12 +193,12 @@ RULES: tuple[Rule, ...] = (
 )
 
 PRIVATE_KEY = rb"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY[A-Z ]{0,10}-----|PuTTY-User-Key-File-[0-9]:"
-"""How a private key begins; `redact.private_keys` says how far it goes."""
+"""The start of a private key; `redact._private_keys` finds its end."""
 
 
 @cache
 def compiled(pattern: bytes) -> Any:
-    """A pattern of ours for bytes."""
+    """Compile a pattern for bytes."""
     options = re2.Options()
     options.encoding = re2.Options.Encoding.LATIN1
     options.log_errors = False

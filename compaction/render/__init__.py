@@ -1,7 +1,7 @@
-"""A context made ready to be sent: the same blocks always give the same bytes.
+"""Render a context for a provider, deterministically: equal blocks give equal bytes.
 
-Objects that we make have their keys in alphabetical order; inputs and schemas of tools keep the
-order in which they came. Nothing here depends on a clock or on where it runs.
+Objects that we create have alphabetical keys; inputs and schemas of tools keep their original
+order. Nothing here depends on a clock or on the machine.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from compaction.context import Block, Ending
+from compaction.context.blocks import Block, Ending
 from compaction.render.chat import openai
 from compaction.render.content import text_part
 from compaction.render.messages_api import anthropic
@@ -22,11 +22,11 @@ __all__ = ["WireOf", "anthropic", "as_blocks", "openai", "pairs"]
 def as_blocks(
     blocks: Iterable[Block], wire_of: WireOf, ending: Ending | None = None
 ) -> dict[str, Any]:
-    """{blocks, notes}: what stands, in order and unchanged, for those who render it themselves.
+    """Return {blocks, notes}: the blocks in order and unchanged, for agents that render themselves.
 
-    `message` is the number of the message that a block is of (for a replacement, of its first
-    target); `refs` name the originals that a replacement's text refers to. What is recited comes
-    last, of the message before it.
+    `message` is the number of the message that a block belongs to (for a replacement, that of its
+    first target); `refs` are the originals that a replacement's text references. The recitation
+    comes last, as part of the message before it.
     """
     ending = ending or Ending()
     listed: list[dict[str, Any]] = [

@@ -1,4 +1,4 @@
-"""A context as OpenAI's chat completions takes it."""
+"""Render a context for OpenAI's chat completions."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from compaction.context import Block, Ending
+from compaction.context.blocks import Block, Ending
+from compaction.context.wire import WireBlock
 from compaction.render.content import Dialect, Notes
 from compaction.render.normalise import Turn, WireOf, normalise
 from compaction.render.tools import as_function, tools_of
-from compaction.wire import WireBlock
 
 DIALECT = Dialect(ids=40, names=64, thinking=False)
 
@@ -18,10 +18,10 @@ DIALECT = Dialect(ids=40, names=64, thinking=False)
 def openai(
     blocks: Iterable[Block], wire_of: WireOf, ending: Ending | None = None
 ) -> dict[str, Any]:
-    """{messages, tools, notes} of a context; tools only where there are any.
+    """Return {messages, tools, notes} of a context; tools only if there are any.
 
-    The system prompt is the first message. Arguments are the JSON of a call's input. A tool
-    message takes text alone, so images of results follow in a user message.
+    The system prompt is the first message. Arguments are the JSON of a call's input. A tool message
+    accepts text only, so images of results follow in a user message.
     """
     notes = Notes()
     made = normalise(blocks, wire_of, DIALECT, notes)
@@ -56,7 +56,7 @@ def _call(wire: WireBlock) -> WireBlock:
 
 
 def _user(turn: Turn, notes: Notes) -> list[WireBlock]:
-    """Tool messages, then one user message with all else, shown by tools or said by people."""
+    """Build the tool messages, then one user message with everything else."""
     messages: list[WireBlock] = []
     said: list[WireBlock] = []
     for part in turn.parts:
@@ -78,7 +78,7 @@ def _user(turn: Turn, notes: Notes) -> list[WireBlock]:
 
 
 def _content(parts: list[WireBlock]) -> str | list[WireBlock]:
-    """One text as a string, which every server takes; else parts."""
+    """Return a single text as a string, which every server accepts; otherwise the parts."""
     if len(parts) == 1 and parts[0]["type"] == "text":
         text: str = parts[0]["text"]
         return text
@@ -95,5 +95,5 @@ def _part(wire: WireBlock) -> WireBlock:
         return {"image_url": {"url": url or source["url"]}, "type": "image_url"}
     if kind == "base64":
         return {"file": {"file_data": url, "filename": name}, "type": "file"}
-    told = source.get("data") or source.get("url") or source.get("file_id")
-    return {"text": f"[{wire['type']} {name}]\n{told}", "type": "text"}
+    content = source.get("data") or source.get("url") or source.get("file_id")
+    return {"text": f"[{wire['type']} {name}]\n{content}", "type": "text"}

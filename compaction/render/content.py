@@ -1,4 +1,4 @@
-"""The content of one block as a provider takes it: permitted fields, nothing that it refuses."""
+"""Convert the content of one block to a provider's form: permitted fields only."""
 
 from __future__ import annotations
 
@@ -6,15 +6,16 @@ import hashlib
 import json
 import math
 import re
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from compaction.context import Block
-from compaction.wire import WireBlock, text_of, type_of
+from compaction.context.blocks import Block
+from compaction.context.wire import WireBlock, text_of, type_of
 
 IMAGE_TYPES = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
 NOTED = 12
-"""Messages that a note names before it only counts."""
+"""Messages that a note lists; further ones are counted."""
 
 _NAME = re.compile(r"[a-zA-Z0-9_-]+\Z")
 _NO_NAME = re.compile(r"[^a-zA-Z0-9_-]+")
@@ -22,10 +23,25 @@ _BASE64 = re.compile(r"[A-Za-z0-9+/]+={0,2}\Z")
 _DATA_URL = re.compile(r"data:([a-z]+/[a-z0-9.+-]+);base64,", re.IGNORECASE)
 _SOURCE_FIELDS = {"base64": "data", "url": "url", "file": "file_id", "text": "data"}
 
+TEXT_ONLY = re.compile(
+    r"(?:^|[/.:])(?:"
+    r"gpt-3\.5|o1-mini|o1-preview|o3-mini|gpt-oss"
+    r"|claude-2|claude-instant"
+    r"|deepseek-(?:coder|r1|v3|v4-pro)"
+    r"|codestral|qwen[\d.]*-coder"
+    r"|glm-4[.p][56](?!v)|kimi-k2(?![.p])"
+    r"|llama-?v?3[.p][13]-"
+    r")",
+    re.IGNORECASE,
+)
+"""Names of models without image input (docs/sources.md, Models that read text alone).
+
+Aliases of newer models that read images are left out. Unlisted models count as reading images."""
+
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """What a provider takes: code points in ids and in names of tools, and whether thinking."""
+    """A provider's limits: code points of ids and tool names, and whether it accepts thinking."""
 
     ids: int
     names: int
@@ -34,18 +50,18 @@ class Dialect:
 
 @dataclass(slots=True)
 class Notes:
-    """What was changed so that the provider takes it, and in which messages."""
+    """What was changed for the provider, and in which messages."""
 
     found: dict[str, dict[int, None]] = field(default_factory=dict)
 
     def add(self, sentence: str, block: Block | None = None) -> None:
-        """Note a change; of many in one message the first is enough."""
+        """Note a change; the first one per message counts."""
         messages = self.found.setdefault(sentence, {})
         if block is not None:
             messages[block.message] = None
 
     def sentences(self) -> list[str]:
-        """A sentence for each kind of change, with the numbers of its messages."""
+        """Return a sentence for each kind of change, with the numbers of its messages."""
         return [_with_messages(sentence, list(where)) for sentence, where in self.found.items()]
 
 
@@ -58,7 +74,7 @@ def _with_messages(sentence: str, where: list[int]) -> str:
 
 
 def permitted(name: str, limit: int) -> str:
-    """An id or name of letters, digits, - and _: itself, or the same other one every time."""
+    """Return a valid id or name (letters, digits, - and _): itself, or a stable substitute."""
     if len(name) <= limit and _NAME.match(name):
         return name
     check = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
@@ -66,7 +82,7 @@ def permitted(name: str, limit: int) -> str:
 
 
 def sendable(value: Any) -> Any:
-    """A JSON value without what no request can carry: lone surrogates, numbers that are none."""
+    """Strip a JSON value of what no request can carry: lone surrogates and non-finite numbers."""
     if isinstance(value, str):
         try:
             value.encode()
@@ -83,17 +99,18 @@ def sendable(value: Any) -> Any:
 
 
 def text_part(text: str) -> WireBlock:
-    """A block of text."""
+    """Build a text block."""
     return {"text": sendable(text), "type": "text"}
 
 
 def parts_of(
     block: Block, wire: WireBlock, speaker: str, dialect: Dialect, notes: Notes
 ) -> list[WireBlock]:
-    """The content of a block that is no call and no paired result; empty where nothing can go.
+    """Convert a block that is neither a call nor a paired result; empty if nothing can be sent.
 
-    `speaker` is "user" or "assistant". Text goes as it is; thinking only where the provider can
-    check it; media where the speaker may show them, else as a bracketed word; all else as text.
+    `speaker` is "user" or "assistant". Text is sent as it is; thinking only if the provider can
+    verify it; media if the speaker may show them, else as a bracketed word; everything else as
+    text.
     """
     form = type_of(wire)
     if form == "thinking":
@@ -102,18 +119,20 @@ def parts_of(
         found = media(wire) if speaker == "user" else None
         if found is not None:
             return [found]
-        notes.add("An image or document that cannot be sent was named instead", block)
-    # What is written out here has no order of its own: the same content makes the same bytes.
+        notes.add("An image or document that cannot be sent became a bracketed word", block)
+    # Sorted, because equal content must give equal bytes.
     text = text_of(dict(sorted(wire.items())))
     if not text.strip():
         notes.add("Empty text was left out", block)
         return []
     if form not in ("text", "image", "document"):
         kind = wire.get("type")
-        notes.add(f"What the provider does not take here ({kind}) was sent as text", block)
+        notes.add(
+            f"Content that the provider does not accept here ({kind}) was sent as text", block
+        )
     part = text_part(text)
     if part["text"] != text:
-        notes.add("Characters that are none were replaced", block)
+        notes.add("Invalid characters were replaced", block)
     return [part]
 
 
@@ -121,13 +140,13 @@ def _thinking(
     block: Block, wire: WireBlock, speaker: str, dialect: Dialect, notes: Notes
 ) -> list[WireBlock]:
     if not dialect.thinking or speaker != "assistant":
-        notes.add("Thinking was left out: it is not taken here", block)
+        notes.add("Thinking was left out: the provider does not accept it here", block)
         return []
     fields = ("data",) if wire.get("type") == "redacted_thinking" else ("signature", "thinking")
     kept = {name: wire.get(name) for name in (*fields, "type")}
     signed = kept.get("data") or kept.get("signature")
     if not signed or not all(isinstance(value, str) for value in kept.values()):
-        notes.add("Thinking was left out: it carries no signature", block)
+        notes.add("Thinking was left out: it has no signature", block)
         return []
     if sendable(kept) != kept:
         notes.add("Thinking was left out: it cannot be sent unchanged", block)
@@ -136,7 +155,7 @@ def _thinking(
 
 
 def media(wire: WireBlock) -> WireBlock | None:
-    """An image or document with the fields that are taken; None where its source is none."""
+    """Return an image or document with its permitted fields; None if its source is invalid."""
     form = str(wire.get("type"))
     source = _source(form, wire)
     if source is None:
@@ -152,7 +171,7 @@ def media(wire: WireBlock) -> WireBlock | None:
 def _source(form: str, wire: WireBlock) -> WireBlock | None:
     source = wire.get("source")
     if not isinstance(source, dict):
-        # Where a chat completion put a file.
+        # The place of a file in chat completions.
         file = wire.get("file")
         given = file.get("file_data") if isinstance(file, dict) else None
         source = {"type": "url", "url": given}
@@ -181,7 +200,7 @@ def _is_media(form: str, kind: str, source: WireBlock) -> bool:
 
 
 def call_part(block: Block, wire: WireBlock, id: str, dialect: Dialect, notes: Notes) -> WireBlock:
-    """A tool call under the id given, its input as it came."""
+    """Build a tool call with the given id and its original input."""
     name = str(wire.get("name") or block.tool or "tool")
     known = permitted(name, dialect.names)
     if known != name:
@@ -193,24 +212,24 @@ def call_part(block: Block, wire: WireBlock, id: str, dialect: Dialect, notes: N
 
 
 def result_part(block: Block, wire: WireBlock, id: str, notes: Notes) -> WireBlock:
-    """The result of a tool call under the id given."""
+    """Build the result of a tool call with the given id."""
     made: WireBlock = {"content": result_content(block, wire, notes)}
     if isinstance(wire.get("is_error"), bool):
         made["is_error"] = wire["is_error"]
     if made.get("is_error"):
         if not made["content"]:
-            made["content"] = "The tool failed and said nothing."
-            notes.add("A failure without a word was given one", block)
+            made["content"] = "The tool failed without a message."
+            notes.add("A failure without text was given one", block)
         if not isinstance(made["content"], str) and any(
             part["type"] != "text" for part in made["content"]
         ):
             del made["is_error"]
-            notes.add("A failure that shows an image is not marked as failure", block)
+            notes.add("A failure with an image is not marked as a failure", block)
     return {**made, "tool_use_id": id, "type": "tool_result"}
 
 
 def result_content(block: Block, wire: WireBlock, notes: Notes) -> str | list[WireBlock]:
-    """What a tool gave back: text as it is, or a list of text, images and documents."""
+    """Return the content of a result: text as it is, or a list of text, images and documents."""
     content = wire.get("content")
     if content is None:
         return ""
@@ -227,7 +246,35 @@ def result_content(block: Block, wire: WireBlock, notes: Notes) -> str | list[Wi
             parts.append(found)
             continue
         if type_of(wrapped) != "text":
-            notes.add("Parts of a result that cannot be sent were named or sent as text", block)
+            notes.add("Parts of a result that cannot be sent became text", block)
         if (text := text_of(wrapped)).strip():
             parts.append(text_part(text))
     return parts or ""
+
+
+def reads_images(model: str, text_only: Collection[str] = ()) -> bool:
+    """Return whether a model accepts images; `text_only` lists models known not to."""
+    return model not in text_only and TEXT_ONLY.search(model) is None
+
+
+def readable(
+    model: str, wires: Mapping[str, WireBlock], text_only: Collection[str] = ()
+) -> Mapping[str, WireBlock]:
+    """Return blocks by id in the form a model accepts.
+
+    For a text-only model, each image becomes a word in brackets. The input is not changed, and is
+    returned as it is if nothing differs.
+    """
+    if reads_images(model, text_only):
+        return wires
+    return {name: _without_images(wire) for name, wire in wires.items()}
+
+
+def _without_images(wire: WireBlock) -> WireBlock:
+    if type_of(wire) == "image":
+        return {"type": "text", "text": text_of(wire)}
+    content: Any = wire.get("content")
+    if type_of(wire) != "tool_result" or not isinstance(content, list):
+        return wire
+    parts = [_without_images(part) if isinstance(part, dict) else part for part in content]
+    return wire if parts == content else {**wire, "content": parts}

@@ -1,4 +1,4 @@
-"""Which of the tools that are sent may be used now, in the form in which a provider is told."""
+"""The tools that may be used now, in the form each provider accepts."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from collections.abc import Collection, Sequence
 from html import escape
 from typing import Any
 
+from compaction.context.wire import WireBlock
 from compaction.render.chat import DIALECT
 from compaction.render.content import permitted
-from compaction.wire import WireBlock
 
 
 def openai_choice(sent: Sequence[WireBlock], allowed: Collection[str]) -> str | WireBlock | None:
-    """`tool_choice` of chat completions: the allowed ones of the tools that are sent.
+    """Return the `tool_choice` of chat completions: the allowed tools among those sent.
 
-    None where all of them are allowed; "none" where none is.
+    None if all of them are allowed; "none" if none is.
     """
     names = [str(tool["function"]["name"]) for tool in sent]
     free = {permitted(name, DIALECT.names) for name in allowed}
@@ -28,15 +28,15 @@ def openai_choice(sent: Sequence[WireBlock], allowed: Collection[str]) -> str | 
 
 
 def anthropic_choice(sent: Sequence[WireBlock], allowed: Collection[str]) -> dict[str, Any] | None:
-    """`tool_choice` of the Messages API: none, where nothing is allowed.
+    """Return the `tool_choice` of the Messages API: none if nothing is allowed.
 
-    It knows no list of allowed tools: else they are told in words.
+    It has no list of allowed tools, so a partial mask is stated in words.
     """
     return {"type": "none"} if sent and not allowed else None
 
 
 def words(allowed: Sequence[str], state: str) -> str:
-    """The allowed tools in words, for the end of a context whose provider takes no mask."""
+    """State the allowed tools in words, at the end of a context whose provider has no mask."""
     said = f' state="{escape(state)}"' if state else ""
     listed = ", ".join(escape(name, quote=False) for name in allowed) or "none"
     return f"<allowed_tools{said}>Of the tools, use only these now: {listed}</allowed_tools>"

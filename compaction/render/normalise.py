@@ -1,4 +1,4 @@
-"""Blocks in any order that happened become turns that a provider takes: spec strategy 11."""
+"""Turn blocks in recorded order into turns that a provider accepts."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
-from compaction.context import Block, Ending
+from compaction.context.blocks import Block, Ending
+from compaction.context.wire import WireBlock
+from compaction.proposals.shards import READ_ON, parts_of_shard
 from compaction.render.content import (
     Dialect,
     Notes,
@@ -18,19 +20,17 @@ from compaction.render.content import (
     sendable,
     text_part,
 )
-from compaction.shards import READ_ON, parts_of_shard
-from compaction.wire import WireBlock
 
 WireOf = Callable[[Block], WireBlock]
-"""The stored wire block of an original or a replacement; it is never changed here."""
+"""Returns the stored wire block of an original or a replacement; never modified here."""
 
 NO_RESULT = "[No result of this call was recorded.]"
 OPENING = "[The conversation as it is kept begins with the assistant.]"
 
 
 @dataclass(slots=True)
-class Part:
-    """A piece of content ready to be sent, and the block it is of (None for what we put in)."""
+class ContentPart:
+    """A piece of content ready to be sent, and its block (None for text that we insert)."""
 
     wire: WireBlock
     block: Block | None
@@ -39,51 +39,51 @@ class Part:
 
 @dataclass(slots=True)
 class Turn:
-    """One message to be: its parts, and for the assistant the blocks of its tool calls."""
+    """A message to build: its parts, and for the assistant the blocks of its tool calls."""
 
     role: Literal["user", "assistant"]
-    parts: list[Part] = field(default_factory=list)
+    parts: list[ContentPart] = field(default_factory=list)
     calls: list[Block] = field(default_factory=list)
 
 
 @dataclass(slots=True)
 class Normalised:
-    """A context in the order of a request: newest tools, system text, turns from user on."""
+    """A context in request order: newest tools, system text, turns starting with the user."""
 
     tools: Block | None
-    system: list[Part]
+    system: list[ContentPart]
     turns: list[Turn]
 
     def recite(self, ending: Ending) -> None:
-        """Put what is recited at the very end of the newest user message, where there is one."""
+        """Append the recitation to the end of the newest user message, if there is one."""
         turn = next((one for one in reversed(self.turns) if one.role == "user"), None)
         if ending.text and turn is not None:
-            turn.parts.append(Part(text_part(ending.text), None, recited=True))
+            turn.parts.append(ContentPart(text_part(ending.text), None, recited=True))
 
 
 def normalise(
     blocks: Iterable[Block], wire_of: WireOf, dialect: Dialect, notes: Notes
 ) -> Normalised:
-    """Bring a context into the order and form that a provider takes.
+    """Bring a context into the order and form that a provider accepts.
 
-    System text comes first and neighbours of one role are merged. Of several lists of tools the
-    newest counts. The blocks of one model response stay together, also where results of its
-    earlier calls were recorded between them. Every tool call is answered once, directly in the
-    next user turn, before anything else there: by its result wherever that stands, or by a
-    placeholder. A result whose call is not there becomes text. What was changed is in `notes`.
+    System text comes first, and neighboring messages of one role are merged. Of several tool lists
+    the newest counts. The blocks of one model response stay together, even if results of its
+    earlier calls were recorded between them. Every tool call is answered once, at the start of the
+    next user turn: by its result wherever that was recorded, or by a default text. A result without
+    its call becomes text. Changes are listed in `notes`.
     """
     listed = list(blocks)
     setup = [block for block in listed if block.type == "tools"]
     if len(setup) > 1:
-        notes.add("Older lists of tools were left out", setup[0])
-    system: list[Part] = []
+        notes.add("Older tool lists were left out", setup[0])
+    system: list[ContentPart] = []
     speech: list[Block] = []
     for block in listed:
         if block.type == "tools":
             continue
         if block.kind != "summary" and (block.role == "system" or block.kind == "system"):
             parts = parts_of(block, wire_of(block), "system", dialect, notes)
-            system.extend(Part(part, block) for part in parts)
+            system.extend(ContentPart(part, block) for part in parts)
         else:
             speech.append(block)
     turns = _Turns(speech, wire_of, dialect, notes).made()
@@ -91,7 +91,7 @@ def normalise(
 
 
 class _Pairs:
-    """Which result answers which call, by position, and under which id both are sent."""
+    """Which result answers which call, by position, and the id of both."""
 
     def __init__(self, blocks: Iterable[Block], limit: int) -> None:
         self.ids: dict[int, str] = {}
@@ -118,7 +118,7 @@ def _is_call(block: Block) -> bool:
 
 
 def _free(name: str, limit: int, taken: set[str]) -> str:
-    """An id for a call; the second call under one id gets another, the same one every time."""
+    """Return an id for a call; a second call with the same id gets a stable new one."""
     found = permitted(name, limit)
     again = 1
     while found in taken:
@@ -126,6 +126,11 @@ def _free(name: str, limit: int, taken: set[str]) -> str:
         found = permitted(f"{name}#{again}", limit)
     taken.add(found)
     return found
+
+
+def _parts(result: Block) -> list[str]:
+    """The text of a result; of a sharded one, each part."""
+    return parts_of_shard(result) if result.id.startswith("shard:") else [result.text]
 
 
 class _Turns:
@@ -141,7 +146,7 @@ class _Turns:
             self._take(block)
 
     def made(self) -> list[Turn]:
-        """Turns in strict alternation, calls answered."""
+        """Return the turns in strict alternation, with every call answered."""
         merged: list[Turn] = []
         for turn in self.turns:
             answers = bool(merged and merged[-1].calls)
@@ -157,8 +162,8 @@ class _Turns:
         if merged and merged[-1].calls:
             merged.append(Turn("user"))
         if merged and merged[0].role == "assistant":
-            merged.insert(0, Turn("user", [Part(text_part(OPENING), None)]))
-            self.notes.add("The context begins with the assistant: a line was put before it")
+            merged.insert(0, Turn("user", [ContentPart(text_part(OPENING), None)]))
+            self.notes.add("The context begins with the assistant: a line was inserted before it")
         for before, turn in zip(merged, merged[1:], strict=False):
             turn.parts[:0] = [self._answer(use) for use in before.calls]
         self._end(merged)
@@ -168,7 +173,7 @@ class _Turns:
         if block.position in self.pairs.calls:
             self._place_result(block)
         elif block.type == "tool_result":
-            self._turn("user").parts.extend(Part(part, block) for part in self._stray(block))
+            self._turn("user").parts.extend(ContentPart(part, block) for part in self._stray(block))
         elif _is_call(block):
             self._call(block)
         else:
@@ -178,7 +183,7 @@ class _Turns:
             wire = self.wire_of(block)
             parts = parts_of(block, wire, role, self.dialect, self.notes)
             turn = self._response(block) if role == "assistant" else self._turn("user")
-            turn.parts.extend(Part(part, block) for part in parts)
+            turn.parts.extend(ContentPart(part, block) for part in parts)
 
     def _turn(self, role: Literal["user", "assistant"]) -> Turn:
         if not self.turns or self.turns[-1].role != role:
@@ -186,7 +191,7 @@ class _Turns:
         return self.turns[-1]
 
     def _response(self, block: Block) -> Turn:
-        """The turn of a model response: agents may record it in pieces, results between them."""
+        """Return the turn of a model response, which may be recorded in pieces between results."""
         if self.assistant is None or block.call is None or block.call != self.call:
             self.assistant, self.call = self._turn("assistant"), block.call
         return self.assistant
@@ -194,40 +199,43 @@ class _Turns:
     def _call(self, block: Block) -> None:
         id = self.pairs.ids[block.position]
         if id != block.tool_call:
-            self.notes.add("Ids of tool calls were changed to ones that are taken", block)
+            self.notes.add("Ids of tool calls were changed to valid ones", block)
         part = call_part(block, self.wire_of(block), id, self.dialect, self.notes)
         turn = self._response(block)
-        turn.parts.append(Part(part, block))
+        turn.parts.append(ContentPart(part, block))
         turn.calls.append(block)
 
     def _place_result(self, block: Block) -> None:
-        """A result is put in with its call; here it only ends the assistant's turn."""
+        """End the assistant's turn; the result is inserted with its call."""
         use = self.pairs.calls[block.position]
         if self.assistant is not None and use not in self.assistant.calls:
             self.notes.add("A late result was moved up to its call", block)
         self._turn("user")
 
-    def _answer(self, use: Block) -> Part:
+    def _answer(self, use: Block) -> ContentPart:
         id, result = self.pairs.ids[use.position], self.pairs.answers.get(use.position)
         if result is None:
-            self.notes.add("A call without a result was given a placeholder", use)
+            self.notes.add("A call without a result was given a default result", use)
             wire = {"content": NO_RESULT, "tool_use_id": id, "type": "tool_result"}
-            return Part(wire, None)
+            return ContentPart(wire, None)
         wire = result_part(result, self.wire_of(result), id, self.notes)
-        first, *more = parts_of_shard(result)
+        first, *more = _parts(result)
         if more:
             wire["content"] = sendable(first)
             self.notes.add("A long result is followed by its other parts", result)
-        return Part(wire, result)
+        return ContentPart(wire, result)
 
     def _in_parts(self, turn: Turn) -> Iterator[Turn]:
-        """A turn whose results are sharded: each further part is a message of its own, after a
-        word of the assistant, and what else is in the turn comes with the last."""
+        """Split a turn with sharded results.
+
+        Each further part becomes a message of its own, after a short assistant message; the rest of
+        the turn comes with the last part.
+        """
         more = [
             (part.block, one)
             for part in turn.parts
             if part.block is not None and part.wire["type"] == "tool_result"
-            for one in parts_of_shard(part.block)[1:]
+            for one in _parts(part.block)[1:]
         ]
         answers = [part for part in turn.parts if part.wire["type"] == "tool_result"]
         if not more:
@@ -236,35 +244,35 @@ class _Turns:
         others = turn.parts[len(answers) :]
         yield Turn("user", answers)
         for block, text in more[:-1]:
-            yield Turn("assistant", [Part(text_part(READ_ON), None)])
-            yield Turn("user", [Part(text_part(text), block)])
-        yield Turn("assistant", [Part(text_part(READ_ON), None)])
-        yield Turn("user", [Part(text_part(more[-1][1]), more[-1][0]), *others])
+            yield Turn("assistant", [ContentPart(text_part(READ_ON), None)])
+            yield Turn("user", [ContentPart(text_part(text), block)])
+        yield Turn("assistant", [ContentPart(text_part(READ_ON), None)])
+        yield Turn("user", [ContentPart(text_part(more[-1][1]), more[-1][0]), *others])
 
     def _stray(self, block: Block) -> list[WireBlock]:
-        """A result that answers no call here, as text and media."""
+        """Turn a result that answers no call here into text and media."""
         about = f" of {block.tool}" if block.tool else ""
         if block.position in self.pairs.repeated:
-            head = f"[Another result{about}, for a call that has its result.]"
-            self.notes.add("A second result of one call was sent as text", block)
+            head = f"[Another result{about}, for a call that already has one.]"
+            self.notes.add("A second result of a call was sent as text", block)
         else:
             head = f"[A result{about}, whose call is no longer in this context.]"
-            self.notes.add("A result whose call is not here was sent as text", block)
+            self.notes.add("A result without its call was sent as text", block)
         content = result_content(block, self.wire_of(block), self.notes)
         if isinstance(content, str):
             return [text_part(f"{head}\n{content}".rstrip("\n"))]
         return [text_part(head), *content]
 
     def _cut_thinking(self, turn: Turn) -> None:
-        """No message may end in thinking: a response that was cut short there loses it."""
+        """Drop thinking at the end of a message, left by a response that was cut off."""
         while turn.parts and "thinking" in turn.parts[-1].wire["type"]:
-            self.notes.add("Thinking that nothing followed was left out", turn.parts.pop().block)
+            self.notes.add("Thinking at the end was left out", turn.parts.pop().block)
 
     def _end(self, turns: list[Turn]) -> None:
         if not turns or turns[-1].role != "assistant":
             return
         last = turns[-1].parts[-1]
-        self.notes.add("The context ends with the assistant: not every model goes on from there")
+        self.notes.add("The context ends with the assistant: not every model can continue it")
         if last.wire["type"] == "text" and last.wire["text"] != last.wire["text"].rstrip():
             last.wire["text"] = last.wire["text"].rstrip()
-            self.notes.add("Blanks at the end of the last message were cut", last.block)
+            self.notes.add("Whitespace at the end of the last message was cut", last.block)

@@ -1,4 +1,4 @@
-"""A context as pairs of action and observation in one text, for models that are sent no tools."""
+"""Render a context as pairs of action and observation in one text, for models without tools."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ from collections.abc import Iterable, Iterator
 from html import escape
 from typing import Any
 
-from compaction.context import Block, Ending
+from compaction.context.blocks import Block, Ending
+from compaction.context.wire import WireBlock, text_of
 from compaction.render.content import Dialect, Notes
-from compaction.render.normalise import Part, Turn, WireOf, normalise
-from compaction.wire import WireBlock, text_of
+from compaction.render.normalise import ContentPart, Turn, WireOf, normalise
 
 DIALECT = Dialect(ids=200, names=128, thinking=False)
 
 ATTRIBUTE = 200
-"""Code points of an argument that is written as an attribute; a longer one is an element."""
+"""Maximum code points of an argument written as an attribute; longer ones become elements."""
 
 _ENDS = re.compile(r"</(user|assistant|action|observation)>")
 _NO_NAME = re.compile(r"[^A-Za-z0-9_.-]")
 
 
 def pairs(blocks: Iterable[Block], wire_of: WireOf, ending: Ending | None = None) -> dict[str, Any]:
-    """{messages, notes}: the system prompt, and one user message with all that was said and done.
+    """Return {messages, notes}: the system prompt, and one user message with everything else.
 
     Each call is an `<action>`, followed by the `<observation>` that answers it. The text only grows
-    at its end, but for what is recited there. Tools are not listed: whoever sends this tells the
-    model of them. Source: MaybeAi.
+    at its end, apart from the recitation. Tools are not listed: the sender has to describe them to
+    the model. Source: MaybeAi.
     """
     notes = Notes()
     made = normalise(blocks, wire_of, DIALECT, notes)
@@ -38,7 +38,7 @@ def pairs(blocks: Iterable[Block], wire_of: WireOf, ending: Ending | None = None
         for turn, then in zip(made.turns, after, strict=False)
         for piece in _pieces(turn, then, notes)
     ]
-    # What is recited ends the text, also where the assistant spoke last.
+    # The recitation ends the text, even if the assistant spoke last.
     said.sort(key=lambda piece: piece[0])
     messages: list[WireBlock] = []
     if made.system:
@@ -50,7 +50,7 @@ def pairs(blocks: Iterable[Block], wire_of: WireOf, ending: Ending | None = None
 
 
 def _pieces(turn: Turn, then: Turn, notes: Notes) -> Iterator[tuple[bool, str]]:
-    """What a turn says, a piece at a time, and whether it is recited; results go to their calls."""
+    """Yield the pieces of a turn and whether each is recited; results follow their calls."""
     answers = {
         part.wire["tool_use_id"]: part for part in then.parts if part.wire["type"] == "tool_result"
     }
@@ -67,7 +67,7 @@ def _pieces(turn: Turn, then: Turn, notes: Notes) -> Iterator[tuple[bool, str]]:
 
 
 def _call(wire: WireBlock) -> str:
-    """A call as an element: short arguments as attributes, one long text as its content."""
+    """Render a call as an element: short arguments as attributes, one long text as content."""
     short, long = "", []
     for name, value in wire["input"].items():
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
@@ -83,7 +83,7 @@ def _call(wire: WireBlock) -> str:
     return f"<{tool}{short}>\n{body}\n</{tool}>"
 
 
-def _observation(part: Part, notes: Notes) -> str:
+def _observation(part: ContentPart, notes: Notes) -> str:
     content = part.wire["content"]
     parts = [content] if isinstance(content, str) else [_text(part, one, notes) for one in content]
     failed = ' status="failed"' if part.wire.get("is_error") else ""
@@ -91,9 +91,9 @@ def _observation(part: Part, notes: Notes) -> str:
     return f"<observation{failed}>\n{text}\n</observation>"
 
 
-def _text(part: Part, wire: WireBlock, notes: Notes) -> str:
+def _text(part: ContentPart, wire: WireBlock, notes: Notes) -> str:
     if wire["type"] != "text":
-        notes.add("Images and documents are named, as text shows none", part.block)
+        notes.add("Images and documents became bracketed words", part.block)
     return _harmless(text_of(wire))
 
 
@@ -102,5 +102,5 @@ def _name(name: str) -> str:
 
 
 def _harmless(text: str) -> str:
-    """A text that cannot end the piece that it stands in."""
+    """Escape a text so that it cannot close the element around it."""
     return _ENDS.sub(r"<\\/\1>", text)

@@ -1,35 +1,35 @@
-"""Tool definitions, whichever provider they were written for, in the form of either."""
+"""Convert tool definitions between providers."""
 
 from __future__ import annotations
 
 import re
 from typing import Any
 
-from compaction.context import Block
+from compaction.context.blocks import Block
+from compaction.context.wire import WireBlock
 from compaction.render.content import Dialect, Notes, permitted, sendable
-from compaction.wire import WireBlock
 
 _SERVER_TOOL = re.compile(r"[a-z_]+_\d{8}\Z")
 _KEPT = (
     "allowed_callers", "defer_loading", "description", "eager_input_streaming", "input_examples",
     "strict",
 )  # fmt: skip
-"""Fields of a tool, beside its name and schema, that the Messages API knows."""
+"""Fields of a tool that the Messages API accepts, besides its name and schema."""
 
 
 def tools_of(block: Block, wire: WireBlock, dialect: Dialect, notes: Notes) -> list[WireBlock]:
-    """The tools of a setup block in the form of the Messages API, each name once.
+    """Return the tools of a setup block in the form of the Messages API, each name once.
 
-    Schemas keep the order of their keys: it is the order in which models write arguments.
+    Schemas keep the order of their keys, in which models write arguments.
     """
     made: dict[str, WireBlock] = {}
     given = wire.get("tools")
     for tool in given if isinstance(given, list) else []:
         found = _tool(tool, dialect)
         if found is None:
-            notes.add("Something that is no tool was left out of the list of tools", block)
+            notes.add("An invalid entry was left out of the tool list", block)
         elif found["name"] in made:
-            notes.add("A second tool of one name was left out", block)
+            notes.add("A second tool with the same name was left out", block)
         else:
             made[found["name"]] = found
     return list(made.values())
@@ -57,9 +57,9 @@ def _tool(tool: Any, dialect: Dialect) -> WireBlock | None:
 
 
 def _schema(given: Any, form: str) -> WireBlock:
-    """The schema of a tool's input, which must be that of an object."""
+    """Return the schema of a tool's input, which must be an object."""
     if not isinstance(given, dict):
-        # A custom tool of OpenAI takes free text: the form in which we keep such input.
+        # A custom tool of OpenAI takes free text, which we store in one `input` field.
         free = {"properties": {"input": {"type": "string"}}, "required": ["input"]}
         return {"type": "object", **(free if form == "custom" and given is not None else {})}
     schema: WireBlock = sendable(given)
@@ -67,7 +67,7 @@ def _schema(given: Any, form: str) -> WireBlock:
 
 
 def as_function(tool: WireBlock, notes: Notes) -> WireBlock | None:
-    """A tool as chat completions takes it; None for those that run at another provider."""
+    """Return a tool for chat completions; None for tools that run at another provider."""
     if "input_schema" not in tool:
         notes.add(f"The tool {tool['name']} was left out: it runs at another provider")
         return None

@@ -1,30 +1,20 @@
-"""The strategies under their names: the index of this folder, written by hand."""
+"""All strategies by name: the `STRATEGY` records of the files in this folder."""
 
 from __future__ import annotations
 
-from compaction.plan import Strategy
-from compaction.strategies import (
-    compact,
-    dedupe,
-    externalise,
-    offload,
-    outline,
-    payback,
-    replace,
-    shard,
-    window,
-)
+from compaction.context.blocks import Block
+from compaction.proposals.strategy import Strategy
+from compaction.records import records_in
 
 STRATEGIES: dict[str, Strategy] = {
-    "dedupe": Strategy("dedupe", dedupe.dedupe, dedupe.Dedupe, dedupe.MARK),
-    "outline": Strategy("outline", outline.outline, outline.Outline, outline.MARK),
-    "externalise": Strategy(
-        "externalise", externalise.externalise, externalise.Externalise, externalise.MARK
-    ),
-    "shard": Strategy("shard", shard.shard, shard.Shard, shard.MARK),
-    "replace": Strategy("replace", replace.replace, replace.Replace, replace.MARK),
-    "offload": Strategy("offload", offload.offload, offload.Offload, offload.MARK),
-    "payback": Strategy("payback", payback.payback, payback.Payback),
-    "compact": Strategy("compact", compact.compact, compact.Compact, compact.MARK),
-    "window": Strategy("window", window.window, window.Window, window.MARK),
+    one.name: one
+    for one in sorted(
+        records_in(__name__, __path__, "STRATEGY"), key=lambda found: (found.order, found.name)
+    )
 }
+
+
+def entered_short(block: Block) -> bool:
+    """Return whether a block replaces an original that no model had seen."""
+    made_by = STRATEGIES.get(block.id.partition(":")[0])
+    return made_by is not None and made_by.event == "entry"

@@ -1,25 +1,28 @@
-"""Compaction: a span of history becomes one structured summary before the window is full."""
+"""Compaction: summarize history before the window is full."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
-from compaction.boundaries import history, is_worth, largest
-from compaction.context import Block
-from compaction.edits import Trigger
-from compaction.plan import Mark, Proposal, View
+from compaction.context.blocks import Block
+from compaction.context.edits import Trigger
+from compaction.proposals.boundaries import history, is_worth, largest
+from compaction.proposals.plan import Mark, Proposal, View
+from compaction.proposals.strategy import Place, Remark, Strategy
+from compaction.summaries.settings_lint import summary_remarks
 from compaction.summaries.spans import form_for, kept_messages, span_of, summary_edit
 from compaction.topic import Topic
 
 
 @dataclass(frozen=True, slots=True)
 class Compact:
-    """When history is summarised, and what stays out of it; `help` says what each value does.
+    """When history is summarized, and what is kept verbatim.
 
-    Trigger 0.70 and summaries of 2,000 to 3,000 tokens: CodeGenius; 20,000 tokens of user
-    messages: Codex CLI; least progress: OpenHands SDK; `rearm`: ours, where Shannon counts
-    messages and minutes; instructions: Claude Code, CodeGenius; keeping failures: MaybeAi.
+    Trigger 0.70 and summaries of 2,000 to 3,000 tokens: CodeGenius; 20,000 tokens of user messages:
+    Codex CLI; minimum progress: OpenHands SDK; `rearm`: our choice, Shannon counts messages and
+    minutes; instructions: Claude Code, CodeGenius; keeping failures: MaybeAi.
     """
 
     trigger: float = field(
@@ -27,19 +30,31 @@ class Compact:
         metadata={
             "min": 0.05,
             "max": 0.95,
-            "help": "Share of the window less the reserve at which history is summarised.",
+            "tries": (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9),
+            "first": True,
+            "drawn": (0.3, 0.5, 0.7, 0.9),
+            "help": "Summarize history at this share of the window, minus the reserve.",
         },
     )
     summary_tokens: int = field(
         default=3_000,
-        metadata={"min": 200, "max": 50_000, "help": "Tokens that the summary may take at most."},
+        metadata={
+            "min": 200,
+            "max": 50_000,
+            "tries": (1_000, 2_000, 3_000, 5_000),
+            "first": True,
+            "drawn": range(200, 1_001),
+            "help": "Maximum size of the summary, in tokens.",
+        },
     )
     user_tokens: int = field(
         default=20_000,
         metadata={
             "min": 0,
             "max": 1_000_000,
-            "help": "Tokens of user messages that stay as they are, the newest first.",
+            "first": True,
+            "drawn": range(401),
+            "help": "Tokens of user messages to keep verbatim, newest first.",
         },
     )
     progress: float = field(
@@ -47,7 +62,8 @@ class Compact:
         metadata={
             "min": 0.0,
             "max": 0.9,
-            "help": "Share of the prompt that a summary must win at least, or none is made.",
+            "drawn": (0.0, 0.1, 0.3),
+            "help": "Skip a summary that would free less than this share of the prompt.",
         },
     )
     rearm: float = field(
@@ -55,29 +71,33 @@ class Compact:
         metadata={
             "min": 0.0,
             "max": 0.9,
-            "help": "Share of the window that the prompt must grow by before another try.",
+            "drawn": (0.0, 0.1, 0.3),
+            "help": "Try again only after the prompt has grown by this share of the window.",
         },
     )
-    instructions: str = field(
-        default="", metadata={"help": "Words that are passed on to whoever writes the summary."}
-    )
+    instructions: str = field(default="", metadata={"help": "Instructions for the summarizer."})
     keep_failures: bool = field(
         default=False,
-        metadata={"help": "Whether what failed stays word for word until the same thing succeeds."},
+        metadata={"help": "Keep failed calls verbatim until the same operation succeeds."},
     )
     form: Literal["nine", "progress"] = field(
         default="nine",
-        metadata={"help": "Sections of a summary while the task goes on."},
+        metadata={"help": "Sections of a summary while the task is in progress."},
     )
     on_new_topic: bool = field(
         default=False,
-        metadata={"help": "Whether history is also summarised where a person begins a new topic."},
+        metadata={
+            "tries": (False, True),
+            "first": True,
+            "help": "Also summarize history when a person starts a new topic.",
+        },
     )
     on_task_done: bool = field(
         default=False,
         metadata={
-            "help": "Whether history is also summarised where the todo list was worked off, or the "
-            "session's outcome is told."
+            "first": True,
+            "help": "Also summarize history when the to-do list is completed or the session's "
+            "outcome is reported.",
         },
     )
     least_cold: int = field(
@@ -85,7 +105,8 @@ class Compact:
         metadata={
             "min": 0,
             "max": 10_000_000,
-            "help": "Tokens of history above which that is done once the provider's cache is cold.",
+            "drawn": range(2_001),
+            "help": "Minimum history for that, in tokens, once the provider's cache is cold.",
         },
     )
     least_warm: int = field(
@@ -93,25 +114,25 @@ class Compact:
         metadata={
             "min": 0,
             "max": 10_000_000,
-            "help": "Tokens of history above which that is done while the cache is still warm.",
+            "drawn": range(2_001),
+            "help": "Minimum history for that, in tokens, while the cache is still warm.",
         },
     )
 
 
 MARK: Mark = {"rearm": 0, "due": 0}
-"""Below how many tokens of prompt nothing is tried again; the turn whose boundary is still due, and
-that of which a judge is thinking (`asked`)."""
+"""The prompt tokens below which nothing is tried again; the turn whose boundary is still due, and
+the turn that a judge is working on (`asked`)."""
 
 
 def compact(view: View, parameters: Compact) -> Proposal:
-    """Replace everything before the hot cache by a summary, pins and user messages apart.
+    """Replace everything before the hot cache by a summary, except pins and user messages.
 
-    Does nothing below the trigger, where the fixed part alone would stay above it, where too
-    little would be won, or before the prompt has grown again. Below the trigger a new topic or a
-    task that is done may be the cause, where history is long enough and the summary saves more
-    than writing the cache again costs. An earlier summary is taken up into the new one. CodeGenius'
-    rules with Dakou's hot cache; when not to start is ours, but for the least progress
-    (docs/sources.md).
+    Does nothing below the trigger, if the fixed part alone exceeds it, if too little would be
+    freed, or before the prompt has grown again. Below the trigger, a new topic or a finished task
+    can cause it, if history is long enough and the summary saves more than rewriting the cache
+    costs. An earlier summary is included in the new one. CodeGenius' rules with Dakou's hot cache;
+    the rules for not starting are ours, except the minimum progress (docs/sources.md).
     """
     limit = int(parameters.trigger * view.room)
     if view.used >= max(limit, view.mark["rearm"]):
@@ -137,7 +158,7 @@ _SAID: dict[Trigger, str] = {"new_topic": "a new topic begins", "task_done": "a 
 
 
 def _over(view: View, parameters: Compact) -> Trigger | None:
-    """What ended at this call, or at an earlier one of this turn while the summary is written."""
+    """Return what ended at this call, or at an earlier call of this turn with a pending summary."""
     due = view.mark.get("due", 0)
     if due and abs(due) == view.turn:
         return "new_topic" if due > 0 else "task_done"
@@ -149,8 +170,11 @@ def _over(view: View, parameters: Compact) -> Trigger | None:
 
 
 def _to_judge(view: View, parameters: Compact) -> Topic | None:
-    """What a judge is asked: only of a message that no model has answered (or while he thinks of
-    it), where history is long enough, and nothing is due."""
+    """Return the topic to judge, if any.
+
+    Asks only about a message that no model has answered (or with a pending judgment), if history is
+    long enough and nothing else is due.
+    """
     if not parameters.on_new_topic or abs(view.mark.get("due", 0)) == view.turn:
         return None
     if view.mark.get("asked", 0) != view.turn:
@@ -177,7 +201,7 @@ def _mark(view: View, rearm: int | None = None, due: int = 0) -> Mark:
 
 
 def targets_of(view: View, parameters: Compact) -> tuple[list[Block], list[Block]]:
-    """What a summary would replace, and the user messages among it that stay."""
+    """Return the blocks that a summary would replace, and the user messages among them to keep."""
     hot = view.guard.hot
     span = [b for p, b in view.standing.items() if p < hot and view.guard.may_remove(b)]
     kept = kept_messages(span, parameters.user_tokens)
@@ -197,13 +221,13 @@ def _compact(view: View, parameters: Compact, cause: Trigger) -> Proposal:
         skipped = f"what must stay takes {floor} tokens, the trigger is at {limit}"
         return Proposal((), later, skipped=f"{skipped} ({largest(view)})")
     if gone - parameters.summary_tokens < parameters.progress * view.used:
-        return Proposal((), later, skipped=f"only {gone} tokens could go")
+        return Proposal((), later, skipped=f"only {gone} tokens could be removed")
     if (
         cause != "window"
         and not _waits(view)
         and not is_worth(view, targets[0].position, gone - parameters.summary_tokens)
     ):
-        skipped = f"{_SAID[cause]}, but to write the cache again costs more than is won"
+        skipped = f"{_SAID[cause]}, but rewriting the cache costs more than it saves"
         return Proposal((), later, skipped=skipped)
     form = form_for(parameters.form, done=cause == "task_done")
     budget, instructions = parameters.summary_tokens, parameters.instructions
@@ -217,3 +241,47 @@ def _compact(view: View, parameters: Compact, cause: Trigger) -> Proposal:
     why = f"trigger at {limit}" if cause == "window" else _SAID[cause]
     reason = f"{view.used} of {view.room} tokens used, {why}"
     return Proposal((edit,), _mark(view, after + growth), cause, reason)
+
+
+LEAST_SUMMARY = 1_000
+"""Minimum tokens for the summary's form: half of what the sources use (our choice)."""
+
+
+def _remarks(place: Place, given: Compact) -> Iterator[Remark]:
+    yield from summary_remarks(given, LEAST_SUMMARY)
+    if not any(one.puts_aside for one in place.before):
+        if any(one.puts_aside for one in place.after):
+            text = (
+                "Runs before the steps that make stubs, and summarizes what they could have "
+                "shortened without loss. Move it after them."
+            )
+        else:
+            text = (
+                "Tool output is summarized although it could be offloaded and read back. Add "
+                "payback or offload before it: stubs lose nothing, summaries do."
+            )
+        yield Remark("", text, "note")
+    if given.user_tokens >= int(given.trigger * place.room):
+        text = (
+            f"The user messages to keep can reach the trigger by themselves, at "
+            f"{int(given.trigger * place.room):,} tokens in a window of {place.window:,}: then "
+            f"nothing is summarized. Set it well below."
+        )
+        yield Remark("user_tokens", text, "warning")
+
+
+STRATEGY = Strategy(
+    name="compact",
+    order=80,
+    title="Compaction",
+    glyph="◆",
+    does="Summarizes history before the window is full.",
+    when="near the window's limit; when a topic or task ends; on request",
+    event="compaction",
+    propose=compact,
+    parameters=Compact,
+    mark=MARK,
+    docs="compaction",
+    remarks=_remarks,
+    joins=True,
+)

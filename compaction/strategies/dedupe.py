@@ -1,4 +1,4 @@
-"""File dedupe: a file that the model has seen before is not shown to it again."""
+"""File dedupe: do not show a file again that the model has already seen."""
 
 from __future__ import annotations
 
@@ -7,28 +7,29 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
-from compaction.context import Block, Context
-from compaction.edits import Edit
-from compaction.files.linediff import unified
-from compaction.files.shown import Shown
-from compaction.files.sights import Line, is_whole, sight
-from compaction.plan import Mark, Proposal, View
-from compaction.stubs import reference, stand_in
+from compaction.context.blocks import Block, Context
+from compaction.context.edits import Edit
+from compaction.context.stubs import reference, stand_in
+from compaction.proposals.plan import Mark, Proposal, View
+from compaction.proposals.strategy import Place, Remark, Strategy
+from compaction.seen.linediff import unified
+from compaction.seen.shown import Shown
+from compaction.seen.sights import ShownLine, is_whole, sight
 
 SOURCES = 8
-"""A text that stands in more places than this is sent again: nobody would put it together."""
+"""A text spread over more places than this is sent again, because it would be hard to follow."""
 
 RUN = 5
-"""Fewer lines than this that were seen before are shown again with their new neighbours."""
+"""Runs of known lines shorter than this are shown again along with the new lines around them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Dedupe:
-    """When a reading of a file is cut to what is new in it; `help` says what each value does.
+    """When a reading of a file is reduced to what is new in it.
 
-    Where offload follows, text that is about to leave is nothing to rest on: `offload-first` has
-    `within` 4, one less than its age (ours, docs/strategies.md has the figures). The least that is
-    saved and the share are ours.
+    If offload follows, text that is about to leave must not be relied on: `offload-first` has
+    `within` 4, one less than its age (our choice, docs/policies/strategies.md has the
+    figures). The minimum savings and the share are our choice.
     """
 
     within: int = field(
@@ -36,7 +37,11 @@ class Dedupe:
         metadata={
             "min": 0,
             "max": 1_000_000,
-            "help": "Text that has stood for more steps than this counts as not seen; 0 for none.",
+            "tries": (0, 2, 4, 8, 16),
+            "first": True,
+            "drawn": range(4),
+            "help": "Show a file again if it was last seen more than this many steps ago; "
+            "0 for never.",
         },
     )
     minimum: int = field(
@@ -44,7 +49,8 @@ class Dedupe:
         metadata={
             "min": 1,
             "max": 1_000_000,
-            "help": "Tokens that must be saved at least, or the text is shown again.",
+            "drawn": range(1, 61),
+            "help": "Show the text again if that would save fewer tokens than this.",
         },
     )
     share: float = field(
@@ -52,29 +58,27 @@ class Dedupe:
         metadata={
             "min": 0.05,
             "max": 1.0,
-            "help": "Share of the full text that a diff, or the lines that are new, may take.",
+            "help": "Maximum size of a diff or of the new lines, as a share of the full text.",
         },
     )
-    exclude: tuple[str, ...] = field(
-        default=(), metadata={"help": "Tools whose readings are left alone."}
-    )
+    exclude: tuple[str, ...] = field(default=(), metadata={"help": "Tools to leave unchanged."})
 
 
 MARK: Mark = {"seen": 0}
-"""How many arrivals were looked at."""
+"""The number of arrivals processed."""
 
-Told = tuple[str, list[int]]
-"""What stands for a text, and the positions of the blocks that it leaves the rest to."""
+Note = tuple[str, list[int]]
+"""The replacement of a text, and the positions of the blocks it relies on."""
 
 
 def dedupe(view: View, parameters: Dedupe) -> Proposal:
-    """Cut readings of files to what the context does not show yet, at their arrival only.
+    """Reduce new readings of files to what the context does not show yet.
 
-    Unchanged lines become a note that says where they stand, changed ones a unified diff against
-    what stands; the agent's own writes and edits count as seen. What has left the context counts
-    as not seen. Source: CodeGenius; that lines are compared and not whole files is ours.
+    Unchanged lines become a note on where they are, changed ones a unified diff; the agent's own
+    writes and edits count as seen. Text that has left the context counts as not seen. Source:
+    CodeGenius; comparing lines instead of whole files is our choice.
     """
-    # Of two readings that arrive together the second may rest on what the first one leaves.
+    # Of two readings that arrive together, the second may rely on the first.
     entered: dict[int, Block] = {}
     edits = []
     for place in view.arrivals[view.mark["seen"] :]:
@@ -84,7 +88,7 @@ def dedupe(view: View, parameters: Dedupe) -> Proposal:
             entered[place] = stub
             edits.append(Edit("dedupe", (block.id,), stub, f"{block.tokens} tokens"))
     mark = {"seen": len(view.arrivals)}
-    return Proposal(tuple(edits), mark, "entry", f"{len(edits)} readings of what was seen")
+    return Proposal(tuple(edits), mark, "entry", f"{len(edits)} readings of known files")
 
 
 def _due(view: View, block: Block, parameters: Dedupe) -> bool:
@@ -100,17 +104,17 @@ def _stub(view: View, block: Block, parameters: Dedupe, entered: dict[int, Block
     found = sight(block, uses)
     if found is None or block.file is None:
         return None
-    # Asked for each sight of the file: mostly nothing else has entered, and a plain dict is quick.
+    # Looked up for each sight of the file: a plain dict is faster, and mostly nothing has entered.
     standing = ChainMap(entered, cast(Context, view.standing)) if entered else view.standing
     path = block.file.path
     known = view.sights.known(path, block.position, standing, view.originals, uses)
     old = known.region(found, is_whole(found, block))
     if parameters.within:
         old = [_young(view, line, block.born - parameters.within) for line in old]
-    told = _told(view, block, found, old) if any(old) else None
-    if told is None:
+    noted = _noted(view, block, found, old) if any(old) else None
+    if noted is None:
         return None
-    text, sources = told
+    text, sources = noted
     tokens = view.means.count(text)
     if tokens > parameters.share * block.tokens or block.tokens - tokens < parameters.minimum:
         return None
@@ -118,11 +122,11 @@ def _stub(view: View, block: Block, parameters: Dedupe, entered: dict[int, Block
     return stand_in(block, text, tokens, "dedupe", refs=refs)
 
 
-def _young(view: View, line: Line | None, since: int) -> Line | None:
+def _young(view: View, line: ShownLine | None, since: int) -> ShownLine | None:
     return line if line is not None and view.originals[line.source].born >= since else None
 
 
-def _told(view: View, block: Block, found: Shown, old: Sequence[Line | None]) -> Told | None:
+def _noted(view: View, block: Block, found: Shown, old: Sequence[ShownLine | None]) -> Note | None:
     assert block.file is not None
     lines = [line for line in old if line is not None]
     if len(lines) < len(old):
@@ -133,26 +137,26 @@ def _told(view: View, block: Block, found: Shown, old: Sequence[Line | None]) ->
     places, sources = where
     title = f"{block.file.path} lines {found.first}-{found.last}"
     if [line.text for line in lines] == list(found.lines):
-        told = f"[unchanged: {title}, as shown before: {places} | ref {reference(block)}]"
-        return _framed(found, ([told], sources))
+        note = f"[unchanged: {title}, as shown before: {places} | ref {reference(block)}]"
+        return _framed(found, ([note], sources))
     hunks = unified([line.text for line in lines], found.lines, found.first)
     if not hunks:
         return None
-    told = f"[changed: {title}, diff against what was shown before: {places}"
-    return _framed(found, ([f"{told} | ref {reference(block)}]", *hunks], sources))
+    note = f"[changed: {title}, diff against what was shown before: {places}"
+    return _framed(found, ([f"{note} | ref {reference(block)}]", *hunks], sources))
 
 
-def _framed(found: Shown, told: tuple[list[str], list[int]] | None) -> Told | None:
-    if told is None:
+def _framed(found: Shown, note: tuple[list[str], list[int]] | None) -> Note | None:
+    if note is None:
         return None
     tail = f"\n{found.tail}" if found.tail else ""
-    return f"{found.head}{chr(10).join(told[0])}{tail}", told[1]
+    return f"{found.head}{chr(10).join(note[0])}{tail}", note[1]
 
 
 def _partly(
-    view: View, block: Block, found: Shown, old: Sequence[Line | None]
+    view: View, block: Block, found: Shown, old: Sequence[ShownLine | None]
 ) -> tuple[list[str], list[int]] | None:
-    """The lines that were not seen, as the tool printed them, between notes on those that were."""
+    """Return the unseen lines as the tool printed them, between notes on the others."""
     assert block.file is not None
     rows = [
         f"[partly shown before: {block.file.path} lines {found.first}-{found.last}"
@@ -170,9 +174,11 @@ def _partly(
     return (rows, sources) if sources else None
 
 
-def _seen_runs(found: Shown, old: Sequence[Line | None]) -> Iterator[tuple[int, int, list[Line]]]:
-    """Stretches of a reading, seen and not seen in turn: start, end, and the lines if seen."""
-    run: list[Line] = []
+def _seen_runs(
+    found: Shown, old: Sequence[ShownLine | None]
+) -> Iterator[tuple[int, int, list[ShownLine]]]:
+    """Yield runs of seen and unseen lines: start, end, and the lines if seen."""
+    run: list[ShownLine] = []
     start = 0
     for place, text in enumerate(found.lines):
         line = old[place] if place < len(old) else None
@@ -185,8 +191,8 @@ def _seen_runs(found: Shown, old: Sequence[Line | None]) -> Iterator[tuple[int, 
     yield start, len(found.lines), run
 
 
-def _where(view: View, lines: Sequence[Line], first: int) -> tuple[str, list[int]] | None:
-    """Where lines stand that are numbered from `first` now; None where in too many places."""
+def _where(view: View, lines: Sequence[ShownLine], first: int) -> tuple[str, list[int]] | None:
+    """Describe where lines are that are now numbered from `first`; None if in too many places."""
     runs: list[list[int]] = []
     for number, line in enumerate(lines, first):
         same = runs and runs[-1][0] == line.source
@@ -212,3 +218,32 @@ def _run(view: View, run: Sequence[int], alone: bool) -> str:
 def _source(view: View, source: int) -> str:
     block = view.originals[source]
     return f"your {block.tool or 'message'} (ref {reference(block)})"
+
+
+def _remarks(place: Place, given: Dedupe) -> Iterator[Remark]:
+    ages = [one.age for one in place.parameters_of("offload") if one.unit == "steps"]
+    if ages and (given.within == 0 or given.within >= min(ages)):
+        text = (
+            f"Notes rely on text that offload removes after {min(ages)} steps, which delays the "
+            f"offload or shows the text again. Set it to {max(min(ages) - 1, 1)}, one less than "
+            f"the age."
+        )
+        yield Remark("within", text, "note")
+
+
+STRATEGY = Strategy(
+    name="dedupe",
+    order=10,
+    title="File dedupe",
+    glyph="◁",
+    does="Does not show a file again that the model has already seen.",
+    when="at entry",
+    event="entry",
+    propose=dedupe,
+    parameters=Dedupe,
+    mark=MARK,
+    docs="file-dedupe",
+    remarks=_remarks,
+    joins=True,
+    minor=True,
+)

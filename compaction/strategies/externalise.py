@@ -1,22 +1,25 @@
-"""Externalise at entry: a big tool result goes to the store at once, its ends and figures stay."""
+"""Externalize on entry: store a large tool result, and keep its ends and figures."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from compaction.context import Block
-from compaction.cut import cut
-from compaction.edits import Edit
-from compaction.files.reading import reads
-from compaction.plan import Mark, Proposal, View
-from compaction.stubs import key_arguments, reference, stand_in
+from compaction.context.blocks import Block
+from compaction.context.cut import cut
+from compaction.context.edits import Edit
+from compaction.context.stubs import key_arguments, reference, stand_in
+from compaction.proposals.plan import Mark, Proposal, View
+from compaction.proposals.strategy import Place, Remark, Strategy, failure_remarks
+from compaction.seen.reading import reads
 
 
 @dataclass(frozen=True, slots=True)
 class Externalise:
-    """Which results are cut at their arrival, and what stays; `help` says what each value does.
+    """Which results are shortened on arrival, and what remains of them.
 
-    100 rows and failures that enter whole: MaybeAi, who names no size; the other numbers are ours.
+    100 rows, and failures that enter in full: MaybeAi, who names no size; the other numbers are our
+    choice.
     """
 
     over: int = field(
@@ -24,20 +27,30 @@ class Externalise:
         metadata={
             "min": 50,
             "max": 1_000_000,
-            "help": "Tokens above which a result is cut to an excerpt.",
+            "tries": (500, 1_000, 2_000, 5_000, 10_000, 20_000),
+            "first": True,
+            "drawn": range(50, 301),
+            "help": "Shorten results with more tokens than this to an excerpt.",
         },
     )
     rows: int = field(
         default=100,
-        metadata={"min": 1, "max": 100_000, "help": "Rows of a table that stay at most."},
+        metadata={
+            "min": 1,
+            "max": 100_000,
+            "drawn": range(1, 31),
+            "help": "Maximum rows to keep of a table.",
+        },
     )
     head: int = field(
         default=2_000,
         metadata={
             "min": 0,
             "max": 1_000_000,
-            "help": "Characters that stay at the beginning of a text; a table may take head and "
-            "tail together.",
+            "first": True,
+            "drawn": range(301),
+            "help": "Characters to keep at the start of a text; a table may use head and tail "
+            "together.",
         },
     )
     tail: int = field(
@@ -45,7 +58,9 @@ class Externalise:
         metadata={
             "min": 0,
             "max": 1_000_000,
-            "help": "Characters that stay at the end of a text.",
+            "first": True,
+            "drawn": range(301),
+            "help": "Characters to keep at the end of a text.",
         },
     )
     minimum: int = field(
@@ -53,26 +68,26 @@ class Externalise:
         metadata={
             "min": 1,
             "max": 1_000_000,
-            "help": "Tokens that must be saved at least, or the result enters whole.",
+            "help": "Keep the full result if an excerpt would save fewer tokens than this.",
         },
     )
     exclude: tuple[str, ...] = field(
         default=(),
-        metadata={"help": "Tools, and programs of shell tools, whose results are left alone."},
+        metadata={"help": "Tools, and programs of shell tools, to leave unchanged."},
     )
     keep_failures: bool = field(
-        default=True, metadata={"help": "Whether results of calls that failed enter whole."}
+        default=True, metadata={"help": "Keep results of failed calls in full."}
     )
 
 
 MARK: Mark = {"seen": 0}
-"""How many arrivals were looked at."""
+"""The number of arrivals processed."""
 
 
 def externalise(view: View, parameters: Externalise) -> Proposal:
-    """Replace tool results that are too big by an excerpt with a reference, at their arrival only.
+    """Replace new tool results that are too large by an excerpt with a reference.
 
-    Source: MaybeAi, whose results over a limit enter the context as a file's name and a summary.
+    Source: MaybeAi, whose large results enter the context as a file name and a summary.
     """
     edits = []
     for place in view.arrivals[view.mark["seen"] :]:
@@ -99,10 +114,50 @@ def _edit(view: View, block: Block, parameters: Externalise) -> Edit | None:
     path = file.path if file is not None else None
     shown = cut(block.text, path, parameters.rows, parameters.head, parameters.tail)
     about = f"{block.tool or 'result'} {key_arguments(use)}".strip()
-    told = f"[externalised: {about} | {shown.figures} | ref {reference(block)}]"
-    text = "\n".join(filter(None, [told, shown.text]))
+    note = f"[externalised: {about} | {shown.figures} | ref {reference(block)}]"
+    text = "\n".join(filter(None, [note, shown.text]))
     tokens = view.means.count(text)
     if block.tokens - tokens < parameters.minimum:
         return None
     stub = stand_in(block, text, tokens, "externalise")
     return Edit("externalise", (block.id,), stub, f"{block.tokens} tokens")
+
+
+CHARACTERS = 4
+"""Approximate characters per token, to compare an excerpt with its result."""
+
+
+def _remarks(place: Place, given: Externalise) -> Iterator[Remark]:
+    trigger = place.trigger()
+    if trigger is not None and given.over >= trigger:
+        text = (
+            f"A single result can fill the context before it is shortened: {given.over:,} tokens "
+            f"are not below the trigger, which is at {trigger:,} in a window of "
+            f"{place.window:,}. Set it to a small part of that, such as 2,000."
+        )
+        yield Remark("over", text, "warning")
+    if given.head + given.tail >= CHARACTERS * given.over:
+        text = (
+            "The excerpt is about as long as the result, so little or nothing is saved. Keep head "
+            f"and tail together below {CHARACTERS * given.over:,} characters."
+        )
+        yield Remark("head", text, "note")
+    yield from failure_remarks(given.keep_failures)
+
+
+STRATEGY = Strategy(
+    name="externalise",
+    order=30,
+    title="Excerpt",
+    glyph="◁",
+    does="Stores a large tool result on arrival, and keeps its ends and figures.",
+    when="at entry",
+    event="entry",
+    propose=externalise,
+    parameters=Externalise,
+    mark=MARK,
+    docs="externalise-at-entry",
+    remarks=_remarks,
+    joins=True,
+    puts_aside=True,
+)

@@ -1,24 +1,26 @@
-"""Offload: tool inputs and outputs leave the context in batches, stubs stay."""
+"""Offload: replace tool inputs and outputs by stubs, in batches."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
-from compaction.context import Block
-from compaction.edits import Edit
-from compaction.files.reading import reads
-from compaction.files.sights import STUB
-from compaction.plan import Mark, Proposal, View
-from compaction.stubs import entered_short, input_stub, result_stub, stand_in
+from compaction.context.blocks import Block
+from compaction.context.edits import Edit
+from compaction.context.stubs import input_stub, result_stub, stand_in
+from compaction.proposals.plan import Mark, Proposal, View
+from compaction.proposals.strategy import Place, Remark, Severity, Strategy, failure_remarks
+from compaction.seen.reading import reads
+from compaction.seen.sights import STUB
 
 
 @dataclass(frozen=True, slots=True)
 class Offload:
-    """When tool input and output leaves the context; `help` says what each value does.
+    """When tool inputs and outputs leave the context.
 
-    Age 5, batch 5 and that calls leave too: CodeGenius; the least that is saved is about what a
-    stub takes (ours); `exclude`: Anthropic's context editing; `only` and failures: MaybeAi.
+    Age 5, batch 5, and calls that leave too: CodeGenius; the minimum savings are about the size of
+    a stub (our choice); `exclude`: Anthropic's context editing; `only` and failures: MaybeAi.
     """
 
     age: int = field(
@@ -26,7 +28,10 @@ class Offload:
         metadata={
             "min": 0,
             "max": 10_000,
-            "help": "How many of the newest steps or turns keep their inputs and outputs.",
+            "tries": (2, 3, 5, 8, 12, 20, 30),
+            "first": True,
+            "drawn": range(5),
+            "help": "Keep the inputs and outputs of this many newest steps or turns.",
         },
     )
     batch: int = field(
@@ -34,55 +39,55 @@ class Offload:
         metadata={
             "min": 1,
             "max": 10_000,
-            "help": "How many older steps or turns gather before they leave together, so that the "
-            "cached prefix is rewritten once for all of them.",
+            "tries": (1, 2, 5, 10, 20, 40),
+            "first": True,
+            "drawn": range(1, 5),
+            "help": "Offload this many older steps or turns together, to break the cache once for "
+            "all of them.",
         },
     )
     unit: Literal["steps", "turns"] = field(
         default="steps",
-        metadata={
-            "help": "What age and batch count: steps are model calls, turns are human messages."
-        },
+        metadata={"help": "Unit of age and batch: steps (model calls) or turns (human messages)."},
     )
     minimum: int = field(
         default=50,
         metadata={
             "min": 1,
             "max": 1_000_000,
-            "help": "Tokens that a stub must save at least, or the text stays.",
+            "tries": (50, 150, 400, 1_000),
+            "first": True,
+            "drawn": range(1, 61),
+            "help": "Keep the text if a stub would save fewer tokens than this.",
         },
     )
-    exclude: tuple[str, ...] = field(
-        default=(), metadata={"help": "Tools whose inputs and outputs are left alone."}
-    )
+    exclude: tuple[str, ...] = field(default=(), metadata={"help": "Tools to leave unchanged."})
     only: tuple[str, ...] = field(
         default=(),
-        metadata={"help": "Tools and programs of which alone something leaves; empty for all."},
+        metadata={"help": "Offload these tools and programs only; empty for all."},
     )
-    inputs: bool = field(
-        default=True, metadata={"help": "Whether inputs leave too, and not only outputs."}
-    )
+    inputs: bool = field(default=True, metadata={"help": "Offload inputs too, not only outputs."})
     keep_failures: bool = field(
         default=True,
-        metadata={"help": "Whether failed calls stay until the same thing succeeds."},
+        metadata={"help": "Keep failed calls until the same operation succeeds."},
     )
 
 
 MARK: Mark = {"seen": 0, "ripe": -1, "mended": 0}
-"""How many arrivals and mended failures were looked at, and up to which step or turn."""
+"""The number of arrivals and resolved failures processed, and the last ripe step or turn."""
 
 
 def offload(view: View, parameters: Offload) -> Proposal:
     """Replace tool inputs and outputs that are old enough by stubs, one edit each.
 
-    Looks at every arrival once, when it ripens, and again at failures that were mended since.
-    Source: CodeGenius; what batches save is in docs/sources.md, Worked cache example.
+    Processes every arrival once, when it ripens, and failures again once they are resolved. Source:
+    CodeGenius; docs/sources.md, Worked cache example, shows what batches save.
     """
     by_turn = parameters.unit == "turns"
     ripe = (view.turn if by_turn else view.step) - parameters.age
     last = view.mark["ripe"]
     if last < 0:
-        # The opening is born at step 1, before any tool ran: batches count from there.
+        # The first message is born at step 1, before any tool ran: batches count from there.
         last = 0 if by_turn else 1
     if ripe - last < parameters.batch:
         return Proposal((), view.mark)
@@ -91,7 +96,7 @@ def offload(view: View, parameters: Offload) -> Proposal:
     while seen < len(view.arrivals):
         block = view.originals[view.arrivals[seen]]
         if (block.turn if by_turn else block.born) > ripe or block.position >= view.guard.hot:
-            break  # what is hot yet gets its turn later
+            break  # blocks that are still hot follow later
         seen += 1
         edits.extend(_edit(view, one, parameters, ripe) for one in _with_held(view, block))
     mended = view.guard.groups.mended
@@ -107,7 +112,7 @@ def offload(view: View, parameters: Offload) -> Proposal:
 
 
 def _with_held(view: View, block: Block) -> list[Block]:
-    """A block, and where it is a note on a file's text elsewhere, what was held for its sake."""
+    """Return a block, and for a note on a file's text, the blocks kept because of it."""
     now = view.standing.get(block.position)
     if now is None or not now.id.startswith(STUB):
         return [block]
@@ -116,7 +121,7 @@ def _with_held(view: View, block: Block) -> list[Block]:
 
 
 def _is_held(view: View, block: Block, parameters: Offload, ripe: int) -> bool:
-    """Whether a note that is not ripe itself, is new or hot, leaves its text to this block."""
+    """Return whether a note that is not ripe, new or hot relies on the text of this block."""
     by_turn = parameters.unit == "turns"
     for note in view.sights.resting(block, view.standing):
         new = note.born >= view.step or note.position >= view.guard.hot
@@ -125,14 +130,14 @@ def _is_held(view: View, block: Block, parameters: Offload, ripe: int) -> bool:
     return False
 
 
-def _is_whole(now: Block, block: Block) -> bool:
-    """Whether an original stands, or what entered in its place and may be as long as one."""
-    return now.id == block.id or entered_short(now)
+def _is_whole(view: View, now: Block, block: Block) -> bool:
+    """Return whether this is an original, or an entry replacement, which can be as long as one."""
+    return now.id == block.id or view.entered_short(now)
 
 
 def _edit(view: View, block: Block, parameters: Offload, ripe: int) -> Edit | None:
     now = view.standing.get(block.position)
-    if now is None or now.tokens <= parameters.minimum or not _is_whole(now, block):
+    if now is None or now.tokens <= parameters.minimum or not _is_whole(view, now, block):
         return None
     if block.type not in ("tool_use", "tool_result") or not view.guard.may_replace(block):
         return None
@@ -155,3 +160,42 @@ def _edit(view: View, block: Block, parameters: Offload, ripe: int) -> Edit | No
     return Edit(
         "offload", (now.id,), replacement, f"{block.tokens} tokens, here since step {block.born}"
     )
+
+
+def _remarks(_place: Place, given: Offload) -> Iterator[Remark]:
+    if given.batch == 1 and given.unit == "steps":
+        # At the very end of the prompt little is written again (recitation has age 1).
+        severity: Severity = "warning" if given.age > 1 else "note"
+        text = (
+            f"Something is offloaded at every step, so the cached prefix breaks at every call and "
+            f"about {given.age + 1} steps are written again. Set it to 5: one break for five "
+            f"steps."
+        )
+        yield Remark("batch", text, severity)
+    elif given.age < given.batch:
+        text = (
+            f"Results stay for {given.age} to {given.age + given.batch - 1} {given.unit}, which "
+            f"depends more on the batch than on the age. Set it to {given.batch} or more, or make "
+            f"the batch smaller."
+        )
+        yield Remark("age", text, "note")
+    yield from failure_remarks(given.keep_failures)
+
+
+STRATEGY = Strategy(
+    name="offload",
+    order=60,
+    title="Offload",
+    glyph="▽",
+    does="Replaces tool inputs and outputs by stubs, in batches.",
+    when="by age, in batches",
+    event="offload",
+    propose=offload,
+    parameters=Offload,
+    mark=MARK,
+    docs="offload",
+    remarks=_remarks,
+    joins=True,
+    aim="tool output",
+    puts_aside=True,
+)

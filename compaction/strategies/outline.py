@@ -1,23 +1,25 @@
-"""Outline: a big file enters the context as what it declares, and is read in parts from there."""
+"""Outline: show a large file as its declarations, to be read in parts from there."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from compaction.context import Block
-from compaction.edits import Edit
-from compaction.files.shown import Shown
-from compaction.files.sights import sight
-from compaction.plan import FileText, Mark, Proposal, View
-from compaction.stubs import reference, stand_in
+from compaction.context.blocks import Block
+from compaction.context.edits import Edit
+from compaction.context.stubs import reference, stand_in
+from compaction.proposals.plan import FileText, Mark, Proposal, View
+from compaction.proposals.strategy import Place, Remark, Strategy
+from compaction.seen.shown import Shown
+from compaction.seen.sights import sight
 
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """Which readings become an outline; `help` says what each value does.
+    """Which readings become an outline.
 
-    3,000 lines: CodeGenius. 3 steps are ours: only the end of the prompt is written to the cache
-    again; so is the least that is saved.
+    3,000 lines: CodeGenius. The 3 steps are our choice, so that only the end of the prompt is
+    written to the cache again; so are the minimum savings.
     """
 
     lines: int = field(
@@ -25,7 +27,9 @@ class Outline:
         metadata={
             "min": 10,
             "max": 1_000_000,
-            "help": "Readings of more lines than this become an outline.",
+            "first": True,
+            "drawn": range(10, 61),
+            "help": "Outline readings with more lines than this.",
         },
     )
     late: int = field(
@@ -33,8 +37,7 @@ class Outline:
         metadata={
             "min": 0,
             "max": 1_000,
-            "help": "Steps after its arrival in which a text may still give way to an outline "
-            "that was not ready.",
+            "help": "How long to wait for an outline, in steps.",
         },
     )
     minimum: int = field(
@@ -42,23 +45,23 @@ class Outline:
         metadata={
             "min": 1,
             "max": 1_000_000,
-            "help": "Tokens that must be saved at least, or the text enters whole.",
+            "first": True,
+            "drawn": range(1, 61),
+            "help": "Keep the full text if an outline would save fewer tokens than this.",
         },
     )
-    exclude: tuple[str, ...] = field(
-        default=(), metadata={"help": "Tools whose readings are left alone."}
-    )
+    exclude: tuple[str, ...] = field(default=(), metadata={"help": "Tools to leave unchanged."})
 
 
 MARK: Mark = {"seen": 0}
-"""How many arrivals are settled: none of them waits for an outline."""
+"""The number of arrivals that no longer wait for an outline."""
 
 
 def outline(view: View, parameters: Outline) -> Proposal:
-    """Replace readings of big files by their outlines, at arrival or as soon as one is ready.
+    """Replace readings of large files by their outlines, on arrival or once they are ready.
 
-    Until then the text stands and the outline is wanted. A text that the model has been shown is
-    replaced only while it is young, and not while it is hot. Source: CodeGenius.
+    Until then the text stays and the outline is wanted. A text that the model has seen is replaced
+    only while it is recent, and not while it is hot. Source: CodeGenius.
     """
     edits: list[Edit] = []
     wanted: list[FileText] = []
@@ -76,7 +79,7 @@ def outline(view: View, parameters: Outline) -> Proposal:
             if text is None:
                 wanted.append(file)
             elif (edit := _edit(view, block, found, text, parameters)) is not None:
-                allowed = _fresh(view, block) or view.guard.may_replace(block)
+                allowed = _has_just_arrived(view, block) or view.guard.may_replace(block)
                 waits = not allowed and block.born + parameters.late > view.step
                 edits.extend([edit] if allowed else [])
         if not waits and settled == seen - 1:
@@ -85,12 +88,12 @@ def outline(view: View, parameters: Outline) -> Proposal:
     return Proposal(tuple(edits), {"seen": settled}, "entry", reason, tuple(wanted))
 
 
-def _fresh(view: View, block: Block) -> bool:
+def _has_just_arrived(view: View, block: Block) -> bool:
     return block.born >= view.step
 
 
 def _due(view: View, block: Block, parameters: Outline) -> Shown | None:
-    """The lines that a block shows, where it is a reading that should be an outline."""
+    """Return the lines of a block if it is a reading that should become an outline."""
     if block.type != "tool_result" or block.tool in parameters.exclude:
         return None
     if block.text.count("\n") < parameters.lines:
@@ -119,3 +122,34 @@ def _edit(
     return Edit(
         "outline", (block.id,), stand_in(block, text, tokens, "outline"), f"{block.tokens} tokens"
     )
+
+
+ORDINARY = 300
+"""Lines below which most files would be read twice: as an outline, then in parts (our choice)."""
+
+
+def _remarks(_place: Place, given: Outline) -> Iterator[Remark]:
+    if given.lines < ORDINARY:
+        text = (
+            f"Many files have {given.lines} lines: the agent gets an outline first and then reads "
+            f"the parts, two calls instead of one. Set it to {ORDINARY:,} or more "
+            f"(CodeGenius: 3,000)."
+        )
+        yield Remark("lines", text, "warning")
+
+
+STRATEGY = Strategy(
+    name="outline",
+    order=20,
+    title="Outline",
+    glyph="◁",
+    does="Shows a large file as an outline of its declarations, to be read in parts.",
+    when="on entry, or a few steps later",
+    event="entry",
+    propose=outline,
+    parameters=Outline,
+    mark=MARK,
+    docs="outline",
+    remarks=_remarks,
+    minor=True,
+)

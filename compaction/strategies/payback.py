@@ -1,34 +1,35 @@
-"""Payback: what has had its use leaves the context as soon as that pays."""
+"""Payback: offload results that are no longer needed, once that saves more than it costs."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from compaction.cache.economy import expected, pays
-from compaction.context import Block
-from compaction.edits import Edit, Trigger
-from compaction.plan import Proposal, View
-from compaction.ripening import Ages, Stub
-from compaction.stubs import (
-    entered_short,
+from compaction.context.blocks import Block
+from compaction.context.edits import Edit, Trigger
+from compaction.context.stubs import (
     input_stub,
     result_stub,
     said_stub,
     stand_in,
     thought_stub,
 )
+from compaction.proposals.plan import Proposal, View
+from compaction.proposals.strategy import Place, Remark, Strategy
+from compaction.seen.ripening import Ages, Stub
 
 SHORTEST = 15
-"""Tokens that no stub falls below: what a stub saves of less is not worth finding out."""
+"""Minimum tokens of any stub: shorter blocks cannot save anything."""
 
 
 @dataclass(frozen=True, slots=True)
 class Payback:
-    """When tool inputs and outputs are ripe, and when those leave; `help` says what each does.
+    """When tool inputs and outputs are ripe, and when ripe ones are offloaded.
 
-    All numbers are ours, by measurement (docs/presets.md); the formula is in docs/sources.md,
-    Worked cache example.
+    All numbers are our choice, by measurement (docs/policies/presets.md); the formula is in
+    docs/sources.md, Worked cache example.
     """
 
     results: int = field(
@@ -36,7 +37,10 @@ class Payback:
         metadata={
             "min": 0,
             "max": 10_000,
-            "help": "Steps after which the result of a command or a search is ripe to leave.",
+            "tries": (1, 2, 3, 5, 8, 12),
+            "first": True,
+            "drawn": range(5),
+            "help": "Steps until the result of a command or a search can be offloaded.",
         },
     )
     readings: int = field(
@@ -44,7 +48,10 @@ class Payback:
         metadata={
             "min": 0,
             "max": 10_000,
-            "help": "Steps after which the text of a file that was read is ripe to leave.",
+            "tries": (3, 5, 8, 12, 20, 40, 80),
+            "first": True,
+            "drawn": range(9),
+            "help": "Steps until the text of a file that was read can be offloaded.",
         },
     )
     done: int = field(
@@ -52,7 +59,9 @@ class Payback:
         metadata={
             "min": 0,
             "max": 10_000,
-            "help": "The same where the file was changed, or the same lines read again, since.",
+            "tries": (0, 1, 3, 8),
+            "drawn": range(4),
+            "help": "Steps until it can be offloaded once the file was changed or read again.",
         },
     )
     inputs: int = field(
@@ -60,7 +69,10 @@ class Payback:
         metadata={
             "min": 0,
             "max": 10_000,
-            "help": "Steps after which inputs of tools, and what edits answer, are ripe to leave.",
+            "tries": (3, 5, 10, 20, 30, 60),
+            "first": True,
+            "drawn": range(9),
+            "help": "Steps until inputs of tools and results of edits can be offloaded.",
         },
     )
     patience: float = field(
@@ -68,8 +80,12 @@ class Payback:
         metadata={
             "min": 0.0,
             "max": 100.0,
-            "help": "Rewriting costs that reading what is ripe must have cost before it leaves, "
-            "where the objective is cheap.",
+            "tries": (0.5, 1, 2, 3, 5, 8),
+            "first": True,
+            "objective": "cheap",
+            "drawn": (0.0, 0.5, 2.5),
+            "help": "Offload once reading ripe blocks has cost this many times the rewrite, "
+            "with the objective cheap.",
         },
     )
     haste: float = field(
@@ -77,7 +93,12 @@ class Payback:
         metadata={
             "min": 0.0,
             "max": 100.0,
-            "help": "The same where the objective is lean.",
+            "tries": (0.25, 0.5, 1, 2, 3),
+            "first": True,
+            "objective": "lean",
+            "drawn": (0.0, 1.0),
+            "help": "Offload once reading ripe blocks has cost this many times the rewrite, "
+            "with the objective lean.",
         },
     )
     said: int = field(
@@ -85,7 +106,8 @@ class Payback:
         metadata={
             "min": 0,
             "max": 10_000,
-            "help": "Steps after which what the agent itself wrote is ripe to leave; 0 for never.",
+            "tries": (0, 4, 8, 15, 40),
+            "help": "Steps until texts of the agent can be offloaded; 0 for never.",
         },
     )
     thought: int = field(
@@ -93,8 +115,7 @@ class Payback:
         metadata={
             "min": 0,
             "max": 10_000,
-            "help": "Steps after the end of its turn after which what the agent thought is ripe to "
-            "leave; 0 for never.",
+            "help": "Steps after its turn until thinking can be offloaded; 0 for never.",
         },
     )
     listed: float = field(
@@ -102,8 +123,8 @@ class Payback:
         metadata={
             "min": 0.0,
             "max": 1.0,
-            "help": "Share of a text that its stub may list of the names that stand nowhere else "
-            "any more, where the objective is lean.",
+            "help": "Share of a text that its stub may list as names found nowhere else, with the "
+            "objective lean.",
         },
     )
     full: float = field(
@@ -111,8 +132,10 @@ class Payback:
         metadata={
             "min": 0.05,
             "max": 1.0,
-            "help": "Share of the window less the reserve at which all that is ripe leaves, "
-            "whatever it costs.",
+            "tries": (0.5, 0.6, 0.7, 0.8, 0.9),
+            "drawn": (0.3, 0.8),
+            "help": "Offload everything ripe at this share of the window minus the reserve, "
+            "regardless of cost.",
         },
     )
     minimum: int = field(
@@ -120,16 +143,15 @@ class Payback:
         metadata={
             "min": 1,
             "max": 1_000_000,
-            "help": "Tokens that a stub must save at least, or the text stays.",
+            "drawn": (1, 50),
+            "help": "Keep the text if a stub would save fewer tokens than this.",
         },
     )
-    exclude: tuple[str, ...] = field(
-        default=(), metadata={"help": "Tools whose inputs and outputs are left alone."}
-    )
+    exclude: tuple[str, ...] = field(default=(), metadata={"help": "Tools to leave unchanged."})
 
 
 class _Cut(NamedTuple):
-    """From which position on what is ripe leaves, why, and what that clears and rewrites."""
+    """The position from which ripe blocks are offloaded, why, and what that clears and rewrites."""
 
     start: int
     trigger: Trigger
@@ -138,7 +160,7 @@ class _Cut(NamedTuple):
 
 
 class _Ripe(NamedTuple):
-    """A block that may leave: what would stand for it, what that saves, and since when it could."""
+    """A block that can be offloaded: its stub, the tokens saved, and the step it became ripe."""
 
     now: Block
     stub: Stub
@@ -147,11 +169,11 @@ class _Ripe(NamedTuple):
 
 
 def payback(view: View, parameters: Payback) -> Proposal:
-    """Replace what is ripe by stubs, from the place on from which that saves most, if it pays.
+    """Replace ripe blocks by stubs, from the position that saves most, if it pays.
 
-    It pays where what was paid to read it since it was ripe exceeds what rewriting costs, some
-    times over (`patience`), and where it would pay again over the calls that are to be expected.
-    A cold cache makes it free; a task that ended, and a window that is full, need no waiting.
+    It pays if reading the ripe blocks has cost more than rewriting costs, several times over
+    (`patience`), and if it would pay again over the calls to expect. A cold cache makes it free;
+    after a finished task, or with a full window, there is no waiting.
     """
     p = parameters
     least = p.minimum + SHORTEST
@@ -162,7 +184,7 @@ def payback(view: View, parameters: Payback) -> Proposal:
     for position in order:
         now = view.standing.get(position)
         original = view.originals[position]
-        taken = f"payback:{original.id}" in view.known  # somebody took the stub back
+        taken = f"payback:{original.id}" in view.known  # a person undid the stub
         stub = None if now is None or taken else _stub(view, now, original)
         if now is None or stub is None or now.tokens - stub.tokens < p.minimum:
             gone.append(position)
@@ -180,8 +202,8 @@ def payback(view: View, parameters: Payback) -> Proposal:
 
 
 def _stub(view: View, now: Block, original: Block) -> Stub | None:
-    """What would stand for a block, made once; None where it does not stand whole."""
-    if now.replaces is not None and not (entered_short(now) and now.replaces == original.id):
+    """Return the stub of a block, built once; None if the block is not in the context in full."""
+    if now.replaces is not None and not (view.entered_short(now) and now.replaces == original.id):
         return None
     made = view.ripening.stubs.get(original.position)
     if made is None:
@@ -209,21 +231,21 @@ def _may_leave(view: View, now: Block, parameters: Payback) -> bool:
 
 
 def _listing(view: View, parameters: Payback, leaving: list[_Ripe]) -> list[_Ripe]:
-    """The same with the names in each stub that nothing holds any more."""
+    """Add to each stub the names that nothing in the context holds any longer."""
     pairs = [(one.now, view.originals[one.now.position]) for one in leaving]
     names = view.ripening.holders.lists(pairs, parameters.listed)
     return [_named(view, one, names.get(one.now.position, "")) for one in leaving]
 
 
 def _named(view: View, one: _Ripe, names: str) -> _Ripe:
-    """The same with names in its stub, where that saves enough still."""
+    """Add names to a stub if it still saves enough."""
     made = _made(view, view.originals[one.now.position], names) if names else one.stub
     saved = one.now.tokens - made.tokens
     return one._replace(stub=made, saved=saved) if saved > 0 else one
 
 
 def _cut(view: View, parameters: Payback, ripe: list[_Ripe]) -> _Cut | None:
-    """The best place to begin; None where nothing is to leave yet."""
+    """Return the best position to start from; None if nothing can be offloaded yet."""
     if not ripe:
         return None
     first = ripe[0].now.position
@@ -237,7 +259,7 @@ def _cut(view: View, parameters: Payback, ripe: list[_Ripe]) -> _Cut | None:
 
 
 def _best(view: View, parameters: Payback, ripe: list[_Ripe]) -> _Cut | None:
-    """Of all places from which on it pays, that which gains most over the calls to be expected."""
+    """Of all positions at which it pays, return the one that gains most over the expected calls."""
     rates, remaining, step = view.means.rates, expected(view.step), view.step
     lean, boundary = view.objective == "lean", view.boundary
     patience = parameters.haste if lean else parameters.patience
@@ -264,7 +286,7 @@ def _edit(view: View, one: _Ripe) -> Edit:
     original = view.originals[one.now.position]
     stub = stand_in(original, one.stub.text, one.stub.tokens, "payback", now=one.now.id)
     if stub.type == "thinking":
-        stub = replace(stub, type="text")  # what is no thinking of theirs, providers refuse as such
+        stub = replace(stub, type="text")  # providers refuse thinking that is not theirs
     reason = f"{one.now.tokens} tokens, ripe since step {one.since}"
     return Edit("payback", (one.now.id,), stub, reason)
 
@@ -275,5 +297,54 @@ def _reason(view: View, count: int, cut: _Cut) -> str:
         return f"{blocks}; the cache is cold, so nothing is rewritten"
     if cut.trigger == "window":
         return f"{blocks}; {view.used} of {view.room} tokens are used"
-    told = "" if view.means.rates.known else " (no price is known: by the usual ratios)"
-    return f"{blocks} against {cut.rewritten} to be written again{told}"
+    basis = "" if view.means.rates.known else " (no known price, so the usual ratios apply)"
+    return f"{blocks} against {cut.rewritten} written again{basis}"
+
+
+def _remarks(place: Place, given: Payback) -> Iterator[Remark]:
+    if place.parameters_of("offload"):
+        text = (
+            "Offload removes by age what payback would remove by price, so payback has little left "
+            "to do. Keep one of the two: payback costs less, offload keeps the prompt smaller."
+        )
+        yield Remark("", text, "note")
+    trigger = place.trigger()
+    if trigger is not None and int(given.full * place.room) > trigger:
+        text = (
+            f"History is summarized at {trigger:,} tokens, before everything ripe is offloaded at "
+            f"{int(given.full * place.room):,}: it loses facts that a stub would keep. Set it "
+            f"below the trigger."
+        )
+        yield Remark("full", text, "note")
+    if given.readings <= given.done:
+        text = (
+            f"Readings are ripe after {given.readings} steps, even if their file was not changed "
+            f"since. Keep it above {given.done}: readings that were not acted on are still needed."
+        )
+        yield Remark("readings", text, "note")
+    if place.objective == "cheap" and given.patience < 1:
+        text = (
+            "Text is offloaded before reading it has cost as much as rewriting the cache, so many "
+            "edits never pay back. Set it to 1 or more."
+        )
+        yield Remark("patience", text, "warning")
+
+
+STRATEGY = Strategy(
+    name="payback",
+    order=70,
+    title="Payback",
+    glyph="▽",
+    does="Offloads results that are no longer needed, once that saves more than it costs.",
+    when="once results are ripe and it pays",
+    event="offload",
+    propose=payback,
+    parameters=Payback,
+    docs="payback",
+    remarks=_remarks,
+    joins=True,
+    aim="tool output",
+    puts_aside=True,
+    heeds_objective=True,
+    asks=frozenset({"ripening", "facts"}),
+)

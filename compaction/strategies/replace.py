@@ -1,17 +1,19 @@
-"""Replacement: results that the same call gave anew, and older dashboards, leave the context."""
+"""Replacement: remove results that the same call gave again, and older dashboards."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from compaction.context import Block
-from compaction.edits import Edit
-from compaction.files.reading import READING, reads
-from compaction.files.sights import STUB
-from compaction.hints import hint
-from compaction.plan import Mark, Proposal, View
-from compaction.repeats import is_dashboard, without_dashboards
-from compaction.stubs import entered_short, key_arguments, reference, size, stand_in
+from compaction.context.blocks import Block
+from compaction.context.edits import Edit
+from compaction.context.hints import hint
+from compaction.context.stubs import key_arguments, reference, size, stand_in
+from compaction.proposals.plan import Mark, Proposal, View
+from compaction.proposals.strategy import Place, Remark, Strategy
+from compaction.seen.reading import READING, reads
+from compaction.seen.repeats import is_dashboard, without_dashboards
+from compaction.seen.sights import STUB
 
 STATUS = (
     *READING,
@@ -25,34 +27,35 @@ STATUS = (
     "git remote", "git stash", "hostname", "kubectl get", "lsof", "node -v", "npm ls", "pip list",
     "pip show", "printenv", "ps", "systemctl status", "uname", "which", "whoami",
 )  # fmt: skip
-"""Tools, and programs with their first argument where it matters, that tell how things stand: view
-and list are Dakou's, the rest ours."""
+"""Tools, and programs with their first argument where it matters, that query a state: view and
+list follow Dakou, the rest are our choice."""
 
 
 @dataclass(frozen=True, slots=True)
 class Replace:
-    """What counts as out of date and when it leaves; `help` says what each value does.
+    """What counts as out of date, and when it leaves the context.
 
-    That dashboards and results of the same tool leave: Dakou, who does it at every call (batch 1);
-    the least that is saved is about what a stub takes (ours).
+    Removing dashboards and results of the same tool: Dakou, at every call (batch 1); the minimum
+    savings are about the size of a stub (our choice).
     """
 
     tools: tuple[str, ...] = field(
         default=STATUS,
-        metadata={"help": "Tools and programs whose older results leave once they ran again."},
+        metadata={"help": "Replace older results of these tools and programs once they run again."},
     )
     dashboards: bool = field(
         default=True,
-        metadata={
-            "help": "Whether user messages lose their <dashboard> once a newer one is there."
-        },
+        metadata={"help": "Remove the <dashboard> of a user message once there is a newer one."},
     )
     batch: int = field(
         default=1,
         metadata={
             "min": 1,
             "max": 10_000,
-            "help": "How many that are out of date gather before they leave together.",
+            "tries": (1, 2, 5, 10, 20),
+            "first": True,
+            "drawn": range(1, 5),
+            "help": "Replace this many outdated results together.",
         },
     )
     minimum: int = field(
@@ -60,21 +63,22 @@ class Replace:
         metadata={
             "min": 1,
             "max": 1_000_000,
-            "help": "Tokens that a stub must save at least, or the text stays.",
+            "drawn": range(1, 61),
+            "help": "Keep the text if a stub would save fewer tokens than this.",
         },
     )
 
 
 MARK: Mark = {"seen": 0, "begin": 0, "due": 0}
-"""How many pairs were looked at, the first not dealt with, and how many from there on are due."""
+"""The number of pairs processed, the first one still open, and how many since then are due."""
 
 
 def replace(view: View, parameters: Replace) -> Proposal:
-    """Put stubs in place of results that the same call gave anew, and notes for old dashboards.
+    """Replace results that the same call gave again by stubs, and old dashboards by notes.
 
-    The same call is the same tool with the same arguments, for a shell in the same folder. What
-    failed stays, and so does what a note on a file rests on. Source: Dakou, whose ContentReplace
-    keeps the original beside what is sent.
+    Calls are the same if tool and arguments are equal, and for a shell also the folder. Failed
+    results stay, and so does text that a note on a file relies on. Source: Dakou, whose
+    ContentReplace keeps the original next to what is sent.
     """
     pairs = view.repeats.pairs
     due = view.mark["due"]
@@ -92,7 +96,7 @@ def replace(view: View, parameters: Replace) -> Proposal:
     left = sum(_counts(view, older, parameters) for older, _ in pairs[place:])
     made = tuple(edits[position] for position in sorted(edits))
     what = "result" if len(made) == 1 else "results"
-    reason = f"{len(made)} {what} of what was asked again"
+    reason = f"{len(made)} outdated {what}"
     return Proposal(made, {**mark, "begin": place, "due": left}, "batch", reason)
 
 
@@ -109,7 +113,7 @@ def _edit(view: View, older: int, newer: int, parameters: Replace) -> Edit | Non
     block, now, then = view.originals[older], view.standing.get(older), view.standing.get(newer)
     if now is None or then is None or then.id.startswith(STUB):
         return None
-    if now.tokens <= parameters.minimum or not (now.id == block.id or entered_short(now)):
+    if now.tokens <= parameters.minimum or not (now.id == block.id or view.entered_short(now)):
         return None
     if not view.guard.may_replace(block) or any(view.sights.resting(block, view.standing)):
         return None
@@ -124,7 +128,7 @@ def _edit(view: View, older: int, newer: int, parameters: Replace) -> Edit | Non
 
 def _text(view: View, block: Block) -> str:
     if block.type != "tool_result":
-        note = f"[an older dashboard stood here | ref {reference(block)}]"
+        note = f"[an older dashboard was here | ref {reference(block)}]"
         return without_dashboards(block.text, note)
     use = view.guard.groups.uses.get(block.tool_call or "")
     file = block.file or (use.file if use is not None else None)
@@ -136,3 +140,36 @@ def _text(view: View, block: Block) -> str:
         f"ref {reference(block)}",
     ]
     return f"[replaced: {' | '.join(part for part in parts if part)}]"
+
+
+def _remarks(place: Place, given: Replace) -> Iterator[Remark]:
+    if given.batch == 1:
+        text = (
+            "Each repeated result breaks the cached prefix at the older one. Set it to 5 or more: "
+            "one break for all of them (Dakou: 1)."
+        )
+        yield Remark("batch", text, "note")
+    if any(one.name == "dedupe" for one in place.after):
+        text = (
+            "Removes the older text of a file before dedupe compares the newest reading with it, "
+            "so the file is shown in full again. Move it after dedupe."
+        )
+        yield Remark("", text, "note")
+
+
+STRATEGY = Strategy(
+    name="replace",
+    order=50,
+    title="Replacement",
+    glyph="▽",
+    does="Removes results that the same call gave again, and older dashboards.",
+    when="once a batch is out of date",
+    event="offload",
+    propose=replace,
+    parameters=Replace,
+    mark=MARK,
+    docs="replacement",
+    remarks=_remarks,
+    joins=True,
+    asks=frozenset({"repeats"}),
+)

@@ -1,55 +1,62 @@
-"""Shard: a tool result that is too long for one piece enters in parts, each read for itself."""
+"""Shard: split a very long tool result into parts, each sent as a message of its own."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from compaction.context import Block
-from compaction.edits import Edit
-from compaction.files.reading import reads
-from compaction.hints import one_line
-from compaction.plan import Mark, Proposal, View
-from compaction.shards import READ_ON, cut, written
-from compaction.stubs import key_arguments, stand_in
+from compaction.context.blocks import Block
+from compaction.context.edits import Edit
+from compaction.context.hints import one_line
+from compaction.context.stubs import key_arguments, stand_in
+from compaction.proposals.plan import Mark, Proposal, View
+from compaction.proposals.shards import READ_ON, cut, written
+from compaction.proposals.strategy import Place, Remark, Strategy
+from compaction.seen.reading import reads
 
 _MEDIA = re.compile(r"^\[(?:image|document)\b", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """Which results enter in parts, and in how many; `help` says what each value does.
-
-    18,000 tokens and 8 parts: Dakou.
-    """
+    """Which results are split, and into how many parts. 18,000 tokens and 8 parts: Dakou."""
 
     over: int = field(
         default=18_000,
         metadata={
             "min": 100,
             "max": 1_000_000,
-            "help": "Tokens above which a result is split, and that a part may take.",
+            "tries": (5_000, 10_000, 18_000),
+            "first": True,
+            "drawn": range(100, 301),
+            "help": "Split results with more tokens than this; also the maximum size of a part.",
         },
     )
     parts: int = field(
         default=8,
-        metadata={"min": 2, "max": 100, "help": "Parts at most; what is beyond them is left out."},
+        metadata={
+            "min": 2,
+            "max": 100,
+            "first": True,
+            "drawn": range(2, 10),
+            "help": "Maximum number of parts; the rest is left out.",
+        },
     )
     exclude: tuple[str, ...] = field(
         default=(),
-        metadata={"help": "Tools, and programs of shell tools, whose results are left alone."},
+        metadata={"help": "Tools, and programs of shell tools, to leave unchanged."},
     )
 
 
 MARK: Mark = {"seen": 0}
-"""How many arrivals were looked at."""
+"""The number of arrivals processed."""
 
 
 def shard(view: View, parameters: Shard) -> Proposal:
-    """Put one block with parts in place of a result that is too long, at its arrival only.
+    """Replace a new result that is too long by a block with its parts.
 
-    The context keeps one block in its place; it becomes several messages where it is rendered.
-    Source: Dakou.
+    The context keeps one block; rendering turns it into several messages. Source: Dakou.
     """
     edits = []
     for place in view.arrivals[view.mark["seen"] :]:
@@ -70,7 +77,7 @@ def _edit(view: View, block: Block, parameters: Shard) -> Edit | None:
     if block.tool in parameters.exclude or reads(use, parameters.exclude):
         return None
     if _MEDIA.search(block.text):
-        return None  # a picture cannot be cut, and parts are text
+        return None  # an image cannot be split into text parts
     count = view.means.count
     parts, left = cut(block.text, parameters.over, parameters.parts, count)
     if len(parts) < 2:
@@ -80,3 +87,37 @@ def _edit(view: View, block: Block, parameters: Shard) -> Edit | None:
     tokens = count(text) + (len(parts) - 1) * count(READ_ON)
     made = stand_in(block, text, tokens, "shard")
     return Edit("shard", (block.id,), made, f"{block.tokens} tokens in {len(parts)} parts")
+
+
+def _remarks(place: Place, given: Shard) -> Iterator[Remark]:
+    trigger = place.trigger()
+    if trigger is not None and given.over >= trigger:
+        text = (
+            f"A single part can fill the context: {given.over:,} tokens are not below the trigger, "
+            f"which is at {trigger:,} in a window of {place.window:,}. Set it to 18,000 or less "
+            f"(Dakou)."
+        )
+        yield Remark("over", text, "warning")
+    if any(one.name == "externalise" for one in place.before):
+        text = (
+            "Results long enough to be split are shortened to an excerpt first, so this rarely "
+            "acts. Keep one of the two: shard shows everything, externalise costs less."
+        )
+        yield Remark("", text, "note")
+
+
+STRATEGY = Strategy(
+    name="shard",
+    order=40,
+    title="In parts",
+    glyph="◁",
+    does="Splits a very long tool result into parts, each sent as a message of its own.",
+    when="at entry",
+    event="entry",
+    propose=shard,
+    parameters=Shard,
+    mark=MARK,
+    docs="shard",
+    remarks=_remarks,
+    minor=True,
+)

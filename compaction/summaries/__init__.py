@@ -1,1 +1,1 @@
-"""Summaries of history: what goes in, what must come out, and how good one is."""
+"""Summaries of history: prompts, forms, validation and the extractive summarizer."""

@@ -1,4 +1,4 @@
-"""Whether what a model answered is a summary that may be stored, and what of it."""
+"""Validate what a model answered, and extract the summary from it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from compaction.facts.vocabulary import Vocabulary
-from compaction.plan import Count, Span
+from compaction.proposals.plan import Count, Span
 from compaction.summaries.extract import coded
 from compaction.summaries.prompt import asked
 from compaction.summaries.quotes import verbatim
@@ -24,7 +24,7 @@ from compaction.summaries.summary import (
 from compaction.summaries.supported import known_to, unsupported, without
 
 SHORT = 400
-"""Code points up to which an answer that speaks of an error is taken for one (ours)."""
+"""Code points up to which an answer that mentions an error counts as one (our choice)."""
 
 _ERROR_LIKE = re.compile(
     r"\b(?:api|internal server|overloaded|rate.?limit|timeout|invalid.request)[ _]?error\b"
@@ -35,7 +35,7 @@ _ERROR_LIKE = re.compile(
 
 
 def read(answer: str, span: Span) -> str:
-    """The summary in an answer: without the analysis before it, and what was said around it."""
+    """Extract the summary from an answer, without the analysis and text around it."""
     if span.form == "window":
         return answer[max(answer.rfind(WINDOW_HEAD), 0) :].strip()
     start = answer.find("<summary>", max(answer.find("</analysis>"), 0))
@@ -45,10 +45,10 @@ def read(answer: str, span: Span) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Checks:
-    """What answers about one span are held against, made once for all of them.
+    """What answers about one span are checked against, built once per span.
 
-    `size` are the tokens of what the summary stands for, `code` the sections that code writes,
-    `known` all that a summary may name.
+    `size` is the number of tokens the summary replaces, `code` holds the sections that code writes,
+    `known` everything that a summary may name.
     """
 
     span: Span
@@ -59,22 +59,22 @@ class Checks:
 
     @classmethod
     def of(cls, span: Span, count: Count) -> Checks:
-        """The checks for a span, in the session's counting."""
+        """Build the checks for a span, in the session's counting."""
         size = sum(block.tokens for block in span.blocks) + count(span.previous or "")
         return cls(span, count, size, coded(span), known_to(span))
 
     @property
     def budget(self) -> int:
-        """Tokens that are left to a model beside what code writes."""
+        """Tokens left for a model besides the sections that code writes."""
         ours = "\n".join(line for lines in self.code.values() for line in lines)
         return max(self.span.budget - self.count(ours), self.span.budget // 4)
 
     def faults(self, text: str) -> list[str]:
-        """Why an answer must not be used, in sentences that quote nothing from it.
+        """Return why an answer must not be used, in sentences that do not quote it.
 
-        It has to have all sections that were asked for, to say something, to be shorter than what
-        it stands for, and to keep its budget but for the quarter that `spans` allows. A reference
-        has to be one that the span holds.
+        An answer must have all requested sections, say something, be shorter than what it replaces,
+        and keep its budget within the quarter that `spans` allows. Its references must occur in the
+        span.
         """
         found = [_unquoted(problem) for problem in self._broken(text)]
         if found:
@@ -85,7 +85,7 @@ class Checks:
         if tokens > OVERRUN * self.span.budget:
             found.append(f"it has {tokens} tokens, {self.span.budget} are allowed")
         if tokens >= self.size:
-            found.append(f"it has {tokens} tokens, what it stands for has {self.size}")
+            found.append(f"it has {tokens} tokens, what it replaces has {self.size}")
         known = references(self.span)
         unknown = [ref for _, _, ref in file_operations(summary) if ref and _id(ref) not in known]
         if unknown:
@@ -112,29 +112,29 @@ class Checks:
         if not said:
             wrong.append("no section says anything")
         elif sum(map(len, said)) <= SHORT and any(map(_ERROR_LIKE.search, said)):
-            wrong.append("it speaks of an error instead of the transcript")
+            wrong.append("it reports an error instead of the transcript")
         return wrong
 
     def summary(self, text: str) -> str:
-        """The summary that an answer makes together with the sections of code.
+        """Combine an answer with the sections that code writes.
 
-        A next step stays only with a quotation that stands in the span word for word.
+        A next step is kept only if it quotes the span word for word.
         """
         return self._rendered(self._sections(text))
 
     def unsupported(self, text: str) -> list[str]:
-        """Names, paths and numbers of an answer that nothing it was made from holds."""
+        """Return names, paths and numbers of an answer that none of its sources contain."""
         said = [line for lines in self._sections(text).values() for line in lines]
         return unsupported("\n".join(said), self.known)
 
     def without(self, text: str, facts: Sequence[str]) -> str | None:
-        """The summary without the sentences that state these; None where nothing else is left."""
+        """Remove the sentences that state these facts; None if nothing else is left."""
         sections = self._sections(text)
         left = {name: without(lines, facts) for name, lines in sections.items()}
         return self._rendered(left) if any(left.values()) else None
 
     def draft(self, summary: str) -> str:
-        """Of a summary what a model wrote, as the next part's request quotes it."""
+        """Return the part of a summary that a model wrote, for the next request to quote."""
         sections = parse(summary, self.span.form)
         if self.span.form == "window":
             return summary
@@ -160,7 +160,7 @@ class Checks:
 
 
 def references(span: Span) -> frozenset[str]:
-    """Ids that a summary may refer to: of blocks of the span, or named by what stands there."""
+    """Return the ids that a summary may reference: blocks of the span, and ids they reference."""
     known = {block.id for block in span.originals}
     known.update(ref for block in span.blocks for ref in block.refs)
     known.update(_id(ref) for _, _, ref in file_operations(span.previous or ""))
@@ -179,5 +179,5 @@ _QUOTING: Sequence[tuple[str, str]] = (
 
 
 def _unquoted(problem: str) -> str:
-    # What a transcript says must not come back as our own words, nor stand in a note.
+    # Text of a transcript must not appear in our messages or notes.
     return next((said for start, said in _QUOTING if problem.startswith(start)), problem)

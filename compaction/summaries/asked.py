@@ -1,4 +1,4 @@
-"""What a summary is asked to hold beside facts: its form's sections, people's words, open todos."""
+"""What a summary must contain besides facts: sections, people's messages, open to-do items."""
 
 from __future__ import annotations
 
@@ -6,64 +6,68 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from compaction.context import Block
+from compaction.context.blocks import Block
 from compaction.facts.facts import texts_of
-from compaction.recitation.todo import Todo
+from compaction.seen.todo import Todo
+from compaction.summaries.lines import IndexedLines
 from compaction.summaries.sections import form_of, presence, title
-from compaction.summaries.told import Lines
 
 PartState = Literal["present", "none", "missing", "unasked"]
 
 MESSAGES, TODOS = "all_user_messages", "pending_tasks"
 
 LONGEST = 400_000
-"""Code points of a summary, and of what stands beside it, in which words are looked for."""
+"""Maximum code points searched in a summary and in the blocks next to it."""
 
 MOST_MESSAGES = 500
-"""Messages that are asked for, the newest."""
+"""Maximum messages checked, the newest."""
 
 NOT_SAID = ("[Request interrupted", "<command-", "<local-command-", "Caveat:")
-"""How texts begin that Claude Code writes in a person's name."""
+"""Prefixes of texts that Claude Code writes in a person's name."""
 
 _OPEN = "- [ ] "
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """A section and whether it is there (`unasked`: this form has none of that name). For people's
-    messages and open todos also how many there were, and how many the context still tells."""
+class AskedSection:
+    """A section and its state (`unasked`: the form has no such section).
+
+    For people's messages and open to-do items also how many there were, and how many the context
+    still mentions.
+    """
 
     name: str
     title: str
     state: PartState
-    told: int | None = None
+    covered: int | None = None
     of: int | None = None
 
 
-def parts_of(span: Sequence[Block], summary: str, standing: Sequence[Block]) -> list[Part]:
-    """What became of everything that a summary of this span is asked for.
+def parts_of(span: Sequence[Block], summary: str, standing: Sequence[Block]) -> list[AskedSection]:
+    """Return the state of everything that a summary of this span must contain.
 
-    A message or todo is told where it stands, or where one line has most of its distinctive words;
-    a message also where a line has the words it opens with. Messages that were not replaced are
-    not asked for.
+    A message or item counts if it is in the context, or if one line has most of its distinctive
+    words; a message also if a line has its opening words. Messages that were not replaced are not
+    checked.
     """
     summary = summary[:LONGEST]
     texts = [text for block in standing for text in texts_of(block)]
-    lines = Lines("\n".join([summary, *texts])[:LONGEST])
+    lines = IndexedLines("\n".join([summary, *texts])[:LONGEST])
     said = [block.text[:LONGEST] for block in span if _is_said(block)][-MOST_MESSAGES:]
     counts = {MESSAGES: said, TODOS: _open_todos(span, standing)}
     found = [
-        Part(one.name, title(one.name), one.state) for one in presence(summary, form_of(summary))
+        AskedSection(one.name, title(one.name), one.state)
+        for one in presence(summary, form_of(summary))
     ]
     for name, wanted in counts.items():
-        quoted = lines.quote if name == MESSAGES else lines.tell
-        told = sum(lines.tell(one) or quoted(one) for one in wanted)
+        quoted = lines.quote if name == MESSAGES else lines.say
+        stated = sum(lines.say(one) or quoted(one) for one in wanted)
         place = next((i for i, part in enumerate(found) if part.name == name), None)
         if place is not None:
             part = found[place]
-            found[place] = Part(name, part.title, part.state, told, len(wanted))
+            found[place] = AskedSection(name, part.title, part.state, stated, len(wanted))
         elif wanted:
-            found.append(Part(name, title(name), "unasked", told, len(wanted)))
+            found.append(AskedSection(name, title(name), "unasked", stated, len(wanted)))
     return found
 
 
@@ -74,7 +78,7 @@ def _is_said(block: Block) -> bool:
 
 
 def _open_todos(span: Sequence[Block], standing: Sequence[Block]) -> list[str]:
-    """What the newest list leaves open, whether it was replaced or stands."""
+    """Return the open items of the newest list, whether it was replaced or not."""
     todo, uses = Todo(), {}
     for number, block in enumerate(sorted([*span, *standing], key=lambda b: b.position)):
         if block.type == "tool_use":

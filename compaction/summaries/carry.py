@@ -1,4 +1,4 @@
-"""What earlier summaries said, brought into the form of the one that takes their place."""
+"""Carry earlier summaries over into the form of a new one."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import get_args
 
-from compaction.context import FileAction
-from compaction.plan import SummaryForm
+from compaction.context.blocks import FileAction
+from compaction.proposals.plan import SummaryForm
 from compaction.summaries.sections import form_of
 from compaction.summaries.summary import (
     FORMS,
@@ -50,20 +50,20 @@ FROM: Mapping[str, tuple[str, ...]] = {
     "unresolved_questions": ("pending_tasks", "next_plan"),
     "entities_and_relations": ("files_and_code", "file_operations", "final_state"),
 }  # fmt: skip
-"""Sections of other forms from which a section takes what an earlier summary said."""
+"""The sections of other forms whose lines a section takes over."""
 
 ELEMENTS = frozenset({"files_and_code", "file_operations", "commands"})
-"""Sections that take elements alone from a section of another name."""
+"""Sections that take only elements from a section of another name."""
 
 _PROSE = frozenset({"errors_and_fixes", "steps", "current_work", "current_state", "flow"})
-"""Sections that take anything but elements from a section of another name."""
+"""Sections that take everything but elements from a section of another name."""
 
 
 def carried(previous: str | None, form: SummaryForm) -> dict[str, list[str]]:
-    """The lines of all earlier summaries by the sections of a form, the oldest summary's first.
+    """Return the lines of all earlier summaries by the sections of a form, oldest summary first.
 
-    A section of the same name goes over as it is; what a form has no such section for goes where
-    `FROM` says, elements and prose each where they belong.
+    A section of the same name is taken over as it is; others go where `FROM` says, elements and
+    prose separately.
     """
     found: dict[str, list[str]] = {}
     for text in _each(previous or ""):
@@ -74,9 +74,9 @@ def carried(previous: str | None, form: SummaryForm) -> dict[str, list[str]]:
         for name in FORMS[form]:
             lines = list(sections.get(name, ()))
             if name not in sections:
-                told = [line for source in FROM[name] for line in sections.get(source, ())]
+                others = [line for source in FROM[name] for line in sections.get(source, ())]
                 lines = [
-                    _written(line, form) for line in map(_element, told) if _belongs(line, name)
+                    _written(line, form) for line in map(_element, others) if _belongs(line, name)
                 ]
             kept = found.setdefault(name, [])
             kept.extend(line for line in dict.fromkeys(lines) if line not in kept)
@@ -91,19 +91,19 @@ def _belongs(line: str, name: str) -> bool:
 
 
 def _element(line: str) -> str:
-    """A line of a note about a file as the element that other forms have for it."""
+    """Convert a file line of a sliding window's note to the element of other forms."""
     path, colon, action = line.rpartition(": ")
     return file_operation(path, action) if colon and action in get_args(FileAction) else line
 
 
 def _written(line: str, form: SummaryForm) -> str:
-    """A line as a form writes it: the note of a sliding window has no elements."""
+    """Write a line for a form: the sliding window's note has no elements."""
     files = file_operations(line) if form == "window" else []
     return f"{files[0][0]}: {files[0][1]}" if files else line
 
 
 def _each(previous: str) -> Iterator[str]:
-    """Each of several summaries that stand one after the other."""
+    """Split a text into consecutive summaries."""
     starts = [match.start() for match in _BEGINS.finditer(previous)] or [0]
     for start, end in zip(starts, [*starts[1:], len(previous)], strict=True):
         yield previous[start:end].strip()

@@ -1,4 +1,4 @@
-"""The extractive summarizer: sections made by code, the same for the same blocks."""
+"""The extractive summarizer: sections written by code, deterministically."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
 
-from compaction.context import Block
-from compaction.hints import LANGUAGES, LOOK_AT, hint, one_line
-from compaction.plan import Span, SummaryForm
-from compaction.recitation.todo import items_of
-from compaction.stubs import arguments, key_arguments
+from compaction.context.blocks import Block
+from compaction.context.hints import LANGUAGES, LOOK_AT, hint, one_line
+from compaction.context.stubs import arguments, key_arguments
+from compaction.proposals.plan import Span, SummaryForm
+from compaction.seen.todo import items_of
 from compaction.summaries.carry import carried
 from compaction.summaries.merge import Merged, Trouble, by_weight, merge
 from compaction.summaries.shares import MENDED, OPEN, fitted, merged_lines
@@ -23,18 +23,18 @@ CODED: Mapping[SummaryForm, tuple[str, ...]] = {
     "done": ("final_state",),
     "window": (),
 }
-"""Sections that code writes whoever writes the others: what the log itself says of files, failures,
-people's messages and open todos. Of `final_state` a model writes the sentences."""
+"""Sections always written by code, from the log: files, failures, people's messages and open to-do
+items. A model adds the sentences of `final_state`."""
 
 _WRAPPING = re.compile(r"^(?:Exit code \d+|exit status \d+)\s*$|</?tool_use_error>", re.MULTILINE)
 
 
 def extractive(span: Span) -> str:
-    """Summarise a span without a model.
+    """Summarize a span without a model.
 
-    Files with their last action, errors with their fate, commands with their status, user messages
-    and open todos are read off the blocks; current work and the next step quote the agent. What
-    earlier summaries said, of whatever form, is carried on; each section holds to its share of the
+    Files with their last action, errors with their outcome, commands with their status, user
+    messages and open to-do items come from the blocks; current work and the next step quote the
+    agent. Earlier summaries of any form are carried over. Each section keeps its share of the
     budget, so that summaries of summaries do not grow.
     """
     merged = _all_sections(span)
@@ -42,7 +42,7 @@ def extractive(span: Span) -> str:
 
 
 def coded(span: Span) -> dict[str, list[str]]:
-    """The sections of a span's form that code writes beside a model, within their shares."""
+    """Return the sections that code writes alongside a model, within their shares."""
     merged = _all_sections(span)
     ours = {name: merged[name] for name in CODED[span.form]}
     if "final_state" in ours:
@@ -51,7 +51,7 @@ def coded(span: Span) -> dict[str, list[str]]:
 
 
 def _all_sections(span: Span) -> dict[str, list[str]]:
-    """All lines of all sections, old and new, as if there were no budget."""
+    """Return all lines of all sections, old and new, without a budget."""
     known = carried(span.previous, span.form)
     made = {"nine": _nine, "progress": _progress, "done": _done, "window": _window}
     fresh = made[span.form](span)
@@ -104,10 +104,10 @@ def _done(span: Span) -> dict[str, list[str]]:
     blocks = span.originals
     said = _texts(blocks, "assistant")
     ways = merge(blocks)
-    told = [_told(b, 120) for b in blocks if b.type == "tool_result" and not b.error]
+    results = [_result_line(b, 120) for b in blocks if b.type == "tool_result" and not b.error]
     return {
         "flow": [*_request(span), *(_quote(b.text, 160) for b in said[:-1])],
-        "findings": [*(line for line in told[-4:] if line), *_errors(ways)],
+        "findings": [*(line for line in results[-4:] if line), *_errors(ways)],
         "final_state": [*_files(ways), *_commands(ways)[-5:]],
         "result": [_quote(said[-1].text, 1_200)] if said else [],
     }
@@ -122,7 +122,7 @@ def _request(span: Span) -> list[str]:
 
 
 def _steps(said: Sequence[Block], ways: Merged) -> list[str]:
-    """What the agent said it did, and each trouble, in the order in which they came."""
+    """Return what the agent said it did, and each failure, in order."""
     found = [(block.position, _quote(block.text, 160)) for block in said[:-1]]
     found += [(way.failures[0].position, _trouble(way)) for way in ways.troubles]
     return [line for _, line in sorted(found)]
@@ -138,7 +138,7 @@ def _window(span: Span) -> dict[str, list[str]]:
     failed = [line for line in _errors(ways) if line.endswith(OPEN)]
     return {
         "key_decisions": decided,
-        "discoveries": [_told(b, 120) for b in blocks if b.type == "tool_result"][-6:],
+        "discoveries": [_result_line(b, 120) for b in blocks if b.type == "tool_result"][-6:],
         "unresolved_questions": [_quote(b.text, 120) for b in asked[-3:]] + failed[-3:],
         "entities_and_relations": [f"{one.path}: {one.action}" for one in ways.files],
     }
@@ -148,9 +148,9 @@ def _quote(text: str, width: int = 160) -> str:
     return escape(one_line(text, width), quote=False)
 
 
-def _told(block: Block, width: int) -> str:
-    """What a result says, on one line."""
-    # What a failed call says is about the failure, whatever the file was.
+def _result_line(block: Block, width: int) -> str:
+    """Return a result on one line."""
+    # The text of a failed call is about the failure, not about the file.
     path = block.file.path if block.file is not None and not block.error else None
     return _quote(hint(_WRAPPING.sub("", block.text[:LOOK_AT]).strip(), path), width)
 
@@ -185,9 +185,8 @@ def _errors(ways: Merged) -> list[str]:
 
 
 def _trouble(way: Trouble) -> str:
-    """The way from a failure to what mended it, in one line: each failure that says something
-    else, the files that were changed, and how it ended."""
-    failed = list(dict.fromkeys(_told(block, 140) for block in way.failures))
+    """Describe a failure on one line: each distinct error, the files changed, and the outcome."""
+    failed = list(dict.fromkeys(_result_line(block, 140) for block in way.failures))
     parts = [f"{_quote(way.about, 100)}: {failed[0]}", *failed[1:]]
     if way.times > len(failed):
         parts[-1] += f" ({way.times} times)"
@@ -197,7 +196,7 @@ def _trouble(way: Trouble) -> str:
 
 
 def _commands(ways: Merged, *, keys: bool = False) -> list[str]:
-    """One element per command; those of programs that only look around come first, and go first."""
+    """Return one element per command; read-only programs first, so that they are dropped first."""
     return [
         command(one_line(one.text, 120), one.status, one.times, one.first if keys else None)
         for one in sorted(ways.commands, key=lambda one: not one.looks)
@@ -205,7 +204,7 @@ def _commands(ways: Merged, *, keys: bool = False) -> list[str]:
 
 
 def _succeeded(blocks: Sequence[Block]) -> set[str]:
-    """What calls that succeeded last were about, as the lines of troubles begin."""
+    """Return what the last successful calls were about, as failure lines begin with it."""
     uses = {block.tool_call: block for block in blocks if block.type == "tool_use"}
     found: set[str] = set()
     for block in blocks:
@@ -217,15 +216,18 @@ def _succeeded(blocks: Sequence[Block]) -> set[str]:
 
 
 def _now(line: str, ended: set[str]) -> str:
-    """A line of an earlier summary as it is now: what failed there may have succeeded since."""
+    """Update a line of an earlier summary: a failure in it may have been fixed since."""
     if line.endswith(OPEN) and line.split(": ", 1)[0] in ended:
         return line.removesuffix(OPEN) + MENDED
     return line
 
 
 def _keyed(earlier: list[str], lines: list[str]) -> list[str]:
-    """Elements with keys that stay: the earlier summary's, a number of its own where it had none,
-    else the position at which the file or command first occurred."""
+    """Give elements stable keys.
+
+    The key is the earlier summary's, a new number if it had none, otherwise the position at which
+    the file or command first occurred.
+    """
     known = {named_by(line): element_key(line) for line in earlier}
     taken = {key for line in [*earlier, *lines] if (key := element_key(line)) is not None}
     free = iter(number for number in range(len(taken) + len(lines) + 1) if number not in taken)
@@ -244,10 +246,10 @@ def _with_key(line: str, key: int) -> str:
 
 
 def open_todos(blocks: Iterable[Block]) -> list[str] | None:
-    """What the newest todo list of a span leaves open; None where the span has no such list.
+    """Return the open items of the newest to-do list in a span; None without a list.
 
-    Knows lists of objects under `todos` or `plan` (Claude Code, Codex, Gemini CLI) with `content`
-    or `step` and `status`, and Markdown boxes written to a file named todo.md.
+    Accepts lists of objects under `todos` or `plan` (Claude Code, Codex, Gemini CLI) with `content`
+    or `step` and `status`, and Markdown checkboxes in a file named todo.md.
     """
     newest: list[str] | None = None
     for block in blocks:
@@ -277,7 +279,7 @@ def _next_step(said: list[Block], todos: list[str] | None) -> list[str]:
 
 
 def _whole(text: str, width: int) -> str:
-    """The beginning of a text up to a blank, word for word."""
+    """Return the beginning of a text, cut at a blank, word for word."""
     line = " ".join(text.split())
     cut = line if len(line) <= width else line[:width].rsplit(" ", 1)[0]
     return escape(cut, quote=False)

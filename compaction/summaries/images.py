@@ -1,7 +1,7 @@
-"""Images on their way round a summarizer: taken out before, put back at their place after.
+"""Replace images by numbers before a summarizer sees them, and restore them after.
 
-Dakou's rule. A text that stands for an image is long where it holds the bytes, and no model writes
-it again without fault: the summarizer sees `[image 3]` and may say where it belongs.
+Dakou's rule. An image text can be long (it may hold the bytes), and no model copies it reliably:
+the summarizer sees `[image 3]` and may keep it in place.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from compaction.context import Block
-from compaction.plan import Span
-from compaction.stubs import reference
+from compaction.context.blocks import Block
+from compaction.context.stubs import reference
+from compaction.proposals.plan import Span
 
 LONGEST = 300
-"""Code points up to which what stood for an image is put back as it was; else a reference is."""
+"""Code points up to which an image text is restored as it was; longer ones become a reference."""
 
 _IMAGE = re.compile(
     r"\[image(?: [a-z0-9/+.-]{1,60})?(?:, ref [^\]\s]{1,200})?\]"
@@ -28,10 +28,10 @@ _MARK = re.compile(r"\[image (\d{1,6})\]")
 
 
 def take_out(span: Span) -> tuple[Span, Mapping[int, str]]:
-    """A span with numbers in place of its images, and by number what is put back for each.
+    """Replace the images of a span by numbers, and return what to restore for each number.
 
-    Equal images have equal numbers. An image of a message is put back with the reference by which
-    its original is read.
+    Equal images have equal numbers. An image of a message is restored with a reference to its
+    original.
     """
     taken = _Taken()
     clean = replace(
@@ -45,12 +45,12 @@ def take_out(span: Span) -> tuple[Span, Mapping[int, str]]:
 
 
 def put_back(summary: str, images: Mapping[int, str]) -> str:
-    """A summary with its images again; a number that nothing stands for goes."""
+    """Restore the images of a summary; unknown numbers are removed."""
     return _MARK.sub(lambda match: images.get(int(match.group(1)), ""), summary)
 
 
 def references(summary: str) -> list[str]:
-    """The references of the images that stand in a summary."""
+    """Return the references of the images in a summary."""
     found = (re.search(r", ref ([^\]\s]+)\]", match.group()) for match in _IMAGE.finditer(summary))
     return [match.group(1) for match in found if match is not None]
 

@@ -1,29 +1,29 @@
-"""What a session's own set-up says about summaries: a heading in a memory file or system prompt."""
+"""A session's own instructions for summaries: a heading in a memory file or system prompt."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
 
-from compaction.context import Block
+from compaction.context.blocks import Block
 
 HEADINGS = ("compact instructions", "compaction instructions", "summary instructions")
-"""Headings whose text is passed on to whoever writes a summary (Claude Code, CodeGenius)."""
+"""Headings whose text is passed on to the summarizer (Claude Code, CodeGenius)."""
 
 LONGEST = 4_000
-"""Code points of such a text, the most that are passed on (ours)."""
+"""Maximum code points passed on (our choice)."""
 
 LOOK_AT = 400_000
-"""Code points of a block in which headings are looked for."""
+"""Code points of a block searched for headings."""
 
 _HEADING = re.compile(r"^ {0,3}(#{1,6})[ \t]+(.{1,80}?)[ \t#:]*$", re.MULTILINE)
 
 
 def given_in(blocks: Iterable[Block]) -> list[str]:
-    """The texts below such headings, in context order, each once.
+    """Return the texts below such headings, in context order, without repeats.
 
-    Only memory files and the system prompt are read: what a tool returned, or a person pasted, may
-    hold the same heading and is nobody's order.
+    Only memory files and the system prompt are read: the same heading in a tool result or a pasted
+    text is not an instruction.
     """
     found: dict[str, None] = {}
     for block in blocks:

@@ -1,4 +1,4 @@
-"""The language in which people write, by script and by the commonest words; a guess, never more."""
+"""Guess the language in which people write, by script and common words."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 LOOK_AT = 20_000
-"""Code points of all texts together that are looked at, the newest."""
+"""Maximum code points examined over all texts, the newest."""
 
 FEWEST = 3
-"""Common words that must have been found before a language is named (ours)."""
+"""Minimum common words found to name a language (our choice)."""
 
 _SCRIPTS: tuple[tuple[str, str], ...] = (
     (r"[\u3040-\u30ff]", "Japanese"),
@@ -23,7 +23,7 @@ _SCRIPTS: tuple[tuple[str, str], ...] = (
     (r"[\u0e00-\u0e7f]", "Thai"),
     (r"[\u0370-\u03ff]", "Greek"),
 )
-"""Scripts that name a language, or the commonest one of those that use it."""
+"""Scripts and the most common language that uses each."""
 
 _WORDS: Mapping[str, frozenset[str]] = {
     "English": frozenset({"the", "and", "is", "to", "of", "please", "this", "with", "that", "it"}),
@@ -33,18 +33,22 @@ _WORDS: Mapping[str, frozenset[str]] = {
     "Portuguese": frozenset({"o", "os", "e", "é", "não", "uma", "para", "que", "com", "você"}),
     "Italian": frozenset({"il", "gli", "e", "è", "non", "una", "per", "che", "con", "di"}),
 }
-_CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`|https?://\S+|\S*[/_.\\]\S*", re.DOTALL)
+_CODE = re.compile(
+    # The last alternative starts only where a word does: from every letter it is quadratic.
+    r"```.*?(?:```|\Z)|`[^`\n]*`|https?://\S+|(?:(?<!\S)|(?<=`))\S*[/_.\\]\S*",
+    re.DOTALL,
+)
 _LETTERS = re.compile(r"[^\W\d_]+")
 
 WEIGHT = 3
-"""How many Latin letters one letter of another script outweighs: names and code are Latin."""
+"""Weight of a letter in another script relative to a Latin one: names and code are Latin."""
 
 
 def language_of(texts: Iterable[str]) -> str:
-    """The English name of a language, or "" where nothing tells it.
+    """Return the English name of a language, or "" if unclear.
 
-    Code, paths and addresses do not count. Another script than the Latin one decides where it has
-    a quarter of the letters: people who write Chinese name files in English.
+    Code, paths and URLs do not count. A script other than Latin wins from a quarter of the weighted
+    letters: people who write Chinese name files in English.
     """
     text = _CODE.sub(" ", "\n".join(texts)[-LOOK_AT:])
     words = [word.casefold() for word in _LETTERS.findall(text)]

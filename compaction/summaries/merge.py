@@ -1,7 +1,7 @@
-"""Merge: repeated file operations and commands become one entry each, with its final state.
+"""Merge repeated file operations and commands into one entry each, with its final state.
 
-Dakou's rule: what was tried in between says nothing once it is over, but the way from a failure to
-what mended it does.
+Dakou's rule: intermediate attempts are irrelevant once they are over, but the way from a failure to
+its fix is kept.
 """
 
 from __future__ import annotations
@@ -11,26 +11,26 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from compaction.context import Block, FileAction
-from compaction.files.calls import command_of
-from compaction.files.reading import READING, reads
-from compaction.groups import failure_key
-from compaction.stubs import arguments, key_arguments, reference
+from compaction.context.blocks import Block, FileAction
+from compaction.context.groups import failure_key
+from compaction.context.stubs import arguments, key_arguments, reference
+from compaction.seen.calls import command_of
+from compaction.seen.reading import READING, reads
 
 CHANGES = frozenset({"write", "edit", "delete"})
-"""Actions whose result outlives later readings."""
+"""Actions that outlast later readings."""
 
 MOST_FAILURES = 4
-"""Failures that one way from failure to success keeps: the first, and the last ones (ours)."""
+"""Failures kept per way from failure to success: the first, and the last ones (our choice)."""
 
 MOST_FIXES = 6
-"""Files that it names as changed meanwhile, the last ones (ours)."""
+"""Changed files named per way, the last ones (our choice)."""
 
 LONGEST_PROGRAM = 20_000
-"""Code points of a program in which commands are looked for."""
+"""Code points of a program searched for commands."""
 
 _NESTED = re.compile(r"\bexec_command\(\{\s*\"?cmd\"?\s*:\s*(\"(?:[^\"\\]|\\.){1,4000}\")")
-"""How Codex' code mode runs a command."""
+"""A command call in Codex' code mode."""
 
 _CD = re.compile(r"^\s*cd\s+\S+\s*(?:&&|;)\s*")
 _TRIMMED = re.compile(r"(?:\s*2>&1)?(?:\s*\|\s*(?:tail|head)(?:\s+-n?\s*\d+)?)?\s*$")
@@ -41,8 +41,10 @@ _TEMPORARY = re.compile(
 
 @dataclass(slots=True)
 class FileState:
-    """All that was done to one file, as its final state. `first` is the position at which it was
-    first touched; `temporary` says that its path is one of scratch files."""
+    """The operations on one file, merged into its final state.
+
+    `first` is the position at which it was first touched.
+    """
 
     path: str
     action: FileAction
@@ -52,13 +54,13 @@ class FileState:
 
     @property
     def temporary(self) -> bool:
-        """Whether it lies where scratch files do."""
+        """Whether its path looks like that of a scratch file."""
         return _TEMPORARY.search(self.path) is not None
 
 
 @dataclass(slots=True)
 class CommandState:
-    """All runs of one command, or of one program that only looks, by the last of them."""
+    """All runs of one command, or of one read-only program, with the last run's status."""
 
     text: str
     status: str
@@ -69,10 +71,10 @@ class CommandState:
 
 @dataclass(slots=True)
 class Trouble:
-    """What failed, what was changed after that, and whether the same thing succeeded then.
+    """A failure, what was changed after it, and whether the same operation succeeded then.
 
-    `failures` are the failed results in order, each with its call; `fixes` are the paths that were
-    written or edited between the first failure and the success.
+    `failures` are the failed results in order, each with its call; `fixes` are the paths written or
+    edited between the first failure and the success.
     """
 
     use: Block
@@ -83,14 +85,13 @@ class Trouble:
 
     @property
     def about(self) -> str:
-        """Tool and telling arguments of the call that failed first."""
+        """Tool and key arguments of the call that failed first."""
         return f"{self.use.tool} {key_arguments(self.use)}".strip()
 
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """Entries in the order in which each was last touched; `operations` and `runs` are how many
-    there were before they were merged."""
+    """Merged entries, ordered by last use; `operations` and `runs` count them before merging."""
 
     files: tuple[FileState, ...]
     commands: tuple[CommandState, ...]
@@ -100,12 +101,11 @@ class Merged:
 
 
 def merge(blocks: Sequence[Block]) -> Merged:
-    """One entry for each file and command of a stretch of history, and each trouble whole.
+    """Merge a span into one entry per file and command, plus each failure with its fix.
 
-    A file's last change outlives later readings of it. Commands are one where they differ in their
-    folder, or in how much of their output was shown; runs of a program that only looks around are
-    one whatever they looked at. A failed operation on a file is a trouble, no state of the file.
-    Linear in the blocks.
+    A file's last change outlasts later readings. Commands count as equal if they differ only in
+    their folder or in how much of their output was shown; all runs of a read-only program count as
+    one. A failed operation on a file is a failure, not a state of the file. Linear in the blocks.
     """
     uses = {block.tool_call: block for block in blocks if block.type == "tool_use"}
     made = _Merging()
@@ -165,7 +165,7 @@ class _Merging:
     def _fail(self, key: str, block: Block, use: Block) -> None:
         trouble = self._open.get(key)
         if trouble is None:
-            # The same thing failed before and was mended: the newer way takes its place.
+            # This operation failed before and was fixed: the newer failure replaces it.
             self.troubles.pop(key, None)
             trouble = self.troubles[key] = self._open[key] = Trouble(use)
         trouble.times += 1
@@ -189,8 +189,10 @@ class _Merging:
 
 
 def command_line(use: Block) -> str | None:
-    """The command that a call runs, on one line and without its folder and what cuts its output;
-    None where it runs none. Of a program in a tool's own language, the commands that it names."""
+    """Return the command of a call on one line, without its folder and output filters.
+
+    None if it runs none. For a program in a tool's own language, the commands that it names.
+    """
     given = arguments(use) or {}
     run = command_of(given)
     if run is None and isinstance(program := given.get("input"), str):
@@ -210,5 +212,5 @@ def _unquoted(text: str) -> str:
 
 
 def by_weight(files: Iterable[FileState]) -> list[FileState]:
-    """Files with the one most worth keeping last: changed before read, scratch files first."""
+    """Sort files, most relevant last: changed after read, scratch files first."""
     return sorted(files, key=lambda one: (one.action in CHANGES, not one.temporary))

@@ -1,19 +1,19 @@
-"""A span in parts that fit into a summarizer's window, halved as often as it takes."""
+"""Split a span into parts that fit into a summarizer's window."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from compaction.context import Block
-from compaction.groups import Groups
-from compaction.plan import Count, Span
-from compaction.stubs import reference
+from compaction.context.blocks import Block
+from compaction.context.groups import Groups
+from compaction.context.stubs import reference
+from compaction.proposals.plan import Count, Span
 
 DEPTH = 4
-"""How often a span is halved, so that there are sixteen parts at most (ours)."""
+"""Maximum halvings of a span, for at most sixteen parts (our choice)."""
 
 APART = 2
-"""Tokens of what stands between two blocks."""
+"""Tokens of the separator between two blocks."""
 
 _NAMES = {
     "text": "",
@@ -23,20 +23,20 @@ _NAMES = {
 }
 
 LEAST = 40
-"""Characters that stay of a block at least, beyond the line before it (ours)."""
+"""Minimum characters kept of a block, besides its header line (our choice)."""
 
 Group = list[tuple[str, int]]
-"""Text and tokens of each block between two places where a context may be cut."""
+"""Text and tokens of each block between two possible cuts of a context."""
 
 
 def batches(span: Span, count: Count, room: int) -> list[str]:
-    """The blocks of a span as text, in parts of at most `room` tokens each.
+    """Render the blocks of a span as text, in parts of at most `room` tokens each.
 
-    Dakou's rule: what does not fit is halved; the summary of the first half goes to the second.
-    Parts end where a context may be cut, so that no call stands without its result, nor a response
-    in two; where that cannot be, between blocks. A block that is larger than a part, and each block
-    of what is still too long after `DEPTH` halvings, is given by its two ends, cut on code points;
-    the line that says what it is stays, also where many such lines are more than `room`.
+    Dakou's rule: a part that does not fit is halved, and the summary of the first half goes to the
+    second. Parts end where a context may be cut, so that no call is separated from its result and
+    no response is split; if that is impossible, between blocks. A block larger than a part, and
+    every block that is still too long after `DEPTH` halvings, is reduced to its two ends, cut on
+    code points; its header line stays, even if many of them exceed `room`.
     """
     return ["\n\n".join(part) for part in _halved(_groups(span, count, room), room, DEPTH)]
 
@@ -48,7 +48,7 @@ def _halved(groups: list[Group], room: int, depth: int) -> Iterator[list[str]]:
         yield [text for text, _ in blocks]
     elif depth == 0:
         yield [_cut(text, tokens, tokens * room // size) for text, tokens in blocks]
-    else:  # two groups at least: none is larger than the room
+    else:  # at least two groups, since none is larger than the room
         middle = _middle(groups, size)
         yield from _halved(groups[:middle], room, depth - 1)
         yield from _halved(groups[middle:], room, depth - 1)
@@ -59,7 +59,7 @@ def _size(group: Group) -> int:
 
 
 def _middle(groups: list[Group], size: int) -> int:
-    """How many groups come nearest to half of all tokens; one at least on either side."""
+    """Return how many groups come closest to half of all tokens; at least one on either side."""
     seen, best = 0, 1
     for number, group in enumerate(groups[:-1], 1):
         tokens = _size(group)
@@ -70,7 +70,7 @@ def _middle(groups: list[Group], size: int) -> int:
 
 
 def _groups(span: Span, count: Count, room: int) -> list[Group]:
-    """Blocks that may not be parted, together; apart where they are more than one part holds."""
+    """Group blocks that must stay together; split groups that exceed a part."""
     groups = Groups()
     for original in span.originals:
         groups.add(original)
@@ -90,7 +90,7 @@ def _groups(span: Span, count: Count, room: int) -> list[Group]:
 
 
 def _texts(span: Span) -> Iterator[tuple[Block, str]]:
-    """Each block with a line before it that says who speaks and by what it is found again."""
+    """Yield each block with a header line that names the speaker and the reference."""
     kept = {block.position for block in span.kept}
     tools = {b.tool_call: b.tool for b in span.originals if b.type == "tool_use"}
     for block, original in zip(span.blocks, span.originals, strict=True):
@@ -110,7 +110,7 @@ def _head(block: Block, original: Block, tools: dict[str | None, str | None]) ->
 
 
 def _cut(text: str, tokens: int, room: int) -> str:
-    """The line before a block, beginning and end of what is too long, what is left out between."""
+    """Reduce a block to its header line, beginning and end, with a note on the gap."""
     line, said = text.split("\n", 1)
     chars = max(int(len(text) * room / max(tokens, 1) * 0.9) - 60 - len(line), LEAST)
     if chars >= len(said):

@@ -1,4 +1,4 @@
-"""What a model is asked when it is to write a summary."""
+"""The prompt for a model that writes a summary."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from compaction.plan import Span, SummaryForm
+from compaction.proposals.plan import Span, SummaryForm
 from compaction.summaries.extract import CODED
 from compaction.summaries.language import language_of
 from compaction.summaries.summary import FORMS, NONE, STATUSES, WINDOW, WINDOW_HEAD
@@ -15,9 +15,9 @@ _SECTIONS = {
     "primary_request_and_intent": "what the people asked for, in full, and what they want it for; "
     "the latest wish last",
     "key_technical_concepts": "languages, frameworks, tools and ideas that the work rests on",
-    "problem_solving": "what was found out and decided and why, dead ends too, so that nobody "
-    "tries them again; the few lines of code that the work depends on; one element per command "
-    "that told something, with its last outcome",
+    "problem_solving": "what was found out and decided and why, dead ends too, so that they are "
+    "not tried again; the few lines of code that the work depends on; one element per command "
+    "that showed something, with its last outcome",
     "current_work": "what was being done at the very end: files, functions, the state they are in",
     "optional_next_step": "the one step that follows directly from the current work, with the "
     "sentence of a person or of the agent that asks for it quoted word for word between “ and ”; "
@@ -26,7 +26,7 @@ _SECTIONS = {
     "steps": "what was done, step by step, with what came of it; a hunt for a fault stays whole, "
     "from failure to success",
     "current_state": "how things stand at the very end: files, functions, what works and what not",
-    "next_plan": "what is to be done next, in order",
+    "next_plan": "what to do next, in order",
     "flow": "how the task was done, from the request to its end, in a few lines",
     "findings": "what was found out on the way that is worth knowing later: causes of faults, dead "
     "ends, decisions and why",
@@ -36,7 +36,7 @@ _SECTIONS = {
 
 _RULES_OF_MERGING = """What to keep: the final state of the files that the work is about, and each \
 hunt for a fault whole, from failure over what was changed to success. What may be merged: \
-temporary files, commands that only looked around, and states of which a later one is told; one \
+temporary files, commands that only looked around, and states that a later one replaces; one \
 line for all of them is enough. Merge where it loses nothing, not because you must."""
 
 _PART_OF_ANSWER = """First think in <analysis>…</analysis>: go through the transcript in order and \
@@ -79,14 +79,14 @@ quotations stay as they are. What you write has to stay under {budget} tokens.
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """What is sent: the system text and one user message."""
+    """The system text and one user message."""
 
     system: str
     user: str
 
 
 def asked(form: SummaryForm) -> tuple[str, ...]:
-    """The sections that a model writes, in order; the others are code's."""
+    """Return the sections that a model writes, in order; code writes the others."""
     ours = frozenset(CODED[form]) - {"final_state"}
     return tuple(name for name in FORMS[form] if name not in ours)
 
@@ -110,11 +110,11 @@ def prompt(
     coded: Mapping[str, Sequence[str]] | None = None,
     budget: int | None = None,
 ) -> Prompt:
-    """The question about one batch, on top of the summary of all that came before it.
+    """Build the prompt for one part, on top of the summary of everything before it.
 
-    What is quoted stands between marks that are made from it and do not occur in it, so that no
-    text can close them. `coded` are the sections that code has written; `budget` are the tokens
-    that are left for the others.
+    Quoted texts are enclosed in a mark that is derived from them and does not occur in them, so
+    that no text can close it. `coded` holds the sections that code has written; `budget` is the
+    number of tokens left for the others.
     """
     ours = "\n".join(line for lines in (coded or {}).values() for line in lines)
     parts = [batch, previous or "", span.board, ours, *(block.text for block in span.kept)]
@@ -136,19 +136,19 @@ def _said(span: Span, batch: str, previous: str | None, ours: str, mark: str) ->
     if span.board.strip():
         yield (
             "This is the conversation context, the board that keeps task, plan and findings; "
-            "it stays beside your summary:\n"
+            "it stays next to your summary:\n"
             f"<conversation_context>\n{_quoted(mark, span.board)}\n</conversation_context>"
         )
     if previous:
         yield (
             "This is the summary of what came before. Take over what still holds, bring it up to "
-            f"date, and let go of what no longer matters:\n{_quoted(mark, previous)}"
+            f"date, and drop what no longer matters:\n{_quoted(mark, previous)}"
         )
     yield f"This is the transcript to be summarised:\n{_quoted(mark, batch)}"
     if span.kept:
         kept = "\n\n".join(block.text for block in span.kept)
         yield (
-            "These messages of people stay beside your summary word for word. Name each in a few "
+            "These messages of people stay next to your summary word for word. Name each in a few "
             f"words only:\n{_quoted(mark, kept)}"
         )
     if ours:
@@ -172,5 +172,5 @@ def _quoted(mark: str, text: str) -> str:
 
 
 def _clean(text: str) -> str:
-    """A text that JSON over UTF-8 can carry: lone surrogates and NUL have a sign of their own."""
+    """Replace what JSON over UTF-8 cannot carry: lone surrogates and NUL."""
     return text.replace("\0", "␀").encode("utf-8", "replace").decode()

@@ -1,31 +1,31 @@
-"""Whether what a summary quotes stands in its source word for word."""
+"""Check that a summary's quotations occur word for word in its source."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
 
-from compaction.context import Block
+from compaction.context.blocks import Block
 from compaction.facts.facts import texts_of
-from compaction.plan import Span
+from compaction.proposals.plan import Span
 from compaction.summaries.supported import plain
 
 SHORTEST = 8
-"""Code points below which a quotation shows nothing (ours)."""
+"""Minimum code points of a quotation that counts (our choice)."""
 
 _QUOTED = re.compile(r"“([^”]+)”|\"([^\"]+)\"|«([^»]+)»|„([^“]+)“|「([^」]+)」")
 
 
 def quotes(text: str) -> list[str]:
-    """What stands between quotation marks in a text, with its entities undone."""
+    """Return the texts between quotation marks, with entities decoded."""
     return [next(filter(None, match)).strip() for match in _QUOTED.findall(plain(text))]
 
 
 def verbatim(lines: Sequence[str], span: Span) -> list[str]:
-    """A next step as far as it is quoted word for word; nothing where no quotation is.
+    """Return a next step as far as it is quoted word for word; empty without a quotation.
 
-    Blanks may differ, and a quotation may end in an ellipsis. What asks for a step has been said by
-    a person or by the agent, not by a tool.
+    Blanks may differ, and a quotation may end in an ellipsis. The source must be a person's or the
+    agent's text, not a tool result.
     """
     said = [*span.originals, *span.blocks, *span.kept]
     source = " ".join(_flat(text) for text in _texts(said))

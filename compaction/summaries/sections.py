@@ -1,4 +1,4 @@
-"""A summary's text in its sections, whoever wrote it."""
+"""Split the text of a summary into its sections, for all known forms."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ Form = Literal["nine", "progress", "done", "window", "numbered", "free"]
 _HEADING = re.compile(
     r"^[ \t]*(?:#+[ \t]*)?(\d)\.[ \t]+\**([A-Z][^\n:]{3,60}?)\**:\**[ \t]*$", re.MULTILINE
 )
-"""How Claude Code's summaries number their sections: "3. Files and Code Sections:" on a line."""
+"""A numbered heading in Claude Code's summaries: "3. Files and Code Sections:" on a line."""
 
 _FEWEST = 3
-"""Numbered headings from which a text counts as divided; two may be a list."""
+"""Minimum numbered headings of a divided text; two may be a list."""
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A part of a summary; the part before the first heading has no title."""
+    """A section of a summary; text before the first heading has no title."""
 
     title: str
     text: str
@@ -31,18 +31,18 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Presence:
-    """Whether a section that a form asks for is there: with text, saying `None`, or not at all."""
+    """Whether a required section has text, says `None`, or is missing."""
 
     name: str
     state: Literal["present", "none", "missing"]
 
 
 def form_of(text: str) -> Form:
-    """The form that a summary has."""
+    """Detect the form of a summary."""
     if summary.parse(text, "nine"):
         return "nine"
     if text.startswith("<summary>"):
-        # Their sections have plain names, which any text may hold between such brackets.
+        # Their sections have common names, which any text may contain in angle brackets.
         for form in ("progress", "done"):
             if len(summary.parse(text, form)) == len(FORMS[form]):
                 return form
@@ -52,7 +52,7 @@ def form_of(text: str) -> Form:
 
 
 def sections(text: str) -> list[Section]:
-    """The summary's sections in order; one without title where none are recognised."""
+    """Return the sections in order; a single one without a title if none are recognized."""
     form = form_of(text)
     if form != "numbered" and form != "free":
         found = summary.parse(text, form)
@@ -61,12 +61,12 @@ def sections(text: str) -> list[Section]:
 
 
 def title(name: str) -> str:
-    """The name of a section for people."""
+    """Return the display name of a section."""
     return name.replace("_", " ").capitalize()
 
 
 def presence(text: str, form: Form) -> list[Presence]:
-    """Of each section that a form asks for whether it is there; of a free text nothing is asked."""
+    """Return whether each required section is there; a free text requires none."""
     if form == "free":
         return []
     asked: tuple[str, ...] = NINE
@@ -86,13 +86,13 @@ def _state(text: str | None) -> Literal["present", "none", "missing"]:
 
 
 def _name(heading: str) -> str:
-    """Our name of a section by its first two words: Claude Code's titles end differently."""
+    """Map a heading to our section by its first two words: Claude Code's titles end differently."""
     begin = "_".join(heading.casefold().split()[:2])
     return next((name for name in NINE if name.startswith(begin)), "") if begin else ""
 
 
 def _numbered(text: str) -> list[Section]:
-    """The longest run of headings numbered 1, 2, 3 … to the end of the text."""
+    """Return the longest run of headings numbered 1, 2, 3 … to the end of the text."""
     headings: list[re.Match[str]] = []
     for match in _HEADING.finditer(text):
         number = int(match.group(1))

@@ -1,4 +1,4 @@
-"""How much of a summary each section takes, and which of its lines stay when that is too little."""
+"""How much of a summary each section gets, and which of its lines stay."""
 
 from __future__ import annotations
 
@@ -32,28 +32,30 @@ SHARES = {
     "unresolved_questions": 0.2,
     "entities_and_relations": 0.2,
 }
-"""Which part of the budget a section may take (ours)."""
+"""The share of the budget that each section may use (our choice)."""
 
 KEEP_FIRST = frozenset({"primary_request_and_intent", "all_user_messages", "task_overview", "flow"})
-"""Sections whose oldest line is worth more than the one after it: it states the task."""
+"""Sections whose oldest line is kept first, because it states the task."""
 
 NEWEST = frozenset({"current_work", "current_state", "optional_next_step", "result"})
-"""Sections that say how things are now: what a newer summary says takes the old one's place."""
+"""Sections about the current state: a newer summary replaces the old lines."""
 
 BYTES_PER_TOKEN = 2.6
-"""Careful: agent logs have 2.8 characters a token (docs/sources.md, Token ratios); 2.6 is ours."""
+"""A cautious value of our own: agent logs have 2.8 (docs/sources.md, Token ratios)."""
 
 
 MENDED, OPEN = " (fixed)", " (not fixed)"
-"""How lines about a failure end."""
+"""The endings of lines about a failure."""
 
 _INDEXES = frozenset({"files_and_code", "file_operations", "final_state", "entities_and_relations"})
 _ENTITY = re.compile(r"&\w{0,4}\Z")
 
 
 def fitted(merged: Mapping[str, list[str]], budget: int) -> dict[str, list[str]]:
-    """Sections within their shares; files come last and take what the others leave, as they are
-    what agents ask for again."""
+    """Cut sections to their shares.
+
+    Files come last and use what the others leave, because agents ask for files again.
+    """
     sections: dict[str, list[str]] = {}
     left = budget * sum(SHARES[name] for name in merged)
     for name in sorted(merged, key=lambda name: name in _INDEXES):
@@ -64,9 +66,9 @@ def fitted(merged: Mapping[str, list[str]], budget: int) -> dict[str, list[str]]
 
 
 def merged_lines(name: str, earlier: list[str], fresh: list[str]) -> list[str]:
-    """Old lines and new ones; the newer of two lines about the same thing stands."""
+    """Merge old and new lines; of two lines about the same subject the newer one stays."""
     if name in ("pending_tasks", "next_plan"):
-        # An empty first line says that the span has a list of its own, even if all is done.
+        # An empty first line means that the span has its own list, even if all of it is done.
         return [line for line in fresh if line] if fresh else earlier
     if name in NEWEST:
         return fresh or earlier
@@ -82,7 +84,7 @@ def merged_lines(name: str, earlier: list[str], fresh: list[str]) -> list[str]:
 
 
 def _subject(line: str) -> str:
-    """What a line is about: of two lines about the same thing the newer one stands."""
+    """Return what a line is about; of two lines with the same subject the newer one stays."""
     name = named_by(line)
     if name is not None:
         return name
@@ -96,9 +98,9 @@ def _cost(line: str) -> float:
 
 
 def _fit(lines: list[str], budget: float, keep_first: bool) -> list[str]:
-    """The newest lines that fit into a budget of tokens, after the oldest where it is the task.
+    """Keep the newest lines within a budget of tokens, and the oldest if it states the task.
 
-    A line that would fit alone in no way is cut, unless it is an element or a quotation.
+    A line too long for the whole budget is cut, unless it is an element or a quotation.
     """
     head = [_cut(lines[0], budget)] if keep_first and lines else []
     rest = lines[len(head) :]
@@ -115,7 +117,7 @@ def _fit(lines: list[str], budget: float, keep_first: bool) -> list[str]:
 
 
 def _cut(line: str, budget: float) -> str:
-    """The beginning of a line within a budget, no entity cut in two."""
+    """Cut a line to a budget without splitting an entity."""
     if _cost(line) <= budget or line.startswith(("<", "Quote: ")):
         return line
     room = max(int(len(line) * (budget - 2) / _cost(line)) - 1, 0)

@@ -1,24 +1,24 @@
-"""A span of history on its way into a summary: what it holds, and the edit that replaces it."""
+"""Build the span to summarize, and the edit that replaces it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from compaction.context import Block
-from compaction.edits import Edit
-from compaction.plan import Span, SummaryForm, View
-from compaction.stubs import digest
+from compaction.context.blocks import Block
+from compaction.context.edits import Edit
+from compaction.context.stubs import digest
+from compaction.proposals.plan import Span, SummaryForm, View
 from compaction.summaries import images
 from compaction.summaries.extract import extractive
 from compaction.summaries.instructions import given_in
 from compaction.summaries.summary import file_operations, problems
 
 OVERRUN = 1.25
-"""How far a summary may exceed its budget before it is refused (ours)."""
+"""How far a summary may exceed its budget before it is refused (our choice)."""
 
 
 def kept_messages(blocks: Sequence[Block], budget: int) -> list[Block]:
-    """The newest user messages that fit into a budget of tokens, in context order."""
+    """Return the newest user messages that fit into a budget of tokens, in context order."""
     kept: list[Block] = []
     for block in reversed(blocks):
         if block.kind == "user" and block.role == "user" and block.type == "text":
@@ -30,12 +30,12 @@ def kept_messages(blocks: Sequence[Block], budget: int) -> list[Block]:
 
 
 def is_summary(block: Block) -> bool:
-    """Whether a block is a summary that a strategy made."""
+    """Return whether a strategy made this block as a summary."""
     return block.kind == "summary" and block.replaces is not None
 
 
 def form_for(form: SummaryForm, done: bool) -> SummaryForm:
-    """The form of a summary, by what is wished and whether the task is over (Dakou)."""
+    """Choose the form of a summary, by preference and by whether the task is done (Dakou)."""
     return "done" if done else form
 
 
@@ -48,9 +48,9 @@ def span_of(
     instructions: str = "",
     board: str = "",
 ) -> Span:
-    """What a summarizer is given for these targets; an earlier summary among them comes first.
+    """Build a summarizer's input for these targets; an earlier summary among them comes first.
 
-    `instructions` are the policy's; those that the context itself gives are added to them.
+    `instructions` are the policy's; those in the context itself are added.
     """
     earlier = [block.text for block in targets if is_summary(block)]
     blocks = tuple(block for block in targets if not is_summary(block))
@@ -67,10 +67,10 @@ def span_of(
 
 
 def summary_edit(view: View, strategy: str, span: Span, targets: Sequence[Block]) -> Edit | None:
-    """The edit that puts a summary in place of its targets; None while it is being written.
+    """Return the edit that replaces the targets by a summary; None while it is being written.
 
-    A summary that breaks its form, overruns its budget or is no shorter than the span is never
-    used: the extractive one takes its place. Gemini CLI refuses longer ones, too.
+    A summary that breaks its form, exceeds its budget or is not shorter than the span is never
+    used: the extractive one replaces it. Gemini CLI also refuses longer ones.
     """
     text = view.means.summarize(span)
     if text is None:
@@ -84,10 +84,10 @@ def summary_edit(view: View, strategy: str, span: Span, targets: Sequence[Block]
     known = {block.id for block in span.originals}
     known.update(ref for block in targets for ref in block.refs)
     named_by = digest(text)
-    told = [*(ref for _, _, ref in file_operations(text)), *images.references(text)]
-    named = [ref.rsplit("@", 1)[0] for ref in told]
+    refs = [*(ref for _, _, ref in file_operations(text)), *images.references(text)]
+    named = [ref.rsplit("@", 1)[0] for ref in refs]
     replacement = Block(
-        # The text is part of the name: after an undo the same span may get another summary.
+        # The id depends on the text: after an undo the same span may get another summary.
         id=f"{strategy}:{view.originals[first.position].id}-{targets[-1].position}:{named_by[:8]}",
         position=first.position,
         message=first.message,

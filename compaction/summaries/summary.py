@@ -1,4 +1,4 @@
-"""What a summary of history holds: its sections, how it is read back and checked."""
+"""The format of a summary: its sections, parsing and validation."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from html import escape, unescape
 from typing import get_args
 
-from compaction.context import FileAction
-from compaction.plan import SummaryForm
+from compaction.context.blocks import FileAction
+from compaction.proposals.plan import SummaryForm
 
 NINE = (
     "primary_request_and_intent",
@@ -31,10 +31,10 @@ PROGRESS = (
     "file_operations",
     "commands",
 )
-"""Sections of the form for a task under way, in order (Dakou)."""
+"""Sections of the form for a task in progress, in order (Dakou)."""
 
 DONE = ("flow", "findings", "final_state", "result")
-"""Sections of the form for a task that is over, in order (Dakou)."""
+"""Sections of the form for a finished task, in order (Dakou)."""
 
 WINDOW = ("key_decisions", "discoveries", "unresolved_questions", "entities_and_relations")
 """Sections of the sliding window's note, in order (Shannon)."""
@@ -67,12 +67,12 @@ _ANY_FIXED = re.compile(r"<(?:file_operation|command)\b[^>]*>")
 
 
 def names(form: SummaryForm) -> tuple[str, ...]:
-    """The sections of a form, in order."""
+    """Return the sections of a form, in order."""
     return FORMS[form]
 
 
 def render(sections: Sections, form: SummaryForm = "nine") -> str:
-    """A summary as text; a section without lines says `None`, so that nothing seems forgotten."""
+    """Render a summary; a section without lines says `None`, to show that it was considered."""
     if form == "window":
         parts = [WINDOW_HEAD]
         for name in WINDOW:
@@ -92,7 +92,7 @@ def _title(name: str) -> str:
 
 
 def parse(text: str, form: SummaryForm = "nine") -> dict[str, list[str]]:
-    """The lines of each section of a summary; absent sections are absent, `None` is no line."""
+    """Parse the lines of each section; missing sections are left out, `None` gives no lines."""
     found: dict[str, list[str]] = {}
     if form == "window":
         titles = {f"{_title(name)}:": name for name in WINDOW}
@@ -112,10 +112,10 @@ def parse(text: str, form: SummaryForm = "nine") -> dict[str, list[str]]:
 
 
 def problems(text: str, form: SummaryForm = "nine") -> list[str]:
-    """Why a summary must not be stored; empty when it may.
+    """Return why a summary must not be stored; empty if it may.
 
-    A form in XML needs all its sections, in order, each with content or an explicit `None`, and
-    its fixed elements well-formed; a summary that says nothing at all is refused in every form.
+    A form in XML needs all its sections, in order, each with content or an explicit `None`, and its
+    fixed elements well-formed. A summary without any content is refused in every form.
     """
     found = parse(text, form)
     wrong = [f"section {name} is missing" for name in names(form) if name not in found]
@@ -134,7 +134,7 @@ def problems(text: str, form: SummaryForm = "nine") -> list[str]:
 
 
 def malformed(text: str) -> list[str]:
-    """What is wrong with the fixed elements in a text."""
+    """Return the problems of the fixed elements in a text."""
     wrong = []
     for element in _ANY_FIXED.findall(text):
         file, command = _FILE.fullmatch(element), _COMMAND.fullmatch(element)
@@ -152,29 +152,29 @@ def _attribute(text: str) -> str:
 
 
 def file_operation(path: str, action: str, ref: str = "", key: int | None = None) -> str:
-    """The fixed element for the last thing done to a file; `ref` leads to the block that did it."""
+    """Write the element for the last operation on a file; `ref` leads to its block."""
     head = f' key="fileOp_{key}"' if key is not None else ""
     tail = f' ref="{_attribute(ref)}"' if ref else ""
     return f'<file_operation{head} path="{_attribute(path)}" action="{action}"{tail}/>'
 
 
 def command(execution: str, status: str, times: int = 1, key: int | None = None) -> str:
-    """The fixed element for the last run of a command; `times` counts the runs it stands for."""
+    """Write the element for the last run of a command; `times` counts its runs."""
     head = f' key="cmd_{key}"' if key is not None else ""
     tail = f' times="{times}"' if times > 1 else ""
     return f'<command{head} execution="{_attribute(execution)}" status="{status}"{tail}/>'
 
 
 def file_operations(text: str) -> list[tuple[str, str, str]]:
-    """(path, action, reference) of each file operation in a summary."""
+    """Return (path, action, reference) of each file operation in a summary."""
     return [(unescape(p), a, unescape(r)) for _, p, a, r in _FILE.findall(text)]
 
 
 def keyed(text: str) -> dict[str, str]:
-    """The merged operations of a summary under stable keys (Dakou).
+    """Return the merged operations of a summary under stable keys (Dakou).
 
     `fileOp_N_path`, `fileOp_N_action` and `cmd_N_text`. N stays with its file or command over all
-    later summaries where the elements carry it, as the form for a task under way does; else
+    later summaries if the elements carry it, as in the form for a task in progress; otherwise
     elements are numbered in order.
     """
     found: dict[str, str] = {}
@@ -187,12 +187,12 @@ def keyed(text: str) -> dict[str, str]:
 
 
 def element_key(line: str) -> int | None:
-    """The number in the key of the element on a line; None where it has none."""
+    """Return the number in the key of the element on a line; None without one."""
     match = _FILE.match(line) or _COMMAND.match(line)
     return int(match.group(1)) if match and match.group(1) else None
 
 
 def named_by(line: str) -> str | None:
-    """What the element on a line is about: a path, or a command; None where there is none."""
+    """Return the path or command of the element on a line; None without one."""
     match = _FILE.match(line) or _COMMAND.match(line)
     return unescape(match.group(2)) if match else None

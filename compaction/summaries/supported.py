@@ -1,28 +1,28 @@
-"""What a summary claims that nothing it was made from holds, and the summary without that."""
+"""Find claims of a summary that none of its sources contain, and remove them."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator
 
-from compaction.context import Block
+from compaction.context.blocks import Block
 from compaction.facts.facts import OUTSIDE, RUN, is_fact, texts_of
 from compaction.facts.vocabulary import LONGEST, Vocabulary, is_name, kind_of, normal
-from compaction.plan import Span
+from compaction.proposals.plan import Span
 from compaction.summaries.summary import FORMS
 
 _WRITTEN_AROUND = re.compile(r"read the full transcript at: \S{1,400}")
-"""Of Claude Code's frame around a summary: the place of its log, which no model wrote."""
+"""The path of the log in Claude Code's frame around a summary, which no model wrote."""
 
 _OURS = frozenset({name for names in FORMS.values() for name in names} | {"file_operation"})
-"""Words of the summarizer's own markup."""
+"""The summarizer's own markup."""
 
 _KEY = re.compile(r"(?:fileOp|cmd)_\d+(?:_(?:path|action|text))?\Z")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])")
 
 
 def known_from(sources: Iterable[Block]) -> Vocabulary:
-    """All that blocks hold: their texts, the names of arguments, tools and files."""
+    """Collect everything that blocks contain: texts and the names of arguments, tools and files."""
     known = Vocabulary()
     for block in sources:
         for text in texts_of(block):
@@ -35,8 +35,11 @@ def known_from(sources: Iterable[Block]) -> Vocabulary:
 
 
 def known_to(span: Span) -> Vocabulary:
-    """All that whoever summarises a span can know: what stands in it and stood, its earlier
-    summary, the messages beside it, the board, and the team's instructions."""
+    """Collect everything that a summarizer of a span can know.
+
+    That is the span's blocks and originals, its earlier summary, the messages next to it, the
+    board, and the team's instructions.
+    """
     known = known_from([*span.originals, *span.blocks, *span.kept])
     for text in (span.previous, span.board, span.instructions):
         known.add(text or "")
@@ -45,7 +48,7 @@ def known_to(span: Span) -> Vocabulary:
 
 
 def unsupported(summary: str, known: Vocabulary) -> list[str]:
-    """The facts of a summary that nothing known holds, even in parts; each once, in order."""
+    """Return the facts of a summary that nothing known contains, in order, once each."""
     found: dict[str, str] = {}
     for fact in claims(plain(summary)):
         token = normal(fact)
@@ -55,15 +58,18 @@ def unsupported(summary: str, known: Vocabulary) -> list[str]:
 
 
 def plain(summary: str) -> str:
-    """A summary with the entities undone that our forms write; `&amp;` last, or it undoes two."""
+    """Decode the entities that our forms write; `&amp;` last, or it would decode twice."""
     for entity, letter in (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&amp;", "&")):
         summary = summary.replace(entity, letter)
     return summary
 
 
 def claims(summary: str) -> Iterator[str]:
-    """The facts that a summary states: without its markup, references, masks of secrets, names that
-    an ellipsis cuts, and words that only capitals set apart."""
+    """Yield the facts that a summary states.
+
+    Skips its markup, references, masks of secrets, names cut by an ellipsis, and words that only
+    their capitals distinguish.
+    """
     summary = _WRITTEN_AROUND.sub("", summary)
     for match in RUN.finditer(summary):
         run, start, end = match.group(), match.start(), match.end()
@@ -78,17 +84,17 @@ def claims(summary: str) -> Iterator[str]:
 
 
 def _is_reference(token: str) -> bool:
-    """Whether it is one of ours to an original: its id, and the head of its hash."""
+    """Return whether a token is a reference to an original: its id and the start of its hash."""
     name, at, check = token.partition("@")
     return bool(at) and len(check) == 8 and name[:1] in "mb" and name[1:2].isdecimal()
 
 
 def without(lines: Iterable[str], facts: Collection[str]) -> list[str]:
-    """Lines without the sentences that state one of these facts; elements go as a whole."""
+    """Remove the sentences that state one of these facts; elements are removed as a whole."""
     tokens = {normal(fact) for fact in facts}
     kept = []
     for line in lines:
-        # A path of one component fewer is another: what counts is the whole token.
+        # A path with one component less is a different path: compare whole tokens.
         parts = [line] if line.startswith("<") else _SENTENCE.split(line)
         left = [part for part in parts if tokens.isdisjoint(map(normal, claims(plain(part))))]
         if len(left) == len(parts):

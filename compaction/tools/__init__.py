@@ -1,1 +1,1 @@
-"""Tools of an agent: what each needs first, what follows which, what failed."""
+"""Tools of an agent: dependencies, habits, failures and drift."""

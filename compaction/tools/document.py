@@ -1,4 +1,4 @@
-"""The graph of tools as a document: what people and agents write, checked field by field."""
+"""The JSON document of a tool graph, as people and agents write it, validated field by field."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ MOST_TOOLS = 1_000
 MOST_NEEDS = 50
 MOST_STATES = 100
 LONGEST_NAME = 128
-"""Characters of a name, as the providers allow them."""
+"""Maximum characters of a name, as providers allow."""
 
 _FIELDS = ("tools", "sends", "states", "after", "initial")
 
 
 class InvalidGraph(ValueError):
-    """A document that is no graph of tools: where (a JSON pointer), and a sentence on why."""
+    """An invalid tool graph: the place (a JSON pointer) and the problem."""
 
     def __init__(self, pointer: str, problem: str) -> None:
         super().__init__(f"{pointer}: {problem}")
@@ -25,14 +25,14 @@ class InvalidGraph(ValueError):
 
 
 def graph_of(document: Any) -> ToolGraph:
-    """Read {tools: [{name, needs}], sends, states, after, initial}; only `tools` must be there.
+    """Parse {tools: [{name, needs}], sends, states, after, initial}; only `tools` is required.
 
-    Raises InvalidGraph, for tools that wait for each other with their path.
+    Raises InvalidGraph; if tools wait for each other, it names the cycle.
     """
     given = _object(document, "")
     for name in given:
         if name not in _FIELDS:
-            raise InvalidGraph(f"/{name}", f"is no field; there are {', '.join(_FIELDS)}")
+            raise InvalidGraph(f"/{name}", f"is not a field; use one of {', '.join(_FIELDS)}")
     sends = given.get("sends", "enabled")
     if sends not in ("enabled", "all"):
         raise InvalidGraph("/sends", "must be enabled or all")
@@ -47,7 +47,7 @@ def graph_of(document: Any) -> ToolGraph:
 
 
 def document_of(graph: ToolGraph) -> dict[str, Any]:
-    """The document that says the same, with every field written out."""
+    """Return the document of a graph, with every field written out."""
     return {
         "tools": [{"name": tool, "needs": list(needs)} for tool, needs in graph.needs.items()],
         "sends": graph.sends,
@@ -68,10 +68,10 @@ def _needs(given: Any) -> dict[str, tuple[str, ...]]:
         tool = _object({"name": item} if isinstance(item, str) else item, where)
         for field in tool:
             if field not in ("name", "needs"):
-                raise InvalidGraph(f"{where}/{field}", "is no field; there are name, needs")
+                raise InvalidGraph(f"{where}/{field}", "is not a field; use name or needs")
         name = _name(tool.get("name"), f"{where}/name", group=False)
         if name in found:
-            raise InvalidGraph(f"{where}/name", f"{name} is there twice")
+            raise InvalidGraph(f"{where}/name", f"{name} is listed twice")
         found[name] = _names(tool.get("needs", []), f"{where}/needs", MOST_NEEDS)
     return found
 
@@ -87,7 +87,7 @@ def _states(given: Any) -> dict[str, tuple[str, ...]]:
 
 
 def _moves(given: Mapping[str, Any], states: Mapping[str, Any]) -> tuple[dict[str, str], str]:
-    """What uses lead to, and the state at the beginning: the first one unless said."""
+    """Return the state each use leads to, and the initial state: the first one by default."""
     after = _object(given.get("after") or {}, "/after")
     for tool, state in after.items():
         _name(tool, "/after")
@@ -118,8 +118,8 @@ def _name(given: Any, pointer: str, *, group: bool = True) -> str:
     if not isinstance(given, str) or not given or len(given) > LONGEST_NAME:
         raise InvalidGraph(pointer, f"must be a name of 1 to {LONGEST_NAME} characters")
     if not given.isprintable():
-        raise InvalidGraph(pointer, "must be printable: it is a name")
+        raise InvalidGraph(pointer, "must contain printable characters only")
     bare = given[: -len(GROUP)] if group and given.endswith(GROUP) else given
     if GROUP in bare or (not group and given == LEAST_ONE):
-        raise InvalidGraph(pointer, f"must be a name; groups end with {GROUP}, as browser_* does")
+        raise InvalidGraph(pointer, f"must be a tool name, not a group that ends with {GROUP}")
     return given

@@ -1,28 +1,28 @@
-"""Drift: steps of an agent that name nothing of its task and nothing that is still to do."""
+"""Drift: steps of an agent that mention nothing of its task or open to-do items."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from compaction.context import Block
+from compaction.context.blocks import Block
 from compaction.facts.facts import facts_of
 from compaction.facts.vocabulary import Vocabulary, kind_of
-from compaction.recitation.todo import Todo
+from compaction.seen.todo import Todo
 
 LONGEST = 20_000
-"""Code points of a block that are read."""
+"""Maximum code points read per block."""
 
 _DONE = "[x]"
 
 
 @dataclass(slots=True)
 class Drift:
-    """How many steps could be judged, and how many of them drift; learned block by block.
+    """How many steps could be judged and how many of them drift; learned block by block.
 
-    A step is judged where its words or calls hold a fact, and something that people said or a todo
-    that was open by then does. It drifts where these name none of its facts: a path counts by its
-    end, a name by its parts (`Vocabulary`). Exploring drifts by this rule too, so the share is an
-    upper bound: docs/strategies.md, Outcome metrics, has how it is spread on real sessions.
+    A step is judged if its texts or calls hold a fact, and so does a person's message or an open
+    to-do item by then. It drifts if they name none of its facts: a path counts by its end, a name
+    by its parts (`Vocabulary`). Exploration counts as drift too, so the share is an upper bound;
+    docs/policies/strategies.md, Outcome metrics, shows its distribution on recorded sessions.
     """
 
     judged: int = 0
@@ -36,7 +36,7 @@ class Drift:
     _said: list[Block] = field(default_factory=list)
 
     def add(self, block: Block) -> None:
-        """Take in the next block; `block.kind` "user" is what people say."""
+        """Add the next block; kind "user" is a person's message."""
         if block.role == "assistant" and block.type in ("text", "tool_use"):
             if self._step != (block.call, block.born):
                 self.close()
@@ -55,7 +55,7 @@ class Drift:
             self._take(block.text[:LONGEST])
 
     def close(self) -> None:
-        """Judge the step that was read last; nothing of it comes any more."""
+        """Judge the last step, once it is complete."""
         facts = set[str]()
         for block in self._said:
             whole = len(block.text) <= LONGEST
@@ -78,5 +78,5 @@ class Drift:
 
     @property
     def share(self) -> float | None:
-        """Share of judged steps that drift; None where none could be judged."""
+        """Share of judged steps that drift; None if no step could be judged."""
         return self.adrift / self.judged if self.judged else None

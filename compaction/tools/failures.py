@@ -1,14 +1,14 @@
-"""The line by which a failed call is known again: of a trace its last error."""
+"""Signature of a failed call: one line that identifies it, for a traceback its last error."""
 
 from __future__ import annotations
 
 import re
 
 LOOK_AT = 20_000
-"""Code points at the end of a text that are looked at: traces end with what went wrong."""
+"""Code points read from the end of a text: tracebacks end with the error."""
 
 WIDTH = 200
-"""Most code points of a signature."""
+"""Maximum code points of a signature."""
 
 _NAMED = re.compile(r"\b[A-Za-z_][\w.]{0,80}(?:Error|Exception|Panic)\b|\berror\[\w{1,12}\]")
 _SAYS = re.compile(
@@ -24,21 +24,20 @@ _HEADER = re.compile(
     r"(?:[^\n]{1,80}\n){0,6}?(?:Process exited with code|Exit code:) -?\d{1,10}\n"
     r"(?:[^\n]{1,80}\n){0,4}?Output:(?:\n|$)"
 )
-"""What Codex writes above a program's output."""
+"""The header that Codex writes above a program's output."""
 
 _TAGS = re.compile(r"</?tool_use_error>")
 _REFUSED = "The user doesn't want to proceed with this tool use"
-"""How Claude Code tells a model that a person said no: nothing failed."""
+"""Claude Code's message when a person refuses a call, which is not a failure."""
 
 _VARIES = re.compile(r"0x[0-9a-f]{1,16}|\d+")
 
 
 def signature(text: str) -> str:
-    """The telling line of a failed call's result; empty where no line has a word, or where a person
-    refused the call.
+    """Return the line that identifies a failed result.
 
-    The last line that names an error, else the last that speaks of one, else the first; of what
-    Codex ran those below its header.
+    The last line that names an error, else the last that mentions one, else the first; below the
+    header in Codex output. Empty if no line has a word, or if a person refused the call.
     """
     if text.startswith(_REFUSED):
         return ""
@@ -55,5 +54,5 @@ def signature(text: str) -> str:
 
 
 def alike(line: str) -> str:
-    """A signature without what differs from run to run: numbers, addresses, case."""
+    """Normalize a signature: without numbers, addresses and case, which vary between runs."""
     return _VARIES.sub("0", line.casefold())

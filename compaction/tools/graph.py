@@ -1,4 +1,4 @@
-"""Which tools an agent may use when: what each needs first, and masks over a list that stays."""
+"""Which tools an agent may use when: what each tool needs first, and masks over a fixed list."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 LEAST_ONE = "LeastOne"
-"""The need that any tool's use meets (Dakou)."""
+"""The need that the use of any tool meets (Dakou)."""
 
 GROUP = "*"
-"""Ends the name of a group: `browser_*` are the tools whose names begin with `browser_`."""
+"""Ends the name of a group: `browser_*` covers the tools with the prefix `browser_`."""
 
 Sends = Literal["enabled", "all"]
-"""Whether the list holds the tools that are enabled, or all of them and a mask says which."""
+"""The tools sent: only enabled ones, or all of them with a mask."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolGraph:
-    """What each tool needs before it is enabled, and in which state which tools are allowed.
+    """What each tool needs before it is enabled, and which tools are allowed in each state.
 
-    `needs` holds, by tool and in the order of registration, names of tools, groups or LEAST_ONE;
-    all of them are to be met, a group by any of its tools. `states` holds the names and groups that
-    are allowed in each state, `after` the state that the use of a tool or a group leads to; no
-    states allow everything. Tools that are not in `needs` depend on nothing.
+    `needs` holds, by tool and in order of registration, names of tools, groups or LEAST_ONE; all of
+    them must be met, a group by any of its tools. `states` holds the names and groups allowed in
+    each state, `after` the state that the use of a tool or a group leads to; without states
+    everything is allowed. Tools that are not in `needs` depend on nothing.
     """
 
     needs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -36,7 +36,7 @@ class ToolGraph:
 class Enabled(NamedTuple):
     """A tool, the step from which it is enabled, and the tools whose use met its needs.
 
-    `by` is empty for one that needs nothing, and its own name where it was used all the same.
+    `by` is empty for a tool without needs, and its own name if it was used although disabled.
     """
 
     tool: str
@@ -45,7 +45,7 @@ class Enabled(NamedTuple):
 
 
 class Move(NamedTuple):
-    """From a step on another state holds, because of the use of a tool (empty: the first one)."""
+    """A change of state from a step on, caused by the use of a tool (empty: the initial state)."""
 
     step: int
     state: str
@@ -53,17 +53,18 @@ class Move(NamedTuple):
 
 
 def matches(pattern: str, tool: str) -> bool:
-    """Whether a tool is meant by a name or a group."""
+    """Return whether a name or group covers a tool."""
     if pattern.endswith(GROUP):
         return tool.startswith(pattern[: -len(GROUP)])
     return pattern == tool
 
 
 def cycle(graph: ToolGraph) -> tuple[str, ...]:
-    """Tools that wait for each other, the first named again at the end; empty where none do.
+    """Return tools that wait for each other, the first repeated at the end; empty if there are
+    none.
 
-    A tool of a cycle could never be enabled. Names that are not registered may still come; a group
-    is waited for only where every one of its tools waits. Constant work per tool and need.
+    A tool in a cycle could never be enabled. Unregistered names may still be registered; a group
+    counts as waiting only if every one of its tools waits. Constant work per tool and need.
     """
     waiting = _stuck(graph)
     if not waiting:
@@ -84,7 +85,7 @@ def _meets(tool: str, need: str) -> bool:
 
 
 def _none_free(graph: ToolGraph, need: str, waiting: set[str]) -> bool:
-    """Whether a need waits for tools that all wait; what no tool is known for may still come."""
+    """Return whether all tools that could meet a need are waiting; unknown tools may still come."""
     if need in graph.needs:
         return need in waiting
     meeting = [tool for tool in graph.needs if _meets(tool, need)]
@@ -92,7 +93,7 @@ def _none_free(graph: ToolGraph, need: str, waiting: set[str]) -> bool:
 
 
 def _stuck(graph: ToolGraph) -> set[str]:
-    """Tools that stay disabled however many others are used."""
+    """Return the tools that stay disabled no matter which others are used."""
     enabling = Enabling()
     enabling.register(graph, 1)
     later = {need for needs in graph.needs.values() for need in needs}
@@ -105,11 +106,11 @@ def _stuck(graph: ToolGraph) -> set[str]:
 
 @dataclass(slots=True)
 class Enabling:
-    """Which tools are enabled since when, and by what: brought up use by use, never taken back.
+    """Which tools are enabled since when, and why; updated with each use, never revoked.
 
-    `used` holds the step of each tool's first use, in order; `enabled` what is enabled, in order;
-    `moves` the states in order. Work is constant for each use but the first of a tool, which looks
-    at the needs that wait for it.
+    `used` holds the step of each tool's first use, `enabled` the enabled tools, `moves` the states,
+    all in order. Work per use is constant, except for a tool's first use, which checks the needs
+    waiting for it.
     """
 
     graph: ToolGraph = field(default_factory=ToolGraph)
@@ -120,7 +121,7 @@ class Enabling:
     _waiting: dict[str, set[str]] = field(default_factory=dict)
 
     def register(self, graph: ToolGraph, step: int) -> list[Enabled]:
-        """A graph holds from a step on, in place of the one before; gives what it enables."""
+        """Replace the graph from a step on; return the tools it enables."""
         self.graph = graph
         self._unmet, self._waiting = {}, {}
         for tool, needs in graph.needs.items():
@@ -134,12 +135,12 @@ class Enabling:
         return self._enable(ready, step)
 
     def use(self, tool: str, step: int) -> list[Enabled]:
-        """A tool was used, so that from a step on others are enabled; gives these."""
+        """Record the use of a tool; return the tools enabled from a step on."""
         self._move(tool, step)
         if tool in self.used:
             return []
         self.used[tool] = step
-        # Also one that nobody enabled: it is there, and what is there stays.
+        # A tool that was used although disabled is available, so it counts as enabled.
         ready = {tool} if tool in self._unmet else set()
         for need in [one for one in self._waiting if _meets(tool, one)]:
             for other in self._waiting.pop(need):
@@ -162,7 +163,7 @@ class Enabling:
         return made
 
     def _by(self, need: str) -> str | None:
-        """The tool whose use met a need first."""
+        """Return the tool that first met a need."""
         if need in self.used:
             return need
         if need == LEAST_ONE or need.endswith(GROUP):
@@ -171,7 +172,7 @@ class Enabling:
 
     def _move(self, tool: str, step: int) -> None:
         after = self.graph.after
-        # The longest group is meant, in whatever order they were stored.
+        # The longest matching group wins, independent of storage order.
         groups = [one for one in after if matches(one, tool)]
         name = tool if tool in after else max(groups, key=len, default="")
         if name and after[name] != self.state:
@@ -179,31 +180,31 @@ class Enabling:
 
     @property
     def state(self) -> str:
-        """The state that holds now; empty without states."""
+        """The current state; empty without states."""
         return self.moves[-1].state if self.moves else ""
 
     def state_at(self, step: int) -> str:
-        """The state that held at a step."""
+        """Return the state at a step."""
         return next((one.state for one in reversed(self.moves) if one.step <= step), "")
 
     def is_enabled(self, tool: str, step: int) -> bool:
-        """Whether a tool was enabled at a step; one that the graph does not name always is."""
+        """Return whether a tool is enabled at a step; tools outside the graph always are."""
         if tool not in self.graph.needs:
             return True
         one = self.enabled.get(tool)
         return one is not None and one.step <= step
 
     def allows(self, tool: str, step: int) -> bool:
-        """Whether a tool may be used at a step: enabled, and allowed by the state."""
+        """Return whether a tool may be used at a step: enabled, and allowed by the state."""
         patterns = self.graph.states.get(self.state_at(step)) if self.graph.states else None
         free = patterns is None or any(matches(one, tool) for one in patterns)
         return free and self.is_enabled(tool, step)
 
     def listed(self, tools: Sequence[str], step: int) -> list[str]:
-        """Of defined tools, in their order, the list that is sent at a step.
+        """Return the tools to send at a step, in order of definition.
 
-        All of them where a mask says which; else those that are enabled, what use enabled at the
-        end, so that the list of a step begins with the list of the step before.
+        All of them if a mask restricts them; otherwise the enabled ones, newly enabled tools last,
+        so that each list begins with the list of the step before.
         """
         if self.graph.sends == "all":
             return list(tools)
@@ -217,12 +218,12 @@ class Enabling:
 
 @dataclass(frozen=True, slots=True)
 class ListCost:
-    """What sending only enabled tools saves and costs over steps 1 to n, against sending all.
+    """What sending only enabled tools saves and costs over steps 1 to n, compared with sending all.
 
-    `less` are tokens that were not sent, added up over the steps; `changes` the steps at which the
-    list differs from the step before; `rewritten` the tokens that stood in the cache before these
-    and are written anew: tools come first, so all of the prompt. None where the size of a prompt is
-    not known. A mask changes no byte of the prefix: its `less` and `rewritten` are 0.
+    `less` is the number of tokens not sent, summed over the steps; `changes` the steps at which the
+    list differs from the step before; `rewritten` the cached tokens that are written again because
+    of that: tools come first, so it is the whole prompt. None if the size of a prompt is unknown. A
+    mask does not change the prefix: its `less` and `rewritten` are 0.
     """
 
     less: int
@@ -237,8 +238,11 @@ def list_cost(
     *,
     shortened: bool = False,
 ) -> ListCost:
-    """What the growing list costs; `sizes` are tokens of definitions, `prompts` those of the steps'
-    prompts from step 1 on, with all tools in them unless they were `shortened` already."""
+    """Compute the cost of a growing tool list.
+
+    `sizes` are tokens of definitions, `prompts` those of the prompts from step 1 on, including all
+    tools unless they were `shortened` already.
+    """
     hidden = [tool for tool in sizes if tool in enabling.graph.needs]
     less, changes = 0, []
     rewritten: int | None = 0
@@ -264,7 +268,7 @@ Stored = dict[str, list[list[object]]]
 
 
 def stored(enabling: Enabling) -> Stored:
-    """An enabling without its graph, as JSON; lists, since stores may reorder objects."""
+    """Serialize an enabling without its graph, as lists, since stores may reorder objects."""
     return {
         "used": [[tool, step] for tool, step in enabling.used.items()],
         "enabled": [[one.tool, one.step, list(one.by)] for one in enabling.enabled.values()],
@@ -273,7 +277,7 @@ def stored(enabling: Enabling) -> Stored:
 
 
 def restored(graph: ToolGraph, given: Mapping[str, Sequence[Sequence[object]]]) -> Enabling:
-    """What `stored` gave, under the graph that held."""
+    """Restore an enabling from `stored` under its graph."""
     made = Enabling(
         used={str(tool): _whole(step) for tool, step in given.get("used", ())},
         moves=[Move(_whole(step), str(to), str(by)) for step, to, by in given.get("moves", ())],

@@ -1,4 +1,4 @@
-"""Which tool follows which: counted in sessions that were, to say what is likely next."""
+"""Which tool follows which, counted over past sessions, to suggest the next one."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 WITHIN = 3
-"""Steps within which one tool counts as following another (ours)."""
+"""Steps within which one tool counts as following another (our choice)."""
 
 OWN = 5
-"""How often a session's own steps count against those of other sessions (ours, by measurement:
-docs/strategies.md, Tools)."""
+"""Weight of a session's own steps relative to those of other sessions (our choice, measured:
+docs/policies/strategies.md, Tools)."""
 
 
 class Likely(NamedTuple):
-    """A tool that may be next, and its share of what came next in like places."""
+    """A tool that may come next, and its share of what followed in similar places."""
 
     tool: str
     share: float
@@ -24,14 +24,17 @@ class Likely(NamedTuple):
 
 @dataclass(slots=True)
 class Habits:
-    """`uses` counts the steps that used a tool, `follows` the steps within `WITHIN` of those at
-    which another was used, by the distance in steps; the same tool again counts too."""
+    """Counts of tool uses and successions.
+
+    `uses` counts the steps that used a tool, `follows` the steps within `WITHIN` of them that used
+    another, by distance in steps; a repeated use of one tool counts too.
+    """
 
     uses: Counter[str] = field(default_factory=Counter)
     follows: dict[str, list[Counter[str]]] = field(default_factory=dict)
 
     def add(self, other: Habits, times: int = 1) -> None:
-        """Take in those of other sessions, each count so many times."""
+        """Add the habits of other sessions, weighted."""
         self.uses.update({tool: count * times for tool, count in other.uses.items()})
         for tool, ways in other.follows.items():
             for mine, theirs in zip(self._ways(tool), ways, strict=False):
@@ -41,7 +44,7 @@ class Habits:
         return self.follows.setdefault(tool, [Counter() for _ in range(WITHIN)])
 
     def learn(self, before: Sequence[Collection[str]], now: Collection[str]) -> None:
-        """Take in a step: the tools it used, and those of the steps before it, oldest first."""
+        """Add a step: the tools it used, and those of the steps before it, oldest first."""
         tools = sorted(set(now))
         self.uses.update(tools)
         for distance, earlier in enumerate(reversed(before[-WITHIN:])):
@@ -49,7 +52,7 @@ class Habits:
                 self._ways(tool)[distance].update(tools)
 
     def pairs(self, tool: str) -> Counter[str]:
-        """What followed a tool within `WITHIN` steps, and how often."""
+        """Return what followed a tool within `WITHIN` steps, and how often."""
         found: Counter[str] = Counter()
         for way in self.follows.get(tool, ()):
             found.update(way)
@@ -64,7 +67,10 @@ class Habits:
 
 
 def habits_of(steps: Iterable[Collection[str]]) -> Habits:
-    """The habits of one session: the tools of each of its steps, in order. Linear in the uses."""
+    """Count the habits of one session: the tools of each of its steps, in order.
+
+    Linear in the uses.
+    """
     made, before = Habits(), list[Collection[str]]()
     for now in steps:
         if now:
@@ -74,7 +80,7 @@ def habits_of(steps: Iterable[Collection[str]]) -> Habits:
 
 
 def read(stored: Mapping[str, Any]) -> Habits:
-    """What `stored` gave."""
+    """Restore habits from `stored`."""
     follows = {
         tool: [Counter(way) for way in ways] for tool, ways in stored.get("follows", {}).items()
     }
@@ -82,10 +88,10 @@ def read(stored: Mapping[str, Any]) -> Habits:
 
 
 def likely(habits: Habits, before: Sequence[Collection[str]], most: int = 3) -> list[Likely]:
-    """The likeliest tools of the next step, after the steps before it (oldest first).
+    """Return the most likely tools of the next step, after the steps before it (oldest first).
 
     Each tool of the last `WITHIN` steps votes with the shares of what followed it at that distance,
-    the nearest with the most weight; where nothing is known of these, all uses vote. Ties go by
+    nearer ones with more weight; if nothing is known of them, all uses vote. Ties are broken by
     frequency, then by name.
     """
     votes: dict[str, float] = {}
@@ -102,5 +108,5 @@ def likely(habits: Habits, before: Sequence[Collection[str]], most: int = 3) -> 
 
 
 def unused(defined: Iterable[str], habits: Habits) -> list[str]:
-    """Tools that were offered and that no step used, in their order."""
+    """Return the tools that were offered but never used, in order."""
     return [tool for tool in dict.fromkeys(defined) if not habits.uses[tool]]

@@ -1,11 +1,11 @@
-"""The tool by which a model reads back what left its context, ready to be given to it."""
+"""The tool definition with which a model reads back offloaded content."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from compaction.excerpt import BadSelection, Selection, selection_of
+from compaction.context.excerpt import BadSelection, Selection, selection_of
 
 NAME = "read_back"
 
@@ -51,7 +51,7 @@ SCHEMA: dict[str, Any] = {
 
 
 def definition(form: Literal["anthropic", "openai"]) -> dict[str, Any]:
-    """The tool's definition for the Messages API or for chat completions."""
+    """Return the tool definition for the Messages API or for chat completions."""
     if form == "anthropic":
         return {"name": NAME, "description": DESCRIPTION, "input_schema": SCHEMA}
     function = {"name": NAME, "description": DESCRIPTION, "parameters": SCHEMA}
@@ -59,10 +59,12 @@ def definition(form: Literal["anthropic", "openai"]) -> dict[str, Any]:
 
 
 def asked(given: Mapping[str, Any]) -> tuple[str, Selection]:
-    """The reference and the selection that a model's input asks for. Raises BadSelection."""
+    """Parse the reference and the selection from a model's input. Raises BadSelection."""
     ref = given.get("ref")
     if isinstance(ref, int) and not isinstance(ref, bool):
         ref = str(ref)
     if not isinstance(ref, str) or not ref.strip():
-        raise BadSelection('ref is missing: pass the reference of the stub, as "m12.0@ab12cd34".')
+        raise BadSelection(
+            'ref is missing: pass the reference in the stub, such as "m12.0@ab12cd34".'
+        )
     return ref.strip(), selection_of(given)

@@ -1,8 +1,8 @@
-"""Whether the input of a tool call keeps to the schema that its tool was defined with.
+"""Check whether the input of a tool call matches the tool's schema.
 
-A simple check and no validator of JSON Schema: required fields, types, enums, and fields that are
-not allowed, in objects and lists to any depth. What it does not know (patterns, ranges, references,
-choices between schemas) it lets pass, so that what it reports is wrong for certain.
+A simple check, not a full JSON Schema validator: required fields, types, enums, and disallowed
+fields, in objects and lists to any depth. Everything else (patterns, ranges, references, choices
+between schemas) passes, so that every reported fault is certain.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 DEEPEST = 20
 MOST = 20
-"""Faults of a call that are named."""
+"""Maximum faults reported per call."""
 
 _TYPES: dict[str, tuple[type, ...]] = {
     "object": (dict,),
@@ -26,8 +26,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
 
 
 def schemas_of(tools: Any) -> dict[str, Mapping[str, Any]]:
-    """The schemas of a list of definitions by tool, in Anthropic's form or OpenAI's; those that
-    are none are left out."""
+    """Return the valid schemas in a list of Anthropic or OpenAI tool definitions, by tool."""
     found: dict[str, Mapping[str, Any]] = {}
     for tool in tools if isinstance(tools, list) else []:
         given = tool if isinstance(tool, dict) else {}
@@ -40,8 +39,7 @@ def schemas_of(tools: Any) -> dict[str, Mapping[str, Any]]:
 
 
 def faults(schema: Mapping[str, Any], given: Any) -> list[str]:
-    """Where an input breaks a schema, as "place: what", the first twenty; empty where it keeps to
-    it as far as is checked."""
+    """Return where an input breaks a schema, as "place: problem", at most twenty."""
     found = []
     for fault in _faults(schema, given, "", 0):
         found.append(fault)
@@ -56,11 +54,11 @@ def _faults(schema: Any, given: Any, place: str, depth: int) -> Iterator[str]:
     wanted = schema.get("type")
     if isinstance(wanted, (str, list)) and not _is_one_of(given, wanted):
         named = wanted if isinstance(wanted, str) else " or ".join(map(str, wanted))
-        yield f"{place or '/'}: is no {named}"
+        yield f"{place or '/'}: is not of type {named}"
         return
     enum = schema.get("enum")
     if isinstance(enum, list) and given not in enum:
-        yield f"{place or '/'}: is none of the values"
+        yield f"{place or '/'}: is not an allowed value"
     if isinstance(given, dict):
         yield from _in_object(schema, given, place, depth)
     elif isinstance(given, list):

@@ -1,4 +1,4 @@
-"""The connection of a client: requests, retries, and errors in words."""
+"""HTTP connection of the client: requests, retries, and errors."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from urllib.parse import quote
 import httpx2
 
 ATTEMPTS = 5
-LONGEST_PAUSE = 10.0  # seconds, whatever Retry-After asks for
+LONGEST_PAUSE = 10.0  # seconds, whatever Retry-After says
 OVER_BUDGET = 402
 _AGAIN = frozenset({429, 502, 503, 504})
 
 
 class Refused(Exception):
-    """The server said no, and would say it again: a problem with its status, title and fields."""
+    """The server refused the request permanently: a problem with status, title and fields."""
 
     def __init__(self, status: int, problem: Mapping[str, Any]) -> None:
         self.status, self.problem = status, dict(problem)
@@ -31,8 +31,8 @@ class Refused(Exception):
 
 
 class OverBudget(Refused):
-    """A budget lets no such call out: `require_approval` where a person may still say yes to it,
-    `budgets` says how each stands."""
+    """A budget refused the call: `require_approval` if a person can still approve it; `budgets`
+    lists the state of each."""
 
     def __init__(self, status: int, problem: Mapping[str, Any]) -> None:
         super().__init__(status, problem)
@@ -42,14 +42,14 @@ class OverBudget(Refused):
 
 
 class Unreachable(Exception):
-    """No answer after every attempt. The same call of the same connection may be made again: it
-    carries the key of the first one, so nothing is doubled, whether that one was stored or not."""
+    """No answer after all attempts. Repeating the same call on this connection is safe: it reuses
+    the Idempotency-Key, so nothing is stored twice."""
 
 
 class Connection:
     """A server and a key; `url` and `token` default to CONTEXTLAB_URL and CONTEXTLAB_TOKEN.
 
-    `timeout` is for one attempt, in seconds. Raises ValueError without a token.
+    `timeout` is per attempt, in seconds. Raises ValueError without a token.
     """
 
     def __init__(
@@ -59,8 +59,8 @@ class Connection:
         token = token or os.environ.get("CONTEXTLAB_TOKEN")
         if not token:
             raise ValueError(
-                "no token: pass one, or set CONTEXTLAB_TOKEN"
-                " (`contextlab token create --team NAME` makes it)"
+                "No token. Pass one or set CONTEXTLAB_TOKEN; `contextlab token create "
+                "--team NAME` creates it."
             )
         self._http = httpx2.Client(
             base_url=f"{self.url}/api/v1/",
@@ -72,9 +72,9 @@ class Connection:
     def request(
         self, method: str, address: str, body: Any = None, query: Mapping[str, Any] | None = None
     ) -> dict[str, Any]:
-        """One call of the API below /api/v1/, tried again where that can help.
+        """Send an API request below /api/v1/, with retries.
 
-        Every attempt carries the same Idempotency-Key. Raises Refused and Unreachable.
+        All attempts carry the same Idempotency-Key. Raises Refused and Unreachable.
         """
         given = {k: v for k, v in (query or {}).items() if v is not None}
         call = hashlib.sha256(json.dumps([method, address, body, given]).encode()).hexdigest()
@@ -102,7 +102,7 @@ class Connection:
         raise Unreachable(f"{self.url} did not answer {method} {address}: {last}")
 
     def close(self) -> None:
-        """Gives the connections back."""
+        """Close all connections."""
         self._http.close()
 
     def __enter__(self) -> Self:
@@ -113,7 +113,7 @@ class Connection:
 
 
 def path(part: str) -> str:
-    """An id as one piece of an address."""
+    """Escape an id as one path segment."""
     return quote(part, safe="")
 
 

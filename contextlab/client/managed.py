@@ -1,4 +1,4 @@
-"""One wrapped client's way to our server, which no failure of ours leads back into the agent."""
+"""The link between a wrapped client and our server; our failures never reach the agent."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from contextlab.client.sessions import Context, ContextLab, Session
 log = logging.getLogger(__name__)
 
 PAUSE = 30.0
-"""Seconds after a failure in which we are not asked at all, or ten times what it took."""
+"""Minimum seconds to bypass our server after a failure; at least ten times the duration of that
+failure."""
 
 _PARTS = ("system", "tools", "messages")
 
 
-class Managed:
-    """A session behind calls of a model: gives what to send, and keeps what came.
+class ManagedSession:
+    """A managed session for model calls: provides requests and stores replies.
 
-    After a failure of ours calls go out as they were given, for a pause. Calls of several threads
-    come one after another.
+    After a failure, calls bypass our server for a pause. Calls from several threads are serialized.
     """
 
     def __init__(self, server: ContextLab, external_id: str, fields: dict[str, Any]) -> None:
@@ -34,7 +34,7 @@ class Managed:
         self._lock = threading.Lock()
 
     def ask(self, request: dict[str, Any]) -> tuple[dict[str, Any], Context | None]:
-        """The request to send instead of this one, and its context; as given where we failed.
+        """The request to send instead, with its context; unchanged if our server fails.
 
         Raises OverBudget.
         """
@@ -42,22 +42,22 @@ class Managed:
             return request, None
         begun = monotonic()
         try:
-            # Iterators would be used up when the call goes out as it was given.
+            # Iterators would be exhausted if the call is sent unchanged.
             lists = {
                 name: list(request[name]) for name in ("messages", "tools") if request.get(name)
             }
             request = {**request, **lists}
             with self._lock:
                 context = self._context(request)
-        except OverBudget:  # no failure of ours: a team does not want this call to go out
+        except OverBudget:  # not a failure: the team does not allow this call
             raise
         except Exception as error:  # noqa: BLE001 (an agent must not stop because of us)
-            self._failed("the context goes out as it is", error, begun)
+            self._failed("the context is sent unmanaged", error, begun)
             return request, None
         rest = {name: value for name, value in request.items() if name not in _PARTS}
         managed = {name: context.request[name] for name in _PARTS if name in context.request}
         if "tool_choice" in context.request:
-            # What the caller chose itself stands.
+            # The caller's own choice takes precedence.
             managed["tool_choice"] = rest.get("tool_choice") or context.request["tool_choice"]
         return {**rest, **managed}, context
 
@@ -66,13 +66,13 @@ class Managed:
             fields = {"model": request.get("model"), **self._fields}
             self._session = self._server.session(self._external_id, **fields)
         messages = [plain(message) for message in request["messages"]]
-        # Also what is empty: a call without tools is to be sent none.
+        # Send empty values, too: they mean that a call has no tools.
         tools, system = (plain(request.get(name) or []) for name in ("tools", "system"))
         self._session.append(messages, history=True, tools=tools, system=system)
         return self._session.context()
 
     def keep(self, reply: Any, context: Context) -> None:
-        """Store what the model answered."""
+        """Store the model's reply."""
         begun = monotonic()
         try:
             assert self._session is not None
@@ -81,7 +81,7 @@ class Managed:
             self._failed("the answer was not stored", error, begun)
 
     def keep_events(self, events: Sequence[Any], context: Context) -> None:
-        """Store the message that all events of a stream make."""
+        """Store the message assembled from a stream's events."""
         begun = monotonic()
         try:
             message = _message_of(events)
@@ -91,23 +91,23 @@ class Managed:
             self.keep(message, context)
 
     def keep_streamed(self, stream: Any, context: Context) -> None:
-        """Store the message of an SDK's MessageStream, if it came to its end."""
+        """Store the message of an SDK MessageStream, if it is complete."""
         try:
             message = stream.current_message_snapshot
-        except AssertionError:  # nothing came
+        except AssertionError:  # the stream is empty
             return
         if message.stop_reason is not None:
             self.keep(message, context)
 
     def passed_by(self, name: str) -> None:
-        """Warn, once for each name, of a way to call a model that we do not manage."""
+        """Warn, once per name, about a way to call a model that we do not manage."""
         if name not in self._passed:
             self._passed.add(name)
-            log.warning("%s goes out as it is: what is called that way is not managed", name)
+            log.warning("%s is sent unmanaged: this way to call a model is not supported", name)
 
     def _failed(self, what: str, error: Exception, begun: float) -> None:
-        """Warn, and be silent for a while unless the server was quick to say no."""
-        # The text of other errors may hold what an agent said.
+        """Warn, and bypass the server for a while unless it refused quickly."""
+        # The text of other errors may contain what an agent said.
         known = isinstance(error, Refused | Unreachable)
         log.warning("%s: %s", what, error if known else type(error).__name__)
         if not isinstance(error, Refused):
@@ -116,7 +116,7 @@ class Managed:
 
 
 def plain(value: Any) -> Any:
-    """A value that may hold the SDK's own objects, as JSON."""
+    """A value that may contain SDK objects, as JSON."""
     if hasattr(value, "model_dump"):
         return value.model_dump(mode="json")
     if isinstance(value, dict):
@@ -125,7 +125,7 @@ def plain(value: Any) -> Any:
 
 
 def _message_of(events: Sequence[Any]) -> Any:
-    """The message that a stream's events make, as the SDK itself makes it."""
+    """The message assembled from a stream's events by the SDK."""
     from anthropic import MessageStream, not_given
 
     stream: Any = iter(events)

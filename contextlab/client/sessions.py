@@ -1,4 +1,4 @@
-"""One session as an agent works with it."""
+"""Client sessions."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Appended:
-    """What the server made of messages: how many were new, and how full the window is.
+    """The result of an append: how many messages were new, and the fill of the window.
 
-    `delay_ms` is how long it advises to wait before the next call; `raw` is the whole answer.
+    `delay_ms` is the recommended delay before the next call; `raw` is the whole answer.
     """
 
     appended: int
@@ -29,9 +29,8 @@ class Appended:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What to send to the model now. `request` holds the parts that a provider takes as they are:
-    `system`, `tools`, `tool_choice` and `messages`, left out where there are none, and `model`
-    where known."""
+    """A context to send to the model. `request` holds the parts the provider expects: `system`,
+    `tools`, `tool_choice` and `messages`, omitted if empty, and `model` if known."""
 
     id: str
     step: int
@@ -41,12 +40,12 @@ class Context:
 
     @property
     def messages(self) -> list[dict[str, Any]]:
-        """The messages alone."""
+        """The messages only."""
         return list(self.request["messages"])
 
 
 class Session:
-    """One agent's conversation; made by `ContextLab.session`."""
+    """One agent's session; created by `ContextLab.session`."""
 
     def __init__(self, server: Connection, known: Mapping[str, Any]) -> None:
         self._server = server
@@ -63,10 +62,10 @@ class Session:
         heed_advice: bool = False,
         **more: Any,
     ) -> Appended:
-        """Add messages as the provider takes them, one or several; all or none are stored.
+        """Add one or several messages in the provider's format; all or none are stored.
 
-        `more`: tools, system, model, usage, call, context_id, history. With `heed_advice` the call
-        returns after the pause that the server advises when the window is nearly full.
+        `more`: tools, system, model, usage, call, context_id, history. With `heed_advice` it sleeps
+        for the recommended delay when the window is nearly full.
         """
         batch = [dict(messages)] if isinstance(messages, Mapping) else [dict(m) for m in messages]
         raw = self._server.request("POST", f"{self._address}/messages", {"messages": batch, **more})
@@ -84,9 +83,9 @@ class Session:
         wait: float | None = None,
         breakpoints: bool | None = None,
     ) -> Context:
-        """The managed context to send now, or as it was at a step.
+        """The managed context to send now, or as of a step.
 
-        `wait`: seconds to wait for a summary that is still being written.
+        `wait`: seconds to wait for a summary in progress.
         """
         flag = None if breakpoints is None else str(breakpoints).lower()
         query = {"format": format, "at": at, "wait": wait, "breakpoints": flag}
@@ -97,9 +96,9 @@ class Session:
         return Context(raw["context_id"], raw["step"], raw["tokens"], {**model, **parts}, raw)
 
     def answer(self, reply: Any, context: Context | None = None) -> Appended:
-        """Store what the model answered, with its usage, and the context that it was given.
+        """Store the model's reply with its usage, and the context it was given.
 
-        `reply` is a response of the `anthropic` or `openai` package, or such an object as a dict.
+        `reply` is a response object of the `anthropic` or `openai` package, or its dict.
         """
         given = reply if isinstance(reply, Mapping) else reply.model_dump(mode="json")
         message, usage = _message_of(given)
@@ -114,31 +113,31 @@ class Session:
     def reserve(
         self, call: str, tokens: int | None = None, *, heed_advice: bool = False, **more: Any
     ) -> dict[str, Any]:
-        """Reserve what the next model call may spend of the session's budgets, under your own id
-        of it; its usage settles it. Left out, `tokens` is estimated. `more`: microusd, seconds.
+        """Reserve what the next model call may spend, under your own id; its usage settles it.
 
-        The same id again reserves nothing more. With `heed_advice` it returns after the pause that
-        the server advises. Raises OverBudget where the call must not go out.
+        `tokens` defaults to an estimate. `more`: microusd, seconds. Repeating the id reserves
+        nothing more. With `heed_advice` it sleeps for the recommended delay. Raises OverBudget if
+        the call is refused.
         """
         body = {"call": call, "tokens": tokens, **more}
-        told = self._server.request("POST", f"{self._address}/budgets/check", body)
-        for warning in told["warnings"]:
+        reported = self._server.request("POST", f"{self._address}/budgets/check", body)
+        for warning in reported["warnings"]:
             log.warning("%s", warning)
-        if not told["can_proceed"]:
-            raise OverBudget(OVER_BUDGET, {**told, "detail": told["reason"]})
-        if heed_advice and told["delay_ms"]:
-            time.sleep(told["delay_ms"] / 1000)
-        return told
+        if not reported["can_proceed"]:
+            raise OverBudget(OVER_BUDGET, {**reported, "detail": reported["reason"]})
+        if heed_advice and reported["delay_ms"]:
+            time.sleep(reported["delay_ms"] / 1000)
+        return reported
 
     def release(self, call: str = "") -> int:
-        """Give back what was reserved for a call that will not be made, or for all; how many."""
-        told = self._server.request(
+        """Release the reservation of a call that will not be made, or all; return how many."""
+        reported = self._server.request(
             "DELETE", f"{self._address}/reservations", query={"call": call or None}
         )
-        return int(told["released"])
+        return int(reported["released"])
 
     def read_back(self, ref: str, **selection: Any) -> str:
-        """The text of what was offloaded; `lines="10-40"`, `grep=`, `head=` or `tail=`."""
+        """Read an offloaded text; select with `lines="10-40"`, `grep=`, `head=` or `tail=`."""
         address = f"{self._address}/content/{path(ref)}"
         return str(self._server.request("GET", address, query=selection)["text"])
 
@@ -146,48 +145,46 @@ class Session:
         """Keep a message verbatim in every context."""
         self._server.request("POST", f"{self._address}/pins", {"seq": seq})
 
-    def anchor(self, kind: str, text: str, **more: Any) -> dict[str, Any]:
-        """Put an entry on the board: task, plan, agent, knowledge or task_done.
+    def note(self, kind: str, text: str, **more: Any) -> dict[str, Any]:
+        """Add a note to the board: task, plan, agent, knowledge or task_done.
 
-        `more`: key, by which a later one takes its place; files that it rests on.
+        `more`: key, under which a later note replaces it; files it depends on.
         """
         body = {"kind": kind, "text": text, **more}
-        return self._server.request("POST", f"{self._address}/anchors", body)
+        return self._server.request("POST", f"{self._address}/notes", body)
 
     def board(self) -> str:
         """The board of the session's task, or its own, as XML for a model."""
-        return str(
-            self._server.request("GET", f"{self._address}/anchors", query={"limit": 1})["xml"]
-        )
+        return str(self._server.request("GET", f"{self._address}/notes", query={"limit": 1})["xml"])
 
     def share(self, summary: str = "", key: str = "") -> dict[str, Any]:
-        """Share what is known now with the sessions that subscribed."""
+        """Share current knowledge with subscribed sessions."""
         body = {"summary": summary, "key": key}
         return self._server.request("POST", f"{self._address}/shares", body)
 
     def subscribe(self, kind: str, value: str = "") -> dict[str, Any]:
-        """Have what is shared from now on by an agent, in a task, or in the team."""
+        """Subscribe to future shares of an agent, a task, or the team."""
         body = {"session": self.id, "kind": kind, "value": value}
         return self._server.request("POST", "subscriptions", body)
 
     def search_memory(self, q: str, *, task: str = "", limit: int = 20) -> list[dict[str, Any]]:
-        """What the team's boards and shared summaries hold of these words, the best first."""
+        """Search the team's boards and shared summaries; best hits first."""
         query = {"q": q, "task": task, "limit": limit}
         return list(self._server.request("GET", "memory", query=query)["found"])
 
     def finish(self, outcome: str) -> None:
-        """Say how it ended: succeeded, failed or abandoned."""
+        """Report the outcome: succeeded, failed or abandoned."""
         self._server.request("PUT", f"sessions/{path(self.external_id)}", {"outcome": outcome})
 
 
 class ContextLab(Connection):
-    """A server and a key: where sessions are made."""
+    """A server and a key; creates sessions."""
 
     def session(self, external_id: str, **fields: Any) -> Session:
-        """Make or update a session under your own id, and work with it.
+        """Create or update a session under your own id.
 
         `fields`: agent, model, task, title, parent, policy, window, metadata, outcome, opening,
-        project. Warns of others, which are kept in the metadata.
+        project. Logs a warning for unknown fields, which go to the metadata.
         """
         known = self.request("PUT", f"sessions/{path(external_id)}", fields)
         for note in known.get("notes", ()):
@@ -196,7 +193,7 @@ class ContextLab(Connection):
 
 
 def _message_of(reply: Mapping[str, Any]) -> tuple[dict[str, Any], Any]:
-    """The message of a provider's response, and the usage beside it."""
+    """The message in a provider's response, and its usage."""
     choices = reply.get("choices")
     if choices:
         message = {k: v for k, v in choices[0]["message"].items() if v is not None}

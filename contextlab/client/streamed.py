@@ -1,4 +1,4 @@
-"""A stream of a model's events, given on as they come; all are told when the message is whole."""
+"""Streams of model events, passed through; a callback gets all events of a complete message."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ Told = Callable[[list[Any]], None]
 
 
 class _Gathered:
-    """A stream of the SDK with the events that came of it."""
+    """An SDK stream, with the events received so far."""
 
-    def __init__(self, stream: Any, told: Told) -> None:
-        self._stream, self._told = stream, told
+    def __init__(self, stream: Any, answer: Told) -> None:
+        self._stream, self._told = stream, answer
         self._events: list[Any] = []
 
     def __getattr__(self, name: str) -> Any:
@@ -25,7 +25,7 @@ class _Gathered:
 
 
 class Streamed(_Gathered):
-    """What `messages.create(stream=True)` gives."""
+    """The stream of `messages.create(stream=True)`."""
 
     def __next__(self) -> Any:
         event = next(self._stream)
@@ -45,7 +45,7 @@ class Streamed(_Gathered):
 
 
 class AsyncStreamed(_Gathered):
-    """The same of an asynchronous client."""
+    """The stream of `messages.create(stream=True)` of an asynchronous client."""
 
     async def __anext__(self) -> Any:
         event = await anext(self._stream)

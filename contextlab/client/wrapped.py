@@ -1,4 +1,4 @@
-"""An `anthropic` client that sends the managed context instead of the whole history."""
+"""Wrapper for `anthropic` clients that sends the managed context instead of the whole history."""
 
 from __future__ import annotations
 
@@ -8,33 +8,31 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any, Self
 
-from contextlab.client.managed import Managed
+from contextlab.client.managed import ManagedSession
 from contextlab.client.sessions import ContextLab
 from contextlab.client.streamed import AsyncStreamed, Streamed
 
 
 def wrap(client: Any, session: str, *, server: ContextLab | None = None, **fields: Any) -> Any:
-    """Wrap an `anthropic.Anthropic()` or `AsyncAnthropic()`: each `messages.create` and
-    `messages.stream` stores its messages, sends the managed context, and stores the answer with
-    its usage.
+    """Wrap an `anthropic.Anthropic()` or `AsyncAnthropic()` client to use managed contexts.
 
-    The agent goes on building its whole history as before; what is known already is recognised.
-    One client is one conversation. Where our server does not answer, the call goes out as it was
-    given, with a warning: an agent must not stop because it is watched. Everything else of the
-    client is as it was; other ways to call a model go out unmanaged, with a warning. `fields` as
-    in `ContextLab.session`.
+    Each `messages.create` and `messages.stream` stores its messages, sends the managed context, and
+    stores the reply with its usage. The agent keeps building its whole history; known messages are
+    recognized. One client is one session. If our server does not answer, the call is sent unchanged
+    with a warning, so that the agent never stops because of us. Other methods work as before; other
+    ways to call a model go out unchanged, with a warning. `fields` as in `ContextLab.session`.
     """
-    managed = Managed(server or ContextLab(), session, fields)
+    managed = ManagedSession(server or ContextLab(), session, fields)
     awaited = inspect.iscoroutinefunction(inspect.unwrap(client.messages.create))
     return _AsyncClient(client, managed) if awaited else _Client(client, managed)
 
 
 class _Wrapped:
-    """What is as it was, with a warning where it leads past us."""
+    """Delegates to the wrapped object, with a warning for calls we do not manage."""
 
     _past_us = frozenset({"with_raw_response", "with_streaming_response"})
 
-    def __init__(self, inner: Any, managed: Managed) -> None:
+    def __init__(self, inner: Any, managed: ManagedSession) -> None:
         self._inner, self._managed = inner, managed
 
     def __getattr__(self, name: str) -> Any:
@@ -48,7 +46,7 @@ class _AnyClient(_Wrapped):
     _past_us = _Wrapped._past_us | {"beta", "completions"}
 
     def with_options(self, **options: Any) -> Self:
-        """As the client's own, and still managed."""
+        """Like the client's own method; the result is managed, too."""
         return type(self)(self._inner.with_options(**options), self._managed)
 
     copy = with_options
@@ -86,7 +84,7 @@ class _AnyMessages(_Wrapped):
 
 class _Messages(_AnyMessages):
     def create(self, **request: Any) -> Any:
-        """As `anthropic.Anthropic().messages.create`."""
+        """Like `anthropic.Anthropic().messages.create`."""
         sent, context = self._managed.ask(request)
         reply = self._inner.create(**sent)
         if context is None:
@@ -98,7 +96,7 @@ class _Messages(_AnyMessages):
 
     @contextmanager
     def stream(self, **request: Any) -> Iterator[Any]:
-        """As `anthropic.Anthropic().messages.stream`."""
+        """Like `anthropic.Anthropic().messages.stream`."""
         sent, context = self._managed.ask(request)
         with self._inner.stream(**sent) as stream:
             try:
@@ -110,7 +108,7 @@ class _Messages(_AnyMessages):
 
 class _AsyncMessages(_AnyMessages):
     async def create(self, **request: Any) -> Any:
-        """As `anthropic.AsyncAnthropic().messages.create`."""
+        """Like `anthropic.AsyncAnthropic().messages.create`."""
         sent, context = await to_thread(self._managed.ask, request)
         reply = await self._inner.create(**sent)
         if context is None:
@@ -122,7 +120,7 @@ class _AsyncMessages(_AnyMessages):
 
     @asynccontextmanager
     async def stream(self, **request: Any) -> AsyncIterator[Any]:
-        """As `anthropic.AsyncAnthropic().messages.stream`."""
+        """Like `anthropic.AsyncAnthropic().messages.stream`."""
         sent, context = await to_thread(self._managed.ask, request)
         async with self._inner.stream(**sent) as stream:
             try:

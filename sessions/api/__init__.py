@@ -1,1 +1,1 @@
-"""What programs ask for: JSON over /api/v1."""
+"""The JSON API at /api/v1."""

@@ -6,33 +6,19 @@ from django.urls import URLPattern, path
 from django.views.decorators.csrf import csrf_exempt
 from ninja import NinjaAPI
 
-from sessions.api import (
-    blobs,
-    boards,
-    budgets,
-    caches,
-    content,
-    contexts,
-    dashboards,
-    documents,
-    imports,
-    jobs,
-    memory,
-    messages,
-    pins,
-    policies,
-    problems,
-    replay,
-    reviews,
-    revisions,
-    rollouts,
-    sessions,
-    simulations,
-    tools,
-    tunings,
-)
-from sessions.api.access import KeyOrPerson
-from sessions.api.bodies import CarefulParser
+from sessions.api.budgets import budgets
+from sessions.api.dashboard import dashboards
+from sessions.api.jobs import jobs
+from sessions.api.lab import simulations, tunings
+from sessions.api.live import content, contexts, messages, pins, revisions
+from sessions.api.memory import boards, memory
+from sessions.api.policies import policies, rollouts
+from sessions.api.record import blobs, caches, imports, sessions
+from sessions.api.replay import replay
+from sessions.api.reviews import reviews
+from sessions.api.tools import tools
+from sessions.api.web import documents, problems
+from sessions.api.web.exchange import CarefulParser, KeyOrPerson
 
 api = NinjaAPI(
     title="ContextLab",
@@ -93,8 +79,8 @@ def _patterns() -> list[URLPattern]:
 
 app_name = "api"
 urlpatterns = [
-    path("openapi.json", documents.openapi, name="openapi"),
-    path("docs", documents.docs, name="docs"),
+    path("openapi.json", documents.openapi, {"api": api}, name="openapi"),
+    path("docs", documents.docs, {"api": api}, name="docs"),
     *_patterns(),
     path("<path:rest>", login_not_required(nothing), name="nothing"),
 ]

@@ -1,7 +1,7 @@
-"""The demo: scripted agents that play sessions worth looking at. Our own making, word for word.
+"""The demo: scripted agents that play realistic sessions, all original content.
 
-Nothing here knows Django or a clock, and nothing is random: the same base time gives the same
-records. The files that the agents read are ContextLab's own, as installed.
+Independent of Django and the clock, and deterministic: the same base time gives the same records.
+The agents read ContextLab's own files, as installed.
 """
 
 from __future__ import annotations
@@ -15,20 +15,19 @@ from sessions.importers import records
 __all__ = ["EXTERNAL_IDS", "play", "play_live"]
 
 EXTERNAL_IDS = tuple(part.external_id for part in PARTS)
-"""Ids of the sessions that people start, in the order in which they are played."""
+"""Ids of the top-level sessions, in the order they are played."""
 
 
 def play(
     now_ms: int, count: Count, without: Collection[str] = ()
 ) -> Iterator[list[records.Session]]:
-    """Sessions of the demo, each with its sub-agents behind it; they lie in the days before
-    `now_ms` (milliseconds since the epoch). External ids in `without` are left out."""
+    """Play the demo sessions, each followed by its sub-agents, dated in the days before `now_ms`
+    (ms since the epoch). External ids in `without` are skipped."""
     for part in PARTS:
         if part.external_id not in without:
             yield perform(part, now_ms, count)
 
 
 def play_live(now_ms: int, count: Count) -> list[records.Session]:
-    """Two sessions of agents that report while they run, in the half hour before `now_ms`: one
-    that is done, and one that is not."""
+    """Play two live sessions in the half hour before `now_ms`: one finished, one running."""
     return [perform(part, now_ms, count)[0] for part in LIVE]

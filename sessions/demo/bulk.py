@@ -1,4 +1,4 @@
-"""Long outputs of the demo's commands: logs, tables and dumps, the same at every run."""
+"""Long, deterministic outputs of the demo's commands: logs, tables and dumps."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TWICE = {
     "E80B21F7": (17_800, "pay_b86a0e5592c1"),
     "92D4C1AE": (26_700, "pay_05e6bb82d1fc"),
 }
-"""Bookings that were charged twice: amount in øre, and the id of the second payment."""
+"""Bookings charged twice: amount in øre, and the id of the second payment."""
 
 
 def _random(seed: str) -> random.Random:
@@ -26,7 +26,7 @@ def _random(seed: str) -> random.Random:
 
 
 def references(many: int = 110) -> list[str]:
-    """References of a morning's bookings; those charged twice are among them."""
+    """References of a morning's bookings, including those charged twice."""
     chance = _random("references")
     made = [f"{chance.getrandbits(32):08X}" for _ in range(many - len(_TWICE))]
     for index, reference in enumerate(_TWICE):
@@ -35,7 +35,7 @@ def references(many: int = 110) -> list[str]:
 
 
 def access_log() -> str:
-    """A morning of the web server."""
+    """A morning of the web server's access log."""
     return "\n".join(_access_lines())
 
 
@@ -66,7 +66,7 @@ def _line(who: str, at: datetime, request: str, status: int, size: int, ms: int,
 
 
 def payments() -> str:
-    """What the payment service lists, as JSON."""
+    """The payment service's list as JSON."""
     return json.dumps({"object": "list", "has_more": False, "data": _payments()}, indent=2)
 
 
@@ -115,7 +115,7 @@ def ledger_csv() -> str:
 
 
 def journal() -> str:
-    """The service's own log of an hour."""
+    """An hour of the service's own log."""
     chance, at, known = _random("journal"), _START, references()
     lines = []
     for number in range(420):
@@ -148,4 +148,4 @@ OUTPUTS: dict[str, Callable[[], str]] = {
     "journal": journal,
     "captures": captures_of_one,
 }
-"""The outputs by the names that scripts use."""
+"""Outputs by the names used in scripts."""

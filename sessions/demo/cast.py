@@ -1,4 +1,4 @@
-"""Who plays in which session: model, hidden prompt, provider and script of each."""
+"""The demo sessions: model, hidden prompt, provider and script of each."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from compaction.cache.simulator import Lifetime
+from compaction.cache.simulator import TTL
 from sessions.demo.bulk import OUTPUTS
 from sessions.demo.long import Writer
 from sessions.demo.player import Player
-from sessions.demo.provider import Anthropic, Count, OpenAI, Piece, Provider
+from sessions.demo.provider import AnthropicCache, Count, OpenAI, Piece, Provider
 from sessions.demo.stage import Stage
 from sessions.demo.tools import SYSTEM, TOOLS
 from sessions.demo.workspace import Workspace, ferry_sources, own_sources, script
@@ -23,9 +23,9 @@ _OWN, _FERRY = "/home/mara/contextlab", "/home/mara/ferry"
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """A session to be played. `ago` is how long before the base time it began (hours); `hidden`
-    are tokens of tools, system prompt and memory that its log does not show."""
+class PlayedSession:
+    """A session to play. `ago` is its start in hours before the base time; `hidden` are tokens of
+    tools, system prompt and memory that its log does not show."""
 
     name: str
     title: str
@@ -35,7 +35,7 @@ class Part:
     window: int = WINDOW
     folder: str = _OWN
     hidden: tuple[int, int, int] = (15_900, 4_100, 8_300)
-    lifetime: Lifetime = "5m"
+    ttl: TTL = "5m"
     ratio: float = 1.25
     reports_usage: bool = True
     shown: bool = False
@@ -49,20 +49,22 @@ class Part:
 
 
 PARTS = (
-    Part("healthy", "Measure which lines are read again", 3.0),
-    Part(
+    PlayedSession("healthy", "Measure which lines are read again", 3.0),
+    PlayedSession(
         "breaks", "Why does the replay page take four seconds?", 6.5, hidden=(15_200, 4_120, 3_760)
     ),
-    Part(
+    PlayedSession(
         "long",
         "Write a reference of all modules",
         31,
         hidden=(18_400, 4_300, 11_200),
         ratio=1.3,
-        lifetime="1h",
+        ttl="1h",
     ),
-    Part("agents", "What can a hostile log file do to us?", 52, hidden=(16_300, 4_100, 12_400)),
-    Part(
+    PlayedSession(
+        "agents", "What can a hostile log file do to us?", 52, hidden=(16_300, 4_100, 12_400)
+    ),
+    PlayedSession(
         "recovers",
         "Wrong arrival on the night the clocks change",
         26,
@@ -71,7 +73,7 @@ PARTS = (
         hidden=(0, 0, 0),
         shown=True,
     ),
-    Part(
+    PlayedSession(
         "big",
         "Seven passengers were charged twice",
         73,
@@ -79,7 +81,7 @@ PARTS = (
         hidden=(15_900, 4_100, 2_300),
         ratio=1.28,
     ),
-    Part(
+    PlayedSession(
         "codex",
         "Children under four go free",
         27.5,
@@ -91,10 +93,10 @@ PARTS = (
         ratio=1.0,
     ),
 )
-"""The sessions that people start; sub-agents come with the one that spawns them."""
+"""The sessions started by people; sub-agents come with the session that spawns them."""
 
 LIVE = (
-    Part(
+    PlayedSession(
         "gateway",
         "How long may a text message be?",
         0.4,
@@ -103,7 +105,7 @@ LIVE = (
         hidden=(0, 0, 0),
         shown=True,
     ),
-    Part(
+    PlayedSession(
         "notices",
         "Late ships in two languages",
         0.2,
@@ -113,9 +115,9 @@ LIVE = (
         shown=True,
     ),
 )
-"""Agents that report while they run: one that is done, and one that waits for a person."""
+"""Live agents: one finished, one waiting for an approval."""
 
-_SUB_AGENT = Part("", "", 0, hidden=(13_800, 1_900, 3_100))
+_SUB_AGENT = PlayedSession("", "", 0, hidden=(13_800, 1_900, 3_100))
 _CHILDREN = {
     "importers": replace(_SUB_AGENT, name="agents-importers", title="Hostile files in importers"),
     "store": replace(_SUB_AGENT, name="agents-store", title="Hostile records in the store"),
@@ -129,8 +131,8 @@ _CHILDREN = {
 }
 
 
-def perform(part: Part, now_ms: int, count: Count) -> list[records.Session]:
-    """Play one session; sub-agents follow their parent. Times are milliseconds since the epoch."""
+def perform(part: PlayedSession, now_ms: int, count: Count) -> list[records.Session]:
+    """Play one session, followed by its sub-agents. Times are in ms since the epoch."""
     stage = _stage(part, now_ms - int(part.ago * _HOUR), count)
     played = [stage.session]
     workspace = Workspace(part.folder, ferry_sources() if part.folder == _FERRY else own_sources())
@@ -152,13 +154,13 @@ def _spawn(
     tool_call: str,
     at: int,
     *,
-    parent: Part,
+    parent: PlayedSession,
     workspace: Workspace,
     count: Count,
     played: list[records.Session],
 ) -> tuple[str, int]:
-    """Play a sub-agent; its report, and when it was done."""
-    part = replace(_CHILDREN[name], lifetime=parent.lifetime, ratio=parent.ratio)
+    """Play a sub-agent; return its report and when it finished."""
+    part = replace(_CHILDREN[name], ttl=parent.ttl, ratio=parent.ratio)
     stage = _stage(part, at, count)
     stage.session.parent, stage.session.parent_call = parent.external_id, tool_call
     stage.human(_prompt(played[0], tool_call))
@@ -176,7 +178,7 @@ def _prompt(parent: records.Session, tool_call: str) -> str:
     raise LookupError(tool_call)
 
 
-def _stage(part: Part, at: int, count: Count) -> Stage:
+def _stage(part: PlayedSession, at: int, count: Count) -> Stage:
     session = records.Session(
         part.external_id,
         agent=part.agent,
@@ -191,8 +193,8 @@ def _stage(part: Part, at: int, count: Count) -> Stage:
     return Stage(session, at, count, provider, hidden)
 
 
-def _provider(part: Part) -> Provider:
+def _provider(part: PlayedSession) -> Provider:
     if part.model.startswith("gpt"):
         return OpenAI(ratio=part.ratio)
     shared = part.hidden[0] + part.hidden[1]
-    return Anthropic(part.external_id, shared=shared, lifetime=part.lifetime, ratio=part.ratio)
+    return AnthropicCache(part.external_id, shared=shared, ttl=part.ttl, ratio=part.ratio)

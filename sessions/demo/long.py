@@ -1,4 +1,4 @@
-"""The long session: a reference of all modules, compacted three times on the way."""
+"""The long session: a reference of all modules, with three compactions."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from sessions.demo.survey import Module, survey
 from sessions.demo.workspace import Workspace, script
 
 TRIGGER = 160_000
-"""Tokens of prompt at which Claude Code makes a summary by itself: 80 % of its window."""
+"""Prompt tokens at which Claude Code compacts automatically: 80 % of its window."""
 
 COMPACTIONS = 3
 PAGES = 72
 _LEAST_AFTER = 30
-"""Steps that follow the last compaction at least."""
+"""Minimum steps after the last compaction."""
 
 _CHECK_EVERY = 4
 
 
 class Writer:
-    """Plays the agent: a page for one module after the other, and a summary when it has to be."""
+    """Plays the agent: one page per module, and a summary when needed."""
 
     def __init__(self, stage: Stage, workspace: Workspace) -> None:
         self._stage = stage
@@ -44,7 +44,7 @@ class Writer:
         self._compacted_at = 0
 
     def play(self) -> None:
-        """From the task to the last word."""
+        """Play from the task to the final message."""
         self._player.play(self._filled("long"))
         self._left = sorted(self._sources())[:PAGES]
         while self._left:
@@ -94,7 +94,7 @@ class Writer:
             self._check(self._done[-_CHECK_EVERY:])
 
     def _study(self, module: Module, noted: str) -> None:
-        """Read a module and look for those who use it, in one step or in two."""
+        """Read a module and find its users, in one step or two."""
         self._read[module.path] += 1
         last = module.dotted.rpartition(".")[2]
         reading = self._files.read(module.path)
@@ -107,7 +107,7 @@ class Writer:
         self._step(thought, self._say("BEFORE_SEARCHING", module), searching)
 
     def _look_at_callers(self, module: Module) -> None:
-        """Where a module is used: a place or two, the more of them the more it is used."""
+        """Places where a module is used, more for modules with more users."""
         callers = [path for path, _ in module.callers if not path.endswith("__init__.py")]
         if not callers or len(self._done) % 2:
             return
@@ -132,7 +132,7 @@ class Writer:
         ))  # fmt: skip
 
     def _verify(self, module: Module) -> None:
-        """The second reading: a page against its module."""
+        """The second reading: compare a page with its module."""
         self._read[module.path] += 1
         done = [self._files.read(module.page), self._files.read(module.path)]
         names = ", ".join(f"`{name.name}`" for name in module.names[:3]) or "no public name"
@@ -145,10 +145,10 @@ class Writer:
         self._player.do(question)
         self._player.do(answer)
         self._player.flush()
-        # The one who asked lets it go on.
+        # The user lets it continue.
         self._player.do(Directive("human", {}, "", "Fine, go on."))
 
-    # What is kept of it
+    # What to keep of it
 
     def _compact(self) -> None:
         self._compactions += 1

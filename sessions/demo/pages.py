@@ -1,4 +1,4 @@
-"""The pages that the agent of the long session writes, and what it thinks while it does so."""
+"""Pages and thoughts of the agent of the long session."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def page(module: Module) -> str:
 
 
 def notes(module: Module) -> list[str]:
-    """What there is to be noticed about a module, the most telling first; all of it is true."""
+    """Facts about a module, most important first; all are true."""
     found = [*_about_use(module), *_about_names(module)]
     if module.raises:
         errors = ", ".join(module.raises)

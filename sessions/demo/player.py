@@ -1,8 +1,8 @@
-"""Plays a written script: each directive of it becomes a word, a thought or a tool call.
+"""Plays a written script: each directive becomes a message, a thought or a tool call.
 
-A directive is a line that begins with `::`; what follows up to the next one is its body. Each tool
-call is a model call of its own, with the thought and the words before it; `::+read` and the like
-join the tool call before.
+A directive is a line that begins with `::`; the text up to the next one is its body. Each tool call
+is a separate model call with the thought and text before it; `::+read` and the like join the
+previous tool call.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _TOOLS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Directive:
-    """One directive: its name, options before the `--`, the rest of its line, and its body."""
+    """One directive: name, options before the `--`, rest of the line, and body."""
 
     name: str
     options: dict[str, str]
@@ -46,8 +46,8 @@ def parse(text: str) -> Iterator[Directive]:
 
 
 class Player:
-    """Plays scripts on a stage. `outputs` makes texts that are too long to be written down, and
-    `spawn` plays the sub-agent of that name and gives back its report."""
+    """Plays scripts on a stage. `outputs` generates texts too long to write down, and `spawn` plays
+    the named sub-agent and returns its report."""
 
     def __init__(
         self,
@@ -66,13 +66,13 @@ class Player:
         self._marks: dict[str, tuple[int, dict[str, str]]] = {}
 
     def play(self, text: str) -> None:
-        """Play a script to its end."""
+        """Play a whole script."""
         for directive in parse(text):
             self.do(directive)
         self.flush()
 
     def do(self, directive: Directive) -> None:
-        """Play one directive. Raises AttributeError for one that is not known."""
+        """Play one directive. Raises AttributeError if it is unknown."""
         joined = directive.name.startswith("+")
         name = directive.name.removeprefix("+")
         begins = self._wishes or self._children or name not in _TOOLS
@@ -81,7 +81,7 @@ class Player:
         getattr(self, f"_do_{name}")(directive)
 
     def flush(self) -> None:
-        """End the model call that is being put together, if there is one."""
+        """Finish the pending model call, if any."""
         think, say, wishes = self._think, self._say, self._wishes
         self._think, self._say, self._wishes = "", "", []
         if self._children:
@@ -99,7 +99,7 @@ class Player:
             took = max(ended - self.stage.at, 0)
             self.stage.answer(id_, Done("Task", given, report, took=took))
 
-    # Words
+    # Messages
 
     def _do_human(self, d: Directive) -> None:
         self.stage.human(d.body)
@@ -193,7 +193,7 @@ class Player:
         }
         self._children.append((d.options["name"], given))
 
-    # The course of things
+    # Events
 
     def _do_pause(self, d: Directive) -> None:
         self.stage.idle(int(float(d.rest) * _MINUTE))

@@ -1,4 +1,4 @@
-"""The provider that the demo's agents talk to: what it would bill and report for each call."""
+"""The demo's simulated provider: billed and reported usage of each call."""
 
 from __future__ import annotations
 
@@ -8,44 +8,44 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Any, Protocol
 
-from compaction.cache.simulator import Breakpoint, CacheState, Lifetime, Request, advance
-from compaction.session import Usage
+from compaction.cache.simulator import TTL, Breakpoint, CacheState, Request, advance
+from compaction.context.session import Usage
 from compaction.tokens import Counted
 
 Count = Callable[[str], Counted]
-"""Text to its o200k tokens."""
+"""Counts the o200k tokens of a text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A part of a prompt: what it is, and its tokens as the provider counts."""
+    """A part of a prompt: its content, and its tokens as the provider counts."""
 
     name: str
     tokens: int
 
 
 class Provider(Protocol):
-    """Bills one prompt after another; `ratio` are its tokens for one of o200k."""
+    """Bills consecutive prompts; `ratio` is its tokens per o200k token."""
 
     ratio: float
 
     def bill(self, model: str, at: int, pieces: list[Piece], output: int) -> tuple[Usage, Any]:
-        """Usage of a call that began at `at` (ms), and the object that the provider reports."""
+        """Usage of a call that began at `at` (ms), and the object the provider reports."""
         ...
 
 
 @dataclass(slots=True)
-class Anthropic:
-    """Breakpoints after the system prompt and close to the end, as Claude Code sets them.
+class AnthropicCache:
+    """Breakpoints after the system prompt and near the end, as Claude Code sets them.
 
-    The rules are those of `compaction.cache`. `layers` is how many pieces come before the first
-    message; `shared` tokens of them were cached by a session that ran shortly before.
+    Follows the rules of `compaction.cache`. `layers` is the number of pieces before the first
+    message; `shared` tokens of them were cached by an earlier session.
     """
 
     seed: str
     layers: int = 2
     shared: int = 0
-    lifetime: Lifetime = "5m"
+    ttl: TTL = "5m"
     ratio: float = 1.25
     minimum: int = 1024
     _state: CacheState = field(default_factory=CacheState)
@@ -56,16 +56,14 @@ class Anthropic:
         self._random = random.Random(self.seed)  # noqa: S311 (a script, not a secret)
 
     def bill(self, model: str, at: int, pieces: list[Piece], output: int) -> tuple[Usage, Any]:
-        """Usage of the next call; the first reads what is `shared`."""
+        """Usage of the next call; the first one reads `shared` tokens."""
         if not self._last and self.shared:
             self._warm(model, at - 100_000)
         total = sum(piece.tokens for piece in pieces)
         unchanged = self._unchanged(pieces, total)
         system = sum(piece.tokens for piece in pieces[: self.layers])
         end = total - self._random.randint(3, 9)
-        places = tuple(
-            Breakpoint(offset, None, self.lifetime) for offset in (system, end) if offset > 0
-        )
+        places = tuple(Breakpoint(offset, None, self.ttl) for offset in (system, end) if offset > 0)
         request = Request(
             step=0,
             total=total,
@@ -81,7 +79,7 @@ class Anthropic:
         return usage, _as_anthropic(usage)
 
     def _warm(self, model: str, at: int) -> None:
-        place = (Breakpoint(self.shared, None, self.lifetime),)
+        place = (Breakpoint(self.shared, None, self.ttl),)
         advance(self._state, Request(0, self.shared, 0, place, model, at, self.minimum))
 
     def _unchanged(self, pieces: list[Piece], total: int) -> int:
@@ -93,7 +91,8 @@ class Anthropic:
 
 @dataclass(slots=True)
 class OpenAI:
-    """Caches by itself, in lots of 128 tokens from 1,024 on; forgets after some idle minutes."""
+    """Caches automatically, in units of 128 tokens from 1,024 on; expires after some idle
+    minutes."""
 
     ratio: float = 1.0
     keeps_ms: int = 480_000
@@ -101,7 +100,7 @@ class OpenAI:
     _at: int = 0
 
     def bill(self, model: str, at: int, pieces: list[Piece], output: int) -> tuple[Usage, Any]:
-        """Usage of the next call; `model` makes no difference to this one."""
+        """Usage of the next call; ignores `model`."""
         del model
         same = 0
         if at - self._at <= self.keeps_ms:
@@ -123,7 +122,7 @@ class OpenAI:
 
 def _as_anthropic(usage: Usage) -> dict[str, Any]:
     return {
-        "input_tokens": usage.fresh,
+        "input_tokens": usage.uncached,
         "cache_creation_input_tokens": usage.cache_write,
         "cache_read_input_tokens": usage.cache_read,
         "cache_creation": {

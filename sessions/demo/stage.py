@@ -1,5 +1,5 @@
-"""A stage on which a scripted agent plays: what it says and does becomes records, with times,
-ids and the usage that a provider would have reported."""
+"""The stage for a scripted agent: turns what it says and does into records, with times, ids and the
+usage a provider would report."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from compaction import wire
-from compaction.context import Kind
+from compaction.context import wire
+from compaction.context.blocks import Kind
 from sessions.demo.provider import Count, Piece, Provider
 from sessions.importers import records
 
 PER_MESSAGE = 4
-"""Tokens that a message costs beyond its blocks."""
+"""Tokens that a message costs in addition to its blocks."""
 
 CLEARED_TOKENS = 14
 
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """A tool call that was carried out: what was asked, what came back, and the ms it took."""
+    """A completed tool call: input, output, and duration in ms."""
 
     tool: str
     given: dict[str, Any]
@@ -33,10 +33,10 @@ class Done:
 
 
 class Stage:
-    """One session while it is played; `at` is its clock (ms since the epoch).
+    """A session being played; `at` is its clock (ms since the epoch).
 
-    `hidden` are pieces before the first message that no record shows. Without a provider no usage
-    is reported. The next call does the step `again` once more, where one is set.
+    `hidden` are pieces before the first message that no record shows. Without a provider, no usage
+    is reported. If `again` is set, the next call retries that step.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class Stage:
         digest = hashlib.sha256(f"{self.session.external_id}:{self._numbers}".encode()).digest()
         return prefix + base64.b32encode(digest).decode().rstrip("=")[:characters].lower()
 
-    # What stands in the prompt
+    # Prompt
 
     def _stand(self, block: dict[str, Any], name: str) -> int:
         text = wire.text_of(block)
@@ -98,11 +98,11 @@ class Stage:
 
     @property
     def standing(self) -> int:
-        """Tokens of the prompt that the next call would send."""
+        """Tokens of the prompt of the next call."""
         return sum(piece.tokens for piece in self._pieces)
 
     def idle(self, ms: int) -> None:
-        """Let time pass."""
+        """Advance the clock."""
         self.at += ms
 
     def system(self, blocks: list[dict[str, Any]]) -> None:
@@ -110,12 +110,12 @@ class Stage:
         self._write(records.Message("system", blocks))
 
     def human(self, text: str) -> None:
-        """A person writes, at the speed at which people do."""
+        """Add a user message, at typing speed."""
         self.at += 4_000 + 45 * len(text) + self._random.randint(0, 6_000)
         self._write(records.Message("user", [{"type": "text", "text": text}], human=True))
 
     def ask(self, think: str, say: str, wishes: Sequence[Done]) -> list[str]:
-        """One model call that asks for tools; ids of the tool calls, results still to come."""
+        """Make one model call that uses tools; return the ids of the tool calls."""
         call, began = self._id("msg_01"), self.at
         known = records.Call(call, self.model, began, line=len(self.session.records) + 1)
         self.session.records.append(known)
@@ -143,7 +143,7 @@ class Stage:
         return ids
 
     def answer(self, tool_call: str, done: Done) -> None:
-        """The result of a tool call comes in."""
+        """Add the result of a tool call."""
         block: dict[str, Any] = {
             "type": "tool_result",
             "tool_use_id": tool_call,
@@ -155,16 +155,16 @@ class Stage:
         self._write(records.Message("user", [block]))
 
     def step(self, think: str, say: str, wishes: Sequence[Done]) -> list[str]:
-        """One model call and the results of what it asked for."""
+        """Make one model call and add the results of its tool calls."""
         ids = self.ask(think, say, wishes)
         for id_, wish in zip(ids, wishes, strict=True):
             self.answer(id_, wish)
         return ids
 
-    # What changes what stands
+    # Context changes
 
     def compact(self, trigger: Literal["auto", "manual"], summary: str) -> None:
-        """All messages go; a summary stands in their place."""
+        """Replace all messages by a summary."""
         self.at += 38_000 + 9 * len(summary)
         del self._pieces[self._layers :]
         self._keys.clear()
@@ -181,7 +181,7 @@ class Stage:
         compaction.tokens_after = self.standing
 
     def clear(self, tool_calls: Sequence[str]) -> int:
-        """Results are cleared where they stand, as an agent does to make room; tokens saved."""
+        """Clear tool results, as an agent does to free space; return the tokens saved."""
         saved = 0
         for id_ in tool_calls:
             old = self._results[id_]
@@ -190,22 +190,22 @@ class Stage:
             saved += old.tokens - new.tokens
         line = len(self.session.records) + 1
         self.session.records.append(
-            records.Clear(tuple(tool_calls), saved, self.at, self._id("clear-"), line)
+            records.Clear(tuple(tool_calls), self.at, self._id("clear-"), line)
         )
         return saved
 
     def largest_results(self, many: int) -> list[str]:
-        """Ids of the tool calls with the largest standing results, in the order they came."""
+        """Ids of the tool calls with the largest results in context, in order."""
         standing = [id_ for id_, piece in self._results.items() if piece in self._pieces]
         largest = set(sorted(standing, key=lambda id_: -self._results[id_].tokens)[:many])
         return [id_ for id_ in standing if id_ in largest]
 
     def mark(self) -> int:
-        """A place to come back to."""
+        """Mark a point to return to."""
         return len(self._keys)
 
     def rewind(self, mark: int) -> None:
-        """Go back to a place: all messages since then stand no longer."""
+        """Return to a mark: remove all messages since then."""
         dropped = tuple(self._keys[mark:])
         gone = set(dropped)
         self._pieces = [p for p in self._pieces if p.name.split("/")[0] not in gone]
@@ -214,6 +214,6 @@ class Stage:
         self.session.records.append(records.Rewind(dropped, self.at, self._id("rewind-"), line))
 
     def reload(self, layers: Sequence[Piece]) -> None:
-        """The hidden part of the prompt changes: other tools, or another system prompt."""
+        """Change the hidden part of the prompt, such as tools or system prompt."""
         self._pieces[: self._layers] = layers
         self._layers = len(layers)

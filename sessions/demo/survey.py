@@ -1,4 +1,4 @@
-"""What a reader of a Python module notes down: its names, what they say, and who uses it."""
+"""Facts about a Python module: names, docstrings, and users."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """A public function or class: what it says of itself, its first line and how many it has."""
+    """A public function or class: docstring, first line, and number of lines."""
 
     name: str
     form: str
@@ -35,12 +35,12 @@ class Module:
 
     @property
     def dotted(self) -> str:
-        """The name by which it is imported."""
+        """The import name."""
         return self.path.removesuffix(".py").replace("/", ".").removesuffix(".__init__")
 
     @property
     def page(self) -> str:
-        """Where its page lies."""
+        """The path of its page."""
         return f"docs/modules/{self.dotted.replace('.', '-').replace('_', '-')}.md"
 
     @property
@@ -50,13 +50,13 @@ class Module:
 
     @property
     def longest(self) -> Name | None:
-        """The function with the most lines."""
+        """The longest function."""
         functions = [name for name in self.names if name.form == "function"]
         return max(functions, key=lambda name: name.lines, default=None)
 
 
 def survey(path: str, files: Mapping[str, str]) -> Module:
-    """Read one module of these files."""
+    """Parse one of these files."""
     tree = ast.parse(files[path])
     constants = [
         target.id

@@ -63,7 +63,7 @@ TOOLS = [
         todos="The whole list: content, status (pending, in_progress, completed).",
     ),
 ]
-"""What the agent may call."""
+"""The agent's tools."""
 
 SYSTEM = """You work on the code of the Skarvik line: timetable, fares and bookings of four ferry
 routes. The people you work with run the line; they know ships better than Python.

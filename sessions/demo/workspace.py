@@ -1,4 +1,4 @@
-"""The files that the demo's agents work on, and tools that really read, search and change them."""
+"""The files the demo's agents work on, and tools that really read, search and change them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def own_sources() -> dict[str, str]:
 
 
 def ferry_sources() -> dict[str, str]:
-    """The code of a small booking service for ferries that exists in this demo only."""
+    """The code of a small ferry booking service that exists only in this demo."""
     root = resources.files("sessions.demo").joinpath("ferry")
     found = {}
     for entry in sorted(root.iterdir(), key=lambda e: e.name):
@@ -46,7 +46,7 @@ def script(name: str) -> str:
 
 
 class Workspace:
-    """A folder in memory. `root` is where the agents believe it lies."""
+    """A folder in memory. `root` is its apparent path."""
 
     def __init__(self, root: str, files: Mapping[str, str]) -> None:
         self.root = root
@@ -54,13 +54,13 @@ class Workspace:
         self._committed = dict(files)
 
     def path(self, name: str) -> str:
-        """Absolute path of a file."""
+        """The absolute path of a file."""
         return f"{self.root}/{name}"
 
     # Tools
 
     def read(self, name: str, offset: int = 0, limit: int = 0) -> Done:
-        """Lines of a file with their numbers, `limit` of them from line `offset` on."""
+        """Numbered lines of a file, `limit` of them from line `offset` on."""
         given: dict[str, object] = {"file_path": self.path(name)}
         if offset:
             given |= {"offset": offset, "limit": limit}
@@ -69,12 +69,12 @@ class Workspace:
         return Done("Read", given, self.shown(name, offset or 1, limit or _LINES), took=60)
 
     def shown(self, name: str, start: int, many: int) -> str:
-        """Numbered lines as the Read tool prints them."""
+        """Numbered lines in the format of the Read tool."""
         lines = self.files[name].splitlines()[start - 1 : start - 1 + many]
         return "\n".join(f"{number:>6}→{line}" for number, line in enumerate(lines, start))
 
     def grep(self, pattern: str, under: str = "", mode: str = "content", context: int = 0) -> Done:
-        """Lines that match, or the files that have such lines (mode `files_with_matches`)."""
+        """Matching lines, or the files that contain them (mode `files_with_matches`)."""
         given: dict[str, object] = {"pattern": pattern, "output_mode": mode}
         if under:
             given["path"] = self.path(under)
@@ -97,12 +97,12 @@ class Workspace:
         return Done("Grep", given, "\n".join(lines[:250]), took=180)
 
     def glob(self, pattern: str) -> Done:
-        """Paths that match."""
+        """Matching paths."""
         names = [self.path(name) for name in self.files if fnmatch(name, pattern)]
         return Done("Glob", {"pattern": pattern}, "\n".join(names) or "No files found", took=90)
 
     def write(self, name: str, text: str) -> Done:
-        """Put a file in place."""
+        """Write a file."""
         given = {"file_path": self.path(name), "content": text}
         known = name in self.files
         self.files[name] = text
@@ -110,7 +110,7 @@ class Workspace:
         return Done("Write", given, f"File {verb}: {self.path(name)}", took=80)
 
     def edit(self, name: str, old: str, new: str, *, everywhere: bool = False) -> Done:
-        """Replace a piece of text; refused where it is absent or not the only one."""
+        """Replace a text; refused unless it occurs exactly once."""
         given: dict[str, object] = {
             "file_path": self.path(name),
             "old_string": old,
@@ -137,18 +137,18 @@ class Workspace:
     def bash(
         self, command: str, output: str, *, took: int = 700, error: bool = False, about: str = ""
     ) -> Done:
-        """A command whose output the script knows."""
+        """A command with output from the script."""
         given = {"command": command}
         if about:
             given["description"] = about
         return Done("Bash", given, output, error=error, took=took)
 
     def diff(self) -> Done:
-        """What `git diff` shows."""
+        """The output of `git diff`."""
         return self.bash("git diff", "".join(self._diff_lines()), took=160)
 
     def lengths(self, folder: str) -> Done:
-        """What `wc -l` says of a folder."""
+        """The output of `wc -l` for a folder."""
         counts = [(self.files[name].count("\n"), name) for name in self._under(folder)]
         lines = [f"{count:>6} {name}" for count, name in counts]
         lines.append(f"{sum(count for count, _ in counts):>6} total")
@@ -157,11 +157,11 @@ class Workspace:
     # Versions
 
     def commit(self) -> None:
-        """What stands now is what later differences are told from."""
+        """Make the current state the base of later diffs."""
         self._committed = dict(self.files)
 
     def restore(self, files: Mapping[str, str]) -> None:
-        """Put all files back as they were."""
+        """Restore all files."""
         self.files = dict(files)
 
     # Parts

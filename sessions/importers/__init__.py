@@ -1,64 +1,39 @@
-"""Foreign logs become our records: which formats there are, which one a file is, and reading it.
+"""Importers: detect the format of a log and convert it into our records.
 
-Pure: bytes in, values out. The format is told by content, never by the file's name; the name only
-helps to name a session whose file states no id.
+Pure: bytes in, values out. The format is detected from the content, never the file name; the name
+only serves to name a session whose file has no id.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import islice
-from typing import NamedTuple
 
-from sessions.importers import (
-    anthropic_messages,
-    claude_code,
-    codex,
-    exported,
-    mini_swe_agent,
-    openai_messages,
-    pi,
-    swe_agent,
-)
+from compaction.records import records_in
 from sessions.importers.counted import Counts, counts
 from sessions.importers.decoded import NotALog, Unreadable, decode, lines
+from sessions.importers.importer import Importer
 from sessions.importers.records import Json, Log
 
 __all__ = ["IMPORTERS", "Counts", "Importer", "NotALog", "counts", "detect", "parse"]
 
 _HEAD = 200
-"""Readable lines at which a JSONL file is looked at to tell its format."""
-
-
-class Importer(NamedTuple):
-    """How to read a format, and how to tell it: from lines (JSONL) or from the whole document."""
-
-    read: Callable[[bytes, str], Log]
-    knows_lines: Callable[[list[dict[str, Json]]], bool] | None = None
-    knows_document: Callable[[Json], bool] | None = None
+"""Number of readable lines inspected to detect the format of a JSONL file."""
 
 
 IMPORTERS: dict[str, Importer] = {
-    exported.FORMAT: Importer(exported.read, knows_lines=exported.recognises),
-    claude_code.FORMAT: Importer(claude_code.read, knows_lines=claude_code.recognises),
-    codex.FORMAT: Importer(codex.read, knows_lines=codex.recognises),
-    pi.FORMAT: Importer(pi.read, knows_lines=pi.recognises),
-    swe_agent.FORMAT: Importer(swe_agent.read, knows_document=swe_agent.recognises),
-    mini_swe_agent.FORMAT: Importer(mini_swe_agent.read, knows_document=mini_swe_agent.recognises),
-    anthropic_messages.FORMAT: Importer(
-        anthropic_messages.read, knows_document=anthropic_messages.recognises
-    ),
-    openai_messages.FORMAT: Importer(
-        openai_messages.read, knows_document=openai_messages.recognises
-    ),
+    one.name: one
+    for one in sorted(
+        records_in(__name__, __path__, "IMPORTER"), key=lambda found: (found.order, found.name)
+    )
 }
-"""Asked in this order: what one format accepts, a later and wider one would accept as well."""
+"""In order of detection: specific formats first, because later, broader ones would accept their
+files too."""
 
 
 def detect(data: bytes, name: str = "") -> str | None:
-    """Name the format of a file, or None if it is no log that we read.
+    """Detect the format of a file; None if it is not a known log.
 
-    `name` is not looked at; it is taken so that callers need not choose.
+    `name` is ignored; it is accepted so that all importers share one signature.
     """
     del name
     head = _objects(data)
@@ -76,7 +51,7 @@ def detect(data: bytes, name: str = "") -> str | None:
 
 
 def parse(data: bytes, name: str = "") -> Log:
-    """Read a file of any known format; raises NotALog with what was found and what to do."""
+    """Read a file of any known format. Raises NotALog with what was found and what to do."""
     log_format = detect(data, name)
     if log_format is None:
         raise NotALog(_what(data))
@@ -84,7 +59,8 @@ def parse(data: bytes, name: str = "") -> Log:
 
 
 def _objects(data: bytes) -> list[dict[str, Json]]:
-    """Objects on the first lines; none if most lines are something else (prose with examples)."""
+    """Objects on the first lines; empty if most lines are something else, such as prose with
+    examples."""
     head = list(islice(lines(data), _HEAD))
     objects = [line.value for line in head if isinstance(line.value, dict)]
     return objects if 2 * len(objects) >= len(head) else []
@@ -93,14 +69,14 @@ def _objects(data: bytes) -> list[dict[str, Json]]:
 def _what(data: bytes) -> str:
     known = ", ".join(IMPORTERS)
     if not data.strip():
-        return "The file is empty. Choose a file that holds a session."
+        return "The file is empty. Choose a file that contains a session."
     if data[:2] == b"\x1f\x8b" or data[:4] == b"PK\x03\x04":
-        return "The file is compressed. Unpack it and import what is inside."
+        return "The file is compressed. Unpack it and import its content."
     if b"\x00" in data[:4096]:
-        return f"The file is binary, no text log. We read: {known}."
+        return f"The file is binary, not a text log. Supported formats: {known}."
     try:
         decode(data)
     except Unreadable:
         if not _objects(data):
-            return f"The file is neither JSON nor JSONL. We read: {known}."
-    return f"The file is JSON, but no agent log that we know. We read: {known}."
+            return f"The file is neither JSON nor JSONL. Supported formats: {known}."
+    return f"The file is JSON, but not a known agent log. Supported formats: {known}."

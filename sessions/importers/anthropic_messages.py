@@ -1,10 +1,11 @@
-"""Arrays of Anthropic messages, request bodies with them, and objects that wrap either."""
+"""Anthropic messages: arrays, request bodies, and objects that wrap either."""
 
 from __future__ import annotations
 
 from typing import Literal
 
 from sessions.importers.decoded import NotALog
+from sessions.importers.importer import Importer
 from sessions.importers.message_array import (
     ArraySession,
     Conversation,
@@ -32,7 +33,7 @@ _ROLES = frozenset({"user", "assistant", "system"})
 
 
 def recognises(value: Json) -> bool:
-    """Whether a document's messages have Anthropic's blocks, or its request fields."""
+    """Whether a document's messages have Anthropic's blocks or request fields."""
     found = conversation_of(value)
     if found is None:
         return False
@@ -50,10 +51,10 @@ def _is_openai(message: dict[str, Json]) -> bool:
 
 
 def read(data: bytes, name: str = "") -> Log:
-    """Read a document; raises NotALog where it holds no messages."""
+    """Read a document. Raises NotALog without messages."""
     found = conversation_of(document(data, "an array of Anthropic messages"))
     if found is None:
-        raise NotALog("No array of messages is in this file; expected [{role, content}, …].")
+        raise NotALog("The file contains no array of messages. Expected [{role, content}, …].")
     writer = ArraySession("")
     _preface(writer, found)
     for index, item in enumerate(found.messages, start=1):
@@ -100,3 +101,14 @@ def _usage(item: dict[str, Json]) -> tuple[Reported, Json]:
     if isinstance(raw := item.get("metrics"), dict):
         return cline_usage(raw), raw
     return NOTHING, None
+
+
+IMPORTER = Importer(
+    name=FORMAT,
+    order=70,
+    title="arrays of Anthropic messages",
+    files="array, request body, wrapper",
+    recognised_by="`messages` with Anthropic's blocks, or next to `system`",
+    read=read,
+    knows_document=recognises,
+)

@@ -1,4 +1,4 @@
-"""Counts of what a file held, for the report of an import."""
+"""Counts for the report of an import."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class SessionCounts(TypedDict):
 
 
 class Counts(TypedDict):
-    """Counts of one file; calls are distinct model calls, those of sub-agents included."""
+    """Counts of one file; calls are distinct model calls, including those of sub-agents."""
 
     format: str
     sessions: list[SessionCounts]
@@ -35,7 +35,7 @@ class Counts(TypedDict):
 
 
 def counts(log: Log) -> Counts:
-    """Count a log: messages are entries as delivered, one per log line or array item."""
+    """Count a log; messages are counted per log line or array item."""
     sessions = [_session(session) for session in log.sessions]
     skipped: dict[str, int] = {}
     for item in log.skipped:

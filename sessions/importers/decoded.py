@@ -1,4 +1,4 @@
-"""From bytes to JSON values that can be stored, whatever the bytes are."""
+"""Decoding of arbitrary bytes into JSON values that can be stored."""
 
 from __future__ import annotations
 
@@ -10,42 +10,42 @@ from dataclasses import dataclass
 from sessions.importers.records import Json, Skipped
 
 MAX_DEPTH = 150
-"""Deeper values are refused: whoever serialises them again would run out of stack."""
+"""Maximum depth of a value; serializing deeper ones would overflow the stack."""
 
 _LONGEST_INT = 18
-"""Longer integers stay text: they fit no column and no other reader."""
+"""Longer integers stay text, because no column and no other reader can hold them."""
 
 _NAMED = 5
-"""Faults that a sentence names by number."""
+"""Number of faults listed by line number."""
 
 _REPLACEMENT = "\ufffd"
 
 
 class NotALog(ValueError):
-    """The file is no agent log that we read: what was found, and what to do about it."""
+    """The file is not a known agent log: what was found, and what to do."""
 
 
 class Unreadable(ValueError):
-    """These bytes hold no JSON value that can be kept."""
+    """The bytes contain no JSON value that can be stored."""
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of a JSONL file: its number from 1, its bytes, and its value (None if unreadable)."""
+    """A line of a JSONL file: number (from 1), bytes, and value (None if unreadable)."""
 
     number: int
     raw: bytes
     value: Json
     fault: str = ""
     last: bool = False
-    """No line break follows: the writer may not be done with it."""
+    """No line break follows: it may still be being written."""
 
 
 def decode(raw: bytes) -> Json:
-    """Read one JSON value; raises Unreadable.
+    """Parse one JSON value. Raises Unreadable.
 
-    NaN, infinities and huge integers become text; NUL and lone surrogates, the replacement sign:
-    no database and no wire takes them.
+    NaN, infinities and huge integers become text; NUL and lone surrogates become the replacement
+    character, because databases and APIs reject them.
     """
     try:
         text = raw.decode("utf-8-sig")
@@ -61,10 +61,11 @@ def decode(raw: bytes) -> Json:
 
 
 def exact(raw: bytes) -> Json:
-    """Read one JSON value and change nothing, for senders that can be told; raises Unreadable.
+    """Parse one JSON value without changing it, for senders that can be sent an error. Raises
+    Unreadable.
 
-    NUL and lone surrogates stay as they are. NaN, infinities and numbers that no reader can hold
-    are refused. How deep the value is nested is not looked at (see `depth`).
+    NUL and lone surrogates are preserved. NaN, infinities and floats out of range are refused.
+    Depth is not checked (see `depth`).
     """
     try:
         return json.loads(
@@ -77,7 +78,7 @@ def exact(raw: bytes) -> Json:
 
 
 def lines(data: bytes) -> Iterator[Line]:
-    """Go through a JSONL file; blank lines are left out but counted in the numbers."""
+    """Iterate over a JSONL file; blank lines are skipped but numbered."""
     pieces = data.removeprefix(b"\xef\xbb\xbf").split(b"\n")
     for number, piece in enumerate(pieces, start=1):
         raw = piece.rstrip(b"\r")
@@ -91,7 +92,7 @@ def lines(data: bytes) -> Iterator[Line]:
 
 
 class Faults:
-    """Gathers what could not be read, and says so in one sentence however much it is."""
+    """Collects unreadable lines, and reports them in one sentence."""
 
     def __init__(self, what: str) -> None:
         self._what = what
@@ -100,33 +101,35 @@ class Faults:
         self._cut = 0
 
     def line(self, line: Line) -> Skipped:
-        """Keep an unreadable line; the unfinished last line of a log is no damage."""
+        """Record an unreadable line; an unfinished last line is not an error."""
         if line.last:
             self._cut = line.number
             return Skipped(line.number, "", "malformed", line.raw)
         return self.item(line.number, line.raw, line.fault)
 
     def item(self, number: int, raw: bytes = b"", reason: str = "") -> Skipped:
-        """Keep a line or an array item that is not what it should be."""
+        """Record an invalid line or array item."""
         self._numbers.append(number)
         self._reason = self._reason or reason
         return Skipped(number, "", "malformed", raw)
 
     def sentences(self) -> list[str]:
-        """What to tell people."""
-        told = []
+        """The problems as sentences for people."""
+        answer = []
         if self._numbers:
             first = ", ".join(str(number) for number in self._numbers[:_NAMED])
             more = len(self._numbers) - _NAMED
             rest = f" and {more} more" if more > 0 else ""
             why = f" ({self._reason})" if self._reason else ""
-            told.append(f"{self._what}: {first}{rest}{why}. They were left out and kept aside.")
-        if self._cut:
-            told.append(
-                f"Line {self._cut} is cut off: the log seems to be still written; import it again"
-                " when it has grown."
+            answer.append(
+                f"{self._what}: {first}{rest}{why}. They were skipped and kept for inspection."
             )
-        return told
+        if self._cut:
+            answer.append(
+                f"Line {self._cut} is incomplete, probably because the log is still being "
+                "written. Import it again when it has grown."
+            )
+        return answer
 
 
 def _finite(text: str) -> float | str:
@@ -142,7 +145,7 @@ def _exact_float(text: str) -> float:
 
 
 def _no_number(text: str) -> Json:
-    raise ValueError(f"{text} is no JSON")
+    raise ValueError(f"{text} is not valid JSON")
 
 
 def _small(text: str) -> int | str:
@@ -150,7 +153,7 @@ def _small(text: str) -> int | str:
 
 
 def depth(value: Json) -> int:
-    """How many lists and objects lie in one another; counting stops beyond MAX_DEPTH."""
+    """Nesting depth of lists and objects; counting stops beyond MAX_DEPTH."""
     deepest, layer = 0, [value]
     while layer and deepest <= MAX_DEPTH:
         layer = [child for item in layer for child in _children(item)]
@@ -167,7 +170,7 @@ def _children(value: Json) -> list[Json]:
 
 
 def clean(value: Json) -> Json:
-    """The value with the replacement sign for NUL and lone surrogates, which no column takes."""
+    """Replace NUL and lone surrogates, which no column accepts."""
     if isinstance(value, str):
         text = value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         return text.replace("\x00", _REPLACEMENT)

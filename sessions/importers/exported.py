@@ -1,17 +1,18 @@
-"""What `contextlab export` writes: one session as lines of JSON."""
+"""Files written by `contextlab export`: one session as JSON lines."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from compaction.session import Usage
+from compaction.context.session import Usage
 from sessions.importers.decoded import Line, NotALog, lines
+from sessions.importers.importer import Importer
 from sessions.importers.records import Call, Json, Log, Message, Reason, Session, Skipped
 from sessions.importers.wire import blocks_of, mapping, string
 
 FORMAT = "contextlab-export"
 
-_USAGE = ("fresh", "cache_read", "cache_write_5m", "cache_write_1h", "output")
+_USAGE = ("uncached", "cache_read", "cache_write_5m", "cache_write_1h", "output")
 _ROLES = frozenset({"system", "user", "assistant", "tool"})
 _KINDS = frozenset({"summary", "memory", "system", "tools"})
 
@@ -22,9 +23,10 @@ def recognises(head: list[dict[str, Json]]) -> bool:
 
 
 def read(data: bytes, name: str = "") -> Log:
-    """Read an export; the session is called `export:` and its old id, so that both can be here.
+    """Read an export. The session's id gets the prefix `export:`, so that it can coexist with the
+    original.
 
-    Revisions are not taken in: messages stand from their birth. Raises NotALog.
+    Revisions are not imported: messages stay in context from their birth. Raises NotALog.
     """
     del name
     log = Log(FORMAT)
@@ -43,9 +45,11 @@ def read(data: bytes, name: str = "") -> Log:
             revisions += form == "revision"
             log.skipped.append(_skipped(line, form))
     if not log.sessions:
-        raise NotALog("This export has no line for its session; it must be the first one.")
+        raise NotALog(
+            "The export has no session line. It must be the first line; export the session again."
+        )
     if revisions:
-        log.problems.append(f"{revisions} revisions of the exported session were not taken in.")
+        log.problems.append(f"{revisions} revisions of the exported session were not imported.")
     return log
 
 
@@ -101,3 +105,15 @@ def _call(value: dict[str, Json], line: int) -> Call:
 def _skipped(line: Line, form: Json) -> Skipped:
     reason: Reason = "not context" if form in ("session", "revision") else "unknown"
     return Skipped(line.number, string(form) or "line", reason, line.raw)
+
+
+IMPORTER = Importer(
+    name=FORMAT,
+    order=10,
+    title="ContextLab exports",
+    files="files written by `contextlab export`",
+    recognised_by="a first line of `type` session with an `external_id`; "
+    "the id gets the prefix `export:`",
+    read=read,
+    knows_lines=recognises,
+)

@@ -1,4 +1,4 @@
-"""Files that are one JSON document: an array of messages, or an object that holds one."""
+"""Files with one JSON document: an array of messages, or an object that contains one."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from sessions.importers.reported import Reported
 from sessions.importers.wire import mapping, sequence, string
 
 _INNER = ("request", "body", "data")
-"""Where recorders put the request that they recorded."""
+"""Where recorders store the request."""
 
 
 @dataclass(slots=True)
 class Conversation:
-    """Messages as found, and the object around them (empty for a bare array)."""
+    """Messages, and the object around them (empty for a bare array)."""
 
     messages: list[Json]
     around: dict[str, Json] = field(default_factory=dict)
@@ -37,27 +37,27 @@ def conversation_of(value: Json) -> Conversation | None:
 
 
 def _are_messages(value: Json) -> bool:
-    """Whether at least one item, and the first one, is a message with a role."""
+    """Whether the first item is a message with a role."""
     return (
         isinstance(value, list) and bool(value) and isinstance(mapping(value[0]).get("role"), str)
     )
 
 
 def document(data: bytes, expected: str) -> Json:
-    """Decode a whole file; raises NotALog."""
+    """Decode a whole file. Raises NotALog."""
     try:
         return decode(data)
     except Unreadable as error:
         raise NotALog(
-            f"This is not a complete JSON document ({error}), so it cannot be {expected}."
-            " Export it again, or import the JSONL file that the agent writes."
+            f"This is not a complete JSON document ({error}), so it cannot be {expected}. "
+            "Export it again, or import the agent's JSONL file."
         ) from None
 
 
 class ArraySession:
-    """Writes the records of one array; each assistant message is one model call.
+    """Writes the records of an array; each assistant message is one model call.
 
-    `skipped` are the items that gave no record.
+    `skipped` are the items without a record.
     """
 
     def __init__(self, agent: str) -> None:
@@ -67,11 +67,11 @@ class ArraySession:
         self._calls = 0
 
     def message(self, message: Message) -> None:
-        """Write a message as it is."""
+        """Write a message."""
         self.session.records.append(message)
 
     def response(self, message: Message, reported: Reported, *, model: str, raw: Json) -> None:
-        """Write an assistant message, and the call that gave it."""
+        """Write an assistant message and its call."""
         self._calls += 1
         call = f"call-{self._calls}"
         message.call = call
@@ -90,9 +90,9 @@ class ArraySession:
         self.session.model = self.session.model or model
 
     def log(self, log_format: str, around: dict[str, Json], name: str) -> Log:
-        """Name the session by what the file says, else by the file and how the session begins.
+        """Name the session by ids in the file, else by file name and first message.
 
-        Files of the same name are common; how a session begins stays the same when it grows.
+        File names often repeat; the first message stays the same as the log grows.
         """
         ids = (around.get(k) for k in ("session_id", "sessionId", "conversation_id", "id"))
         stated = next((value for value in ids if isinstance(value, str) and value), "")
@@ -103,7 +103,7 @@ class ArraySession:
         return Log(log_format, [self.session], self.skipped, self._faults.sentences())
 
     def no_message(self, index: int) -> None:
-        """Leave out an item that is no message."""
+        """Skip an item that is not a message."""
         self.skipped.append(self._faults.item(index))
 
     def _beginning(self) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from sessions.importers.decoded import NotALog
+from sessions.importers.importer import Importer
 from sessions.importers.message_array import (
     ArraySession,
     Conversation,
@@ -18,11 +19,11 @@ from sessions.importers.wire import mapping, milliseconds, string, text_block
 FORMAT = "mini-swe-agent"
 
 _OBSERVED = ("<returncode>", "<output>", "Observation:", "<warning>")
-"""How the agent's own user messages begin in the bare lists of old versions."""
+"""Prefixes of the agent's own user messages in the bare lists of old versions."""
 
 
 def recognises(value: Json) -> bool:
-    """Whether a document says that mini-swe-agent wrote it, or looks like its old bare lists."""
+    """Whether a document names mini-swe-agent as its writer, or looks like its old bare lists."""
     found = conversation_of(value)
     if found is None:
         return False
@@ -39,18 +40,18 @@ def _is_observation(message: dict[str, Json]) -> bool:
 
 
 def read(data: bytes, name: str = "") -> Log:
-    """Read a trajectory; raises NotALog where it holds no messages."""
+    """Read a trajectory. Raises NotALog without messages."""
     found = conversation_of(document(data, "a mini-swe-agent trajectory"))
     if found is None:
-        raise NotALog("No `messages` are in this file; expected a mini-swe-agent trajectory.")
+        raise NotALog("The file contains no `messages`. Expected a mini-swe-agent trajectory.")
     info = mapping(found.around.get("info"))
     writer = ArraySession("mini-swe-agent")
-    reader = _Reader(writer, _model(info))
+    reader = _MiniSweReader(writer, _model(info))
     for index, item in enumerate(found.messages, start=1):
         if not isinstance(item, dict) or not isinstance(item.get("role"), str):
             writer.no_message(index)
         elif item["role"] == "exit":
-            # How the run ended, written for people after the last call.
+            # The outcome, written for people after the last call.
             writer.skipped.append(Skipped(index, "exit", "not context"))
         else:
             reader.take(item, index)
@@ -77,8 +78,8 @@ def _model(info: dict[str, Json]) -> str:
     return string(config.get("model_name"))
 
 
-class _Reader:
-    """Chat-completions messages; every user message but the first is the agent's own."""
+class _MiniSweReader:
+    """Reads chat-completions messages; every user message after the first is the agent's own."""
 
     def __init__(self, writer: ArraySession, model: str) -> None:
         self._writer = writer
@@ -99,3 +100,14 @@ class _Reader:
         self._asked = self._asked or item["role"] == "user"
         own = {"usage": response.get("usage"), "model": response.get("model"), "timestamp": stamp}
         self._reader.take({**item, **{k: v for k, v in own.items() if v}}, index)
+
+
+IMPORTER = Importer(
+    name=FORMAT,
+    order=60,
+    title="mini-swe-agent trajectories",
+    files="`.traj.json`, both ages",
+    recognised_by="`trajectory_format`, `mini_version`, or a bare list with its observations",
+    read=read,
+    knows_document=recognises,
+)

@@ -1,8 +1,9 @@
-"""Arrays of chat-completions messages, request bodies, and recorded request-response pairs."""
+"""Chat-completions messages: arrays, request bodies, and recorded request-response pairs."""
 
 from __future__ import annotations
 
 from sessions.importers.decoded import NotALog
+from sessions.importers.importer import Importer
 from sessions.importers.message_array import (
     ArraySession,
     Conversation,
@@ -20,7 +21,7 @@ _ROLES = frozenset({"system", "developer", "user", "assistant", "tool", "functio
 
 
 def recognises(value: Json) -> bool:
-    """Whether a document holds messages with this API's roles."""
+    """Whether a document contains messages with this API's roles."""
     found = conversation_of(value)
     if found is None:
         return False
@@ -29,10 +30,10 @@ def recognises(value: Json) -> bool:
 
 
 def read(data: bytes, name: str = "") -> Log:
-    """Read a document; raises NotALog where it holds no messages."""
+    """Read a document. Raises NotALog without messages."""
     found = conversation_of(document(data, "an array of chat-completions messages"))
     if found is None:
-        raise NotALog("No array of messages is in this file; expected [{role, content}, …].")
+        raise NotALog("The file contains no array of messages. Expected [{role, content}, …].")
     writer = ArraySession("")
     _preface(writer, found)
     reader = MessageReader(writer, string(found.around.get("model")))
@@ -56,7 +57,7 @@ def _preface(writer: ArraySession, found: Conversation) -> None:
 
 
 def _answer(reader: MessageReader, found: Conversation) -> None:
-    """Take the response that a recorder put beside the request, if there is one."""
+    """Add the response that a recorder stored with the request, if any."""
     response = mapping(found.around.get("response"))
     choices = sequence(response.get("choices") or found.around.get("choices"))
     answer = mapping(mapping(choices[0]).get("message")) if choices else {}
@@ -67,7 +68,7 @@ def _answer(reader: MessageReader, found: Conversation) -> None:
 
 
 class MessageReader:
-    """Writes chat-completions messages one by one."""
+    """Writes chat-completions messages one at a time."""
 
     def __init__(self, writer: ArraySession, model: str = "") -> None:
         self._writer = writer
@@ -101,3 +102,14 @@ class MessageReader:
 
     def _answered(self, item: dict[str, Json]) -> str:
         return self._ids.answered(string(item.get("tool_call_id")) or string(item.get("name")))
+
+
+IMPORTER = Importer(
+    name=FORMAT,
+    order=80,
+    title="arrays of OpenAI messages",
+    files="array, request body, recorded call",
+    recognised_by="`messages` with chat-completions roles",
+    read=read,
+    knows_document=recognises,
+)

@@ -1,22 +1,22 @@
-"""Chat-completions messages brought into blocks."""
+"""Conversion of chat-completions messages to blocks."""
 
 from __future__ import annotations
 
-from sessions.importers.codex_items import parsed
+from sessions.importers.codex.items import parsed
 from sessions.importers.records import Json
 from sessions.importers.wire import Block, blocks_of, mapping, sequence, string, text_block
 
 
 class CallIds:
-    """Tells apart tool calls of the same id: replays and demonstrations use them again."""
+    """Makes repeated tool call ids unique, as in replays and demonstrations."""
 
     def __init__(self) -> None:
         self._latest: dict[str, str] = {}
 
     def asked(self, blocks: list[Block], index: int) -> None:
-        """Note a response's tool calls; one whose id was used before, or has none, gets its own.
+        """Record a response's tool calls; repeated or missing ids get a unique one.
 
-        Without an id the result names the function instead, so that is noted as well.
+        Results without an id name the function instead, so its name is recorded too.
         """
         for place, block in enumerate(blocks):
             if block.get("type") != "tool_use":
@@ -53,7 +53,7 @@ def content_blocks(content: Json) -> list[Block]:
 
 
 def result_block(message: dict[str, Json], tool_call: str) -> Block:
-    """A message of role tool or function as the result that it is."""
+    """A message of role tool or function as a tool result."""
     content = message.get("content")
     return {
         "type": "tool_result",

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import PurePath
 
-from compaction.context import Role
-from compaction.session import Usage
+from compaction.context.blocks import Role
+from compaction.context.session import Usage
 from sessions.importers.decoded import Faults, Line, lines
+from sessions.importers.importer import Importer
 from sessions.importers.records import (
     Call,
     Compaction,
@@ -46,7 +47,7 @@ _BESIDE = frozenset(
 
 
 def recognises(objects: Iterable[dict[str, Json]]) -> bool:
-    """Whether objects from the head of a JSONL file are lines of this format."""
+    """Whether the first objects of a JSONL file have this format."""
     return any(_is_ours(given) for given in objects)
 
 
@@ -60,20 +61,19 @@ def _is_ours(given: dict[str, Json]) -> bool:
 
 
 def read(data: bytes, name: str = "") -> Log:
-    """Read a whole file; every line becomes records or is kept as skipped."""
-    reader = _Reader()
+    """Read a file; each line becomes records or is kept as skipped."""
+    reader = _PiReader()
     for line in lines(data):
         reader.take(line)
     return reader.close(name)
 
 
-class _Reader:
-    """Goes through a session. Where an entry hangs below an older one, what stood after that falls.
+class _PiReader:
+    """Processes a session. An entry attached to an older one removes what followed that one.
 
-    `_chain` are the ids of the entries that stand, `_sent` those of them that are messages, and
-    `_fallen` messages whose fall is not recorded yet: that is done with the next one. `_level` is
-    the level of thinking that was chosen last; calls ask for the one that stood when a person
-    wrote (`_settings`).
+    `_chain` holds the ids of entries in context, `_sent` those that are messages, and `_fallen`
+    removed messages whose rewind is recorded with the next message. `_level` is the thinking level
+    selected last; calls use the level in effect when the user wrote (`_settings`).
     """
 
     def __init__(self) -> None:
@@ -87,7 +87,7 @@ class _Reader:
         self._level = self._settings = ""
 
     def take(self, line: Line) -> None:
-        """Account for one line."""
+        """Process one line."""
         if line.fault:
             self.log.skipped.append(self._faults.line(line))
             return
@@ -115,14 +115,16 @@ class _Reader:
             self._skip(line, form, reason)
 
     def close(self, name: str) -> Log:
-        """Name the session and give the log."""
+        """Name the session and return the log."""
         self.log.problems.extend(self._faults.sentences())
         stem = PurePath(name).name.removesuffix(".jsonl")
         self.session.external_id = self.session.external_id or stem or "unknown"
         if self.session.records:
             self.log.sessions.append(self.session)
         else:
-            self.log.problems.append("No message is in this file: there is no session to show.")
+            self.log.problems.append(
+                "The file contains no message, so there is no session to show."
+            )
         return self.log
 
     def _skip(self, line: Line, form: str, reason: Reason) -> None:
@@ -135,7 +137,7 @@ class _Reader:
                 self.session.meta.setdefault(name, value)
 
     def _follow(self, given: dict[str, Json]) -> None:
-        """Go back to the entry that this one hangs below, where that is not the last one."""
+        """Go back to the entry's parent if that is not the last entry."""
         parent = given.get("parentId")
         if not isinstance(parent, str) or parent not in self._chain[:-1]:
             return
@@ -216,7 +218,7 @@ class _Reader:
             kept = set(self._chain[self._chain.index(first) :])
             keep = tuple(sent for sent in self._sent if sent in kept)
         elif isinstance(index, int) and index >= 0:
-            # Entries of version 1 have no ids; the header is the first of them.
+            # Entries of version 1 have no ids; the header is the first entry.
             late = {f"line-{number}" for number in range(index + 1, line.number)}
             keep = tuple(sent for sent in self._sent if sent in late)
         before = given.get("tokensBefore")
@@ -236,7 +238,7 @@ class _Reader:
             self._write(Message("user", blocks, key=key, at=at, kind="summary", line=line.number))
 
     def _placed(self, line: Line, given: dict[str, Json], key: str, at: int | None) -> None:
-        """What the client put into the context itself: a system prompt, a note of an extension."""
+        """Record a message added by the client: a system prompt, or a note from an extension."""
         begins = given["type"] == "session_init"
         blocks = blocks_of(given.get("systemPrompt" if begins else "content"))
         if not blocks:
@@ -266,3 +268,15 @@ def _result(given: dict[str, Json], blocks: list[dict[str, Json]]) -> dict[str, 
         "content": "\n".join(texts) if plain else blocks,
         "is_error": given.get("isError") is True,
     }
+
+
+IMPORTER = Importer(
+    name=FORMAT,
+    order=40,
+    title="pi and Oh My Pi",
+    files="session `.jsonl` of pi and Oh My Pi, versions 1 and 3",
+    recognised_by="a `session` line with a working directory, "
+    "or messages with `api` and `provider`",
+    read=read,
+    knows_lines=recognises,
+)

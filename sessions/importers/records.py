@@ -1,7 +1,7 @@
-"""What an importer makes of a foreign log: our own records, in the order they happened.
+"""Importers' output: our own records, in order.
 
-An importer is a pure function from the bytes of a file to a `Log`. It works through the file from
-top to bottom, so that the records of a log that grew begin with the records it gave before.
+An importer is a pure function from the bytes of a file to a `Log`. It processes the file from top
+to bottom, so that the records of a longer log start with those of a shorter one.
 """
 
 from __future__ import annotations
@@ -9,27 +9,27 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from compaction.context import Kind, Role
-from compaction.session import Usage
+from compaction.context.blocks import Kind, Role
+from compaction.context.session import Usage
 
 Json = Any
 
 
 @dataclass(slots=True)
 class Message:
-    """One delivered entry. `blocks` are wire blocks in Anthropic's form, each kept as it was.
+    """One message. `blocks` are wire blocks in Anthropic's form, each unchanged.
 
     Forms: {"type": "text", "text"}, {"type": "thinking", "thinking"}, {"type": "tool_use", "id",
     "name", "input"}, {"type": "tool_result", "tool_use_id", "content", "is_error"}, {"type":
-    "image"|"document", …}, {"type": "tools", "tools": […]}; any other type is kept and shown.
-    Fields that the source has beyond these stay in the block.
+    "image"|"document", …}, {"type": "tools", "tools": […]}; other types are kept and shown.
+    Additional fields of the source stay in the block.
 
-    `key` is the source's own stable id for the entry (unique in the session), or None. `call` is
-    the model response it belongs to: for assistant entries only. `kind` overrides the kind of all
-    blocks ("summary", "memory", "system"), `human` says that a person wrote it and a turn begins.
-    `at` is milliseconds since the epoch, or None. `extra` are fields of the sender that are none
-    of ours, `pinned` asks that the message stays verbatim in every managed context,
-    `retry_of` is the failed step that an assistant's message does again.
+    `key` is the source's own stable id (unique in the session), or None. `call` is the model
+    response it belongs to, for assistant messages only. `kind` overrides the kind of all blocks
+    ("summary", "memory", "system"); `human` means that a person wrote it and a turn begins. `at` is
+    milliseconds since the epoch, or None. `extra` holds unknown fields of the sender; `pinned`
+    keeps the message verbatim in every managed context; `retry_of` is the failed step that an
+    assistant's message retries.
     """
 
     role: Role
@@ -47,17 +47,16 @@ class Message:
 
 @dataclass(slots=True)
 class Call:
-    """What is known of one model call beyond its blocks. A later Call of the same id adds to an
-    earlier one; its usage, where not None, replaces the earlier usage.
+    """One model call, without its blocks. A later Call with the same id adds to it, and replaces
+    its usage unless None.
 
-    An empty `call` is that of the assistant message before it, whatever number it was given.
-    `context` is the id of the context that we handed out for it. `settings` is what the request
-    asked for beside its messages (level of thinking, effort), `client` which start of the client
-    sent it; both only where the log says so.
+    An empty `call` refers to the preceding assistant message. `context` is the id of the managed
+    context that was sent. `settings` are request settings such as the thinking level or effort,
+    `client` identifies the client process; both only if the log contains them.
 
-    `usage` is normalised at the door (Anthropic's input_tokens exclude the cache, most others
-    include it); `usage_raw` is the provider's own object. `reconciles` is False where the parts do
-    not add up to the total that the source states; nothing is repaired.
+    `usage` is normalized (Anthropic's input_tokens exclude the cache, most others include it);
+    `usage_raw` is the provider's own object. `reconciles` is False if the parts do not add up to
+    the reported total; nothing is corrected.
     """
 
     call: str
@@ -75,10 +74,10 @@ class Call:
 
 @dataclass(slots=True)
 class Compaction:
-    """The log says that what stood in the context was replaced here.
+    """A compaction recorded in the log: the context was replaced here.
 
-    `keep` lists keys of messages that stay (empty: none). The summary follows as a Message of kind
-    "summary". Token counts are the log's own, None where it has none.
+    `keep` lists the keys of messages that stay (empty: none). The summary follows as a Message of
+    kind "summary". Token counts are the log's own, None if missing.
     """
 
     trigger: Literal["auto", "manual", "unknown"] = "unknown"
@@ -92,10 +91,9 @@ class Compaction:
 
 @dataclass(slots=True)
 class Clear:
-    """The log says that the results of these tool calls were cleared from the context."""
+    """Tool results cleared from the context, as recorded in the log."""
 
     tool_calls: tuple[str, ...]
-    tokens_saved: int | None = None
     at: int | None = None
     key: str | None = None
     line: int = 0
@@ -103,7 +101,7 @@ class Clear:
 
 @dataclass(slots=True)
 class Rewind:
-    """The session went back: these messages (by key) stood in the context and stand no longer."""
+    """A rewind: these messages (by key) are removed from the context."""
 
     drop: tuple[str, ...]
     at: int | None = None
@@ -115,15 +113,15 @@ Record = Message | Call | Compaction | Clear | Rewind
 
 
 Reason = Literal["unknown", "malformed", "not context"]
-"""Why something of the log is no record."""
+"""Why a line of the log is not a record."""
 
 
 @dataclass(slots=True)
 class Skipped:
-    """A line or record that is kept but is no part of the model's context.
+    """A line or record that is kept but not part of the model's context.
 
-    `reason` is "unknown" for types we do not know, "malformed" for lines that do not parse, and
-    "not context" for known records that the model never saw. `raw` is the line's bytes.
+    `reason` is "unknown" for unknown types, "malformed" for lines that cannot be parsed, and "not
+    context" for known records that the model never saw. `raw` is the line's bytes.
     """
 
     line: int
@@ -134,7 +132,7 @@ class Skipped:
 
 @dataclass(slots=True)
 class Session:
-    """One agent's conversation as the log has it, its records in order."""
+    """One agent's session from a log, with its records in order."""
 
     external_id: str
     agent: str = ""
@@ -144,14 +142,14 @@ class Session:
     parent: str | None = None
     """External id of the session that started this one."""
     parent_call: str | None = None
-    """Id of the tool call, in the parent, that started this one."""
+    """Id of the tool call in the parent that started this one."""
     meta: dict[str, Json] = field(default_factory=dict)
     records: list[Record] = field(default_factory=list)
 
 
 @dataclass(slots=True)
 class Log:
-    """All that one file holds. `problems` are sentences for people: what was odd, and where."""
+    """The content of one file. `problems` are sentences for people: what was odd, and where."""
 
     format: str
     sessions: list[Session] = field(default_factory=list)

@@ -1,23 +1,23 @@
-"""Usage as providers report it, brought into one form at the door.
+"""Normalization of usage reported by providers.
 
-Anthropic's `input_tokens` leave the cache out, everybody else's prompt count includes it. Nothing
-is repaired: where the parts do not add up to the stated total, `reconciles` says so.
+Anthropic's `input_tokens` exclude the cache; other providers' prompt counts include it. Nothing is
+corrected: if the parts do not add up to the reported total, `reconciles` is False.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from compaction.session import Usage
+from compaction.context.session import Usage
 from sessions.importers.records import Json
 from sessions.importers.wire import mapping
 
 _MOST = 10**12
-"""Counts beyond this are no token counts."""
+"""Larger counts are not token counts."""
 
 
 class Reported(NamedTuple):
-    """Normalised usage (None where nothing usable was reported), and whether it adds up."""
+    """Normalized usage (None if nothing usable was reported), and whether it adds up."""
 
     usage: Usage | None
     reconciles: bool
@@ -27,7 +27,7 @@ NOTHING = Reported(None, True)
 
 
 def anthropic_usage(raw: Json) -> Reported:
-    """Read a Messages API usage object; all-zero usage is no report."""
+    """Parse a Messages API usage object; all zeros count as not reported."""
     given = mapping(raw)
     written = _count(given, "cache_creation_input_tokens")
     split = mapping(given.get("cache_creation"))
@@ -35,12 +35,12 @@ def anthropic_usage(raw: Json) -> Reported:
     five = _count(split, "ephemeral_5m_input_tokens")
     reconciles = not split or hour + five == written
     if hour + five != written:
-        # The split of a response of several iterations tells of one of them only: the rest is
-        # taken to live as long. Without any split the short lifetime is the default.
+        # In a response with several iterations the split covers only one: assume that the rest has
+        # the same TTL. Without any split, the short TTL is the default.
         hour = written if hour and not five else min(hour, written)
         five = written - hour
     usage = Usage(
-        fresh=_count(given, "input_tokens"),
+        uncached=_count(given, "input_tokens"),
         cache_read=_count(given, "cache_read_input_tokens"),
         cache_write_5m=five,
         cache_write_1h=hour,
@@ -51,7 +51,8 @@ def anthropic_usage(raw: Json) -> Reported:
 
 
 def openai_usage(raw: Json) -> Reported:
-    """Read a chat-completions or Responses usage object, DeepSeek's and LiteLLM's fields too."""
+    """Parse a chat-completions or Responses usage object, including DeepSeek's and LiteLLM's
+    fields."""
     given = mapping(raw)
     prompt = _first(given, "prompt_tokens", "input_tokens")
     details = mapping(given.get("prompt_tokens_details") or given.get("input_tokens_details"))
@@ -64,11 +65,11 @@ def openai_usage(raw: Json) -> Reported:
     )
     output = _first(given, "completion_tokens", "output_tokens")
     more = mapping(given.get("completion_tokens_details") or given.get("output_tokens_details"))
-    fresh = prompt - cached - written
+    uncached = prompt - cached - written
     total = given.get("total_tokens")
-    reconciles = fresh >= 0 and (not isinstance(total, int) or total == prompt + output)
+    reconciles = uncached >= 0 and (not isinstance(total, int) or total == prompt + output)
     usage = Usage(
-        fresh=max(fresh, 0),
+        uncached=max(uncached, 0),
         cache_read=cached,
         cache_write_5m=written,
         output=output,
@@ -78,25 +79,25 @@ def openai_usage(raw: Json) -> Reported:
 
 
 def cline_usage(raw: Json) -> Reported:
-    """Read Cline's per-message metrics, whose input includes what was read from the cache."""
+    """Parse Cline's per-message metrics, whose input includes cache reads."""
     given = mapping(raw)
     cached = _count(given, "cacheReadTokens")
     written = _count(given, "cacheWriteTokens")
-    fresh = _count(given, "inputTokens") - cached - written
+    uncached = _count(given, "inputTokens") - cached - written
     usage = Usage(
-        fresh=max(fresh, 0),
+        uncached=max(uncached, 0),
         cache_read=cached,
         cache_write_5m=written,
         output=_count(given, "outputTokens"),
     )
-    return _reported(usage, fresh >= 0)
+    return _reported(usage, uncached >= 0)
 
 
 def pi_usage(raw: Json) -> Reported:
-    """Read pi's usage, whose input leaves the cache out; an aborted call reports nothing."""
+    """Parse pi's usage, whose input excludes the cache; aborted calls report nothing."""
     given = mapping(raw)
     usage = Usage(
-        fresh=_count(given, "input"),
+        uncached=_count(given, "input"),
         cache_read=_count(given, "cacheRead"),
         cache_write_5m=_count(given, "cacheWrite"),
         output=_count(given, "output"),

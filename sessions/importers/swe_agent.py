@@ -1,4 +1,4 @@
-"""SWE-agent trajectories (.traj): `history` once, never the per-step copies of it."""
+"""SWE-agent trajectories (.traj): reads `history` once, never its per-step copies."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from pathlib import PurePath
 from typing import Literal
 
 from sessions.importers.decoded import NotALog
+from sessions.importers.importer import Importer
 from sessions.importers.message_array import ArraySession, document
 from sessions.importers.openai_wire import CallIds, assistant_blocks, content_blocks, result_block
 from sessions.importers.records import Json, Log, Message
@@ -16,7 +17,7 @@ FORMAT = "swe-agent-traj"
 
 
 def recognises(value: Json) -> bool:
-    """Whether a document has a history of roles beside a trajectory of actions."""
+    """Whether a document has a history of roles next to a trajectory of actions."""
     given = mapping(value)
     history = sequence(given.get("history"))
     steps = given.get("trajectory")
@@ -28,13 +29,14 @@ def recognises(value: Json) -> bool:
 
 
 def read(data: bytes, name: str = "") -> Log:
-    """Read a trajectory; raises NotALog where it has no history."""
+    """Read a trajectory. Raises NotALog without history."""
     given = document(data, "a SWE-agent trajectory")
     if not recognises(given):
         raise NotALog(
-            "No `history` beside a `trajectory` is here; expected a SWE-agent .traj file."
+            "The file contains no `history` next to a `trajectory`. Expected a SWE-agent "
+            ".traj file."
         )
-    reader = _Reader()
+    reader = _SweReader()
     for index, item in enumerate(given["history"], start=1):
         if isinstance(item, dict) and isinstance(item.get("role"), str):
             reader.take(item, index)
@@ -50,8 +52,8 @@ def read(data: bytes, name: str = "") -> Log:
     return log
 
 
-class _Reader:
-    """Tells by order what a user message is: the demonstration, the task, or an observation."""
+class _SweReader:
+    """Classifies user messages by order: demonstration, task, or observation."""
 
     def __init__(self) -> None:
         self.writer = ArraySession("swe-agent")
@@ -95,7 +97,7 @@ class _Reader:
 
 
 def _response(item: dict[str, Json], index: int) -> list[Block]:
-    """Text and tool calls; where the action is part of the text, it is cut out of it."""
+    """Text and tool calls; an action that is part of the text is cut out of it."""
     blocks = assistant_blocks(item)
     action = string(item.get("action")).strip()
     if has_type(blocks, "tool_use") or not action:
@@ -113,3 +115,14 @@ def _response(item: dict[str, Json], index: int) -> list[Block]:
     parts = [text_block(before)] if before.strip() else []
     rest = [text_block(after)] if after.strip(" \n`") else []
     return [*parts, use, *rest]
+
+
+IMPORTER = Importer(
+    name=FORMAT,
+    order=50,
+    title="SWE-agent trajectories",
+    files="`.traj`",
+    recognised_by="`history` of roles next to `trajectory`",
+    read=read,
+    knows_document=recognises,
+)

@@ -1,4 +1,4 @@
-"""Wire blocks in Anthropic's form, and the small values that every log has."""
+"""Wire blocks in Anthropic's form, and helpers for log values."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from sessions.importers.records import Json
 Block = dict[str, Json]
 
 _LATEST = 253402300799999
-"""The last millisecond of the year 9999; later times are no times."""
+"""The last millisecond of the year 9999; later times are invalid."""
 
 
 def blocks_of(content: Json) -> list[Block]:
-    """Bring a message's content into blocks; a block that is one already stays as it was."""
+    """Convert a message's content to blocks; existing blocks stay unchanged."""
     if content is None:
         return []
     if isinstance(content, str):
@@ -38,7 +38,7 @@ def _block(item: Json) -> Block:
 
 
 def text_of(blocks: list[Block]) -> str:
-    """The text blocks' text, joined by line breaks."""
+    """The text of all text blocks, joined by line breaks."""
     return "\n".join(b["text"] for b in blocks if isinstance(b.get("text"), str))
 
 
@@ -63,9 +63,9 @@ def sequence(value: Json) -> list[Json]:
 
 
 def milliseconds(value: Json) -> int | None:
-    """Milliseconds since the epoch, from ISO text, seconds or milliseconds; None if it is no time.
+    """Milliseconds since the epoch, from ISO text, seconds or milliseconds; None if invalid.
 
-    Text without a zone is UTC.
+    Text without a time zone is UTC.
     """
     if isinstance(value, bool):
         return None

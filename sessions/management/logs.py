@@ -1,4 +1,4 @@
-"""Logs that are named on a command line: read, and not stored."""
+"""Logs named on the command line: read, not stored."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import NamedTuple, Protocol, TypeVar
 from django.core.management.base import CommandError
 
 from sessions import importers
-from sessions.actions.imports import FILE_LIMIT, files_under
+from sessions.actions.record.imports import FILE_LIMIT, files_under
 from sessions.importers import records
 
 
 class Logged(NamedTuple):
-    """A session of a log, and the log's format."""
+    """A session from a log, and the log's format."""
 
     format: str
     session: records.Session
@@ -26,7 +26,7 @@ class Logged(NamedTuple):
 
     @property
     def length(self) -> int:
-        """How much the log tells of it, in records."""
+        """Its size, in records."""
         return len(self.session.records)
 
 
@@ -41,7 +41,7 @@ T = TypeVar("T", bound=_Source)
 
 
 def fullest(found: Iterable[T]) -> list[T]:
-    """In their order; one that several logs hold is taken once, where most is told of it."""
+    """Deduplicate sources by id in their order, keeping the longest of each."""
     taken: dict[str, T] = {}
     for one in found:
         known = taken.get(one.id)
@@ -51,44 +51,44 @@ def fullest(found: Iterable[T]) -> list[T]:
 
 
 def sessions_at(path: Path, say: Callable[[str], object]) -> Iterator[Logged]:
-    """Sessions of a log, or of every log below a folder, where what is no log is passed over.
+    """Sessions of a log, or of all logs in a folder; other files in folders are skipped.
 
-    `say` is told of logs that are left out. Raises CommandError for a path that is not there, a
-    folder without files, and a named file that cannot be read or is no log.
+    `say` receives a sentence for each log skipped. Raises CommandError for a missing path, an empty
+    folder, and a named file that is unreadable or not a log.
     """
     if not path.exists():
         raise CommandError(f"There is no file or folder called '{path}'.", returncode=2)
     files = list(files_under([path]))
     if not files:
-        raise CommandError(f"There is no file below {path}.", returncode=2)
+        raise CommandError(f"The folder {path} contains no files.", returncode=2)
     for file in files:
         try:
             log = _log(file)
         except _Unread as error:
             if file == path:
                 raise CommandError(str(error), returncode=error.code) from None
-            if error.told:
-                say(f"{error} It is left out.")
+            if error.reported:
+                say(f"{error} It was skipped.")
         else:
             yield from (Logged(log.format, session) for session in log.sessions)
 
 
 class _Unread(Exception):
-    """Why a file is not read, as a sentence, and the exit code where it was named; `told` where
-    it may be a log that somebody misses."""
+    """Why a file cannot be read, and the exit code if it was named explicitly; `reported` if
+    skipping it should be."""
 
-    def __init__(self, sentence: str, code: int = 2, *, told: bool = True) -> None:
+    def __init__(self, sentence: str, code: int = 2, *, reported: bool = True) -> None:
         super().__init__(sentence)
-        self.code, self.told = code, told
+        self.code, self.reported = code, reported
 
 
 def _log(file: Path) -> records.Log:
     try:
         size = file.stat().st_size
         if size > FILE_LIMIT:
-            raise _Unread(f"{file} has {size:,} bytes, and we read {FILE_LIMIT:,} at most.")
+            raise _Unread(f"{file} has {size:,} bytes; the limit is {FILE_LIMIT:,}.")
         return importers.parse(file.read_bytes(), file.name)
     except importers.NotALog as error:
-        raise _Unread(f"{file}: {error}", told=False) from None
+        raise _Unread(f"{file}: {error}", reported=False) from None
     except OSError as error:
         raise _Unread(f"{file} cannot be read: {error.strerror}.", 1) from None

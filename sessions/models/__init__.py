@@ -1,34 +1,34 @@
-"""Rows, one file per concept."""
+"""Database models, one module per concept."""
 
-from sessions.models.accounts import LoginFailure
-from sessions.models.assessments import Assessment, FactLedger
-from sessions.models.audit import AuditEntry
-from sessions.models.blobs import Blob
-from sessions.models.boards import (
-    Anchor,
+from sessions.models.accounts.accounts import LoginFailure
+from sessions.models.accounts.audit import AuditEntry
+from sessions.models.accounts.keys import Answer, Key
+from sessions.models.accounts.teams import Invitation, Membership, Team
+from sessions.models.budgets.budgets import Approval, Budget, Reservation, Use
+from sessions.models.jobs.jobs import Job
+from sessions.models.lab.simulations import Simulation, SimulationResult
+from sessions.models.lab.tunings import Tuning, TuningTrial
+from sessions.models.live.managed import Artefact, ManagedContext, Pin
+from sessions.models.memory.boards import (
     Board,
     Delivery,
     Gathering,
+    Note,
     Opening,
     Share,
     Subscription,
 )
-from sessions.models.budgets import Approval, Budget, Reservation, Use
-from sessions.models.imports import Import, ImportFile, SkippedRecord
-from sessions.models.jobs import Job
-from sessions.models.keys import Answer, Key
-from sessions.models.policies import Policy, PolicyVersion, Rollout
-from sessions.models.reviews import Review, ReviewItem, ReviewRules
-from sessions.models.revisions import Edit, Entry, Replacement, Revision, Run
-from sessions.models.served import Artefact, Pin, ServedContext
-from sessions.models.sessions import Block, Message, ModelCall, Session
-from sessions.models.simulations import Simulation, SimulationResult
-from sessions.models.teams import Invitation, Membership, Team
-from sessions.models.tools import Retry, ToolGraph
-from sessions.models.tunings import Tuning, TuningTrial
+from sessions.models.policies.policies import Policy, PolicyVersion, Rollout
+from sessions.models.record.blobs import Blob
+from sessions.models.record.imports import Import, ImportFile, SkippedRecord
+from sessions.models.record.revisions import Edit, Entry, Replacement, Revision, Run
+from sessions.models.record.sessions import Block, Message, ModelCall, Session
+from sessions.models.reviews.assessments import Assessment, FactLedger
+from sessions.models.reviews.reviews import Review, ReviewItem, ReviewRules
+from sessions.models.tools.graphs import Retry, ToolGraph
 
 __all__ = [
-    "Anchor",
+    "Note",
     "Answer",
     "Approval",
     "Artefact",
@@ -65,7 +65,7 @@ __all__ = [
     "Revision",
     "Rollout",
     "Run",
-    "ServedContext",
+    "ManagedContext",
     "Session",
     "Share",
     "Simulation",

@@ -1,1 +1,1 @@
-"""How templates write figures."""
+"""Template tags and filters."""

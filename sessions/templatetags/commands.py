@@ -1,4 +1,4 @@
-"""Command lines as this machine's user must type them."""
+"""Shell commands as the user of this machine must type them."""
 
 import sys
 from pathlib import Path
@@ -11,7 +11,7 @@ register = template.Library()
 
 @register.simple_tag
 def command(arguments: str) -> str:
-    """`contextlab …`; in a checkout, where nothing puts it on the PATH, by its place in .venv."""
+    """`contextlab …`, or its path in .venv in a checkout, where it is not on the PATH."""
     program = Path(sys.prefix) / "bin" / "contextlab"
     root = Path(settings.BASE_DIR)
     in_checkout = (root / "manage.py").exists() and program.is_relative_to(root)

@@ -1,163 +1,27 @@
-"""Figures for people: tokens, money, shares, times; the browser's format.ts writes them alike."""
+"""Filters for figures."""
 
 from __future__ import annotations
 
-import math
-from datetime import UTC, datetime
-
 from django import template
-from django.utils import timezone
+
+from sessions import figures
 
 register = template.Library()
 
-UNKNOWN = "unknown"
-_MINUTE, _HOUR, _DAY = 60, 3600, 86_400
-
-
-@register.filter
-def tokens(count: int | None) -> str:
-    """Tokens as 940, 152.3k, 1.24M or 1.3G; "unknown" for None, as an unknown count is no zero."""
-    if count is None:
-        return UNKNOWN
-    if abs(count) < 1000:
-        return str(count)
-    if abs(count) < 999_950:
-        return f"{count / 1000:.1f}k"
-    if abs(count) >= 999_950_000:
-        return f"{count / 1_000_000_000:.1f}G"
-    return f"{count / 1_000_000:.{2 if abs(count) < 9_995_000 else 1}f}M"
-
-
-@register.filter
-def signed(count: int) -> str:
-    """A change in tokens with its sign: +1.7k, −108.6k, 0."""
-    sign = "+" if count > 0 else "−" if count < 0 else ""
-    return f"{sign}{tokens(abs(count))}"
-
-
-@register.filter
-def window(count: int | None) -> str:
-    """The size of a window, which has no odd hundreds: 200k, 1M."""
-    if count and count % 100_000 == 0 and count >= 1_000_000:
-        return f"{count / 1_000_000:g}M"
-    return f"{count // 1000}k" if count and count % 1000 == 0 else tokens(count)
-
-
-@register.filter
-def money(microusd: int | None) -> str:
-    """Micro-dollars as $0.0575 (four digits that count) or $31.40; "unknown" for None."""
-    if microusd is None:
-        return UNKNOWN
-    dollars = microusd / 1_000_000
-    if dollars == 0:
-        return "$0"
-    if abs(dollars) >= 1:
-        return f"${dollars:,.2f}"
-    return f"${dollars:.{min(6, max(2, 3 - math.floor(math.log10(abs(dollars)))))}f}"
-
-
-@register.filter
-def percent(share: float | None, digits: int = 0) -> str:
-    """A share of one as 76 %, or with digits behind the point; "unknown" for None.
-
-    Only all of it is 100 % and only none of it 0 %: 0.996 is "> 99 %".
-    """
-    if share is None:
-        return UNKNOWN
-    text, least = f"{share * 100:.{digits}f}", 10**-digits
-    if float(text) == 0:
-        return f"< {least:g} %" if share else "0 %"
-    if float(text) == 100 and share != 1:
-        return f"> {100 - least:g} %" if share < 1 else "> 100 %"
-    return "100 %" if share == 1 else f"{text} %"
-
-
-@register.filter
-def finely(share: float | None) -> str:
-    """A share of which tenths of a percent matter: 97.5 %; a dash where nothing tells."""
-    return "–" if share is None else percent(share, 1)
-
-
-@register.filter
-def duration(seconds: float | None) -> str:
-    """Seconds as 400 ms, 12 s, 7 m 12 s, 3 h 5 m or 4 d 2 h; "unknown" for None."""
-    if seconds is None:
-        return UNKNOWN
-    if seconds < 1:
-        return f"{max(seconds, 0) * 1000:.0f} ms"
-    whole = round(seconds)
-    for unit, below, name, smaller in ((_DAY, _HOUR, "d", "h"), (_HOUR, _MINUTE, "h", "m")):
-        if whole >= unit:
-            rest = whole % unit // below
-            return f"{whole // unit} {name}" + (f" {rest} {smaller}" if rest else "")
-    if whole >= _MINUTE:
-        return f"{whole // _MINUTE} m" + (f" {whole % _MINUTE} s" if whole % _MINUTE else "")
-    return f"{whole} s"
-
-
-@register.filter
-def moment(ms: int | None) -> datetime | None:
-    """A point in time from ms since the epoch, in UTC; None for what no calendar holds."""
-    if ms is None:
-        return None
-    try:
-        return datetime.fromtimestamp(ms / 1000, UTC)
-    except (ValueError, OverflowError, OSError):
-        return None
-
-
-@register.filter
-def age(at: datetime | None) -> str:
-    """How long ago, in one unit: 12 s, 2 m, 5 h, 3 d; from three months on the month."""
-    if at is None:
-        return "–"
-    seconds = (timezone.now() - at).total_seconds()
-    if seconds >= 90 * _DAY:
-        return f"{at:%b %Y}"
-    for unit, name in ((_DAY, "d"), (_HOUR, "h"), (_MINUTE, "m")):
-        if seconds >= unit:
-            return f"{int(seconds // unit)} {name}"
-    return f"{int(max(seconds, 0))} s"
-
-
-@register.filter
-def ago(at: datetime | None) -> str:
-    """The same in a sentence: 2 m ago, 3 d ago, Aug 2026; "unknown" for None."""
-    told = age(at)
-    if at is None:
-        return UNKNOWN
-    return told if told[:1].isalpha() else f"{told} ago"
-
-
-@register.filter
-def size(count: int | None) -> str:
-    """Bytes as 640 B, 12.5 kB or 3.1 MB; "unknown" for None."""
-    if count is None:
-        return UNKNOWN
-    if count < 1000:
-        return f"{count} B"
-    return f"{count / 1000:.1f} kB" if count < 999_950 else f"{count / 1_000_000:.1f} MB"
-
-
-@register.filter
-def us_as_ms(us: int) -> str:
-    """Microseconds in milliseconds, to a tenth below ten: 0.4, 12."""
-    return f"{us / 1000:.1f}" if us < 10_000 else f"{round(us / 1000):,}"
-
-
-@register.filter
-def whole(count: int) -> str:
-    """A count with its thousands set off: 12,345."""
-    return f"{count:,}"
-
-
-@register.simple_tag
-def figure(value: float | None, unit: str) -> str:
-    """A value in its unit, one of `models.tiles.Unit`; a dash where nothing tells."""
-    if value is None:
-        return "–"
-    if unit == "mean":
-        return f"{value:.1f}" if value >= 10 else f"{value:.2f}"
-    if unit == "share":
-        return percent(value)
-    return {"microusd": money, "tokens": tokens, "count": whole}[unit](round(value))
+for write in (
+    figures.tokens,
+    figures.signed,
+    figures.window,
+    figures.money,
+    figures.percent,
+    figures.finely,
+    figures.duration,
+    figures.moment,
+    figures.age,
+    figures.ago,
+    figures.size,
+    figures.us_as_ms,
+    figures.whole,
+):
+    register.filter(write)
+register.simple_tag(figures.figure)

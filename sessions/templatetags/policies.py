@@ -1,35 +1,35 @@
-"""What changed between two versions of a policy, for people."""
+"""Differences between two versions of a policy."""
 
 from __future__ import annotations
 
 from django import template
 
-from compaction.policies.origin import Change
+from compaction.policies.origin import SettingChange
 
 register = template.Library()
 
 
 @register.filter
-def came(change: Change) -> list[str]:
-    """Of a list of words, those that are new."""
+def came(change: SettingChange) -> list[str]:
+    """The words added to a list."""
     return _without(change.after, change.before)
 
 
 @register.filter
-def went(change: Change) -> list[str]:
-    """Of a list of words, those that are gone."""
+def went(change: SettingChange) -> list[str]:
+    """The words removed from a list."""
     return _without(change.before, change.after)
 
 
 @register.filter
-def is_words(change: Change) -> bool:
-    """Whether it is a list of words that changed."""
+def is_words(change: SettingChange) -> bool:
+    """Whether a list of words changed."""
     return isinstance(change.before, list) and isinstance(change.after, list)
 
 
 @register.filter
-def is_step(change: Change) -> bool:
-    """Whether a whole step, or recitation, came or went."""
+def is_step(change: SettingChange) -> bool:
+    """Whether a whole step, or recitation, was added or removed."""
     return change.path == "recite" or change.path.endswith("]")
 
 

@@ -1,4 +1,4 @@
-"""The teams whose pages a person may look at."""
+"""The teams of the current user."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from django import template
 from django.template import Context
 from django.urls import reverse
 
-from sessions.api.access import CHOSEN_TEAM, teams_of
-from sessions.api.access import allowed as is_allowed
+from sessions.access import CHOSEN_TEAM, teams_of
+from sessions.access import allowed as is_allowed
 from sessions.models import Team
-from sessions.models.teams import Right
+from sessions.models.accounts.teams import Right
 
 register = template.Library()
 
 
 @register.simple_tag(takes_context=True)
 def teams_to_choose(context: Context) -> list[dict[str, str]]:
-    """The person's other teams by name, with the address at which each is chosen.
+    """The user's other teams, with URLs to switch to them.
 
-    A page that names nothing is shown again, of the other team; else its sessions are.
+    Pages without parameters are shown again for the other team; otherwise its sessions are.
     """
     request = context.get("request")
     shown = context.get("team") or getattr(context.get("session"), "team", None)
@@ -38,13 +38,13 @@ def teams_to_choose(context: Context) -> list[dict[str, str]]:
 
 @register.simple_tag(takes_context=True)
 def own_teams(context: Context) -> list[Team]:
-    """The teams that the person is in; none of somebody who is not signed in."""
+    """The user's teams; empty if not signed in."""
     request = context.get("request")
     return teams_of(request) if request is not None and hasattr(request, "user") else []
 
 
 @register.simple_tag(takes_context=True)
 def allowed(context: Context, team: Any, right: Right) -> bool:
-    """Whether who looks at the page may do that in the team. The server asks again."""
+    """Whether the user has a right in the team. The server checks again."""
     request = context.get("request")
     return request is not None and isinstance(team, Team) and is_allowed(request, team, right)

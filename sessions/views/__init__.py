@@ -1,1 +1,1 @@
-"""Pages, one file per family."""
+"""Web pages, one package per subject."""

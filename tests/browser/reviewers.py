@@ -14,7 +14,7 @@ def main() -> None:
     django.setup()
     from django.contrib.auth import get_user_model
 
-    from sessions.actions.teams import local_team
+    from sessions.actions.accounts.teams import local_team
     from sessions.models import Membership, ReviewItem, Team
     from tests.sessions.reviewing import compaction
 

@@ -173,7 +173,7 @@ def test_what_an_agent_at_work_may_spend_knows_and_uses(judged: Any) -> None:
     judged.judge("memory, searched")
     judged.goto("/memory/")
     judged.get_by_role("link", name="demo: late ships").first.click()
-    judged.locator(".anchors").first.wait_for()
+    judged.locator(".notes").first.wait_for()
     judged.judge("board of a task")
     judged.goto("/lab/")
     judged.locator("main a[href^='/lab/searches/']").first.click()

@@ -31,22 +31,26 @@ def test_somebody_is_invited_joins_and_is_removed(
     other = browser.new_context(base_url=served.address).new_page()
     other.goto(invitation)
     other.get_by_label("Name", exact=True).fill("jo")
-    for field in ("Password", "The same again"):
-        other.locator("section", has_text="Make an account").get_by_label(field).fill("short")
+    for field in ("Password", "Repeat password"):
+        other.locator("section", has_text="Make an account").get_by_label(field, exact=True).fill(
+            "short"
+        )
     wrong += faults(other, axe, "an invitation")
     other.get_by_role("button", name="Make it and join").click()
     assert "too short" in other.locator(".problem-text").first.inner_text()
     wrong += faults(other, axe, "an invitation, refused")
-    for field in ("Password", "The same again"):
-        other.locator("section", has_text="Make an account").get_by_label(field).fill(PASSWORD)
+    for field in ("Password", "Repeat password"):
+        other.locator("section", has_text="Make an account").get_by_label(field, exact=True).fill(
+            PASSWORD
+        )
     other.get_by_role("button", name="Make it and join").click()
     other.goto("/account/")
     other.get_by_role("button", name="Sign out").first.click()
     wrong += faults(other, axe, "not signed in")
-    other.get_by_label("Name or e-mail").fill("jo")
+    other.get_by_label("Name or email").fill("jo")
     other.get_by_label("Password", exact=True).fill("wrong")
     other.get_by_role("button", name="Sign in").click()
-    assert "do not go together" in other.get_by_role("alert").inner_text()
+    assert "Incorrect name or password" in other.get_by_role("alert").inner_text()
     other.get_by_label("Password", exact=True).fill(PASSWORD)
     other.get_by_role("button", name="Sign in").click()
     other.goto("/settings/members/")

@@ -8,7 +8,7 @@ from tests.browser.agents import Agent
 from tests.browser.test_live_pages import token_of
 from tests.conftest import Server
 
-STEPS = "[data-part=tile-steps]"
+STEPS = "[aria-labelledby=tile-steps]"
 
 
 def test_it_follows_and_leaves_alone_what_somebody_uses(page: Any, served: Server) -> None:
@@ -24,12 +24,13 @@ def test_it_follows_and_leaves_alone_what_somebody_uses(page: Any, served: Serve
     )
     # What the first call reported is worked out by a worker, and changes the charts once.
     page.wait_for_function(
-        "() => !document.querySelector('[data-part=tile-cache]').innerText.includes('unknown')"
+        "() => !document.querySelector('[aria-labelledby=tile-cache]')"
+        ".innerText.includes('unknown')"
     )
     page.locator("#table-steps summary").click()
     page.locator("#day-from").fill("2026-01-31")
     page.evaluate("""() => {
-      window.kept = document.querySelector('[data-part=chart-cache]');
+      window.kept = document.querySelector('[data-props=chart-cache-props] canvas');
       document.querySelector('#table-steps summary').focus();
     }""")
     assert page.locator(f"{STEPS} .tile-more").inner_text().split()[-1] == "1"
@@ -43,7 +44,9 @@ def test_it_follows_and_leaves_alone_what_somebody_uses(page: Any, served: Serve
     assert page.evaluate("document.activeElement.closest('details')?.id") == "table-steps"
     assert page.locator("#day-from").input_value() == "2026-01-31"
     # What says the same as before was not drawn anew.
-    assert page.evaluate("window.kept === document.querySelector('[data-part=chart-cache]')")
+    assert page.evaluate(
+        "window.kept === document.querySelector('[data-props=chart-cache-props] canvas')"
+    )
 
 
 def test_keys_lead_to_it_and_its_links_to_the_sessions(page: Any, served: Server) -> None:

@@ -65,7 +65,7 @@ def test_a_draft_is_estimated_run_and_followed_to_where_it_hurts(lab: Any) -> No
     )
     press(lab, "Trigger, slider", "ArrowLeft", 50)
     assert lab.get_by_role("spinbutton", name="Trigger").input_value() == "0.2"
-    is_now(lab, ".knob-remark", "Summarises while most of the window is free")
+    is_now(lab, ".knob-remark", "Summarizes while most of the window is free")
     lab.wait_for_url(re.compile("trigger%3D0.2"))
     lab.reload()
     is_now(lab, "[role=status]", "^5 sessions, ")
@@ -83,8 +83,8 @@ def test_a_draft_is_estimated_run_and_followed_to_where_it_hurts(lab: Any) -> No
     table = lab.locator(".lab-versions").inner_text()
     assert "leaner@1" in table
     assert "5 sessions" in table
-    told = lab.locator(".summary-sentence").inner_text()
-    assert re.match(r"Summed over 5 sessions, cost [+−][\d.]+ % against balanced@1 \(\$", told)
+    answer = lab.locator(".summary-sentence").inner_text()
+    assert re.match(r"Summed over 5 sessions, cost [+−][\d.]+ % against balanced@1 \(\$", answer)
     details = lab.locator(".simulation-head").inner_text()
     assert re.search(r"\d of 5 sessions get cheaper.* the session in the middle ", details)
     assert lab.get_by_role("link", name="Propose leaner@1…").count() == 1
@@ -93,7 +93,7 @@ def test_a_draft_is_estimated_run_and_followed_to_where_it_hurts(lab: Any) -> No
     lab.reload()
     lab.locator(".lab-versions").wait_for()
     assert lab.locator(".lab-versions").inner_text() == table
-    assert lab.locator(".summary-sentence").inner_text() == told
+    assert lab.locator(".summary-sentence").inner_text() == answer
 
     lab.get_by_role("button", name=re.compile(r"^Replay at S\d+")).first.click()
     lab.wait_for_url(re.compile(r"/steps/\d+/\?run="))
@@ -132,9 +132,9 @@ def test_a_chart_is_read_by_keys_and_as_a_table(lab: Any) -> None:
     assert slider.get_attribute("aria-valuetext") == "S1"
     # The active version is balanced, which sizes cannot tell.
     heard = chart.locator("[aria-live]").inner_text()
-    assert re.match(r"draft [\d.k]+, unmanaged [\d.k]+$", heard)
+    assert re.match(r"draft [\d.k]+, recorded [\d.k]+$", heard)
     lab.keyboard.press("v")
-    chart.get_by_text("unmanaged", exact=True).wait_for(state="detached")
+    chart.get_by_text("recorded", exact=True).wait_for(state="detached")
     lab.keyboard.press("v")
     chart.get_by_role("button", name="View as table").click()
     last = chart.locator("tbody tr").last.inner_text().split()

@@ -83,7 +83,7 @@ def test_the_first_page_makes_a_key_and_waits_for_the_first_message(page: Any, a
     # Whichever was there first, page or policy: it shows what the policy makes of the session.
     agent.step()
     shows_step(page, 2)
-    page.get_by_role("button", name=re.compile("^as served"), pressed=True).wait_for()
+    page.get_by_role("button", name=re.compile("^managed"), pressed=True).wait_for()
 
 
 def test_the_replay_goes_along_until_the_reader_looks_back(
@@ -162,10 +162,10 @@ def test_the_policy_is_watched_overruled_and_taken_back(
     page.locator(".happened .event.compaction").nth(1).wait_for()
     page.locator(".happened .event.undo").wait_for()
     page.locator("[role=row].k-summary").wait_for()
-    page.get_by_role("button", name="unmanaged").wait_for()
-    page.locator("[data-figure=peak]", has_text="vs unmanaged").wait_for()
+    page.get_by_role("button", name="recorded").wait_for()
+    page.locator("[data-figure=peak]", has_text="vs recorded").wait_for()
     page.get_by_role("link", name=re.compile("^Compare with")).click()
-    page.locator(".page-head .badge.served").wait_for()
+    page.locator(".page-head .badge.managed").wait_for()
     page.goto("/sessions/?flag=compacted")
     row = page.locator("tr", has_text="Read all parts")
     row.locator(".events", has_text="◆2").wait_for()
@@ -310,3 +310,50 @@ def test_a_key_is_shown_once_and_revoked_at_once(
     page.locator("details", has_text="Revoked").wait_for()
     with pytest.raises(urllib.error.HTTPError, match="401"):
         agent.says("Still there?")
+
+
+def test_rows_stay_in_place_while_somebody_points_at_them(
+    page: Any, token: str, served: Server
+) -> None:
+    first, second = (
+        Agent(served.address, token, name.lower(), title=name, window=40_000)
+        for name in ("Fuller", "Emptier")
+    )
+    for agent, lines in ((first, 400), (second, 40)):
+        agent.says("Go.")
+        agent.step(lines)
+    page.goto("/live/")
+    page.locator("table.live [data-open]").first.wait_for()
+
+    def order() -> list[str]:
+        names = page.locator("table.live [data-open]").all_inner_texts()
+        return [name for name in names if name in ("Fuller", "Emptier")]
+
+    def wait_for_step(name: str, step: int) -> None:
+        cell = page.locator("tr", has_text=name).locator("td").nth(3)
+        cell.filter(has_text=re.compile(f"^{step}$")).wait_for()
+
+    assert order() == ["Fuller", "Emptier"]
+    page.locator("tr", has_text="Emptier").hover()
+    second.step(800)
+    wait_for_step("Emptier", 2)
+    assert order() == ["Fuller", "Emptier"]
+    page.mouse.move(0, 0)
+    first.step(1)
+    wait_for_step("Fuller", 2)
+    assert order() == ["Emptier", "Fuller"]
+
+
+def test_the_list_of_sessions_offers_what_is_new(page: Any, token: str, served: Server) -> None:
+    Agent(served.address, token, "there-already").says("Be listed before.")
+    page.goto("/sessions/")
+    page.locator("[data-live-pill][data-state=live]").wait_for()
+    page.get_by_role("searchbox").fill("not sent yet")
+    offer = page.get_by_role("button", name="Something new")
+    Agent(served.address, token, "offered").says("Show me only when asked.")
+    offer.wait_for()
+    assert page.get_by_role("link", name="Show me only when asked.").count() == 0
+    offer.click()
+    page.get_by_role("link", name="Show me only when asked.").wait_for()
+    offer.wait_for(state="hidden")
+    assert page.get_by_role("searchbox").input_value() == "not sent yet"

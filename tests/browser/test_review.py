@@ -193,7 +193,7 @@ def test_what_one_is_at_is_neither_skipped_nor_lost(sits_down: Callable[[str, st
     fill(page, "22221", "3", "the port is gone")
     other = sits_down("dan", "dark")
     other.goto(second)
-    other.get_by_text("Somebody else is judging this").wait_for()
+    other.get_by_text("Someone else is reviewing this").wait_for()
     page.route("**/submit/", lambda route: route.abort())
     press(page, "Control+Enter")
     page.get_by_text("The server cannot be reached").wait_for()

@@ -82,13 +82,13 @@ def test_the_compaction_is_explained_and_compared(replay: Any) -> None:
 def test_a_preset_is_simulated_and_shown_as_simulated(replay: Any) -> None:
     replay.get_by_text("Simulate").click()
     replay.get_by_role("button", name=re.compile("offload-first")).click()
-    told = replay.get_by_role("heading", name="What offload-first@1 comes to")
-    told.wait_for(timeout=60_000)
+    answer = replay.get_by_role("heading", name="What offload-first@1 comes to")
+    answer.wait_for(timeout=60_000)
     assert replay.locator(".numbers .badge.simulated").count() == 1
     replay.keyboard.press("Shift+ArrowLeft")
     replay.get_by_text("[offloaded:").first.wait_for()
     replay.reload()
-    told.wait_for()
+    answer.wait_for()
     replay.goto(replay.url.split("?")[0])
     replay.locator("[role=slider]").wait_for()
     assert replay.locator(".numbers .badge.simulated").count() == 0

@@ -1,4 +1,4 @@
-"""Secrets that are nobody's, made from a seed, and the kinds of text in which they turn up."""
+"""Made-up secrets, generated from a seed, and the kinds of text in which they turn up."""
 
 from __future__ import annotations
 

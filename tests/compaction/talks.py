@@ -1,27 +1,20 @@
-"""Hypothesis strategies for sessions with all that real ones have: pins, failures, loose ends."""
+"""Hypothesis strategies for sessions with all that real ones have: pins, failures, open ends."""
 
 from __future__ import annotations
 
-from typing import Any, get_args
+from dataclasses import Field, fields
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from hypothesis import strategies as st
 
-from compaction.cache.economy import Lifetime, Objective
-from compaction.context import FileAction, FileRef
-from compaction.files.reading import READING
+from compaction.cache.economy import Objective, TTLSetting
+from compaction.context.blocks import FileAction, FileRef
+from compaction.context.session import Session
 from compaction.policies.policy import Policy, Step
+from compaction.proposals.strategy import Strategy
 from compaction.recitation.dashboard import GUIDANCE
 from compaction.recitation.recite import Recite
-from compaction.session import Session
-from compaction.strategies.compact import Compact
-from compaction.strategies.dedupe import Dedupe
-from compaction.strategies.externalise import Externalise
-from compaction.strategies.offload import Offload
-from compaction.strategies.outline import Outline
-from compaction.strategies.payback import Payback
-from compaction.strategies.replace import Replace
-from compaction.strategies.shard import Shard
-from compaction.strategies.window import Window
+from compaction.strategies import STRATEGIES
 from tests.build import Talk
 from tests.compaction.dice import Dice
 
@@ -82,92 +75,33 @@ def _calls(dice: Dice, talk: Talk) -> None:
             talk.result(use, TEXTS[dice(len(TEXTS))], error=error, pinned=pinned)
 
 
-def _offloads() -> st.SearchStrategy[Step]:
-    return st.builds(
-        Offload,
-        age=st.integers(0, 4),
-        batch=st.integers(1, 4),
-        unit=st.sampled_from(["steps", "turns"]),
-        minimum=st.integers(1, 60),
-        exclude=st.sampled_from([(), ("Read",)]),
-        only=st.sampled_from([(), READING]),
-        inputs=st.booleans(),
-        keep_failures=st.booleans(),
-    ).map(lambda parameters: Step("offload", parameters))
+def _drawn(kind: Any, one: Field[Any]) -> st.SearchStrategy[Any]:
+    """Values of one parameter: those that its metadata names, or what there is for its type."""
+    if "drawn" in one.metadata:
+        return st.sampled_from(one.metadata["drawn"])
+    if kind is bool:
+        return st.booleans()
+    if get_origin(kind) is Literal:
+        return st.sampled_from(get_args(kind))
+    if get_origin(kind) is tuple:
+        return st.sampled_from([one.default, (), ("Read",), ("Bash", "Write")])
+    return st.sampled_from([one.default, one.metadata.get("min", one.default)])
 
 
-def _compacts() -> st.SearchStrategy[Step]:
-    return st.builds(
-        Compact,
-        trigger=st.sampled_from([0.3, 0.5, 0.7, 0.9]),
-        summary_tokens=st.integers(200, 1_000),
-        user_tokens=st.integers(0, 400),
-        progress=st.floats(0, 0.3),
-        rearm=st.floats(0, 0.3),
-        keep_failures=st.booleans(),
-        on_new_topic=st.booleans(),
-        on_task_done=st.booleans(),
-        least_cold=st.integers(0, 2_000),
-        least_warm=st.integers(0, 2_000),
-    ).map(lambda parameters: Step("compact", parameters))
+def steps() -> st.SearchStrategy[Step]:
+    """A step of any strategy there is."""
+    return st.one_of(*(_steps_of(strategy) for strategy in STRATEGIES.values()))
 
 
-def _windows() -> st.SearchStrategy[Step]:
-    return st.builds(
-        Window,
-        primers=st.integers(0, 5),
-        recents=st.integers(0, 20),
-        trigger=st.sampled_from([0.4, 0.75]),
-        target=st.floats(0.05, 0.9),
-        budget=st.sampled_from([0, 600, 3_000]),
-        progress=st.floats(0, 0.3),
-        rearm=st.floats(0, 0.3),
-        messages=st.sampled_from([0, 5, 20]),
-    ).map(lambda parameters: Step("window", parameters))
-
-
-def _entries() -> st.SearchStrategy[Step]:
-    dedupe = st.builds(Dedupe, within=st.integers(0, 3), minimum=st.integers(1, 60))
-    outline = st.builds(Outline, lines=st.integers(10, 60), minimum=st.integers(1, 60))
-    externalise = st.builds(
-        Externalise,
-        over=st.integers(50, 300),
-        rows=st.integers(1, 30),
-        head=st.integers(0, 300),
-        tail=st.integers(0, 300),
-        keep_failures=st.booleans(),
-    )
-    shard = st.builds(Shard, over=st.integers(100, 300), parts=st.integers(2, 9))
-    replace = st.builds(
-        Replace, batch=st.integers(1, 4), minimum=st.integers(1, 60), dashboards=st.booleans()
-    )
-    return st.one_of(
-        shard.map(lambda parameters: Step("shard", parameters)),
-        replace.map(lambda parameters: Step("replace", parameters)),
-        dedupe.map(lambda parameters: Step("dedupe", parameters)),
-        outline.map(lambda parameters: Step("outline", parameters)),
-        externalise.map(lambda parameters: Step("externalise", parameters)),
-    )
-
-
-def _paybacks() -> st.SearchStrategy[Step]:
-    return st.builds(
-        Payback,
-        results=st.integers(0, 4),
-        readings=st.integers(0, 8),
-        done=st.integers(0, 3),
-        inputs=st.integers(0, 8),
-        patience=st.sampled_from([0.0, 0.5, 2.5]),
-        haste=st.sampled_from([0.0, 1.0]),
-        full=st.sampled_from([0.3, 0.8]),
-        minimum=st.sampled_from([1, 50]),
-        exclude=st.sampled_from([(), ("Bash",)]),
-    ).map(lambda given: Step("payback", given))
+def _steps_of(strategy: Strategy) -> st.SearchStrategy[Step]:
+    form = strategy.parameters
+    kinds = get_type_hints(form)
+    drawn = {one.name: _drawn(kinds[one.name], one) for one in fields(form)}
+    return st.builds(form, **drawn).map(lambda parameters: Step(strategy.name, parameters))
 
 
 def policies() -> st.SearchStrategy[Policy]:
     """Policies of one to three steps: each strategy alone, and composed in any order."""
-    step = st.one_of(_offloads(), _paybacks(), _compacts(), _windows(), _entries())
     recite = st.builds(
         Recite,
         tokens=st.integers(100, 400),
@@ -180,11 +114,11 @@ def policies() -> st.SearchStrategy[Policy]:
         guidance=st.sampled_from([GUIDANCE, (), ("</dashboard>",)]),
     )
     return st.builds(
-        lambda steps, recite, objective, lifetime: Policy(
-            "drawn", steps=tuple(steps), recite=recite, objective=objective, lifetime=lifetime
+        lambda steps, recite, objective, ttl: Policy(
+            "drawn", steps=tuple(steps), recite=recite, objective=objective, ttl=ttl
         ),
-        st.lists(step, min_size=1, max_size=3),
+        st.lists(steps(), min_size=1, max_size=3),
         st.one_of(st.none(), recite),
         st.sampled_from(get_args(Objective)),
-        st.sampled_from(get_args(Lifetime)),
+        st.sampled_from(get_args(TTLSetting)),
     )

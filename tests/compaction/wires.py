@@ -7,8 +7,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from compaction.context import Block, Kind, Role
-from compaction.wire import WireBlock, encode, kind_of, text_of, type_of
+from compaction.context.blocks import Block, Kind, Role
+from compaction.context.wire import WireBlock, encode, kind_of, text_of, type_of
 from tests.compaction.dice import Dice
 
 
@@ -54,7 +54,7 @@ class Wires:
         return self
 
     def replaced(self, place: int, wire: WireBlock) -> Wires:
-        """The same, with a replacement in place of one block."""
+        """The context with one block replaced."""
         old = self.blocks[place]
         new = replace(old, id=f"offload:{old.id}", replaces=old.id, refs=(old.id,))
         self.blocks[place] = new
@@ -73,7 +73,7 @@ def text(text: str, **more: Any) -> WireBlock:
 
 
 def thinks(text: str, signature: str | None = "sig") -> WireBlock:
-    """A thinking block, signed unless told otherwise."""
+    """A thinking block, signed by default."""
     signed = {} if signature is None else {"signature": signature}
     return {"type": "thinking", "thinking": text, **signed}
 

@@ -1,4 +1,4 @@
-"""The channel layer over Redis: whoever listens outlives its loss."""
+"""The channel layer over Redis: listeners survive its loss."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ def test_its_client_waits_longer_than_a_listener(tmp_path: Path) -> None:
     """Else a page that hears nothing for five seconds would lose its socket."""
     asked = "import json; from contextlab.settings import CHANNEL_LAYERS as l; print(json.dumps(l))"
     env = {"CONTEXTLAB_DATA_DIR": str(tmp_path), "REDIS_URL": "redis://nowhere", "HOME": "/"}
-    told = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", asked], cwd=ROOT, env=env, capture_output=True, check=True
     )
-    layer = json.loads(told.stdout)["default"]
+    layer = json.loads(result.stdout)["default"]
     assert layer["BACKEND"] == f"{PatientLayer.__module__}.{PatientLayer.__name__}"
     (host,) = layer["CONFIG"]["hosts"]
     assert host["socket_timeout"] > RedisChannelLayer.brpop_timeout

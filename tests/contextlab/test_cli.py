@@ -1,4 +1,4 @@
-"""The command: says what there is, and ends with the documented codes."""
+"""The command: lists commands, and exits with the documented codes."""
 
 import pytest
 
@@ -23,7 +23,7 @@ def test_help_lists_what_there_is_and_the_exit_codes(capsys):
 def test_an_unknown_command_is_one_sentence(capsys):
     code, out, err = ended(capsys, "sevre")
     assert (code, out) == (2, "")
-    assert err.startswith("There is no command 'sevre'. Try: ")
+    assert err.startswith("There is no command 'sevre'. Use one of: ")
     assert err.count("\n") == 1
 
 
@@ -52,7 +52,7 @@ def test_a_bad_command_line_is_one_sentence(capsys, arguments, sentence):
     code, out, err = ended(capsys, *arguments)
     assert (code, out) == (2, "")
     assert err.startswith(sentence)
-    assert err.endswith(f" `contextlab {arguments[0]} --help` lists what there is.\n")
+    assert err.endswith(f" `contextlab {arguments[0]} --help` for its options.\n")
     assert err.count("\n") == 1
 
 

@@ -66,9 +66,9 @@ def test_pins_reading_back_and_the_end(lab: ContextLab):
 
 
 def test_a_board_a_share_and_a_search(lab: ContextLab):
-    session = lab.session("anchored", agent="fixer", task="kelp", opening="board", project="sea")
+    session = lab.session("noted", agent="fixer", task="kelp", opening="board", project="sea")
     session.append({"role": "user", "content": "Count the kelp."})
-    session.anchor("knowledge", "Kelp stands at port 8417.", key="port", files={"a.py": ""})
+    session.note("knowledge", "Kelp stands at port 8417.", key="port", files={"a.py": ""})
     assert "<knowledge>Kelp stands at port 8417.</knowledge>" in session.board()
     reader = lab.session("reading", agent="reader")
     assert reader.subscribe("task", "kelp")["value"] == "kelp"
@@ -118,7 +118,7 @@ ASK: dict[str, Any] = {"model": "claude-sonnet-5", "max_tokens": 100}
 
 
 def words(body: dict[str, Any]) -> list[str]:
-    """What the messages of a request say."""
+    """The texts of a request's messages."""
     contents = [message["content"] for message in body["messages"]]
     return [one if isinstance(one, str) else one[0]["text"] for one in contents]
 
@@ -140,7 +140,7 @@ def test_a_retry_sends_what_was_asked_for(
 
 
 def stored(lab: ContextLab, session: str) -> list[tuple[str, str, bool]]:
-    """What the model answered, as it is stored: text, and whether its call is named."""
+    """The model's answer as stored: text, and whether its call is named."""
     found = lab.request("GET", f"sessions/{session}/messages")["messages"]
     return [
         (one["role"], one["content"][0]["text"], bool(one["call"]))
@@ -212,7 +212,7 @@ def test_an_agent_goes_on_where_no_server_answers(
             clock[0] = now
             reply = client.messages.create(messages=iter(said("Hi.")), **ASK)
             assert (reply.content[0].text, len(asked)) == ("ok", times)
-        assert caplog.text.count("goes out as it is") == 2
+        assert caplog.text.count("is sent unmanaged") == 2
         with pytest.raises(Unreachable):
             nobody.session("x")
     assert [words(body) for body in model.bodies] == [["Hi."]] * 3
@@ -239,7 +239,7 @@ def test_no_error_of_ours_reaches_the_agent(
 
 def test_a_field_that_is_none_is_named(lab: ContextLab, caplog: pytest.LogCaptureFixture):
     lab.session("typo", agnt="fixer", title="t", metadata={"mine": 1})
-    assert caplog.messages == ['"agnt" is no field of a session: kept in metadata']
+    assert caplog.messages == ['"agnt" is not a session field and was added to metadata']
 
 
 def test_a_refusal_names_the_field(lab: ContextLab):
@@ -253,7 +253,7 @@ def test_a_refusal_names_the_field(lab: ContextLab):
 
 
 def limit(served: Server, session: str, tokens: int, mode: str) -> None:
-    """As a person sets it in the browser."""
+    """Set a limit, as a person does in the browser."""
     with httpx2.Client(base_url=served.address, follow_redirects=True) as browser:
         page = browser.get(served.login).text
         found = re.search(r'name="csrf-token" content="(\w+)"', page)

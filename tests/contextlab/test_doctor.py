@@ -1,4 +1,4 @@
-"""The doctor sees what is broken, and says so to people and to programs."""
+"""The doctor detects failures, and reports them to people and programs."""
 
 import json
 import os
@@ -20,7 +20,7 @@ main(["doctor", "--json"])
 
 
 def doctor(data_dir, *, port: int = 1, **environ: str) -> tuple[int, dict[str, str]]:
-    """Exit code and the state of everything looked at, where no network can be reached."""
+    """Exit code and state of all checks, without network."""
     ended = subprocess.run(
         [sys.executable, "-c", NO_NETWORK],
         env={

@@ -17,7 +17,8 @@ KINDS = {
 }
 ASK = """
 import django, sys; django.setup()
-from sessions.actions import jobs, teams
+from sessions.actions.accounts import teams
+from sessions.actions.jobs import jobs
 for n in range(4):
     jobs.enqueue(teams.local_team(), sys.argv[1], {"numbers": [n], "note": sys.argv[2]})
 """
@@ -66,7 +67,7 @@ def test_a_server_that_is_ended_gives_its_jobs_back(server_with: Start, tmp_path
     ask(tmp_path, "forever")
     wait_until((tmp_path / "note").exists)
     assert server.stop() == 0
-    # An attempt that our end cut short does not count.
+    # An attempt interrupted by shutdown does not count.
     assert states(tmp_path) == [("queued", 0)] * 4
 
 

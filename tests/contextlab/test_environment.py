@@ -41,7 +41,7 @@ def test_a_wrong_number_names_its_variable(monkeypatch):
 def test_where_data_is_kept(monkeypatch, tmp_path):
     monkeypatch.delenv("CONTEXTLAB_DATA_DIR", raising=False)
     assert environment.data_dir() == environment.ROOT / "var"
-    monkeypatch.setattr(environment, "ROOT", tmp_path)  # installed: no manage.py beside it
+    monkeypatch.setattr(environment, "ROOT", tmp_path)  # installed: without manage.py
     monkeypatch.setenv("XDG_DATA_HOME", "/share")
     assert environment.data_dir() == Path("/share/contextlab")
     monkeypatch.setenv("CONTEXTLAB_DATA_DIR", str(tmp_path / "own"))

@@ -2,8 +2,32 @@
 
 import json
 import socket
+import subprocess
+import sys
 
 import pytest
+
+FORM = """
+import django
+django.setup()
+from contextlab.limits import LimitedRequest
+from daphne.http_protocol import WebRequest
+from twisted.web.test.requesthelper import DummyChannel
+
+class Channel(DummyChannel):
+    _path = b"/static/x"
+
+    class factory:
+        class server:
+            protocol_connected = staticmethod(print)
+
+WebRequest.process = lambda request: print(request.args, request.content.read())
+request = LimitedRequest(Channel(), False)
+request.requestHeaders.setRawHeaders(b"Content-Type", [b"application/x-www-form-urlencoded"])
+request.gotLength(3)
+request.handleContentChunk(b"a=b")
+request.requestReceived(b"POST", b"/static/x", b"HTTP/1.1")
+"""
 
 
 @pytest.fixture(scope="module")
@@ -84,3 +108,10 @@ def test_the_server_lives_on(small):
     )
     assert status == 200
     assert b"ok" in body
+
+
+def test_the_loop_parses_no_form(monkeypatch):
+    monkeypatch.setenv("DJANGO_SETTINGS_MODULE", "contextlab.settings")
+    command = [sys.executable, "-c", FORM]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "{} b'a=b'"

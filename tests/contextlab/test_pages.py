@@ -1,4 +1,4 @@
-"""Pages in a real browser: the policy lets them work, and nothing else."""
+"""Pages in a real browser: the content security policy allows them to work, and nothing else."""
 
 import json
 import urllib.request
@@ -39,7 +39,7 @@ def test_a_page_hears_what_it_watches(page):
 
 
 def test_the_guard_sees_what_the_policy_stops(browser, served):
-    # What the `page` fixture promises to other tests: a violated policy reaches the console.
+    # The `page` fixture guarantees that a violated policy reaches the console.
     context = browser.new_context()
     opened = context.new_page()
     opened.goto(served.login)

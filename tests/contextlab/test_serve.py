@@ -47,7 +47,7 @@ def test_health_needs_no_login(served):
 
 
 def test_the_printed_address_signs_in_and_only_it(served):
-    # Signing out needs a session and a token, so an answer of 403 comes from the CSRF check.
+    # Signing out needs a session and a token, so a 403 comes from the CSRF check.
     inside = signed_in(served)
     assert "Not signed in" not in fetch(f"{served.address}/logout/", inside)[2]
 
@@ -122,7 +122,7 @@ def test_a_second_server_on_the_same_data_says_so(served):
         timeout=60,
     )
     assert again.returncode == 1
-    assert "another contextlab server is running" in again.stderr
+    assert "another contextlab server is using" in again.stderr
 
 
 def test_a_taken_port_is_named(tmp_path):

@@ -1,4 +1,4 @@
-"""What the settings name exists."""
+"""Everything named in the settings exists."""
 
 import pytest
 from django.db import connection
@@ -25,7 +25,7 @@ def test_nothing_is_open_by_default():
     ("pragma", "value"), [("journal_mode", "wal"), ("synchronous", 2), ("mmap_size", 0)]
 )
 def test_what_was_answered_survives(pragma: str, value: object) -> None:
-    """A mapped database lost committed rows, and broke (docs/decisions.md)."""
+    """Mapping widens the race that loses committed rows (docs/decisions.md, 40 and 45)."""
     with connection.cursor() as cursor:
         cursor.execute(f"PRAGMA {pragma}")
         assert cursor.fetchone() == (value,)

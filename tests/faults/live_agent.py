@@ -1,4 +1,4 @@
-"""A scripted agent at work in a thread, a page that watches it, and the audit of both."""
+"""A scripted agent in a thread, a page that watches it, and audits of both."""
 
 from __future__ import annotations
 
@@ -73,17 +73,17 @@ class Work(threading.Thread):
             self.error = error
 
     def reached(self, share: float) -> None:
-        """Returns when so much of the session is stored (0…1)."""
+        """Wait until that share of the session is stored (0…1)."""
         wait_until(lambda: self.error or self.agent.done >= STEPS * share, seconds=600)
         if self.error:
             raise self.error
 
     def explain(self, store: Store) -> str:
-        """What the store says of the contexts that were handed out, for a failure to show."""
+        """Describe the managed contexts in the store, for failure messages."""
         names = [context.id for context in self.agent.contexts[-5:]]
         listed = ", ".join(f"'{name}'" for name in names) or "''"
         rows = store.rows(
-            "SELECT c.id, c.step, r.origin, r.session_id FROM agent_sessions_servedcontext c"
+            "SELECT c.id, c.step, r.origin, r.session_id FROM agent_sessions_managedcontext c"
             f" LEFT JOIN agent_sessions_run r ON r.id = c.run_id WHERE c.id IN ({listed})"
         )
         whole = store.rows("PRAGMA integrity_check") if isinstance(store.where, Path) else ""
@@ -95,7 +95,7 @@ class Work(threading.Thread):
         self.join()
 
     def audit(self, store: Store) -> None:
-        """What must hold of the session once its last step is stored."""
+        """Check the invariants of the session once its last step is stored."""
         self._audit_messages()
         self._audit_contexts()
         audit_jobs(store)
@@ -107,21 +107,21 @@ class Work(threading.Thread):
         assert [tuple(map(int, row)) for row in store.rows(sql)] == [(1, STEPS)]
 
     def _audit_messages(self) -> None:
-        """What was acknowledged is there, in its place, once; nothing else is."""
-        told: list[dict[str, Any]] = []
+        """Every acknowledged message is stored once in its place, and nothing else."""
+        answer: list[dict[str, Any]] = []
         after: int | None = 0
         address = f"sessions/{self.session.id}/messages"
         while after is not None:
             page = self.lab.request("GET", address, query={"after": after, "limit": 500})
-            told += page["messages"]
+            answer += page["messages"]
             after = page["next"]
-        assert [message["seq"] for message in told] == list(range(1, len(told) + 1))
-        stored = {message["seq"]: digest(message) for message in told if message["seq"] > 2}
+        assert [message["seq"] for message in answer] == list(range(1, len(answer) + 1))
+        stored = {message["seq"]: digest(message) for message in answer if message["seq"] > 2}
         assert stored == self.ledger.entries()
         assert len(stored) == 2 * STEPS + 1
 
     def _audit_contexts(self) -> None:
-        """Every context that was handed out is sound, and the same again to the byte."""
+        """Every managed context is valid and reproducible byte by byte."""
         assert len(self.agent.contexts) == STEPS
         for context in self.agent.contexts:
             query = {"context_id": context.id}
@@ -132,7 +132,7 @@ class Work(threading.Thread):
 
     @property
     def handed_out(self) -> list[bytes]:
-        """The context of each step: the same for every such agent, whatever happened."""
+        """The context of each step, equal for all such agents, whatever failed."""
         return [_bytes(context.raw) for context in self.agent.contexts]
 
 
@@ -171,7 +171,7 @@ class Watched:
         page.locator("[data-live-pill][data-state=live]").wait_for()
 
     def catches_up(self) -> None:
-        """Returns when it shows the newest step, is live again, and shows what a new page does."""
+        """Wait until the page shows the newest step, is live, and equals a new page."""
         last = str(STEPS + 1)
         self.page.wait_for_function(
             "last => document.querySelector('.goto input')?.value === last", arg=last
@@ -194,7 +194,7 @@ class Watched:
         print(f"\n{fault}: {STEPS} steps in {took:.0f} s, {behind}")  # noqa: T201
 
     def _longest(self) -> float:
-        """Seconds from a step's acknowledgement until the page showed it, at worst."""
+        """Longest time in seconds from a step's acknowledgement until the page showed it."""
         shown = self.page.evaluate("window.shown")
         worst = 0.0
         for step, stored in self.work.agent.stored.items():
@@ -214,7 +214,7 @@ WHAT_IT_SAYS = """() => {
 
 
 def alike(one: Any, other: Any) -> None:
-    """Returns when two pages say the same."""
+    """Wait until two pages show the same."""
     try:
         wait_until(lambda: one.evaluate(WHAT_IT_SAYS) == other.evaluate(WHAT_IT_SAYS))
     except AssertionError:
@@ -224,8 +224,8 @@ def alike(one: Any, other: Any) -> None:
 
 @contextmanager
 def watching(browser: Any, server: Server, work: Work) -> Iterator[Watched]:
-    """A signed-in page on the replay of what an agent does. A lost connection is an error in the
-    console, so there is no watch over the console here."""
+    """A signed-in page on the agent's replay. Console errors are not checked, because a lost
+    connection causes them."""
     context = browser.new_context(base_url=server.address)
     page = context.new_page()
     page.set_default_timeout(90_000)

@@ -1,21 +1,21 @@
-"""Tending that some content kills: what a job process does with a bug that nobody knows yet."""
+"""Tending that fails for certain sessions: simulates an unknown bug in a job process."""
 
 import os
 import time
 
-from sessions.actions import jobs
-from sessions.actions import tend as real
-from sessions.actions.attempts import Running
+from sessions.actions.jobs import jobs
+from sessions.actions.jobs.attempts import Running
+from sessions.actions.live import tend as real
 from sessions.models import Session
 
 
 def tend(running: Running) -> None:
-    """As always, but for sessions that are called after how it ends."""
+    """Tend normally, except for sessions named after how the job ends."""
     name = Session.objects.get(pk=running.payload["session"]).external_id
     if name == "dies":
         os._exit(7)
     if name == "hangs":
-        # Its limit must not be that of the others: on a busy machine it would end those, too.
+        # Use a separate limit: on a busy machine a shared one would end other jobs, too.
         jobs.enqueue(running.team, "hang", {}, dedupe="hang")
         jobs.remove(running.job.id, running.token)
         return

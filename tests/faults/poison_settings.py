@@ -1,4 +1,4 @@
-"""The product's settings with jobs that some sessions kill, and less patience for what hangs."""
+"""Settings with jobs that fail for certain sessions, and shorter time limits."""
 
 from contextlab.settings import *  # noqa: F403
 from contextlab.settings import JOB_KINDS

@@ -1,4 +1,4 @@
-"""A live session in a few appends, in this process, and all that the store holds of it."""
+"""A live session in a few appends, in this process, and a dump of the store."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import Any
 from compaction.policies.policy import Policy, Step, to_dict
 from compaction.strategies.compact import Compact
 from compaction.strategies.offload import Offload
-from sessions.actions import compactions, served, tend
-from sessions.actions.attempts import Refused, Running
-from sessions.actions.deliver import Once, deliver, delivery
-from sessions.actions.jobs import Lost, claim, enqueue
-from sessions.actions.live_sessions import SessionFields, put_session
-from sessions.actions.policies import version_of
-from sessions.actions.teams import local_team
-from sessions.models import Entry, Job, Message, Revision, Run, ServedContext, Session
-from sessions.models.values import contents
+from sessions.actions.accounts.teams import local_team
+from sessions.actions.jobs.attempts import PermanentFailure, Running
+from sessions.actions.jobs.jobs import Lost, claim, enqueue
+from sessions.actions.live import compactions, managed, tend
+from sessions.actions.live.deliver import Once, deliver, delivery
+from sessions.actions.live.live_sessions import SessionFields, put_session
+from sessions.actions.policies.policies import version_of
+from sessions.models import Entry, Job, ManagedContext, Message, Revision, Run, Session
+from sessions.models.record.values import contents
 
 BOTH = Policy(
     "both",
@@ -38,7 +38,7 @@ def begin(name: str) -> Session:
 
 
 def send(session: Session, step: int, *, retries: bool = True) -> None:
-    """The answer of a step with its tool result, in one batch; the task where the step is 0."""
+    """Send a step's answer with its tool result, in one batch; the task at step 0."""
     if step == 0:
         messages: list[Any] = [{"role": "user", "content": "Weigh all parcels again."}]
         body: dict[str, Any] = {"messages": messages, "system": "You weigh parcels."}
@@ -54,13 +54,13 @@ def send(session: Session, step: int, *, retries: bool = True) -> None:
     deliver(session, delivery(body), once=once, now=1_700_000_000_000 + step)
 
 
-def hand_out(session: Session) -> ServedContext:
-    """A context, as an agent gets it before a call."""
-    return served.hand_out(served.catch_up(session), "anthropic")
+def record_context(session: Session) -> ManagedContext:
+    """Get a context, as an agent does before a call."""
+    return managed.record_context(managed.catch_up(session), "anthropic")
 
 
 def running(job: Job) -> Running:
-    """A job in an attempt of its own, which never counts."""
+    """A job in its own attempt, which is never counted."""
     Job.objects.filter(pk=job.pk).update(state=Job.State.QUEUED, attempts=0)
     claimed = claim(job.pk)
     assert claimed is not None and claimed.token is not None
@@ -69,17 +69,17 @@ def running(job: Job) -> Running:
 
 def tended(session: Session) -> None:
     """Does the job that a worker does after each append."""
-    with suppress(Lost):  # another took the same job over, and does it
+    with suppress(Lost):  # another attempt claimed the job, and runs it
         tend.tend(running(tend.ask(session)))
 
 
 def compacted(session: Session, instructions: str = "") -> bool:
-    """Does a compaction by request; False where there was nothing to win."""
+    """Run a requested compaction; False if there was nothing to gain."""
     payload = {"session": str(session.pk), "instructions": ""}
     job = enqueue(session.team, "compact", payload)
     try:
         compactions.compact(running(job))
-    except Refused:
+    except PermanentFailure:
         return False
     finally:
         Job.objects.filter(pk=job.pk).delete()
@@ -95,14 +95,14 @@ def kept(session: Session) -> dict[str, list[Any]]:
         "run__origin", "position", "from_step", "opened_by__revision__number"
     )
     shas = list(session.blocks.order_by("position").values_list("sha", flat=True))
-    contents(session, shas)  # raises where a byte of them is not as it was
+    contents(session, shas)  # raises if a byte changed
     names = ("run__origin", "number", "step", "trigger", "reason", "tokens_before", "tokens_after")
     entry = ("run__origin", "position", "block__sha", "replacement__sha", "from_step", "to_step")
     figures = ("origin", "steps", "head", "taken", "figures", "settled")
     return {
         "messages": list(messages.values_list("seq", "role", "call", "born", "at", "digest")),
         "blocks": list(session.blocks.order_by("position").values_list("position", "born", "sha")),
-        "calls": list(session.calls.order_by("step").values_list("step", "fresh", "output")),
+        "calls": list(session.calls.order_by("step").values_list("step", "uncached", "output")),
         "revisions": list(revisions.values_list(*names)),
         "entries": list(rows.values_list(*entry)),
         "runs": list(runs.order_by("origin").values_list(*figures)),

@@ -22,7 +22,7 @@ SOONER = {
     "CONTEXTLAB_JOB_RETRY_SECONDS": "0.5",
     "CONTEXTLAB_SWEEP_SECONDS": "0.5",
 }
-"""What is waited for after a fault, in less time."""
+"""Shorter waiting times after a fault."""
 
 
 class Redis:
@@ -37,7 +37,7 @@ class Redis:
         self.start()
 
     def start(self) -> None:
-        """Returns when it answers."""
+        """Start, and wait until it answers."""
         self.process = subprocess.Popen(
             [self.program, "--port", str(self.port), "--bind", "127.0.0.1", "--save", ""],
             cwd=self.folder,
@@ -46,7 +46,7 @@ class Redis:
         wait_until(self.answers)
 
     def answers(self) -> bool:
-        """Whether it does."""
+        """Whether it answers."""
         import redis
 
         with redis.Redis.from_url(self.url) as client:
@@ -56,13 +56,13 @@ class Redis:
                 return False
 
     def kill(self) -> None:
-        """Ends it, and with it all that it held."""
+        """Kill it, and everything it held."""
         self.process.kill()
         self.process.wait()
 
 
 class Postgres:
-    """A PostgreSQL of our own. It refuses to run as root: then it runs as the user postgres."""
+    """A private PostgreSQL server. It refuses to run as root; then it runs as user postgres."""
 
     def __init__(self) -> None:
         found = [*Path("/usr/lib/postgresql").glob("*/bin/initdb")]
@@ -80,16 +80,16 @@ class Postgres:
         self.start()
 
     def start(self) -> None:
-        """Returns when it takes connections."""
+        """Start, and wait until it accepts connections."""
         options = f"-p {self.port} -c listen_addresses=127.0.0.1 -c unix_socket_directories=''"
         self._run("pg_ctl", "-D", "data", "-l", "log", "-w", "-o", options, "start")
 
     def crash(self) -> None:
-        """Ends it without a checkpoint and without a word to its clients."""
+        """Stop without checkpoint or notice to clients."""
         self._run("pg_ctl", "-D", "data", "-m", "immediate", "stop")
 
     def remove(self) -> None:
-        """Ends it for good."""
+        """Stop permanently."""
         self.crash()
         shutil.rmtree(self.folder)
 
@@ -106,7 +106,8 @@ class Postgres:
 
 
 class Deployment:
-    """What compose.yaml starts: one web server and two workers on one database and one Redis."""
+    """The deployment of compose.yaml: one web server and two workers with one database and one
+    Redis."""
 
     def __init__(self, folder: Path, redis: Redis, postgres: Postgres) -> None:
         self.folder, self.redis, self.postgres = folder, redis, postgres
@@ -137,7 +138,7 @@ class Deployment:
             )
 
     def kill_worker(self, number: int) -> None:
-        """Kills one with -9; another takes its place, as compose.yaml says."""
+        """Kill a worker with -9; another replaces it, as in compose.yaml."""
         self.workers[number].kill()
         self.workers[number].wait()
         self.workers[number] = self._start("worker")
@@ -148,7 +149,7 @@ class Deployment:
         self.web = start_server(self.folder, PORT=str(self.web.port), **self.environment)
 
     def remove(self) -> None:
-        """Ends what it started itself."""
+        """Stop everything it started."""
         for worker in self.workers:
             worker.terminate()
         self.web.kill()

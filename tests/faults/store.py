@@ -1,4 +1,4 @@
-"""The store as an auditor sees it: rows, without the product's own code."""
+"""An audit of the store's rows, independent of the product's code."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ NOTHING = {
         " GROUP BY run_id, replacement_id HAVING COUNT(*) > 1"
     ),
 }
-"""What must hold after any crash, and the query that finds what breaks it."""
+"""Invariants after any crash, each with a query that finds violations."""
 
 
 class Store:
@@ -67,7 +67,7 @@ class Store:
             return connection.execute(sql.encode()).fetchall()
 
     def audit(self) -> None:
-        """Fails with the name of what does not hold."""
+        """Fail with the names of violated invariants."""
         if isinstance(self.where, Path):
             assert self.rows("PRAGMA integrity_check") == [("ok",)]
             assert self.rows("PRAGMA foreign_key_check") == []

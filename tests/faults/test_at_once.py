@@ -1,19 +1,20 @@
-"""Several that change one session at the same moment, each in a process of its own."""
+"""Concurrent changes of one session, each in its own process."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from typing import Any
 
 import pytest
 from django.db import connection
 
-from sessions.actions import folds
-from sessions.actions.pins import pin
-from sessions.actions.undo import CannotUndo, undo_revision
+from sessions.actions.live import advance, compactions, folds, pins, undo
+from sessions.actions.live.pins import pin
+from sessions.actions.live.undo import CannotUndo, undo_revision
 from sessions.models import Run, Session
-from tests.faults.script import begin, compacted, hand_out, kept, send, tended
+from tests.faults.script import begin, compacted, kept, record_context, send, tended
 from tests.faults.test_write_fails import audit
 
 pytestmark = [pytest.mark.store, pytest.mark.django_db(transaction=True)]
@@ -31,11 +32,11 @@ def no_folds() -> Iterator[None]:
 
 @pytest.fixture
 def session() -> Session:
-    """A session with revisions, and an answer that nobody has taken in yet."""
+    """A session with revisions, and an answer not yet processed."""
     made = begin("contested")
     for step in range(STEPS):
         send(made, step)
-        hand_out(made)
+        record_context(made)
     send(made, STEPS)
     return made
 
@@ -44,9 +45,9 @@ def append(session: Session) -> None:
     send(session, session.messages.order_by("-born").values_list("born", flat=True)[0] + 1)
 
 
-def undo(session: Session) -> None:
-    run = Run.objects.get(session=session, origin=Run.Origin.SERVED)
-    with suppress(CannotUndo):  # somebody else did, or built on it
+def undo_the_last(session: Session) -> None:
+    run = Run.objects.get(session=session, origin=Run.Origin.MANAGED)
+    with suppress(CannotUndo):  # another process did, or built on it
         undo_revision(session, run.head)
 
 
@@ -54,17 +55,17 @@ def pin_the_oldest(session: Session) -> None:
     pin(session, 4)
 
 
-ACTS: list[Act] = [append, undo, pin_the_oldest, compacted, tended, hand_out]
+ACTS: list[Act] = [append, undo_the_last, pin_the_oldest, compacted, tended, record_context]
 
 
 class Meanwhile:
-    """Lets an act happen, as in another process, at the moment another is about to write."""
+    """Run an action, as in another process, just before another one writes."""
 
     def __init__(self, act: Callable[[], object], monkeypatch: pytest.MonkeyPatch) -> None:
         self.act, self.done = act, False
-        store = folds.Fold.store
+        store = advance.store
 
-        def interrupted(fold: folds.Fold, *given: object) -> None:
+        def interrupted(*given: Any) -> None:
             if not self.done:
                 self.done = True
                 ours, folds._folds = folds._folds, OrderedDict()
@@ -72,12 +73,13 @@ class Meanwhile:
                     act()
                 finally:
                     folds._folds = ours
-            store(fold, *given)  # type: ignore[arg-type]
+            store(*given)
 
-        monkeypatch.setattr(folds.Fold, "store", interrupted)
+        for module in (advance, compactions, pins, undo):
+            monkeypatch.setattr(module, "store", interrupted)
 
 
-@pytest.mark.parametrize("act", [tended, hand_out, compacted, undo, pin_the_oldest])
+@pytest.mark.parametrize("act", [tended, record_context, compacted, undo_the_last, pin_the_oldest])
 @pytest.mark.parametrize("other", ACTS)
 def test_both_happen_whole(
     session: Session, act: Act, other: Act, monkeypatch: pytest.MonkeyPatch
@@ -87,25 +89,25 @@ def test_both_happen_whole(
     assert meanwhile.done
     append(session)
     tended(session)
-    plan = hand_out(session)
+    plan = record_context(session)
     audit()
     in_order(session)
     warm = kept(session)
     folds.forget_all()
-    assert hand_out(session).revision == plan.revision
+    assert record_context(session).revision == plan.revision
     assert kept(session) == warm
 
 
 def in_order(session: Session) -> None:
-    """Every original stands, or an edit that stands for it says so."""
-    run = Run.objects.get(session=session, origin=Run.Origin.SERVED)
+    """Every original is in context, or replaced by an edit."""
+    run = Run.objects.get(session=session, origin=Run.Origin.MANAGED)
     assert run.taken == session.blocks.count()
     ended = run.entries.filter(to_step__isnull=False, closed_by=None)
     assert not ended.exists()
 
 
 def test_sixteen_appends_at_once_are_sixteen_batches(session: Session) -> None:
-    """The same session, from threads with connections of their own."""
+    """From threads with their own connections."""
     from concurrent.futures import ThreadPoolExecutor
 
     def one(step: int) -> None:
@@ -119,6 +121,6 @@ def test_sixteen_appends_at_once_are_sixteen_batches(session: Session) -> None:
         list(threads.map(one, range(100, 116)))
     assert session.messages.count() == before + 32
     tended(session)
-    hand_out(session)
+    record_context(session)
     audit()
     in_order(session)

@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 
 from sessions.models import Message, Session
-from tests.sessions.api.conftest import Program, nobody_works, problem, program
+from tests.sessions.conftest import nobody_works, program
+from tests.sessions.programs import Program, problem
 
 __all__ = ["nobody_works", "program"]
 
-pytestmark = [pytest.mark.store, pytest.mark.django_db]
+pytestmark = [pytest.mark.store, pytest.mark.django_db, pytest.mark.usefixtures("nobody_works")]
 
 MESSAGES = "/sessions/run/messages"
 
@@ -76,9 +77,9 @@ REFUSED: dict[str, tuple[bytes, int, str | None]] = {
 def test_what_is_refused_says_where_and_changes_nothing(stored: Program, name: str):
     body, status, pointer = REFUSED[name]
     before = Session.objects.values().get()
-    told = problem(stored.ask("POST", MESSAGES, body), status)
+    reported = problem(stored.ask("POST", MESSAGES, body), status)
     if pointer is not None:
-        assert pointer in [error["pointer"] for error in told["errors"]]
+        assert pointer in [error["pointer"] for error in reported["errors"]]
     assert Session.objects.values().get() == before
     assert [m["content"][0]["text"] for m in stored.get(MESSAGES)["messages"]] == ["kept"]
 
@@ -180,8 +181,8 @@ def test_another_kind_of_body(stored: Program, kind: str, packing: str):
     ],
 )
 def test_a_query_that_cannot_be(stored: Program, address: str, pointer: str):
-    told = problem(stored.ask("GET", address), 422)
-    assert pointer in [error["pointer"] for error in told["errors"]]
+    reported = problem(stored.ask("GET", address), 422)
+    assert pointer in [error["pointer"] for error in reported["errors"]]
 
 
 @pytest.mark.parametrize("run", ["%00", "..%2f..", "nobody", "x" * 3000])
@@ -198,11 +199,13 @@ def test_a_reference_to_nothing(stored: Program, ref: str):
 
 @pytest.mark.parametrize("tail", [b"", b'{"role": "user", "con', b"\x00\x01", b"\xff"])
 def test_a_file_that_is_no_log_is_taken_and_refused_by_its_job(stored: Program, tail: bytes):
-    told = stored.post("/imports?name=../../x", tail or b" ", content_type="application/x-jsonl")
+    reported = stored.post(
+        "/imports?name=../../x", tail or b" ", content_type="application/x-jsonl"
+    )
     from sessions.models import ImportFile
 
-    assert stored.get(f"/jobs/{told['job']}")["state"] == "queued"
-    assert ImportFile.objects.get(import_run=told["import"]).path == "../../x"
+    assert stored.get(f"/jobs/{reported['job']}")["state"] == "queued"
+    assert ImportFile.objects.get(import_run=reported["import"]).path == "../../x"
 
 
 def test_what_is_said_of_a_session_is_checked_too(stored: Program):
@@ -212,13 +215,13 @@ def test_what_is_said_of_a_session_is_checked_too(stored: Program):
         ({"window": 2**40}, "/window"),
         ({"outcome": "won"}, "/outcome"),
         ({"policy": "nobody's"}, "/policy"),
-        ({"policy": "unmanaged"}, "/policy"),
+        ({"policy": "passthrough"}, "/policy"),
         ({"metadata": []}, "/metadata"),
         ({"title": "x" * 301}, "/title"),
         ({"parent": "run"}, "/parent"),
     ):
-        told = problem(stored.ask("PUT", "/sessions/run", body), 422)
-        assert [error["pointer"] for error in told["errors"]] == [pointer]
+        reported = problem(stored.ask("PUT", "/sessions/run", body), 422)
+        assert [error["pointer"] for error in reported["errors"]] == [pointer]
     odd = {"title": "a\0b\ud800", "metadata": {"\0": "\ud800"}, "task": "<b>"}
     answer = stored.ask("PUT", "/sessions/run", json.dumps(odd).encode())
     assert answer.status_code in (200, 422), answer.content

@@ -1,4 +1,4 @@
-"""An import that dies at any statement leaves whole sessions or none, and goes on where it was."""
+"""An import killed at any statement leaves whole sessions or none, and resumes."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def rows(data_dir: Path, sql: str) -> list[Any]:
 
 
 def contents(data_dir: Path) -> list[Any]:
-    """What the store holds, without the ids that another run gives."""
+    """The content of the store, without generated ids."""
     return rows(
         data_dir,
         "SELECT s.external_id, s.step_count, b.position, b.born, b.sha, b.kind"
@@ -75,7 +75,7 @@ def audit(data_dir: Path) -> None:
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Any], int]:
-    """What an undisturbed import stores, and how many statements it takes."""
+    """The store after an undisturbed import, and its number of statements."""
     data_dir = tmp_path_factory.mktemp("whole")
     assert run(data_dir, "-m", "contextlab.cli", "migrate").returncode == 0
     done = run(data_dir, "-c", DIES_AT, "0", str(SAMPLES))
@@ -91,7 +91,7 @@ def test_dying_at_any_statement_loses_nothing_and_doubles_nothing(
     for limit in range(1, statements, max(statements // 12, 1)):
         died = run(tmp_path, "-c", DIES_AT, str(limit), str(SAMPLES))
         if died.returncode == 0:
-            break  # so much was stored before that it no longer gets so far
+            break  # most of it was already stored, so it ends earlier
         assert died.returncode == 137, died.stderr
         audit(tmp_path)
     done = run(tmp_path, "-m", "contextlab.cli", "import", "--json", str(SAMPLES))

@@ -1,4 +1,4 @@
-"""The answer may be lost after the work was done: the client's next try is the same one."""
+"""The response may be lost after the work was done: the client's retry is recognized."""
 
 from __future__ import annotations
 
@@ -33,5 +33,5 @@ def test_a_batch_without_an_answer_is_stored_once(
             with pytest.raises(Unreachable):
                 session.append(GO_ON)
     assert session.append(GO_ON).raw["last_seq"] == 2
-    assert session.append(GO_ON).raw["last_seq"] == 3  # said a second time, after an answer
+    assert session.append(GO_ON).raw["last_seq"] == 3  # sent again after a response
     lab.close()

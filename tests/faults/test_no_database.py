@@ -1,4 +1,4 @@
-"""Without a database every address says 503, and when to ask again."""
+"""Without a database every URL returns 503 with Retry-After."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ import pytest
 from django.db import InterfaceError, OperationalError, connection
 from django.test import Client
 
-from sessions.actions.teams import local_user
-from tests.sessions.api.conftest import Program, nobody_works, program
+from sessions.actions.accounts.teams import local_user
+from tests.sessions.conftest import nobody_works, program
+from tests.sessions.programs import Program
 
 __all__ = ["nobody_works", "program"]
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("nobody_works")]
 
 PAGES = ["/sessions/", "/live/", "/settings/keys/", "/start/"]
 DATA = ["/api/v1/sessions", "/api/v1/sessions/run/manifest", "/api/v1/sessions/run/context"]

@@ -1,4 +1,4 @@
-"""Content that kills or stops whatever tends it costs its own session that, and no other's."""
+"""Content that crashes or hangs its job affects only its own session."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_ingest_contexts_and_other_sessions_go_on(
     wait_until(lambda: not store.rows(unfinished))
     ended = store.rows("SELECT kind, state, attempts, problem FROM agent_sessions_job")
     assert {row[:3] for row in ended} == {("tend", "failed", 3), ("hang", "failed", 3)}
-    faults = {"tend": "ended with code 7", "hang": "longer than 1 seconds"}
+    faults = {"tend": "exited with code 7", "hang": "longer than 1 seconds"}
     assert not [row for row in ended if faults[row[0]] not in row[3]]
     measured = store.rows("SELECT external_id FROM agent_sessions_session WHERE measured")
     assert measured == [("healthy",)]

@@ -1,4 +1,4 @@
-"""A power cut, as far as a process can have one: kill -9 of the one that serves everything."""
+"""A power failure, simulated by kill -9 of the server process."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_nothing_acknowledged_is_lost_and_the_page_catches_up(
                 server = server_with(PORT=str(server.port))
             work.ended()
         except Refused as error:
-            # Seen twice, while the database was mapped: a context that was handed out was gone.
+            # Seen twice while the database was memory-mapped: a returned context was lost.
             raise AssertionError(work.explain(in_data_dir(tmp_path))) from error
         watched.catches_up()
         watched.tell(f"server killed {kills} times")

@@ -1,4 +1,4 @@
-"""What compose.yaml starts, started by hand, and each part of it lost while an agent works."""
+"""The deployment of compose.yaml, started by hand, with each part failing while an agent works."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def token(deployment: Deployment) -> str:
 
 @pytest.fixture(scope="module")
 def expected(deployment: Deployment, token: str) -> list[bytes]:
-    """The contexts that an agent is handed out whom nothing disturbs."""
+    """The contexts of an undisturbed agent."""
     with Work(deployment.web.address, token, "undisturbed", deployment.folder) as work:
         work.start()
         work.ended()
@@ -46,7 +46,7 @@ def web_server_killed(deployment: Deployment, work: Work) -> None:
 
 
 def redis_lost(deployment: Deployment, work: Work) -> None:
-    """Away while a fifth of the session is stored, and empty when it comes back."""
+    """Redis down while a fifth of the session is stored, and empty when it returns."""
     work.reached(0.3)
     deployment.redis.kill()
     work.reached(0.5)

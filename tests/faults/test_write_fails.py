@@ -1,4 +1,4 @@
-"""Any write to the database may fail: then all of it is stored or nothing, and it goes on."""
+"""Any write to the database may fail: everything or nothing is stored, and work continues."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from django.db import OperationalError, connection
 
-from sessions.actions import folds
+from sessions.actions.live import folds
 from sessions.models import Session
-from tests.faults.script import begin, hand_out, kept, send, tended
+from tests.faults.script import begin, kept, record_context, send, tended
 from tests.faults.store import NOTHING
 
 pytestmark = [pytest.mark.store, pytest.mark.django_db(transaction=True)]
@@ -29,7 +29,7 @@ def no_folds() -> Iterator[None]:
 
 @contextmanager
 def failing_at(limit: int) -> Iterator[None]:
-    """Lets the write of that number fail, counted from 1."""
+    """Make the write with that number fail, counted from 1."""
     seen = 0
 
     def fails(execute: Callable[..., Any], sql: str, *rest: Any) -> Any:
@@ -52,7 +52,7 @@ def audit() -> None:
 
 
 def insist(act: Callable[[], object], after_failure: Callable[[int], object]) -> int:
-    """Lets each write of an act fail in turn, until none is left to fail; how many there were."""
+    """Make each write of an action fail in turn until none is left; return their number."""
     for limit in range(1, 1000):
         try:
             with failing_at(limit):
@@ -70,7 +70,7 @@ def undisturbed() -> Session:
     for step in range(STEPS + 1):
         send(session, step)
         tended(session)
-        hand_out(session)
+        record_context(session)
     return session
 
 
@@ -93,6 +93,6 @@ def test_every_write_that_fails_leaves_whole_acts() -> None:
         before = kept(session)
         failures.append(insist(lambda step=step: send(session, step), nothing_new))
         failures.append(insist(lambda: tended(session), restart))
-        failures.append(insist(lambda: hand_out(session), restart))
+        failures.append(insist(lambda: record_context(session), restart))
     assert sum(failures) > 20 * STEPS
     assert kept(session) == expected

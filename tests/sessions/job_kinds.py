@@ -5,60 +5,60 @@ import signal
 import sys
 from pathlib import Path
 
-from sessions.actions.attempts import Outcome, Refused, Running
+from sessions.actions.jobs.attempts import JobOutcome, PermanentFailure, Running
 
 
-def add(running: Running) -> Outcome:
-    """Ends well, and says how far it is."""
+def add(running: Running) -> JobOutcome:
+    """Succeeds, and reports progress."""
     total = 0
     for done, number in enumerate(running.payload["numbers"], start=1):
         total += number
         running.progress(done, len(running.payload["numbers"]), "numbers")
-    return Outcome({"sum": total})
+    return JobOutcome({"sum": total})
 
 
-def half(running: Running) -> Outcome:
+def half(running: Running) -> JobOutcome:
     """Ends well enough."""
-    return Outcome({"left": 1}, partial=True)
+    return JobOutcome({"left": 1}, partial=True)
 
 
-def fail(running: Running) -> Outcome:
-    """Raises, with text that nobody must see."""
+def fail(running: Running) -> JobOutcome:
+    """Raises with a message that must stay hidden."""
     raise ValueError("secret of the user")
 
 
-def panic(running: Running) -> Outcome:
-    """Raises what is no Exception, as extensions in Rust do."""
+def panic(running: Running) -> JobOutcome:
+    """Raises something that is not an Exception, as Rust extensions do."""
     raise BaseException("secret of the user")
 
 
-def refuse(running: Running) -> Outcome:
+def refuse(running: Running) -> JobOutcome:
     """Knows that trying again is no use."""
-    raise Refused("No log", "The file is a picture.", "Choose a log.")
+    raise PermanentFailure("No log", "The file is a picture.", "Choose a log.")
 
 
-def leave(running: Running) -> Outcome:
+def leave(running: Running) -> JobOutcome:
     """Ends the process behind Python's back."""
     os._exit(7)
 
 
-def crash(running: Running) -> Outcome:
+def crash(running: Running) -> JobOutcome:
     """Ends as an extension with a bug does."""
     os.kill(os.getpid(), signal.SIGSEGV)
     raise AssertionError
 
 
-def who(running: Running) -> Outcome:
-    """Says which process does it, and how many such jobs that process did before."""
+def who(running: Running) -> JobOutcome:
+    """Reports its process, and how many such jobs that process ran before."""
     _done.append(running.job.id)
-    sys.stdout.write("over\nlast\n")  # what a library prints is no word of ours
-    return Outcome({"pid": os.getpid(), "before": len(_done) - 1})
+    sys.stdout.write("over\nlast\n")  # output of libraries must not reach the parent
+    return JobOutcome({"pid": os.getpid(), "before": len(_done) - 1})
 
 
 _done: list[object] = []
 
 
-def forever(running: Running) -> Outcome:
+def forever(running: Running) -> JobOutcome:
     """Never ends, and holds the interpreter; first leaves its process id in a file."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     note = Path(running.payload["note"])

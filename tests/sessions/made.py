@@ -17,7 +17,7 @@ def user(text: str, key: str | None = None, at: int | None = None) -> records.Me
 
 
 def says(call: str, text: str, key: str | None = None) -> records.Message:
-    """What a model answered."""
+    """A model's answer."""
     return records.Message("assistant", [{"type": "text", "text": text}], key=key, call=call)
 
 
@@ -34,7 +34,7 @@ def reads(call: str, tool_call: str, path: str, key: str | None = None) -> recor
 def result(
     tool_call: str, text: str, key: str | None = None, *, error: bool = False
 ) -> records.Message:
-    """What a tool gave back."""
+    """A tool's result."""
     block: records.Json = {"type": "tool_result", "tool_use_id": tool_call, "content": text}
     if error:
         block["is_error"] = True
@@ -47,7 +47,7 @@ def session(*of: records.Record, external_id: str = "s1") -> records.Session:
 
 
 def reading(steps: int, *, keyed: bool = True) -> records.Session:
-    """A task, then so many steps that each read a file of their own."""
+    """A task, and that many steps, each reading its own file."""
     made: list[records.Record] = [user("Please read the files.", key="k0" if keyed else None)]
     for step in range(1, steps + 1):
         key = f"k{step}" if keyed else None

@@ -1,22 +1,27 @@
-"""Pages as a signed-in browser gets them, checked for what every page must be."""
+"""Pages for a signed-in browser, with checks that apply to every page."""
 
 from __future__ import annotations
 
+import re
 from html.parser import HTMLParser
 
 from django.contrib.auth import get_user_model
 from django.test import Client
 
-from sessions.actions.teams import local_user
+from sessions.actions.accounts.teams import local_user
 from sessions.models import Membership, Team
+from tests.sessions.answers import ApiClient
 
 EMPTY = {"meta", "link", "input", "br", "img", "hr"}
 
+APART = {"dt", "dd", "th", "td", "li", "p", "h1", "h2", "h3", "option", "summary", "div"}
+"""Elements that stand apart from the next one, however the template is laid out."""
+
 
 class Page(HTMLParser):
-    """One answer: its text, links by what they say, and forms.
+    """A response: text, links by label, and forms.
 
-    Making it fails on what our policy would block.
+    Creating one fails if it violates our content security policy.
     """
 
     def __init__(self, html: str) -> None:
@@ -38,8 +43,14 @@ class Page(HTMLParser):
 
     @property
     def text(self) -> str:
-        """What is read, blanks run together."""
+        """Visible text, with whitespace collapsed."""
         return " ".join("".join(self._text).split())
+
+    @property
+    def markup(self) -> str:
+        """The HTML on one line, without the whitespace that only lays it out."""
+        flat = re.sub(r"(?<=>)\s*\n\s*|\s*\n\s*(?=<)", "", self.html)
+        return " ".join(flat.split()).replace(" >", ">")
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         given = {name: value or "" for name, value in attrs}
@@ -60,6 +71,8 @@ class Page(HTMLParser):
             self._open.append((tag, given))
 
     def handle_endtag(self, tag: str) -> None:
+        if tag in APART:
+            self._text.append(" ")
         while self._open:
             closed, given = self._open.pop()
             if closed == "a":
@@ -76,7 +89,7 @@ class Page(HTMLParser):
 
 def signed_in(team: Team | None = None) -> Client:
     """A browser of the local user, or of a new member of another team."""
-    client = Client()
+    client = ApiClient()
     if team is None:
         client.force_login(local_user())
     else:

@@ -29,7 +29,7 @@ def member(team: Team, name: str, role: str = "owner") -> User:
 
 
 def browser(user: User | None = None) -> Client:
-    """A browser, in which somebody is signed in or nobody."""
+    """A browser, signed in or not."""
     client = Client(SERVER_NAME="127.0.0.1")
     if user is not None:
         client.force_login(user)
@@ -37,7 +37,7 @@ def browser(user: User | None = None) -> Client:
 
 
 def sign_in(client: Client, name: str, password: str = PASSWORD, **more: Any) -> HttpResponse:
-    """What the form for name and password answers."""
+    """Submit the sign-in form."""
     return client.post("/login/", {"name": name, "password": password, **more})
 
 
@@ -48,6 +48,6 @@ def shown(response: HttpResponse, status: int = 200) -> Page:
 
 
 def acts(team: Team) -> list[tuple[str, str, str]]:
-    """What the audit log of a team holds: action, actor, what it was done to; oldest first."""
+    """Entries of a team's audit log: action, actor, object; oldest first."""
     rows = AuditEntry.objects.filter(team=team).order_by("pk")
     return list(rows.values_list("action", "actor", "named"))

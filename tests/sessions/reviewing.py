@@ -8,9 +8,10 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.models import User
 from django.test import Client
 
-from sessions.actions import audit, reviews
-from sessions.actions.append import append
-from sessions.actions.measure import measure
+from sessions.actions.accounts import audit
+from sessions.actions.record.append import append
+from sessions.actions.record.measure import measure
+from sessions.actions.reviews import reviews
 from sessions.importers import records
 from sessions.models import FactLedger, Membership, Review, ReviewItem, Revision, Team
 from tests.sessions.made import count, reading, says, session
@@ -23,7 +24,7 @@ FACTS = [
     {"key": "c", "fact": "8765", "kind": "number", "state": "unsupported", "weight": 7,
      "block": None, "needed": None},
 ]  # fmt: skip
-"""Of what `compaction` replaces: a path kept, one lost, and a number out of nowhere."""
+"""Facts replaced by `compaction`: a path kept, one lost, and an invented number."""
 
 SCORES = {"goal": 4, "constraints": 3, "state": 5, "next": 2, "invention": True}
 
@@ -79,7 +80,7 @@ def judgement(verdict: str = "pass", note: str = "", **given: Any) -> reviews.Ju
 
 
 def judge(one: ReviewItem, person: User, verdict: str = "pass", **given: Any) -> Review:
-    """Somebody takes an item and judges it."""
+    """Reserve and review an item."""
     if not one.reviews.filter(reviewer=person, submitted__isnull=False).exists():
         reviews.take(one, person)
     said = judgement(verdict, **given)

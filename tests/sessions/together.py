@@ -1,4 +1,4 @@
-"""Works done at the same moment, each on a connection of its own."""
+"""Concurrent work, each on its own connection."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from django.db import connection
 
 
 def at_once(refusal: type[Exception], *works: Callable[[], Any]) -> list[Any]:
-    """What came of each, in a thread of its own; refusals are given back."""
+    """Run each in its own thread; return results or refusals."""
     together, came = threading.Barrier(len(works)), [None] * len(works)
 
     def run(place: int, work: Callable[[], Any]) -> None:

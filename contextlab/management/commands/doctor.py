@@ -1,4 +1,4 @@
-"""`contextlab doctor`: says what works and what does not."""
+"""`contextlab doctor`: check the installation."""
 
 import json
 import sys
@@ -13,15 +13,15 @@ from contextlab.environment import port
 
 
 class Command(BaseCommand):
-    help = "Says what works and what does not. Exit code 1 when something that is needed fails."
+    help = "Check the installation. Exits with 1 if a required check fails."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """What to look at, and for whom to print it."""
+        """Add the port and output format."""
         parser.add_argument("--json", action="store_true", help="print JSON")
         parser.add_argument("--port", type=port, default=settings.PORT)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Prints one line for each thing looked at."""
+        """Print one line per check."""
         found = list(findings(options["port"]))
         if options["json"]:
             self.stdout.write(json.dumps([finding._asdict() for finding in found], indent=2))

@@ -1,4 +1,4 @@
-"""`contextlab serve`: pages, API, websockets and the worker in one process."""
+"""`contextlab serve`: pages, API, WebSockets and the worker in one process."""
 
 import sys
 from argparse import ArgumentParser
@@ -14,20 +14,21 @@ from contextlab.environment import port
 from contextlab.garbage import collect_less
 from contextlab.schema import bring_up_to_date
 from sessions import live
-from sessions.actions import assess, jobs
-from sessions.actions.teams import local_user
+from sessions.actions.accounts.teams import local_user
+from sessions.actions.jobs import jobs
+from sessions.actions.record import assess
 
 
 class Command(BaseCommand):
-    help = "Serves the dashboard; without REDIS_URL a worker for jobs runs along."
+    help = "Run the dashboard, with a job worker unless REDIS_URL is set."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Where to listen."""
+        """Add host and port."""
         parser.add_argument("--host", default=settings.HOST)
         parser.add_argument("--port", type=port, default=settings.PORT)
 
     def handle(self, *args: Any, host: str, **options: Any) -> None:
-        """Runs until SIGTERM or SIGINT."""
+        """Run until SIGTERM or SIGINT."""
         lock = self._claim_data_dir()
         self._prepare_database()
         self.beside: list[supervisor.EmbeddedWorker | supervisor.Sweeper] = []
@@ -35,7 +36,7 @@ class Command(BaseCommand):
             from contextlab.celery import app
 
             self.beside = [supervisor.EmbeddedWorker(app), supervisor.Sweeper()]
-        # Threads that hold the GIL in pure Python give it up sooner, for the loop's sake.
+        # Make threads release the GIL sooner, for the event loop.
         sys.setswitchinterval(0.001)
         try:
             self._serve(host, options["port"])
@@ -72,29 +73,29 @@ class Command(BaseCommand):
             for part in self.beside:
                 part.start()
             name = "127.0.0.1" if host in ("0.0.0.0", "::") else host  # noqa: S104
-            self.stdout.write("ContextLab is running. Stop it with Ctrl+C. Open this address:")
+            self.stdout.write("ContextLab is running. Stop it with Ctrl+C. Open this URL:")
             self.stdout.write(f"http://{name}:{port}/login/{settings.LOGIN_TOKEN}/")
             self.stdout.flush()
 
         def stop_beside() -> Any:
-            # The reactor keeps running meanwhile, so that the last news reach the pages.
+            # The reactor keeps running meanwhile, so that last updates reach the pages.
             return deferToThread(lambda: [part.stop() for part in self.beside])
 
         failures: list[Any] = []
 
         def not_listening(failure: Any) -> None:
             failures.append(failure)
-            server.stop()  # not reactor.stop(), which hangs as long as the reactor does not run
+            server.stop()  # not reactor.stop(), which hangs until the reactor runs
 
         server = LimitedServer(
             application,
             endpoints=[f"tcp:port={port}:interface={host.replace(':', chr(92) + ':')}"],
             ready_callable=lambda: reactor.callWhenRunning(ready),
             verbosity=0,
-            # Pages send a list of ids, nothing else.
+            # Pages send only a list of ids.
             websocket_max_message_size=64 * 1024,
             websocket_max_frame_size=64 * 1024,
-            websocket_timeout=12 * 3600,  # below the 24 h after which Redis forgets a group
+            websocket_timeout=12 * 3600,  # less than the 24 h after which Redis forgets a group
             server_name="",
         )
         server.listen_error = not_listening

@@ -1,4 +1,4 @@
-"""`contextlab worker`: does jobs beside one or more servers, with Redis."""
+"""`contextlab worker`: run jobs for one or more servers, with Redis."""
 
 import os
 import sys
@@ -13,16 +13,18 @@ SECONDS_BEFORE_ANOTHER = 2
 
 
 class Command(BaseCommand):
-    help = "Does jobs for servers that share REDIS_URL and DATABASE_URL."
+    help = "Run jobs for servers that share REDIS_URL and DATABASE_URL."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """How much at once."""
+        """Add the concurrency."""
         parser.add_argument("--concurrency", type=int, default=settings.JOB_THREADS)
 
     def handle(self, *args: Any, concurrency: int, **options: Any) -> None:
-        """Runs until SIGTERM or SIGINT; running jobs are given back."""
+        """Run until SIGTERM or SIGINT; running jobs are returned to the queue."""
         if not settings.REDIS_URL:
-            raise CommandError("REDIS_URL is not set: `contextlab serve` does the jobs itself")
+            raise CommandError(
+                "REDIS_URL is not set. Without Redis, `contextlab serve` runs the jobs itself."
+            )
         from celery.signals import worker_shutting_down
 
         from contextlab.celery import app
@@ -33,7 +35,7 @@ class Command(BaseCommand):
         sweeper = Sweeper()
         sweeper.start()
         try:
-            # Threads: a task only watches over a process of its own.
+            # Threads, because a task only supervises its own process.
             app.worker_main(
                 ["worker", "--pool=threads", f"--concurrency={concurrency}", "--loglevel=WARNING"]
                 + ["--without-mingle", "--without-gossip"]
@@ -41,7 +43,7 @@ class Command(BaseCommand):
         finally:
             sweeper.stop()
             if not tasks.leaving.is_set():
-                # Celery gave up: at times it does where Redis goes away at a bad moment.
-                self.stderr.write("The worker ended by itself and starts again.")
+                # Celery exited, which can happen if Redis fails at the wrong moment.
+                self.stderr.write("The worker exited unexpectedly and is restarting.")
                 time.sleep(SECONDS_BEFORE_ANOTHER)
                 os.execv(sys.executable, sys.orig_argv)  # noqa: S606 (the same command again)

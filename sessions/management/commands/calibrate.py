@@ -1,4 +1,4 @@
-"""`contextlab calibrate`: how far our rules of the prompt cache hold for what logs report."""
+"""`contextlab calibrate`: compare our cache rules with reported usage."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from compaction.cache.calibrate import Compared, Sums, compare
-from compaction.cache.moments import moments
+from compaction.cache.calibrate import Compared, ForecastSums, compare
+from compaction.simulation.moments import moments
 from compaction.tokens import default_counting
-from sessions.actions.unstored import recording_of_log
+from sessions.actions.lab.unstored import recording_of_log
 from sessions.importers import records
 from sessions.management.logs import Logged, fullest, sessions_at
 
@@ -27,10 +27,10 @@ _FIGURES = (
 
 class Command(BaseCommand):
     help = (
-        "Compare what our rules expect of the prompt cache with what logs report. Logs are read "
-        "and not stored. Informed: told before each call, with the usage of earlier calls of its "
-        "session. Blind: with the messages and the first call's usage only. First calls, before "
-        "which nothing is known, are compared in neither."
+        "Compare our prompt cache rules with the usage reported in logs. Logs are read, not "
+        "stored. Informed: the estimate knows the usage of the session's earlier calls. "
+        "Blind: it knows only the messages and the first call's usage. First calls are "
+        "excluded."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -40,26 +40,29 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, *args: Any, paths: list[Path], **options: Any) -> None:
-        total, by_format, sessions = Sums(), dict[str, Sums](), []
+        total, by_format, sessions = ForecastSums(), dict[str, ForecastSums](), []
         logged = (one for path in paths for one in sessions_at(path, self.stderr.write))
         for found in fullest(one for one in logged if _reports(one.session)):
             compared = _compared(found.session)
             if not compared:
                 continue
-            one = Sums()
-            for sums in (total, by_format.setdefault(found.format, Sums()), one):
+            one = ForecastSums()
+            for sums in (total, by_format.setdefault(found.format, ForecastSums()), one):
                 sums.add(compared)
             sessions.append(_short(found, one))
         if not sessions:
-            raise CommandError("None of these holds two calls with reported usage.", returncode=2)
-        formats = {name: sums.told() for name, sums in by_format.items()}
+            raise CommandError(
+                "None of these logs has two calls with reported usage. Choose other logs.",
+                returncode=2,
+            )
+        formats = {name: sums.as_dict() for name, sums in by_format.items()}
         if options["json"]:
-            told = {**total.told(), "per_format": formats, "per_session": sessions}
-            self.stdout.write(json.dumps(told, ensure_ascii=False))
+            output = {**total.as_dict(), "per_format": formats, "per_session": sessions}
+            self.stdout.write(json.dumps(output, ensure_ascii=False))
         else:
-            self._tell({**formats, "all": total.told()})
+            self._print({**formats, "all": total.as_dict()})
 
-    def _tell(self, rows: dict[str, dict[str, Any]]) -> None:
+    def _print(self, rows: dict[str, dict[str, Any]]) -> None:
         heads = [*(head for _, head in _FIGURES), "read", "informed", "blind", "prompt, blind"]
         lines = [_line("", heads)]
         for name, row in rows.items():
@@ -70,13 +73,14 @@ class Command(BaseCommand):
             cells += [_off(row["prompt_blind"], prompt)]
             lines.append(_line(name, cells))
         causes = ", ".join(f"{cause} {n}" for cause, n in rows["all"]["causes"].items())
-        lines += ["", f"Causes of the breaks: {causes or 'none'}.", _WHAT]
+        lines += ["", f"Causes of cache breaks: {causes or 'none'}.", _WHAT]
         self.stdout.write("\n".join(lines))
 
 
 _WHAT = (
-    "A break is a call that read over 2 % and 2,000 tokens less than the call before left. "
-    "Reported tokens are measured; informed and blind are how far our estimate is off."
+    "A cache break is a call that read over 2 % and over 2,000 tokens less than the call "
+    "before left in the cache. Reported tokens are measured; informed and blind are the "
+    "errors of our estimate."
 )
 
 
@@ -89,17 +93,17 @@ def _compared(session: records.Session) -> list[Compared]:
     if recording is None:
         return []
     value, lived = recording.value, recording.lived
-    # Counted as if no usage were known: a ratio that it taught would not be blind.
+    # Count as if no usage were known: a calibrated ratio would not be blind.
     ratio = default_counting(value.model).permille / recording.permille
     visible = {step.step: round(step.total * ratio) for step in lived.steps}
     return compare(zip(value.calls, moments(lived, value.calls), strict=True), visible)
 
 
-def _short(found: Logged, sums: Sums) -> dict[str, Any]:
-    told = sums.told()
-    del told["sessions"]
+def _short(found: Logged, sums: ForecastSums) -> dict[str, Any]:
+    output = sums.as_dict()
+    del output["sessions"]
     model = found.session.model
-    return {"id": found.id, "format": found.format, "model": model, **told}
+    return {"id": found.id, "format": found.format, "model": model, **output}
 
 
 def _off(ours: int, reported: int) -> str:

@@ -1,4 +1,4 @@
-"""`contextlab demo`: sessions to look at before one's own are there."""
+"""`contextlab demo`: add demo sessions."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from typing import Any
 from django.core.management.base import BaseCommand
 
 from compaction.tokens import counted
-from sessions.actions import audit
-from sessions.actions.demo import load_demo, remove_demo, simulate_demo
-from sessions.actions.demo_live import begin_live
-from sessions.actions.demo_tuning import tune_demo, work_now
-from sessions.actions.teams import local_team
+from sessions.actions.accounts import audit
+from sessions.actions.accounts.teams import local_team
+from sessions.actions.demo.demo import load_demo, remove_demo, simulate_demo
+from sessions.actions.demo.demo_live import begin_live
+from sessions.actions.demo.demo_tuning import tune_demo, work_now
 from sessions.models import Session, Team
 
 
 class Command(BaseCommand):
     help = (
-        "Add sessions to look at: a healthy one, broken caches, three compactions, sub-agents, "
-        "failures, huge tool results, two agents at work with budgets, tools and a board, "
-        "a search. All of it is marked as demo, and goes with --remove."
+        "Add demo sessions: a healthy one, cache breaks, three compactions, sub-agents, "
+        "failures, huge tool results, two live agents with budgets, tools and a board, and "
+        "a search. Everything is marked as demo; --remove deletes it."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--reset", action="store_true", help="remove the demo's sessions first")
+        parser.add_argument("--reset", action="store_true", help="remove the demo sessions first")
         parser.add_argument(
-            "--remove", action="store_true", help="remove the demo's sessions and add none"
+            "--remove", action="store_true", help="remove the demo sessions and add none"
         )
         parser.add_argument(
-            "--if-empty", action="store_true", help="add them only where there is no session yet"
+            "--if-empty", action="store_true", help="add them only if there is no session yet"
         )
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
@@ -55,11 +55,11 @@ class Command(BaseCommand):
             ids = [str(session.pk) for session in added]
             self.stdout.write(json.dumps({"removed": removed, "added": ids, "runs": runs}))
         else:
-            self._tell(team, removed, added, runs)
+            self._print(team, removed, added, runs)
 
-    def _tell(self, team: Team, removed: int, added: list[Session], runs: int) -> None:
+    def _print(self, team: Team, removed: int, added: list[Session], runs: int) -> None:
         if removed:
-            self.stdout.write(f"{removed} sessions of the demo removed.")
+            self.stdout.write(f"{removed} demo sessions removed.")
         for session in added:
             indent = "  " if session.parent_id else ""
             self.stdout.write(
@@ -67,7 +67,7 @@ class Command(BaseCommand):
                 f"peak {session.peak_tokens:,} tokens"
             )
         if added:
-            self.stdout.write(f"{len(added)} sessions added, {runs} simulations over them.")
+            self.stdout.write(f"{len(added)} sessions added with {runs} simulations.")
         elif not removed:
             many = Session.objects.for_team(team).filter(demo=True).count()
-            self.stdout.write(f"Nothing to add: the demo's {many} sessions are there already.")
+            self.stdout.write(f"Nothing to add: the {many} demo sessions already exist.")

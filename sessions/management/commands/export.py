@@ -1,4 +1,4 @@
-"""`contextlab export`: a session as a file."""
+"""`contextlab export`: write a session to a file."""
 
 from __future__ import annotations
 
@@ -12,26 +12,23 @@ from typing import IO, Any
 from django.core.management.base import BaseCommand, CommandError
 
 from compaction.redaction.redact import Masker
-from sessions.actions import audit
-from sessions.actions.export import export
+from sessions.actions.accounts import audit
+from sessions.actions.record.export import export
 from sessions.management.named import find_session
 
 
 class Command(BaseCommand):
     help = (
-        "Write a session as lines of JSON: the session, its messages and model calls in order, and "
-        "its revisions. Secrets and personal data are masked; the last line on stderr counts them."
+        "Write a session as JSON lines: the session, its messages and model calls in order, "
+        "and its revisions. Secrets and personal data are masked; the last line on stderr "
+        "counts them."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("session", help="external id or UUID")
         parser.add_argument("-o", "--output", type=Path, help="a new file (default: stdout)")
-        parser.add_argument(
-            "--unmasked", action="store_true", help="write everything as it is stored"
-        )
-        parser.add_argument(
-            "--team", default=None, help="slug of the team (default: the local one)"
-        )
+        parser.add_argument("--unmasked", action="store_true", help="write everything as stored")
+        parser.add_argument("--team", default=None, help="team slug (default: the local team)")
 
     def handle(self, *args: Any, session: str, output: Path | None, **options: Any) -> None:
         found = find_session(session, options["team"])
@@ -39,12 +36,12 @@ class Command(BaseCommand):
         masked = masker is not None
         lines = 0
         with self._opened(output) as file:
-            # Before the first line: what was written in part has left, too.
+            # Before the first line, because even a partial export has left the system.
             audit.note(found.team, audit.COMMAND, "export.made", found.external_id, masked=masked)
             for line in export(found, masker):
                 file.write(json.dumps(line) + "\n")
                 lines += 1
-        said = "as stored, nothing masked"
+        said = "nothing masked"
         if masker is not None:
             counted = ", ".join(f"{n} {kind}" for kind, n in sorted(masker.masked.items()))
             said = f"masked: {counted or 'nothing found to mask'}"
@@ -60,9 +57,11 @@ class Command(BaseCommand):
                 try:
                     yield file
                 except BaseException:
-                    output.unlink()  # half of a session would look like a whole one
+                    output.unlink()  # a partial file would look complete
                     raise
         except FileExistsError:
-            raise CommandError(f"{output} is there already.", returncode=2) from None
+            raise CommandError(
+                f"{output} already exists. Choose another file.", returncode=2
+            ) from None
         except OSError as error:
             raise CommandError(f"{output}: {error.strerror}.", returncode=1) from None

@@ -1,4 +1,4 @@
-"""`contextlab import`: logs of agents into the store."""
+"""`contextlab import`: import agent logs."""
 
 from __future__ import annotations
 
@@ -11,23 +11,22 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 
 from compaction.tokens import counted
-from sessions.actions import audit
-from sessions.actions.imports import begin_import, files_under, report, run_import
+from sessions.actions.accounts import audit
+from sessions.actions.record.imports import begin_import, files_under, report, run_import
+from sessions.importers import IMPORTERS
 from sessions.management.named import find_team
 from sessions.models import ImportFile
 
 
 class Command(BaseCommand):
     help = (
-        "Import agent logs (Claude Code, Codex, pi, SWE-agent, mini-swe-agent, OpenAI and "
-        "Anthropic messages). The format is found by content; importing again adds what is new."
+        f"Import agent logs ({', '.join(one.title for one in IMPORTERS.values())}). Formats "
+        "are detected by content; importing again adds only what is new."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("paths", nargs="+", type=Path, metavar="PATH", help="files or folders")
-        parser.add_argument(
-            "--team", default=None, help="slug of the team (default: the local one)"
-        )
+        parser.add_argument("--team", default=None, help="team slug (default: the local team)")
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, *args: Any, paths: list[Path], **options: Any) -> None:
@@ -36,7 +35,9 @@ class Command(BaseCommand):
             raise CommandError(f"No such file or folder: {missing[0]}", returncode=2)
         found = [(str(path), str(path), path.stat().st_size) for path in files_under(paths)]
         if not found:
-            raise CommandError("There is no file below the given paths.", returncode=2)
+            raise CommandError(
+                "The given folders contain no files. Choose other paths.", returncode=2
+            )
         with transaction.atomic():
             import_run = begin_import(team, found, job=None)
             named = str(import_run.pk)
@@ -46,16 +47,20 @@ class Command(BaseCommand):
         if options["json"]:
             self.stdout.write(json.dumps(result, ensure_ascii=False))
         else:
-            self._tell(result)
+            self._print(result)
         self._judge(result, {str(path) for path in paths if path.is_file()})
 
     def _judge(self, result: dict[str, Any], named: set[str]) -> None:
-        """Fail when nothing was read, or a file that was named could not be."""
+        """Fail if nothing was imported, or if an explicitly named file was refused."""
         refused = {
             file["path"] for file in result["files"] if file["state"] == ImportFile.State.REFUSED
         }
         if len(refused) == len(result["files"]):
-            raise CommandError("None of the files is a log that can be read.", returncode=1)
+            raise CommandError(
+                "None of the files is a readable log. Run `contextlab import --help` for the "
+                "formats.",
+                returncode=1,
+            )
         if sorry := refused & named:
             raise CommandError(f"Not imported: {', '.join(sorted(sorry))}.", returncode=1)
 
@@ -63,7 +68,7 @@ class Command(BaseCommand):
         if self.stderr.isatty():
             self.stderr.write(f"\r{done}/{total} files", ending="\n" if done == total else "")
 
-    def _tell(self, result: dict[str, Any]) -> None:
+    def _print(self, result: dict[str, Any]) -> None:
         for file in result["files"]:
             if file["state"] == ImportFile.State.REFUSED:
                 self.stdout.write(f"refused  {file['path']}: {file['problems'][0]}")

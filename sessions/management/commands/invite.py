@@ -1,4 +1,4 @@
-"""`contextlab invite`: the address at which somebody joins a team, its first owner above all."""
+"""`contextlab invite`: print an invitation URL, for example for a team's first owner."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from django.core.management.base import BaseCommand, CommandError
 from django.core.validators import validate_email
 from django.urls import reverse
 
-from sessions.actions.audit import COMMAND
-from sessions.actions.invitations import VALID, invite
-from sessions.actions.teams import LOCAL_TEAM, team_called
+from sessions.actions.accounts.audit import COMMAND
+from sessions.actions.accounts.invitations import VALID, invite
+from sessions.actions.accounts.teams import LOCAL_TEAM, team_called
 from sessions.models import Membership
 
 
 class Command(BaseCommand):
     help = (
-        "Make an invitation into a team and print its address. Whoever opens it makes an account "
-        "and joins; it works once."
+        "Create an invitation to a team and print its URL. The recipient creates an account "
+        "and joins; the URL works once."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
             "--team",
             default=LOCAL_TEAM,
-            help="which; made if there is none of that name (default: %(default)s)",
+            help="team; created if it does not exist (default: %(default)s)",
         )
         parser.add_argument(
             "--role",
@@ -36,46 +36,46 @@ class Command(BaseCommand):
             choices=Membership.Role.values,
             help="(default: %(default)s)",
         )
-        parser.add_argument("--email", default="", help="a note of whom it is for; no mail is sent")
+        parser.add_argument("--email", default="", help="intended recipient; no mail is sent")
         parser.add_argument(
             "--url",
             default=_base_url(),
-            help="where people reach this server (default: %(default)s)",
+            help="URL of this server (default: %(default)s)",
         )
         parser.add_argument("--json", action="store_true", help="print JSON")
 
     def handle(self, *args: Any, **options: Any) -> None:
         base = options["url"].rstrip("/")
         if not base.startswith(("http://", "https://")):
-            raise CommandError("--url begins with http:// or https://.", returncode=2)
+            raise CommandError("--url must begin with http:// or https://.", returncode=2)
         try:
             if options["email"]:
                 validate_email(options["email"])
             team, _ = team_called(options["team"])
         except ValidationError:
-            raise CommandError("--email is not an e-mail address.", returncode=2) from None
+            raise CommandError("--email is not a valid email address.", returncode=2) from None
         except ValueError as problem:
             raise CommandError(str(problem), returncode=2) from None
         made, token = invite(team, options["role"], COMMAND, options["email"])
         address = f"{base}{reverse('invitation', args=[token])}"
         if options["json"]:
-            told = {
+            output = {
                 "url": address,
                 "team": team.slug,
                 "role": made.role,
                 "email": made.email,
                 "expires": made.expires.isoformat(timespec="seconds"),
             }
-            self.stdout.write(json.dumps(told, ensure_ascii=False))
+            self.stdout.write(json.dumps(output, ensure_ascii=False))
             return
         self.stdout.write(
-            f"{address}\n\nWhoever opens it may join team {team.slug} as {made.role}, once, within "
-            f"{VALID.days} days. It is not shown again."
+            f"{address}\n\nValid once, within {VALID.days} days, to join team {team.slug} as "
+            f"{made.role}. It is not shown again."
         )
 
 
 def _base_url() -> str:
-    """The first origin that the settings name, else where `serve` listens."""
+    """The first trusted origin in the settings, else the address `serve` listens on."""
     named = [origin for origin in settings.CSRF_TRUSTED_ORIGINS if "*" not in origin]
     host = "127.0.0.1" if settings.HOST in ("0.0.0.0", "::") else settings.HOST  # noqa: S104
     return named[0] if named else f"http://{host}:{settings.PORT}"

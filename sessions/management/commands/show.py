@@ -1,4 +1,4 @@
-"""`contextlab show`: what stood in a session's context at a step."""
+"""`contextlab show`: print a session's context at a step."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from compaction.context import KINDS
+from compaction.context.blocks import KINDS
 from sessions.management.named import find_session
-from sessions.models import Run, Session, manifest
+from sessions.models import Run, Session
+from sessions.models.record import manifest
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """One standing block: message and block number, tokens in the session's counting."""
+class BlockRow:
+    """One block in context: message and block number, tokens in the session's counting."""
 
     message: int
     index: int
@@ -28,17 +29,13 @@ class Row:
 
 
 class Command(BaseCommand):
-    help = "Print what stood in a session's context at a step, one line for each block."
+    help = "Print a session's context at a step, one line per block."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("session", help="external id or UUID")
-        parser.add_argument("--step", type=int, help="a model call, from 1 (default: the next one)")
-        parser.add_argument(
-            "--run", default="", help="recorded, served, or a policy that was simulated"
-        )
-        parser.add_argument(
-            "--team", default=None, help="slug of the team (default: the local one)"
-        )
+        parser.add_argument("--step", type=int, help="model call, from 1 (default: the next one)")
+        parser.add_argument("--run", default="", help="recorded, managed, or a simulated policy")
+        parser.add_argument("--team", default=None, help="team slug (default: the local team)")
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, *args: Any, session: str, **options: Any) -> None:
@@ -47,7 +44,7 @@ class Command(BaseCommand):
         last = found.step_count + 1
         step = options["step"] if options["step"] is not None else last
         if not 1 <= step <= last:
-            raise CommandError(f"The session has steps 1 to {last}.", returncode=2)
+            raise CommandError(f"No such step. The session has steps 1 to {last}.", returncode=2)
         rows = _rows(found, run, step)
         total = sum(row.tokens for row in rows)
         if options["json"]:
@@ -68,39 +65,42 @@ class Command(BaseCommand):
                 )
             )
             return
-        self._tell(found, run, step, rows, total)
+        self._print(found, run, step, rows, total)
 
-    def _tell(self, session: Session, run: Run, step: int, rows: list[Row], total: int) -> None:
+    def _print(
+        self, session: Session, run: Run, step: int, rows: list[BlockRow], total: int
+    ) -> None:
         for row in rows:
             mark = f"r{row.revision}" if row.replacement else ""
             name = f"{row.message}.{row.index}"
             self.stdout.write(
                 f"{name:>8} {row.kind:9} {row.tokens:>8,} {mark:>5}  {row.preview[:100]}"
             )
-        hidden = f" + {session.hidden_tokens:,} that the log does not show"
+        hidden = f" + {session.hidden_tokens:,} hidden"
         self.stdout.write(
-            f"{session} at step {step}, as {run.policy_version or run.origin}: {len(rows)} blocks, "
-            f"{total:,} tokens ({session.token_basis}){hidden if session.hidden_tokens else ''}."
+            f"{session} at step {step}, {run.policy_version or run.origin}: {len(rows)} "
+            f"blocks, {total:,} tokens "
+            f"({session.token_basis}){hidden if session.hidden_tokens else ''}."
         )
 
 
 def _run(session: Session, name: str) -> Run:
     runs = session.runs.select_related("policy_version__policy")
     if not name:
-        served = runs.filter(origin=Run.Origin.SERVED).first()
-        return served or runs.get(origin=Run.Origin.RECORDED)
+        managed = runs.filter(origin=Run.Origin.MANAGED).first()
+        return managed or runs.get(origin=Run.Origin.RECORDED)
     found = (
         runs.filter(origin=name).first()
-        if name in (Run.Origin.RECORDED, Run.Origin.SERVED)
+        if name in (Run.Origin.RECORDED, Run.Origin.MANAGED)
         else runs.filter(policy_version__policy__name=name).order_by("-created").first()
     )
     if found is None:
         known = ", ".join(str(run.policy_version or run.origin) for run in runs)
-        raise CommandError(f"There is no run {name!r}; there are: {known}.", returncode=2)
+        raise CommandError(f"There is no run {name!r}. Available runs: {known}.", returncode=2)
     return found
 
 
-def _rows(session: Session, run: Run, step: int) -> list[Row]:
+def _rows(session: Session, run: Run, step: int) -> list[BlockRow]:
     columns = manifest.columns(run)
     previews = manifest.previews(session, run, 0, len(columns["position"]))
     rows = []
@@ -109,7 +109,7 @@ def _rows(session: Session, run: Run, step: int) -> list[Row]:
         if start > step or (end and end <= step):
             continue
         rows.append(
-            Row(
+            BlockRow(
                 message=columns["message"][place],
                 index=columns["index"][place],
                 kind=KINDS[columns["kind"][place]],

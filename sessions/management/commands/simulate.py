@@ -1,4 +1,4 @@
-"""`contextlab simulate`: what a policy would have made of logs, or of stored sessions."""
+"""`contextlab simulate`: simulate a policy on logs or stored sessions."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from compaction.cache.economy import Objective
 from compaction.policies.origin import filled
 from compaction.policies.policy import InvalidPolicy, Policy, from_dict, to_dict
 from compaction.policies.presets import FOR_LEAN, PRESETS
-from compaction.policies.yaml import Unreadable, read
-from sessions.actions.policies import UnknownPolicy, named_version
-from sessions.actions.simulated_figures import Recording, figures_of, recording_of
-from sessions.actions.unstored import recording_of_log
+from compaction.policies.yaml import UnreadablePolicy, read
+from sessions.actions.lab.simulated_figures import Recording, figures_of, recording_of
+from sessions.actions.lab.unstored import recording_of_log
+from sessions.actions.policies.policies import UnknownPolicy, named_version
 from sessions.management.logs import Logged, fullest, sessions_at
 from sessions.management.named import find_team
 from sessions.models import Session
-from sessions.models.simulated_sums import sums
+from sessions.models.lab.simulated_sums import sums
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
-    """A session of the store, beside those of logs."""
+class StoredSession:
+    """A stored session, as a source next to log sessions."""
 
     session: Session
 
@@ -38,12 +38,12 @@ class Stored:
 
     @property
     def length(self) -> int:
-        """How much is known of it, in messages."""
+        """Its size, in messages."""
         return self.session.message_count
 
 
-def _recording(source: Logged | Stored) -> Recording | None:
-    """Read whole; None for a session without a model call."""
+def _recording(source: Logged | StoredSession) -> Recording | None:
+    """Read a source completely; None without a model call."""
     if isinstance(source, Logged):
         return recording_of_log(source.session)
     return recording_of(source.session) if source.session.step_count else None
@@ -51,9 +51,9 @@ def _recording(source: Logged | Stored) -> Recording | None:
 
 class Command(BaseCommand):
     help = (
-        "Try a policy on sessions and print what it would have come to: tokens, cost, cache, and "
-        "what the agent needed later. Logs are read and not stored. Everything is simulated: the "
-        "agent is taken to behave as it was recorded."
+        "Simulate a policy on sessions and print the results: tokens, cost, cache use, and "
+        "needed-later recall. Logs are read, not stored. The agent is assumed to behave as "
+        "recorded."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -61,7 +61,7 @@ class Command(BaseCommand):
             "sessions",
             nargs="+",
             metavar="PATH|SESSION",
-            help="log files, folders of them, or ids of stored sessions",
+            help="log files, folders, or ids of stored sessions",
         )
         parser.add_argument(
             "--policy",
@@ -73,22 +73,20 @@ class Command(BaseCommand):
         parser.add_argument(
             "--objective",
             choices=get_args(Objective),
-            help="what is to be little, dollars or tokens, whatever the policy says; balanced has "
-            "numbers of its own for each",
+            help="optimize for cost (cheap) or context size (lean), overriding the policy; "
+            "balanced has a variant for each",
         )
-        parser.add_argument(
-            "--team", default=None, help="slug of the team (default: the local one)"
-        )
+        parser.add_argument("--team", default=None, help="team slug (default: the local team)")
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, *args: Any, sessions: list[str], **options: Any) -> None:
-        find_team(options["team"])  # before anything is read
+        find_team(options["team"])  # fail before reading anything
         objective = options["objective"]
         policy = _policy(_for(objective, options["policy"]), options["team"])
         heeded = objective is None or policy.heeds_objective
         if not heeded:
             self.stderr.write(
-                f"--objective {objective} changes nothing: no step of {policy.name} asks for it."
+                f"--objective {objective} has no effect: no step of {policy.name} uses it."
             )
         elif objective is not None:
             policy = replace(policy, objective=objective)
@@ -100,8 +98,10 @@ class Command(BaseCommand):
             if recording is not None:
                 rows.append({"id": source.id, **figures_of(recording, policy).figures})
         if not rows:
-            raise CommandError("None of these holds a session with a model call.", returncode=2)
-        told = {
+            raise CommandError(
+                "None of these contains a session with a model call. Choose others.", returncode=2
+            )
+        answer = {
             "policy": to_dict(policy),
             "asked": {
                 "policy": options["policy"],
@@ -114,11 +114,11 @@ class Command(BaseCommand):
             "per_session": rows,
         }
         if options["json"]:
-            self.stdout.write(json.dumps(told, ensure_ascii=False))
+            self.stdout.write(json.dumps(answer, ensure_ascii=False))
         else:
-            self._tell(policy, told)
+            self._print(policy, answer)
 
-    def _sources(self, named: list[str], team: str | None) -> Iterator[Logged | Stored]:
+    def _sources(self, named: list[str], team: str | None) -> Iterator[Logged | StoredSession]:
         for name in named:
             path = Path(name)
             if path.exists():
@@ -130,35 +130,38 @@ class Command(BaseCommand):
         if self.stderr.isatty():
             self.stderr.write(f"\r{done}/{total} sessions", ending="\n" if done == total else "")
 
-    def _tell(self, policy: Policy, told: dict[str, Any]) -> None:
-        heads = ("session", "steps", "tokens", "cost", "in place", "named", "retriev.", "lost")
+    def _print(self, policy: Policy, answer: dict[str, Any]) -> None:
+        heads = ("session", "steps", "tokens", "cost", "in context", "named", "retriev.", "lost")
         lines = [_line(heads)]
-        lines += [_line((row["id"], *_cells(row))) for row in told["per_session"]]
-        if told["sessions"] > 1:
-            lines.append(_line((f"all {told['sessions']}", *_cells(told))))
+        lines += [_line((row["id"], *_cells(row))) for row in answer["per_session"]]
+        if answer["sessions"] > 1:
+            lines.append(_line((f"all {answer['sessions']}", *_cells(answer))))
         self.stdout.write("\n".join(lines))
-        share = told["cache_read_share"]
-        unpriced = told["sessions"] - told["priced"]
-        if unpriced and told["priced"]:
-            self.stdout.write(f"{_many(unpriced, 'session')} without a known price: in no cost.")
+        share = answer["cache_read_share"]
+        unpriced = answer["sessions"] - answer["priced"]
+        if unpriced and answer["priced"]:
+            self.stdout.write(
+                f"{_many(unpriced, 'session')} without a known price, excluded from cost."
+            )
         self.stdout.write(
-            f"\nSimulated under {policy.name}; changes are against the sessions as recorded.\n"
-            f"{_many(told['compactions'], 'compaction')}, "
-            f"{told['read_back_tokens']:,} tokens to be read back, "
+            f"\nSimulated under {policy.name}; changes are against the recorded baseline.\n"
+            f"{_many(answer['compactions'], 'compaction')}, "
+            f"{answer['read_back_tokens']:,} tokens to read back, "
             f"{'–' if share is None else f'{share:.0%}'} of prompts read from the cache, "
-            f"{told['ms_per_step']:.2f} ms a step."
+            f"{answer['ms_per_step']:.2f} ms per step."
         )
 
 
 def _for(objective: Objective | None, name: str) -> str:
-    """The preset that has its own numbers for an objective, where one is named; else the same."""
+    """The preset variant for an objective, if the named preset has one; otherwise the name
+    itself."""
     if objective == "lean":
         return FOR_LEAN.get(name, name)
     return next((cheap for cheap, lean in FOR_LEAN.items() if objective and name == lean), name)
 
 
 def _policy(named: str, team: str | None) -> Policy:
-    """A preset, what a file says, or a policy of the team. Raises CommandError."""
+    """A preset, a policy file, or a policy of the team. Raises CommandError."""
     path = Path(named)
     try:
         if path.is_file():
@@ -171,32 +174,32 @@ def _policy(named: str, team: str | None) -> Policy:
             return PRESETS[named]
         return from_dict(named_version(find_team(team), named).document)
     except UnknownPolicy as error:
-        raise CommandError(f"{named!r} is no file, and {error}.", returncode=2) from None
+        raise CommandError(f"{named!r} is not a file, and {error}.", returncode=2) from None
     except UnicodeDecodeError:
-        raise CommandError(f"{named} is no text in UTF-8.", returncode=2) from None
+        raise CommandError(f"{named} is not UTF-8 text. Convert it.", returncode=2) from None
     except OSError as error:
         raise CommandError(f"{named} cannot be read: {error.strerror}.", returncode=1) from None
-    except (Unreadable, InvalidPolicy) as error:
+    except (UnreadablePolicy, InvalidPolicy) as error:
         raise CommandError(f"{named}: {error}.", returncode=2) from None
 
 
-def _stored(name: str, team: str | None) -> Stored:
+def _stored(name: str, team: str | None) -> StoredSession:
     found = Session.objects.for_team(find_team(team)).named(name)
     if found is None:
         raise CommandError(
-            f"There is no file, and in this team no session, called {name!r}.", returncode=2
+            f"There is no file and no session of this team called {name!r}.", returncode=2
         )
-    return Stored(found)
+    return StoredSession(found)
 
 
 def _cells(row: dict[str, Any]) -> tuple[str, ...]:
     return (
         f"{row['steps']:,}",
-        f"{row['tokens_sent']:,}{_change(row['tokens_sent'], row['tokens_sent_unmanaged'])}",
-        _money(row["cost_microusd"], row["cost_unmanaged_microusd"]),
+        f"{row['tokens_sent']:,}{_change(row['tokens_sent'], row['tokens_sent_recorded'])}",
+        _money(row["cost_microusd"], row["cost_recorded_microusd"]),
         *(
             "–" if row[key] is None or not row["needs"] else f"{row[key]:.1%}"
-            for key in ("in_place", "named", "retrievable", "lost")
+            for key in ("in_context", "named", "retrievable", "lost")
         ),
     )
 

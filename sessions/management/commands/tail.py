@@ -1,4 +1,4 @@
-"""`contextlab tail`: a line for every model call, as agents make them."""
+"""`contextlab tail`: print a line for each model call as it happens."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from sessions.models import ModelCall, Revision, Run, Session, Team
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
-    """One model call of one session; tokens as reported, None where nothing was.
+class CallLine:
+    """One model call of one session; tokens as reported, None if not.
 
-    `used` is what the call after the newest one would send, as far as is known.
+    `used` is the expected prompt of the next call, if this is the newest.
     """
 
     session: str
@@ -51,8 +51,8 @@ class Line:
         )
 
 
-class Follow:
-    """What is new in a team's sessions since it was last asked; work grows with what is new."""
+class TeamFollower:
+    """Follows a team's sessions; each look reads only what is new."""
 
     def __init__(self, team: Team, only: list[Session], last: int) -> None:
         self._rows = Session.objects.for_team(team)
@@ -62,13 +62,13 @@ class Follow:
         self._known = {pk: (version, count) for pk, version, count in steps}
         self._before = last
 
-    def earlier(self) -> list[Line]:
+    def earlier(self) -> list[CallLine]:
         """The last calls before following began, oldest first."""
         newest = ModelCall.objects.filter(session__in=self._rows).order_by("-pk")[: self._before]
         return [_line(call, None) for call in reversed(newest.select_related("session"))]
 
-    def look(self) -> Iterator[Line]:
-        """Calls that came since the last look."""
+    def look(self) -> Iterator[CallLine]:
+        """Calls added since the last look."""
         for session in self._rows.order_by("changed"):
             version, step = self._known.get(session.pk, (-1, 0))
             if session.version == version:
@@ -82,20 +82,20 @@ class Follow:
 
 def _revisions(session: Session, step: int) -> dict[int, str]:
     rows = Revision.objects.filter(
-        run__session=session, run__origin=Run.Origin.SERVED, step__gt=step
+        run__session=session, run__origin=Run.Origin.MANAGED, step__gt=step
     )
     return {row.step: f"r{row.number} {row.trigger}" for row in rows}
 
 
-def _line(call: ModelCall, revision: str | None) -> Line:
-    parts = (call.fresh, call.cache_read, call.cache_write_5m, call.cache_write_1h)
+def _line(call: ModelCall, revision: str | None) -> CallLine:
+    parts = (call.uncached, call.cache_read, call.cache_write_5m, call.cache_write_1h)
     newest = call.step == call.session.step_count
-    return Line(
+    return CallLine(
         session=call.session.external_id,
         step=call.step,
         at=call.at,
         model=call.model,
-        prompt=None if call.fresh is None else sum(part or 0 for part in parts),
+        prompt=None if call.uncached is None else sum(part or 0 for part in parts),
         cache_read=call.cache_read,
         output=call.output,
         used=call.session.used_tokens if newest else None,
@@ -109,27 +109,30 @@ def _number(value: int | None) -> str:
 
 
 class Command(BaseCommand):
-    help = "Print a line for every model call of a team's sessions, as they happen."
+    help = "Print a line for each model call of a team's sessions, as it happens."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("sessions", nargs="*", metavar="SESSION", help="only these")
-        parser.add_argument("--last", type=int, default=10, help="calls to begin with (10)")
-        parser.add_argument("--once", action="store_true", help="print those, and end")
+        parser.add_argument("sessions", nargs="*", metavar="SESSION", help="only these sessions")
         parser.add_argument(
-            "--team", default=None, help="slug of the team (default: the local one)"
+            "--last",
+            type=int,
+            default=10,
+            help="number of earlier calls to print first (default: 10)",
         )
+        parser.add_argument("--once", action="store_true", help="print those and exit")
+        parser.add_argument("--team", default=None, help="team slug (default: the local team)")
         parser.add_argument("--json", action="store_true", help="print one JSON object per line")
 
     def handle(self, *args: Any, sessions: list[str], **options: Any) -> None:
         team = find_team(options["team"])
         only = [find_session(name, options["team"]) for name in sessions]
-        follow = Follow(team, only, max(options["last"], 0))
-        self._tell(follow.earlier(), as_json=options["json"])
+        follow = TeamFollower(team, only, max(options["last"], 0))
+        self._print(follow.earlier(), as_json=options["json"])
         while not options["once"]:
             time.sleep(settings.LIVE_POLL_SECONDS)
-            self._tell(follow.look(), as_json=options["json"])
+            self._print(follow.look(), as_json=options["json"])
 
-    def _tell(self, lines: Iterator[Line] | list[Line], *, as_json: bool) -> None:
+    def _print(self, lines: Iterator[CallLine] | list[CallLine], *, as_json: bool) -> None:
         for line in lines:
             self.stdout.write(json.dumps(asdict(line)) if as_json else str(line))
         self.stdout.flush()

@@ -1,4 +1,4 @@
-"""`contextlab token`: keys with which programs reach the API of a team."""
+"""`contextlab token`: manage a team's API keys."""
 
 from __future__ import annotations
 
@@ -8,43 +8,43 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from sessions.actions.keys import SCOPES, create_key, revoke_key
-from sessions.actions.teams import LOCAL_TEAM, team_called
+from sessions.actions.accounts.keys import SCOPES, create_key, revoke_key
+from sessions.actions.accounts.teams import LOCAL_TEAM, team_called
 from sessions.management.named import find_team
 from sessions.models import Key
 
 
 class Command(BaseCommand):
-    help = "Make, list and revoke the keys with which programs reach the API."
+    help = "Create, list and revoke API keys."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         verbs = parser.add_subparsers(dest="verb", required=True, metavar="create|list|revoke")
-        create = verbs.add_parser("create", help="make a key; its token is shown this once")
+        create = verbs.add_parser("create", help="create a key; its token is shown only once")
         create.add_argument(
             "--team",
             default=LOCAL_TEAM,
-            help="whose it is; made if there is none of that name (default: %(default)s)",
+            help="team; created if it does not exist (default: %(default)s)",
         )
-        create.add_argument("--name", default="", help="what you call the key")
+        create.add_argument("--name", default="", help="name of the key")
         create.add_argument(
             "--scope",
             action="append",
             choices=SCOPES,
-            help="`read` only looks; the default may write too",
+            help="`read` for read-only access (default: read and write)",
         )
-        listed = verbs.add_parser("list", help="show the keys, without their tokens")
-        listed.add_argument("--team", help="slug of a team (default: all teams)")
-        revoke = verbs.add_parser("revoke", help="end a key at once")
-        revoke.add_argument("prefix", help="the first eight characters after clk_")
+        listed = verbs.add_parser("list", help="list keys, without their tokens")
+        listed.add_argument("--team", help="team slug (default: all teams)")
+        revoke = verbs.add_parser("revoke", help="revoke a key immediately")
+        revoke.add_argument("prefix", help="the eight characters after clk_")
         for verb in (create, listed, revoke):
             verb.add_argument("--json", action="store_true", help="print JSON")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        told = getattr(self, f"_{options['verb']}")(options)
+        answer = getattr(self, f"_{options['verb']}")(options)
         if options["json"]:
-            self.stdout.write(json.dumps(told[0], ensure_ascii=False))
+            self.stdout.write(json.dumps(answer[0], ensure_ascii=False))
         else:
-            self.stdout.write(told[1])
+            self.stdout.write(answer[1])
 
     def _create(self, options: dict[str, Any]) -> tuple[Any, str]:
         try:
@@ -54,8 +54,8 @@ class Command(BaseCommand):
         key, token = create_key(team, options["name"][:100], options["scope"] or SCOPES)
         shown = {"token": token, "prefix": key.prefix, "team": team.slug, "scopes": key.scopes}
         said = (
-            f"{token}\n\nA key of team {team.slug} that may {' and '.join(key.scopes)}. "
-            "Keep it: it is not shown again."
+            f"{token}\n\nKey of team {team.slug} with scopes {' and '.join(key.scopes)}. "
+            "Save it now: it is not shown again."
         )
         return shown, said
 
@@ -69,19 +69,20 @@ class Command(BaseCommand):
             f"{_state(row):<26} {row['name']}".rstrip()
             for row in rows
         ]
-        return rows, "\n".join(lines) or "There is no key yet: `contextlab token create`."
+        return rows, "\n".join(lines) or "No keys. Create one with `contextlab token create`."
 
     def _revoke(self, options: dict[str, Any]) -> tuple[Any, str]:
-        # Who pastes the whole token means its prefix.
+        # Accept a whole token, too.
         prefix = options["prefix"].removeprefix("clk_")[:8]
         key = Key.objects.select_related("team").filter(prefix=prefix).first()
         if key is None:
             raise CommandError(
-                "There is no key of that prefix; `contextlab token list` shows them.", returncode=2
+                "There is no key with that prefix. List keys with `contextlab token list`.",
+                returncode=2,
             )
         ended = revoke_key(key)
         key.refresh_from_db()
-        said = f"{prefix} is revoked." if ended else f"{prefix} was revoked already."
+        said = f"{prefix} was revoked." if ended else f"{prefix} was already revoked."
         return _row(key), said
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from compaction.session import Usage
+from compaction.context.session import Usage
 from sessions.importers import counts, parse
 from sessions.importers.records import Call, Message, Session
 
@@ -34,7 +34,7 @@ def types(message: Message) -> list[str]:
 
 
 def test_an_anthropic_request() -> None:
-    session = load("anthropic-request.json")
+    session = load("anthropic-messages/anthropic-request.json")
     messages = of(session, Message)
     assert [types(m) for m in messages] == [
         ["tools"],
@@ -54,15 +54,17 @@ def test_an_anthropic_request() -> None:
 def test_cline_metrics_include_the_cache() -> None:
     metrics = {"inputTokens": 100, "cacheReadTokens": 60, "cacheWriteTokens": 30, "outputTokens": 5}
     use = {"type": "tool_use", "id": "t", "name": "x", "input": {}}
-    told = {"role": "assistant", "content": [use], "metrics": metrics, "modelInfo": {"id": "m"}}
-    session = session_of({"messages": [{"role": "user", "content": "Go."}, told], "sessionId": "7"})
+    answer = {"role": "assistant", "content": [use], "metrics": metrics, "modelInfo": {"id": "m"}}
+    session = session_of(
+        {"messages": [{"role": "user", "content": "Go."}, answer], "sessionId": "7"}
+    )
     (call,) = of(session, Call)
     assert (call.usage, call.model) == (Usage(10, 60, 30, 0, 5), "m")
     assert session.external_id == "7"
 
 
 def test_a_chat_completions_array() -> None:
-    session = load("openai.json")
+    session = load("openai-messages/openai.json")
     messages = of(session, Message)
     assert [m.role for m in messages] == [
         "system",
@@ -80,16 +82,19 @@ def test_a_chat_completions_array() -> None:
     assert messages[4].blocks[0]["tool_use_id"] == "call_2"
     assert [call.usage for call in of(session, Call)] == [
         None,
-        Usage(fresh=300, cache_read=600, output=12),
+        Usage(uncached=300, cache_read=600, output=12),
     ]
 
 
 def test_a_recorded_call_ends_with_its_response() -> None:
-    session = load("openai-call.json")
+    session = load("openai-messages/openai-call.json")
     assert types(of(session, Message)[0]) == ["tools"]
     assert types(of(session, Message)[-1]) == ["tool_use"]
     (call,) = of(session, Call)
-    assert (call.usage, call.model) == (Usage(fresh=36, cache_read=64, output=5), "deepseek-chat")
+    assert (call.usage, call.model) == (
+        Usage(uncached=36, cache_read=64, output=5),
+        "deepseek-chat",
+    )
     assert session.window == 65_536
 
 
@@ -99,9 +104,9 @@ def test_old_functions_without_ids_are_paired_by_name() -> None:
         "content": None,
         "function_call": {"name": "f", "arguments": "{}"},
     }
-    told = {"role": "function", "name": "f", "content": "1"}
+    answer = {"role": "function", "name": "f", "content": "1"}
     messages = of(
-        session_of([{"role": "user", "content": "Go."}, asked, told, asked, told]), Message
+        session_of([{"role": "user", "content": "Go."}, asked, answer, asked, answer]), Message
     )
     uses = [messages[n].blocks[0]["id"] for n in (1, 3)]
     assert [messages[n].blocks[0]["tool_use_id"] for n in (2, 4)] == uses
@@ -111,10 +116,10 @@ def test_old_functions_without_ids_are_paired_by_name() -> None:
 @pytest.mark.parametrize(
     ("usage", "expected", "reconciles"),
     [
-        ({"prompt_tokens": 5, "completion_tokens": 2}, Usage(fresh=5, output=2), True),
+        ({"prompt_tokens": 5, "completion_tokens": 2}, Usage(uncached=5, output=2), True),
         (
             {"prompt_tokens": 5, "completion_tokens": 2, "total_tokens": 9},
-            Usage(fresh=5, output=2),
+            Usage(uncached=5, output=2),
             False,
         ),
         (
@@ -145,7 +150,7 @@ def test_usage_that_includes_the_cache(
 
 
 def test_a_swe_agent_history() -> None:
-    session = load("swe-agent.traj")
+    session = load("swe-agent-traj/swe-agent.traj")
     messages = of(session, Message)
     assert [(m.role, m.human, m.kind) for m in messages[:3]] == [
         ("system", False, "system"),
@@ -163,7 +168,7 @@ def test_a_swe_agent_history() -> None:
 
 
 def test_a_mini_swe_agent_trajectory() -> None:
-    session = load("mini-swe-agent.traj.json")
+    session = load("mini-swe-agent/mini-swe-agent.traj.json")
     assert (session.external_id, session.model) == ("harbour-8", "deepseek-chat")
     assert [(m.role, m.human) for m in of(session, Message)] == [
         ("system", False),
@@ -173,11 +178,13 @@ def test_a_mini_swe_agent_trajectory() -> None:
         ("user", False),
     ]
     (call,) = of(session, Call)
-    assert (call.usage, call.at) == (Usage(fresh=1240, cache_read=320, output=82), 1776067453960)
+    assert (call.usage, call.at) == (Usage(uncached=1240, cache_read=320, output=82), 1776067453960)
 
 
 def test_an_old_mini_swe_agent_list() -> None:
-    log = parse((SAMPLES / "mini-swe-agent-list.traj.json").read_bytes(), "x.traj.json")
+    log = parse(
+        (SAMPLES / "mini-swe-agent" / "mini-swe-agent-list.traj.json").read_bytes(), "x.traj.json"
+    )
     (session,) = log.sessions
     assert log.format == "mini-swe-agent"
     assert [m.kind for m in of(session, Message)] == ["system", None, None, "result", None]

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from compaction.session import Usage
+from compaction.context.session import Usage
 from sessions.importers import counts, parse
 from sessions.importers.records import Call, Compaction, Log, Message, Rewind, Session
 
-SAMPLE = Path(__file__).parent / "samples" / "codex.jsonl"
+SAMPLE = Path(__file__).parent / "samples" / "codex-rollout" / "codex.jsonl"
 
 
 def of(session: Session, kind: type[Any]) -> list[Any]:
@@ -43,10 +43,10 @@ def test_a_rollout() -> None:
     assert session.external_id == "01900000-0000-7000-8000-000000000001"
     assert (session.model, session.window) == ("gpt-5.5", 258_400)
     assert [call.usage for call in of(session, Call)] == [
-        Usage(fresh=4000, cache_read=1000, output=80, reasoning=20),
-        Usage(fresh=500, cache_read=4900, output=60),
-        Usage(fresh=200, cache_read=5400, output=15),
-        Usage(fresh=2000, cache_read=1000, output=9),
+        Usage(uncached=4000, cache_read=1000, output=80, reasoning=20),
+        Usage(uncached=500, cache_read=4900, output=60),
+        Usage(uncached=200, cache_read=5400, output=15),
+        Usage(uncached=2000, cache_read=1000, output=9),
     ]
     assert all(call.reconciles for call in of(session, Call))
     prompts = [m.blocks[0]["text"] for m in of(session, Message) if m.human]

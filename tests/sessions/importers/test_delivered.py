@@ -1,4 +1,4 @@
-"""What live agents send: three shapes brought into blocks, and each fault named by its place."""
+"""Messages of live agents: three formats converted to blocks, and errors with their place."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sessions.importers.decoded import Unreadable, exact
-from sessions.importers.delivered import Delivery, Unacceptable, call_report, delivery
+from sessions.importers.delivered.delivered import Batch, Unacceptable, call_report, delivery
 from sessions.importers.records import Call, Message
 
 TEXT = {"type": "text", "text": "hi"}
@@ -110,7 +110,7 @@ def test_usage_is_of_the_last_answer_and_told_by_its_fields():
     assert (first.call, second.extra) == ("c1", {"delivery": {"later": 1}})
     assert (call.call, call.model, call.context) == ("c1", "gpt-5", "ctx_1")
     assert call.usage is not None
-    assert (call.usage.fresh, call.usage.cache_read) == (6, 4)
+    assert (call.usage.uncached, call.usage.cache_read) == (6, 4)
     excluding = call_report({"usage": {"input_tokens": 6, "cache_read_input_tokens": 4}})[0]
     assert excluding.usage == call.usage
 
@@ -252,7 +252,7 @@ bodies = values | st.fixed_dictionaries(
 @given(body=bodies)
 def test_any_value_is_read_or_refused_at_a_place_of_its_own(body: Any):
     try:
-        assert isinstance(delivery(body), Delivery)
+        assert isinstance(delivery(body), Batch)
     except Unacceptable as refused:
         there: Any = body
         *path, last = refused.pointer.split("/")[1:] or [""]

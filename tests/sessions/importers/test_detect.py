@@ -1,4 +1,4 @@
-"""Formats are told by content; what is no log is refused with a sentence that helps."""
+"""Format detection by content; other files are refused with a helpful sentence."""
 
 from __future__ import annotations
 
@@ -15,31 +15,20 @@ from sessions.importers.decoded import MAX_DEPTH
 
 SAMPLES = Path(__file__).parent / "samples"
 
-FORMATS = {
-    "agent-a1b2c3d.jsonl": "claude-code",
-    "anthropic-request.json": "anthropic-messages",
-    "claude-code-inline.jsonl": "claude-code",
-    "claude-code.jsonl": "claude-code",
-    "codex.jsonl": "codex-rollout",
-    "contextlab-export.jsonl": "contextlab-export",
-    "mini-swe-agent-list.traj.json": "mini-swe-agent",
-    "mini-swe-agent.traj.json": "mini-swe-agent",
-    "openai-call.json": "openai-messages",
-    "openai.json": "openai-messages",
-    "pi.jsonl": "pi",
-    "swe-agent.traj": "swe-agent-traj",
-}
+FORMATS = {path: path.parent.name for path in sorted(SAMPLES.glob("*/*"))}
+"""Folders of samples, named after formats."""
 USER = {"role": "user", "content": "Go."}
 
 
 def test_every_format_has_a_sample_and_every_sample_a_format() -> None:
     assert set(FORMATS.values()) == set(IMPORTERS)
-    assert set(FORMATS) == {path.name for path in SAMPLES.iterdir()}
 
 
-@pytest.mark.parametrize(("name", "expected"), FORMATS.items())
-def test_the_content_tells_the_format(name: str, expected: str) -> None:
-    data = (SAMPLES / name).read_bytes()
+@pytest.mark.parametrize(
+    ("path", "expected"), FORMATS.items(), ids=lambda it: str(it).rpartition("/")[2]
+)
+def test_the_content_tells_the_format(path: Path, expected: str) -> None:
+    data = path.read_bytes()
     assert detect(data, "anything.txt") == parse(data).format == expected
 
 
@@ -67,7 +56,7 @@ def test_documents(value: Any, expected: str | None) -> None:
 
 
 def test_prose_with_example_lines_is_no_log() -> None:
-    example = (SAMPLES / "codex.jsonl").read_text().splitlines()[0]
+    example = (SAMPLES / "codex-rollout" / "codex.jsonl").read_text().splitlines()[0]
     assert detect(f"# Notes\n\nA line looks so:\n{example}\nand so on.\n".encode()) is None
 
 
@@ -80,10 +69,10 @@ def test_prose_with_example_lines_is_no_log() -> None:
         (gzip.compress(b"x" * 99, mtime=0)[:20], "compressed"),
         (b"\x7fELF\x00\x01\x02", "binary"),
         (b"# A heading\n\nand text", "neither JSON nor JSONL"),
-        (b'{"a": 1}', "no agent log"),
+        (b'{"a": 1}', "not a known agent log"),
         (b'[{"role": "user", "content": "cut o', "neither JSON nor JSONL"),
         (b"[" * 100_000, "neither JSON nor JSONL"),
-        (b"9" * 10_000, "neither|no agent log"),
+        (b"9" * 10_000, "not a known agent log"),
     ],
 )
 def test_refusals_say_what_was_found(data: bytes, said: str) -> None:

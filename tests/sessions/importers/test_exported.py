@@ -1,4 +1,4 @@
-"""What was exported can be imported, beside the session that it is of."""
+"""Exports can be imported next to the original session."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from compaction.session import Usage
+from compaction.context.session import Usage
 from sessions import importers
-from sessions.actions.append import append
-from sessions.actions.export import export
-from sessions.actions.measure import measure
-from sessions.actions.teams import local_team
+from sessions.actions.accounts.teams import local_team
+from sessions.actions.record.append import append
+from sessions.actions.record.export import export
+from sessions.actions.record.measure import measure
 from sessions.importers import records
 from sessions.models import Session
 from tests.sessions import made
@@ -31,7 +31,7 @@ def content(session: Session) -> list[Any]:
 def test_an_export_gives_the_same_contexts_again():
     talk = made.reading(6)
     talk.records.insert(0, records.Message("system", [{"type": "text", "text": "Be brief."}]))
-    talk.records.append(records.Call("c6", model="m", usage=Usage(fresh=5, output=2), at=9_000))
+    talk.records.append(records.Call("c6", model="m", usage=Usage(uncached=5, output=2), at=9_000))
     first = append(local_team(), talk, made.count, source="test").session
     measure(first)
     log = importers.parse(data(first), "any.jsonl")
@@ -51,7 +51,7 @@ def test_what_is_no_record_is_kept_and_counted():
         {"type": "message", "role": "wizard", "content": "?"},
         {"type": "message", "seq": 1, "role": "user", "content": "Hi.", "kind": "strange"},
         {"type": "call", "call": ""},
-        {"type": "call", "call": "c1", "usage": {"fresh": -1}},
+        {"type": "call", "call": "c1", "usage": {"uncached": -1}},
         {"type": "revision", "number": 1},
     ]
     raw = "".join(json.dumps(line) + "\n" for line in lines).encode() + b'{"half'
@@ -62,4 +62,4 @@ def test_what_is_no_record_is_kept_and_counted():
     assert [item.reason for item in log.skipped] == [
         "not context", "unknown", "unknown", "not context", "unknown",
     ]  # fmt: skip
-    assert log.problems == ["1 revisions of the exported session were not taken in."]
+    assert log.problems == ["1 revisions of the exported session were not imported."]

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from compaction.session import Usage
+from compaction.context.session import Usage
 from sessions.importers import parse
 from sessions.importers.records import Call, Compaction, Message, Rewind
 
-SAMPLE = Path(__file__).parent / "samples" / "pi.jsonl"
+SAMPLE = Path(__file__).parent / "samples" / "pi" / "pi.jsonl"
 
 
 def test_a_session_as_a_tree() -> None:
@@ -47,7 +47,7 @@ def test_a_session_as_a_tree() -> None:
     compactions = [one for one in session.records if isinstance(one, Compaction)]
     assert [(one.keep, one.tokens_before) for one in compactions] == [(("c2",), 2122)]
     calls = [one for one in session.records if isinstance(one, Call)]
-    # The aborted call said nothing and cost nothing: it is none.
+    # The aborted call has no output and no usage: it is not a call.
     assert [one.usage for one in calls] == [Usage(3, 0, 2100, 0, 40), Usage(3, 2050, 60, 0, 9)]
     assert calls[0].at == 1772359202000
     assert [(one.type, one.reason) for one in log.skipped] == [

@@ -1,4 +1,4 @@
-"""What every importer promises of every file, broken ones included."""
+"""Properties of all importers for all files, including broken ones."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from sessions.importers import IMPORTERS, NotALog, detect, parse
 from sessions.importers.records import Log, Session
 
 SAMPLES = Path(__file__).parent / "samples"
-LINES = sorted(SAMPLES.glob("*.jsonl"))
-DOCUMENTS = sorted([*SAMPLES.glob("*.json"), *SAMPLES.glob("*.traj")])
+LINES = sorted(SAMPLES.rglob("*.jsonl"))
+DOCUMENTS = sorted([*SAMPLES.rglob("*.json"), *SAMPLES.rglob("*.traj")])
 ALL = [*LINES, *DOCUMENTS]
 CALM = settings(max_examples=60, deadline=None)
 
@@ -64,7 +64,7 @@ def assert_storable(log: Log) -> None:
 
 
 def read(data: bytes, name: str = "log") -> Log | None:
-    """The log, or None where the file is refused; any other error fails the test."""
+    """The log, or None if the file is refused; other errors fail the test."""
     try:
         log = parse(data, name)
     except NotALog as refusal:
@@ -207,7 +207,9 @@ def test_a_log_cut_anywhere_begins_the_whole_one(path: Path, data: st.DataObject
         assert session.records == complete[name].records[: len(session.records)]
 
 
-@pytest.mark.parametrize("name", ["openai.json", "mini-swe-agent-list.traj.json"])
+@pytest.mark.parametrize(
+    "name", ["openai-messages/openai.json", "mini-swe-agent/mini-swe-agent-list.traj.json"]
+)
 def test_every_shorter_array_begins_the_longer_one(name: str) -> None:
     messages = json.loads((SAMPLES / name).read_bytes())
     log_format = detect(json.dumps(messages).encode())

@@ -1,0 +1,1 @@
+"""Lint, suggestions and tuning of policies."""

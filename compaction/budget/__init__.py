@@ -1,0 +1,1 @@
+"""Budgets and room in the window."""

@@ -1,0 +1,1 @@
+"""Blocks, edits and the rules that keep a context valid."""

@@ -1,1 +1,0 @@
-"""Files as tool calls show and change them."""

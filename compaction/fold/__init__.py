@@ -1,0 +1,1 @@
+"""The fold: from arrivals to revisions."""

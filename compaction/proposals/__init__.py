@@ -1,0 +1,1 @@
+"""The interface of strategies: what they see, and what they propose."""

@@ -1,0 +1,176 @@
+"""What a strategy sees and what it proposes: the signature of all strategies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from compaction.cache.economy import Objective, Rates
+from compaction.context.blocks import Block
+from compaction.context.edits import Edit, Trigger
+from compaction.proposals.protect import Guard
+from compaction.seen.repeats import Repeats
+from compaction.seen.ripening import Ripening
+from compaction.seen.sights import Sights
+from compaction.tokens import scaled
+from compaction.topic import Boundary, Judge, Rounds, Topic
+
+SummaryForm = Literal["nine", "progress", "done", "window"]
+"""`nine`: the nine sections in XML; `progress` and `done`: the forms of an open and of a finished
+task; `window`: the short note of the sliding window."""
+
+Mark = Mapping[str, int]
+"""A strategy's progress and decisions: small numbers, stored with the state."""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """The blocks to summarize, in order, on top of the `previous` summary.
+
+    `blocks` are as the model sees them, `originals` the blocks first at their positions. `kept` are
+    user messages of the span that stay in the context verbatim. `budget` is the maximum size of the
+    summary, in tokens. `instructions` are the team's own. `board` is the team's board as text,
+    which the summarizer may use but should not repeat; empty without one.
+    """
+
+    form: SummaryForm
+    blocks: tuple[Block, ...]
+    originals: tuple[Block, ...]
+    previous: str | None
+    budget: int
+    kept: tuple[Block, ...] = ()
+    instructions: str = ""
+    board: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FileText:
+    """The text of a file as the model saw it, to be outlined."""
+
+    path: str
+    text: str
+    sha: str
+
+
+Wish = Span | FileText | Topic
+"""An artifact requested from outside: a summary, an outline, a judgment."""
+
+Count = Callable[[str], int]
+"""Tokens of a text, in the session's counting."""
+
+Summarize = Callable[[Span], str | None]
+"""The text of a summary, or None while it is still being written."""
+
+Outline = Callable[[FileText], str | None]
+"""The outline of a file, or None while it is still being made."""
+
+
+def no_outline(file: FileText) -> str | None:  # noqa: ARG001
+    """Return None, for a process without a parser."""
+    return None
+
+
+def no_tokens(position: int) -> int:  # noqa: ARG001
+    return 0
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """What a strategy needs from outside.
+
+    All are pure functions; `rates` are those of the session's model. Without a `judge`, new topics
+    are judged by code.
+    """
+
+    count: Count
+    summarize: Summarize
+    outline: Outline = no_outline
+    rates: Rates = Rates()
+    judge: Judge | None = None
+
+
+def never(block: Block) -> bool:  # noqa: ARG001
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """The context just before a model call; read-only.
+
+    `arrivals` are the positions of all originals that ever arrived, ascending; `standing` is the
+    context. `used` is the number of tokens of the whole prompt in the provider's count as far as
+    known (hidden prompt included), `scale` the provider's count in permille of ours. `room` is the
+    window minus the reserve. `resolved` are positions of failed results whose failure was resolved,
+    in that order.
+    """
+
+    step: int
+    turn: int
+    standing: Mapping[int, Block]
+    arrivals: Sequence[int]
+    originals: Mapping[int, Block]
+    total: int
+    used: int
+    scale: int
+    room: int
+    guard: Guard
+    means: Means
+    mark: Mark
+    sights: Sights = field(default_factory=Sights)
+    """The readings, writes and edits of each file."""
+    rounds: Rounds = field(default_factory=Rounds)
+    """The last messages of people and answers of models."""
+    idle: int | None = None
+    """Milliseconds since the call before began, if known."""
+    repeats: Repeats = field(default_factory=Repeats)
+    """Repeated calls; maintained only if a strategy asks for `repeats`."""
+    objective: Objective = "cheap"
+    known: Mapping[str, int] = field(default_factory=dict)
+    """Positions of all blocks and replacements ever in the context, by id."""
+    ripening: Ripening = field(default_factory=Ripening)
+    """When blocks become ripe; maintained only if a strategy asks for `ripening`."""
+    tokens_before: Callable[[int], int] = no_tokens
+    """Returns the tokens of the blocks before a position, in O(log n)."""
+    entered_short: Callable[[Block], bool] = never
+    """Returns whether a block replaces an original that no model had seen."""
+
+    @property
+    def boundary(self) -> Boundary:
+        """What ended just before the newest message of a person, until a model has answered it."""
+        return self.rounds.boundary(self.step)
+
+    @property
+    def cold(self) -> bool:
+        """Whether the cache has expired, so that everything is written again in any case."""
+        return self.idle is not None and self.idle > self.means.rates.ttl
+
+    @property
+    def fresh(self) -> int:
+        """Tokens of blocks that arrived for this step and are in no cache."""
+        first = len(self.arrivals)
+        while first and self.originals[self.arrivals[first - 1]].born >= self.step:
+            first -= 1
+        if first == len(self.arrivals):
+            return 0
+        return self.total - self.tokens_before(self.arrivals[first])
+
+    def billed(self, tokens: int) -> int:
+        """Convert our token count to the provider's."""
+        return scaled(tokens, self.scale)
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """Edits to make, in order, and the mark to keep; without edits only the mark changes.
+
+    `wanted` are summaries, outlines and judgments that were not ready; `skipped` says why a
+    strategy that was due did nothing.
+    """
+
+    edits: tuple[Edit, ...]
+    mark: Mark
+    trigger: Trigger = "batch"
+    reason: str = ""
+    wanted: tuple[Wish, ...] = ()
+    skipped: str = ""

@@ -1,0 +1,18 @@
+"""Records that the modules of a package define: how strategies, importers, rules and pages are
+found without a list of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from importlib import import_module
+from pkgutil import walk_packages
+from typing import Any
+
+
+def records_in(package: str, path: Iterable[str], name: str) -> list[Any]:
+    """What each module of a package, and of the packages in it, defines under a name.
+
+    In the order of the modules' names; modules that define nothing of that name are left out.
+    """
+    modules = (import_module(one.name) for one in walk_packages(path, f"{package}."))
+    return [getattr(module, name) for module in modules if hasattr(module, name)]

@@ -1,0 +1,1 @@
+"""What the model was shown: files, terminals, todos, repeats."""

@@ -1,0 +1,1 @@
+"""A policy over a recorded session."""

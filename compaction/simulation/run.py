@@ -1,0 +1,247 @@
+"""What a policy's edits cost and save in cache, compared with the recorded session."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from compaction.cache import automatic
+from compaction.cache.economy import asked_for, cached_by, message_ttl
+from compaction.cache.rules import Rules, takes_breakpoints
+from compaction.cache.simulator import (
+    TTL,
+    Basis,
+    Breakpoint,
+    CacheState,
+    CacheUse,
+    Request,
+    advance,
+)
+from compaction.context.session import Call, Session
+from compaction.policies.policy import Policy
+from compaction.prices.prices import Price, micros, minimum, nanos, price
+from compaction.simulation.layout import HIDDEN_BLOCKS, Layout, managed, recorded
+from compaction.simulation.simulate import Run
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """The conditions under which a run is priced.
+
+    With unknown `rules` there are no uses and no costs; with `price` None no costs. Prefixes
+    shorter than `minimum` tokens are not cached. `ttl` applies to every breakpoint, except the one
+    after the hidden prompt if `fixed` is set. `frontier` sets a breakpoint at the end of the last
+    replacement, `steady` one at the last one of the request before while that prefix is unchanged:
+    without it a step of over 20 blocks reads nothing.
+    """
+
+    price: Price | None = None
+    minimum: int = 1024
+    ttl: TTL = "5m"
+    frontier: bool = True
+    steady: bool = True
+    rules: Rules = "anthropic"
+    fixed: TTL | None = None
+
+    def under(self, policy: Policy) -> Terms:
+        """Return the terms of a policy's contexts, which may set the TTL."""
+        fixed: TTL | None = "1h" if policy.ttl == "mixed" else None
+        return replace(self, ttl=message_ttl(policy.ttl, self.ttl), fixed=fixed)
+
+
+def terms_of(session: Session, ttl: TTL | None = None) -> Terms:
+    """Return the terms of a recorded session.
+
+    They are the price of its model when it began, the model's minimum, and the TTL of most reported
+    cache writes (5 minutes if unknown). No price without rules, because the cost of a call depends
+    on its cache.
+    """
+    if ttl is None:
+        ttl = asked_for(call.usage for call in session.calls if call.usage is not None)
+    began = session.calls[0].at if session.calls else None
+    listed = price(session.model, began)
+    return Terms(
+        rules=cached_by(session.model, listed),
+        price=listed,
+        minimum=minimum(session.model) or Terms().minimum,
+        ttl=ttl,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class RevisionPayback:
+    """What one revision did to the cache.
+
+    `cleared` tokens left the prompt; `rewritten` tokens had been cached and were paid again, at
+    `cost` micro-dollars above reading them (0 with a cold cache: then an edit is free). `steps` is
+    the number of calls after which the savings exceed that, None if they never do; `remaining`
+    calls followed in the session.
+    """
+
+    revision: int
+    step: int
+    cleared: int
+    rewritten: int
+    cost: int | None
+    steps: int | None
+    remaining: int
+
+    @property
+    def paid(self) -> bool:
+        """Whether the session went on long enough."""
+        return self.steps is not None and self.steps <= self.remaining
+
+
+@dataclass(frozen=True, slots=True)
+class CacheRun:
+    """Costs of a run in micro-dollars (None without a price), managed and recorded.
+
+    Both sides start with a cold cache, follow the same rules and the recorded pace, and write the
+    same output. `prompt_cost` excludes the output. Work by summarizers is not included. The share
+    read from the cache is None if the rules are unknown.
+    """
+
+    uses: tuple[CacheUse, ...]
+    recorded: tuple[CacheUse, ...]
+    cost: int | None
+    recorded_cost: int | None
+    prompt_cost: int | None
+    recorded_prompt_cost: int | None
+    cache_read_share: float | None
+    revisions: tuple[RevisionPayback, ...]
+
+
+def simulate_cache(run: Run, calls: Sequence[Call], terms: Terms | None = None) -> CacheRun:
+    """Send every context of a run, and of the session without the run's edits, to a cache.
+
+    `calls` give the model and, if reported, the output; otherwise output is counted from the blocks
+    of the next step. The TTL of the run is the policy's (`Terms.under`), that of the recorded
+    session is in `terms`. Everything is simulated, even if usage was reported: compare the two
+    sides with each other, not with a bill. Work is n log n in steps and entries.
+    """
+    terms = terms or Terms()
+    by_step = {call.step: call for call in calls}
+    ours = _send(managed(run), by_step, run, terms.under(run.policy))
+    alone = _send(recorded(run), by_step, run, terms)
+    prompt = sum(use.prompt for use in ours)
+    share = sum(use.read for use in ours) / prompt if prompt else 0.0
+    return CacheRun(
+        uses=ours,
+        recorded=alone,
+        cost=_sum(ours, terms.price),
+        recorded_cost=_sum(alone, terms.price),
+        prompt_cost=_sum(ours, terms.price, output=False),
+        recorded_prompt_cost=_sum(alone, terms.price, output=False),
+        cache_read_share=None if terms.rules == "unknown" else share,
+        revisions=_paybacks(run, ours, terms.price),
+    )
+
+
+def estimate_cache(
+    run: Run, calls: Sequence[Call], terms: Terms | None = None
+) -> tuple[CacheUse, ...]:
+    """Estimate the cache use of a recorded session's own contexts, if no usage was reported."""
+    by_step = {call.step: call for call in calls}
+    return _send(managed(run), by_step, run, terms or Terms(), "estimated")
+
+
+def _sum(uses: Sequence[CacheUse], rates: Price | None, output: bool = True) -> int | None:
+    if rates is None or not uses:
+        return None
+    usages = (use.usage if output else replace(use.usage, output=0) for use in uses)
+    return micros(sum(nanos(usage, rates) for usage in usages))
+
+
+def _cache(rules: Rules) -> Callable[[Request, Price | None, Basis], CacheUse]:
+    """Create an empty cache of a provider."""
+    if takes_breakpoints(rules):
+        return partial(advance, CacheState())
+    return partial(automatic.advance, automatic.AutomaticState(rules))
+
+
+def _send(
+    layouts: Iterable[Layout],
+    calls: Mapping[int, Call],
+    run: Run,
+    terms: Terms,
+    basis: Basis = "simulated",
+) -> tuple[CacheUse, ...]:
+    if terms.rules == "unknown":
+        return ()
+    send, uses, before = _cache(terms.rules), [], (0, 0)
+    for layout in layouts:
+        call = calls.get(layout.step.step)
+        reported = call.usage if call else None
+        end, blocks = layout.cacheable
+        places = {end: blocks, run.hidden: HIDDEN_BLOCKS}
+        if terms.frontier:
+            places.setdefault(*layout.frontier)
+        if terms.steady and layout.unchanged >= before[0]:
+            places.setdefault(*before)
+        request = Request(
+            step=layout.step.step,
+            total=layout.total,
+            unchanged=layout.unchanged,
+            breakpoints=tuple(
+                Breakpoint(offset, blocks, _ttl(terms, offset <= run.hidden))
+                for offset, blocks in sorted(places.items())
+                if 0 < offset <= end
+            ),
+            model=call.model if call else "",
+            at=layout.step.at,
+            minimum=terms.minimum,
+            appended=layout.appended,
+            passing=layout.passing,
+            system=run.hidden,
+            images=layout.images,
+            changed=layout.changed,
+            revision=layout.step.revision if layout.changed != "unexplained" else None,
+            output=reported.output if reported else layout.output,
+        )
+        uses.append(send(request, terms.price, basis))
+        before = layout.cacheable
+    return tuple(uses)
+
+
+def _ttl(terms: Terms, hidden: bool) -> TTL:
+    return terms.fixed if hidden and terms.fixed is not None else terms.ttl
+
+
+def _paybacks(
+    run: Run, uses: Sequence[CacheUse], rates: Price | None
+) -> tuple[RevisionPayback, ...]:
+    by_step = {use.step: (place, use) for place, use in enumerate(uses)}
+    found: list[RevisionPayback] = []
+    for revision in run.revisions:
+        if revision.step not in by_step:
+            continue
+        place, use = by_step[revision.step]
+        broken = use.broken
+        edited = broken is not None and broken.revision == revision.number
+        rewritten = broken.rewritten if broken is not None and edited else 0
+        cost = broken.cost if broken is not None and edited else 0 if rates else None
+        cleared = revision.tokens_before - revision.tokens_after
+        steps = payback_steps(cleared, rewritten, use, rates)
+        remaining = len(uses) - place - 1
+        found.append(
+            RevisionPayback(
+                revision.number, revision.step, cleared, rewritten, cost, steps, remaining
+            )
+        )
+    return tuple(found)
+
+
+def payback_steps(cleared: int, rewritten: int, use: CacheUse, rates: Price | None) -> int | None:
+    """Return the calls until an edit has paid: steps x cleared x read > rewritten x (write - read).
+
+    None if it never does, or without a price.
+    """
+    if not rewritten and cleared > 0:
+        return 0
+    if rates is None or cleared <= 0:
+        return None
+    now = rates.at(use.prompt)
+    write = now.cache_write_1h if use.write_1h > use.write_5m else now.cache_write_5m
+    saved = cleared * now.cache_read
+    return None if saved <= 0 else rewritten * max(write - now.cache_read, 0) // saved + 1

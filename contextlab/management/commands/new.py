@@ -1,0 +1,35 @@
+"""`contextlab new`: create a strategy or importer with a test, from a template."""
+
+import subprocess
+import sys
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.management import BaseCommand, CommandError
+
+from contextlab.recipes import NotPossible, write
+
+
+class Command(BaseCommand):
+    help = (
+        "Write a strategy or an importer and its test into the checkout in the current folder, "
+        "from the recipes in docs/extending.md."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Add the kind and its name."""
+        parser.add_argument("kind", choices=("strategy", "importer"))
+        parser.add_argument("name", help="lowercase letters, digits and underscores")
+
+    def handle(self, *args: Any, kind: str, name: str, **options: Any) -> None:
+        """Print the files written."""
+        root = Path.cwd()
+        try:
+            files = write(root, kind, name)
+        except NotPossible as problem:
+            raise CommandError(str(problem)) from None
+        for path in files:
+            self.stdout.write(str(path.relative_to(root)))
+        # In a separate process, because this one has already loaded the records.
+        subprocess.run([sys.executable, "-m", "contextlab.lists"], cwd=root, check=True)

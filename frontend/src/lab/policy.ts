@@ -1,0 +1,56 @@
+/* A policy as the server stores it, and its values as a form shows them. */
+
+export type Value = number | string | boolean | string[];
+export type PolicyStep = { strategy: string; parameters: Record<string, Value> };
+export type TTL = 'recorded' | '5m' | '1h' | 'mixed';
+export type PolicyDocument = {
+  name: string;
+  version: number;
+  objective: string;
+  ttl: TTL;
+  reserve: number;
+  steps: PolicyStep[];
+  recite: Record<string, Value> | null;
+};
+
+export type Field = {
+  path: string; // "steps[2].parameters.age"
+  name: string;
+  kind: 'int' | 'float' | 'bool' | 'choice' | 'words' | 'text';
+  value: Value;
+  low: number | null;
+  high: number | null;
+  choices: string[];
+  default: Value;
+  help: string;
+  first: boolean; // shown before the others of its step are asked for
+};
+
+type Parts = Record<string | number, unknown>; // a document, or a list or record in one
+
+const parts = (path: string): (string | number)[] =>
+  path
+    .split(/[.[\]]+/)
+    .filter(Boolean)
+    .map((part) => (/^\d+$/.test(part) ? Number(part) : part));
+
+export function valueAt(document: PolicyDocument, path: string): Value | undefined {
+  let place: unknown = document;
+  for (const part of parts(path)) place = (place as Parts | undefined)?.[part];
+  return place as Value | undefined;
+}
+
+/** The document with one other value; what has not changed is shared. */
+export function withValue(document: PolicyDocument, path: string, value: Value): PolicyDocument {
+  const put = (place: Parts, [first, ...rest]: (string | number)[]): Parts => {
+    const made = (Array.isArray(place) ? [...place] : { ...place }) as Parts;
+    made[first] = rest.length ? put(place[first] as Parts, rest) : value;
+    return made;
+  };
+  return put(document as unknown as Parts, parts(path)) as unknown as PolicyDocument;
+}
+
+const values = ({ objective, ttl, reserve, steps, recite }: PolicyDocument): string =>
+  JSON.stringify([objective, ttl, reserve, steps, recite]);
+
+export const isSame = (a: PolicyDocument, b: PolicyDocument): boolean => values(a) === values(b);

@@ -1,0 +1,38 @@
+/* Cost against recall, drawn. */
+import type { ScatterProps } from '../../web/chart/scatter';
+import type { Beside, Body } from './body';
+
+/** Cost against what stays in context: every version that was tried on these sessions, and the recording. */
+export function scatterOf(body: Body, beside: Beside): ScatterProps {
+  const groups = [
+    { name: 'draft', shape: 'diamond' as const },
+    { name: 'active', shape: 'square' as const },
+    { name: 'other', shape: 'triangle' as const, means: 'Compared in this simulation' },
+    {
+      name: 'tried',
+      shape: 'circle' as const,
+      means: 'Earlier drafts of this policy on the same sessions',
+    },
+  ].filter((group) => beside.tried.some((one) => one.role === group.name));
+  return {
+    title: 'Cost against needs in context',
+    x: { label: 'cost', unit: 'microusd' },
+    y: { label: 'needs in context', unit: 'share' },
+    points: beside.tried
+      .filter((one) => one.in_context !== null)
+      .map((one) => ({
+        x: one.cost,
+        y: one.in_context!,
+        label: one.ref,
+        group: one.role,
+        here: one.role === 'draft',
+        url: one.url ?? undefined,
+      })),
+    groups,
+    basis: 'simulated',
+    note:
+      body.through < body.total
+        ? 'A version is drawn once all sessions are through.'
+        : 'The dashed line joins versions that no other beats on both.',
+  };
+}

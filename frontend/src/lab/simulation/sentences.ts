@@ -1,0 +1,85 @@
+/* What is said of a simulation in words. */
+import * as format from '../../web/format';
+import { changeText, pointsText } from '../totals';
+import { isUnderWay, reference, type Beside, type Body, type Spread, type Version } from './body';
+import { ratio } from './figures';
+import { losers } from './lines';
+
+/** How a spread of ratios is written: "−12 % [−21 … +3]". */
+export function spreadText(spread: Spread | null | undefined): string {
+  if (!spread) return '–';
+  if (spread.n === 1) return changeText(spread.median - 1);
+  return `${changeText(spread.median - 1)} [${changeText(spread.p10 - 1)} … ${changeText(spread.p90 - 1)}]`;
+}
+
+const versionOf = (body: Body, role: Version['role']): Version | undefined =>
+  body.versions.find((one) => one.role === role);
+
+/** What comes first: the sums over all sessions,
+    "Summed over 40 sessions, cost −12 % against balanced@1 ($3.10 instead of $3.52); in context +1.2 points." */
+export function headline(body: Body): string {
+  const draft = versionOf(body, 'draft');
+  if (!draft || !body.through)
+    return isUnderWay(body.state) ? 'No session is through yet.' : 'No session could be simulated.';
+  const { role, name } = reference(body);
+  const other = versionOf(body, role);
+  if (!other) return '';
+  const [now, then] = [draft.sums, other.sums];
+  const isPriced =
+    now.cost_microusd !== null &&
+    then.cost_microusd !== null &&
+    now.priced > 0 &&
+    now.priced === then.priced;
+  const so = isUnderWay(body.state)
+    ? `So far, summed over ${body.through} of ${format.plural(body.total, 'session')}`
+    : `Summed over ${format.plural(body.through, 'session')}`;
+  const those =
+    isPriced && now.priced < body.through ? ` (cost over the ${now.priced} with a price)` : '';
+  const by = isPriced
+    ? ratio(now.cost_microusd, then.cost_microusd)
+    : ratio(now.tokens_sent, then.tokens_sent);
+  const amounts = isPriced
+    ? `${format.money(now.cost_microusd!)} instead of ${format.money(then.cost_microusd!)}`
+    : `${format.tokens(now.tokens_sent ?? 0)} instead of ${format.tokens(then.tokens_sent ?? 0)}`;
+  const place =
+    now.in_context !== null && then.in_context !== null
+      ? `; needs in context ${pointsText(now.in_context, then.in_context)}`
+      : '';
+  return `${so}${those}, ${isPriced ? 'cost' : 'tokens sent'} ${changeText(by)} against ${name} (${amounts})${place}.`;
+}
+
+/** What lies behind the sums:
+    "31 of 40 sessions get cheaper, 3 lose a fact they needed; the median session −12 % [−21 % … +3 %]." */
+export function summary(body: Body, beside: Beside): string {
+  const draft = versionOf(body, 'draft');
+  if (!draft || !body.through) return '';
+  const { role } = reference(body);
+  const against = role === 'active' ? draft.against_active : null;
+  const spreads = role === 'active' ? draft.against_active : draft.against_recorded;
+  const parts: string[] = [];
+  if (against?.priced)
+    parts.push(
+      `${against.cheaper} of ${format.plural(against.priced, 'session')} get cheaper, ${against.costlier} costlier`,
+    );
+  if (role === 'active') {
+    const lost = losers(beside.sessions);
+    parts.push(
+      lost
+        ? `${lost} ${lost === 1 ? 'loses' : 'lose'} a fact that was needed later`
+        : 'none loses a fact that was needed later',
+    );
+  }
+  if (against?.hides_more)
+    parts.push(
+      `${against.hides_more} ${against.hides_more === 1 ? 'has' : 'have'} fewer needs in context`,
+    );
+  const spread = spreads?.cost ?? spreads?.tokens ?? null;
+  if (spread && spread.n > 1) {
+    const of = spreads?.cost ? 'cost' : 'tokens sent';
+    parts.push(
+      `the session in the middle ${spreadText(spread)} (median [10th … 90th percentile] of ${of})`,
+    );
+  }
+  const text = parts.length ? `${parts.join('; ')}.` : '';
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}

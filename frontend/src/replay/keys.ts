@@ -1,0 +1,95 @@
+/* The replay's keys. */
+import { copy } from '../web/copy';
+import { addShortcuts, type Shortcut } from '../web/keyboard/registry';
+import { eventAfter, eventBefore } from './manifest/events';
+import { kindNames } from '../web/kinds';
+import type { Player } from './state/player.svelte';
+import type { Replay } from './state/replay.svelte';
+
+export type MessageKeys = { copyText(): void; copyJson(): void; togglePin(): void };
+
+export function replayKeys(replay: Replay, player: Player, message: MessageKeys): () => void {
+  const user = kindNames.indexOf('user');
+  const isPrompt = (i: number) => replay.manifest!.entries.kind[i] === user;
+  const go = (step: number | null | undefined, jump = false) => {
+    player.stop();
+    if (step) replay.go(step, jump);
+  };
+  const key = (keys: string[], does: string, run: () => void, repeats = false): Shortcut => ({
+    section: 'Replay',
+    keys,
+    does,
+    run,
+    repeats,
+  });
+  const visit = (address: string) => location.assign(address);
+
+  const { context_url, pins_url, previous_url, next_url } = replay.props;
+  const offered: Shortcut[] = [];
+  if (context_url)
+    offered.push(
+      key(
+        ['t'],
+        'Table or raw request',
+        () => (replay.view = replay.view === 'table' ? 'raw' : 'table'),
+      ),
+    );
+  if (pins_url) offered.push(key(['p'], 'Pin or unpin the message', () => message.togglePin()));
+  if (previous_url) offered.push(key(['['], 'Previous session', () => visit(previous_url)));
+  if (next_url) offered.push(key([']'], 'Next session', () => visit(next_url)));
+
+  return addShortcuts(
+    key(['ArrowLeft'], 'Previous step', () => go(replay.step - 1), true),
+    key(['ArrowRight'], 'Next step', () => go(replay.step + 1), true),
+    key(
+      ['Shift+ArrowLeft'],
+      'Previous event',
+      () => go(eventBefore(replay.manifest?.events ?? [], replay.step), true),
+      true,
+    ),
+    key(
+      ['Shift+ArrowRight'],
+      'Next event',
+      () => go(eventAfter(replay.manifest?.events ?? [], replay.step), true),
+      true,
+    ),
+    key(['PageUp'], 'Ten steps back', () => go(Math.max(1, replay.step - 10)), true),
+    key(['PageDown'], 'Ten steps on', () => go(replay.step + 10), true),
+    key(['Home'], 'First step', () => go(1, true)),
+    key(['End'], 'Last step; follows a live session', () => {
+      player.stop();
+      replay.end();
+    }),
+    key(['Space'], 'Play or pause', () => player.toggle()),
+    key(['<'], 'Slower', () => player.faster(-1)),
+    key(['>'], 'Faster', () => player.faster(1)),
+    key(['.'], 'Follow live, or stay here', () =>
+      replay.following ? replay.stay() : replay.manifest?.session.live && replay.follow(),
+    ),
+    key(['j'], 'Next row', () => replay.move(1), true),
+    key(['k'], 'Previous row', () => replay.move(-1), true),
+    key(['Shift+j'], 'Next user prompt', () => replay.move(1, isPrompt), true),
+    key(['Shift+k'], 'Previous user prompt', () => replay.move(-1, isPrompt), true),
+    key(['x'], 'Show or hide removed rows', () => (replay.ghosts = !replay.ghosts)),
+    key(['f'], 'Fold or unfold the composition', () => (replay.foldChoice = !replay.folded)),
+    key(
+      ['d'],
+      'Compare with the step before',
+      () => replay.step > 1 && visit(replay.diffAddress(replay.step - 1)),
+    ),
+    key(
+      ['b'],
+      'This run beside the recorded one',
+      () => replay.besideAddress && visit(replay.besideAddress),
+    ),
+    key(['c'], 'Copy the link to this step and row', () => void copy(replay.link, 'Link')),
+    key(['y'], 'Copy the row’s text', () => message.copyText()),
+    key(['Shift+y'], 'Copy the row as JSON', () => message.copyJson()),
+    key(['Escape'], 'Close the message, then return to live', () => {
+      if (replay.selected >= 0) replay.select(-1);
+      else if (replay.view !== 'table') replay.view = 'table';
+      else if (replay.manifest?.session.live) replay.follow();
+    }),
+    ...offered,
+  );
+}

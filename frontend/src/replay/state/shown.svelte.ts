@@ -1,0 +1,122 @@
+/* What the replay page shows: which run, which step, which block, and what follows from them. */
+import type { Problem } from '../../web/request';
+import { placeIn } from '../manifest/address';
+import { cacheStates } from '../manifest/cache';
+import { rowsAt, type Composition } from '../manifest/composition';
+import { ledgerAt, sizeAt, totals, type Totals } from '../manifest/ledger';
+import type { Manifest } from '../manifest/manifest';
+import { Previews } from '../manifest/previews.svelte';
+import { standing, type Limits } from './budget';
+import { matcher, parseFilter } from './filter';
+import { rememberedScale, type Scale } from './scale';
+
+export type Props = {
+  manifest_url: string;
+  previews_url: string;
+  entry_url: string;
+  simulate_url?: string;
+  replay_url: string;
+  diff_page_url: string; // with {a} and {b}
+  session_url: string; // with {id}: the replay of another session
+  revision_url?: string; // with {run} and {number}
+  list_url: string;
+  job_url?: string;
+  context_url?: string;
+  previous_url?: string;
+  next_url?: string;
+  step?: number | null;
+  recitation_url?: string;
+  default_run?: string;
+  pins_url?: string;
+  compactions_url?: string;
+  limits?: Limits | null;
+};
+export type Baseline = { sizes: Float64Array; totals: Totals };
+export type View = 'table' | 'raw';
+
+export class Shown {
+  manifest = $state.raw<Manifest | null>(null);
+  composition = $state.raw<Composition | null>(null);
+  baseline = $state.raw<Baseline | null>(null); // the recorded run beside a simulated one
+  problem = $state.raw<Problem | null>(null);
+  loading = $state(true);
+  run = $state('recorded');
+  usual = $state('recorded'); // the run that is shown where the address names none
+  step = $state(1);
+  selected = $state(-1);
+  selections = $state(0); // how often the reader chose
+  ghosts = $state(false);
+  query = $state('');
+  view = $state<View>('table');
+  scaleChoice = $state(rememberedScale());
+  /** A window that is a guess is nothing to measure against. */
+  scale = $derived<Scale>(
+    this.scaleChoice ?? (this.manifest?.session.window_assumed ? 'used' : 'window'),
+  );
+  /** The composition's table makes room for a message, unless the reader decided. */
+  foldChoice = $state<boolean | null>(null);
+  folded = $derived(this.foldChoice ?? this.selected >= 0);
+  following = $state(false);
+  fresh = $state(0); // entries that arrived while the reader stayed elsewhere
+  behind = $state(false); // what is shown could not be brought up to date
+  previews: Previews;
+
+  filter = $derived(parseFilter(this.query));
+  /** The whole context of the step, whatever the filter leaves of it. */
+  standing = $derived(this.manifest ? rowsAt(this.manifest.entries, this.step) : new Int32Array(0));
+  rows = $derived.by(() => {
+    if (!this.manifest) return new Int32Array(0);
+    const { entries } = this.manifest;
+    if (this.filter.empty) return this.ghosts ? rowsAt(entries, this.step, true) : this.standing;
+    if (this.filter.needsPreviews) void this.previews.arrived;
+    return rowsAt(
+      entries,
+      this.step,
+      this.ghosts,
+      matcher(this.filter, entries, this.step, (i) => this.previews.line(i), this.pinned),
+    );
+  });
+  ledger = $derived(
+    this.manifest && this.composition ? ledgerAt(this.manifest, this.composition, this.step) : null,
+  );
+  cache = $derived.by(() => {
+    const { manifest, ledger } = this;
+    if (!manifest || !ledger) return { state: new Uint8Array(0), divergent: -1 };
+    const whole = this.standing;
+    const { states, divergent } = cacheStates(
+      manifest.entries,
+      whole,
+      this.step,
+      ledger.hidden,
+      ledger.visible,
+      ledger,
+    );
+    const state = new Uint8Array(manifest.entries.count);
+    whole.forEach((i, row) => (state[i] = states[row]));
+    return { state, divergent: ledger.read ? (whole[divergent] ?? -1) : -1 };
+  });
+  cause = $derived.by(() => {
+    const at = this.manifest?.steps.cause[this.step - 1] ?? -1;
+    return at >= 0 ? (this.manifest!.causes[at] ?? null) : null;
+  });
+  eventsHere = $derived(this.manifest?.events.filter((event) => event.step === this.step) ?? []);
+  pinned = $derived(new Set(this.manifest?.pins ?? []));
+  /** Of the next call, while the session runs. */
+  budget = $derived.by(() => {
+    const { manifest, composition } = this;
+    const { limits } = this.props;
+    if (!manifest?.session.live || !composition || !limits) return null;
+    // The same that the agent is told, whichever run is shown.
+    const { used, budget } = manifest.session;
+    return standing(limits, used ?? sizeAt(manifest, composition, manifest.last), budget?.counted);
+  });
+  totals = $derived(
+    this.manifest && this.composition ? totals(this.manifest, this.composition) : null,
+  );
+
+  constructor(readonly props: Props) {
+    this.previews = new Previews(props.previews_url);
+    this.usual = props.default_run ?? 'recorded';
+    this.run = placeIn(location.href).run || this.usual;
+  }
+}

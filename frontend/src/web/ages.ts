@@ -1,0 +1,21 @@
+/* <time data-age datetime="…">: "12 s" stays true while nothing else changes; the server's `age` writes alike. */
+const units: [seconds: number, name: string][] = [
+  [86_400, 'd'],
+  [3600, 'h'],
+  [60, 'm'],
+  [1, 's'],
+];
+
+export function age(seconds: number): string {
+  const [unit, name] = units.find(([least]) => seconds >= least) ?? [1, 's'];
+  return `${Math.max(0, Math.floor(seconds / unit))} ${name}`;
+}
+
+function tick(): void {
+  for (const time of document.querySelectorAll<HTMLTimeElement>('time[data-age]')) {
+    const text = age((Date.now() - Date.parse(time.dateTime)) / 1000);
+    if (time.textContent !== text) time.textContent = text;
+  }
+}
+
+if (typeof document !== 'undefined' && document.querySelector('[hx-get]')) setInterval(tick, 5000);

@@ -1,0 +1,44 @@
+/* Values as a chart writes them: on its axes, at its cursor, in its table. */
+import * as format from '../format';
+import type { Unit, XKind } from './chart';
+
+const day = 86_400_000;
+
+export function show(value: number | null | undefined, unit: Unit): string {
+  if (value === null || value === undefined) return '–';
+  if (unit === 'tokens') return format.tokens(value);
+  if (unit === 'microusd') return format.money(value);
+  if (unit === 'share') return format.percent(value, 1);
+  if (unit === 'ms') return format.duration(value);
+  return Number.isInteger(value) ? format.exact(value) : value.toFixed(1);
+}
+
+/** Shorter: what stands beside a line of the grid. */
+export function tick(value: number, unit: Unit): string {
+  if (unit === 'tokens') return format.round(value);
+  if (unit === 'share') return `${+(value * 100).toFixed(1)} %`;
+  if (unit === 'microusd') return value === 0 ? '$0' : `$${+(value / 1_000_000).toPrecision(4)}`;
+  return show(value, unit);
+}
+
+export const isDays = (values: readonly number[]): boolean =>
+  values.length > 0 && values.every((value) => value % day === 0);
+
+export function showX(value: number, kind: XKind, days = false): string {
+  if (kind === 'step') return `S${value}`;
+  if (kind === 'number')
+    return Number.isInteger(value) ? format.exact(value) : String(+value.toPrecision(6));
+  if (kind === 'percent') return `${value} %`;
+  if (days)
+    return new Date(value).toLocaleDateString(undefined, {
+      month: 'short',
+      day: 'numeric',
+      timeZone: 'UTC',
+    });
+  return new Date(value).toLocaleString(undefined, {
+    month: 'short',
+    day: 'numeric',
+    hour: '2-digit',
+    minute: '2-digit',
+  });
+}

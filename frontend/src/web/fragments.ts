@@ -1,0 +1,96 @@
+/* Server pages that keep up. A section with hx-get asks for its page again when its data-topic moves on
+   (hx-trigger="moved") or by the clock ("every 15s"); htmx fetches, and Idiomorph changes only what differs. */
+import htmx from 'htmx.org';
+import { Idiomorph } from 'idiomorph/htmx';
+import { IslandElement } from './island';
+import { watchTopic } from './socket';
+
+// Nothing that the content policy forbids; and the address bar is the pages' own.
+Object.assign(htmx.config, {
+  allowEval: false,
+  allowScriptTags: false,
+  historyEnabled: false,
+  includeIndicatorStyles: false,
+});
+
+/** Whether somebody has typed or chosen something here that was not sent yet. */
+function isTouched(field: Node): boolean {
+  if (field instanceof HTMLInputElement)
+    return field.value !== field.defaultValue || field.checked !== field.defaultChecked;
+  if (field instanceof HTMLTextAreaElement) return field.value !== field.defaultValue;
+  if (!(field instanceof HTMLSelectElement)) return false;
+  const given = [...field.options].findIndex((option) => option.defaultSelected);
+  return field.selectedIndex !== Math.max(0, given);
+}
+
+/** New props of an island; what is inside it is the island's. */
+function renewProps(script: HTMLScriptElement, props: string | null): void {
+  if (script.textContent === props) return;
+  script.textContent = props;
+  document.querySelector<IslandElement>(`ctx-island[data-props="${script.id}"]`)?.renew();
+}
+
+/** Rows in the order that the reader sees; new ones come last. */
+function keepOrder(fresh: Element, old: Element): void {
+  const ids = [...old.children].map((row) => row.id);
+  const placeOf = (row: Element) => ids.indexOf(row.id) + 1 || Infinity;
+  fresh.append(...[...fresh.children].sort((a, b) => placeOf(a) - placeOf(b)));
+}
+
+Object.assign(Idiomorph.defaults.callbacks, {
+  /** False where the page's own stays. */
+  beforeNodeMorphed(old: Node, fresh: Node): boolean {
+    if (old instanceof IslandElement || isTouched(old)) return false;
+    if (old instanceof HTMLScriptElement) {
+      renewProps(old, fresh.textContent);
+      return false;
+    }
+    // No row moves away under a hand.
+    const isHeld = old instanceof Element && old.matches('[data-holds]:is(:hover, :focus-within)');
+    if (isHeld) keepOrder(fresh as Element, old);
+    return true;
+  },
+  /** What a reader opened stays open, and the row that the keys chose stays chosen. */
+  beforeAttributeUpdated: (name: string, node: Element): boolean =>
+    !(name === 'open' && node.matches('details')) && !(name === 'class' && node.matches('tr.here')),
+});
+
+document.addEventListener('htmx:beforeRequest', (event) => {
+  const isByClock = (event.target as Element).matches('[hx-trigger^="every"]');
+  if (document.hidden && isByClock) event.preventDefault();
+});
+
+document.addEventListener('htmx:beforeSwap', (event) => {
+  const { detail } = event as CustomEvent<{
+    serverResponse: string;
+    target: Element;
+    shouldSwap: boolean;
+  }>;
+  // Another page answers where a session has ended.
+  detail.shouldSwap &&= detail.serverResponse.includes(`id="${detail.target.id}"`);
+});
+
+/** Asks when the topic moves on: at most every data-at-most-every ms, and once more after the last hint. Where
+    a button offers to ([data-offer]), it appears instead, so that no row moves under the pointer. */
+function follow(section: HTMLElement, topic: string): void {
+  const rest = Number(section.dataset.atMostEvery ?? 500);
+  let known = Number(section.dataset.version ?? -1);
+  let next = 0;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const ask = () => {
+    timer = undefined;
+    next = Date.now() + rest;
+    htmx.trigger(section, 'moved', {});
+  };
+  const stop = watchTopic(topic, (version) => {
+    if (section.dataset.topic !== topic) return stop(); // nothing more can come
+    if (version !== null && version === known) return;
+    known = version ?? known;
+    const offer = section.querySelector<HTMLElement>('[data-offer]');
+    if (!offer) timer ??= setTimeout(ask, Math.max(0, next - Date.now()));
+    else if (version !== null) offer.hidden = false;
+  });
+}
+
+for (const section of document.querySelectorAll<HTMLElement>('[data-topic]'))
+  follow(section, section.dataset.topic!);

@@ -1,0 +1,118 @@
+import { describe, expect, it } from 'vitest';
+import { fromQuery, told, toQuery, wanted } from '../../src/lab/choice';
+import { longest } from '../../src/lab/sizes';
+import { isSame, valueAt, withValue, type Field } from '../../src/lab/policy';
+import { problemOf, reachOf } from '../../src/lab/slider';
+import { changeOf, changeText } from '../../src/lab/totals';
+import { compact, offload, policy } from './sessions';
+
+describe('changes', () => {
+  it.each([
+    [0.5, '+50 %'],
+    [-0.123, '−12 %'],
+    [-0.0123, '−1.2 %'],
+    [0.0004, 'same'],
+    [0, 'same'],
+    [null, '–'],
+  ] as const)('%s is %s', (change, text) => expect(changeText(change)).toBe(text));
+  it('has none against nothing', () =>
+    expect([changeOf(1, 0), changeOf(null, 1), changeOf(1, 2)]).toEqual([null, null, -0.5]));
+});
+
+describe('a draft', () => {
+  it('changes one value and shares the rest', () => {
+    const before = policy(offload(), compact());
+    const after = withValue(before, 'steps[1].parameters.trigger', 0.5);
+    expect(valueAt(after, 'steps[1].parameters.trigger')).toBe(0.5);
+    expect(valueAt(before, 'steps[1].parameters.trigger')).toBe(0.1);
+    expect(after.steps[0]).toBe(before.steps[0]);
+    expect([isSame(before, after), isSame(after, withValue(after, 'name', 'other'))]).toEqual([
+      false,
+      true,
+    ]);
+    expect(isSame(before, withValue(before, 'ttl', '1h'))).toBe(false);
+    expect(valueAt(before, 'steps[7].parameters.age')).toBe(undefined);
+  });
+
+  const field = (more: Partial<Field>): Field => ({
+    path: 'p',
+    name: 'age',
+    kind: 'int',
+    value: 5,
+    low: 0,
+    high: 10_000,
+    choices: [],
+    first: true,
+    default: 5,
+    help: '',
+    ...more,
+  });
+
+  it('has sliders that a hand can aim with, and that what is typed stretches', () => {
+    expect(reachOf(field({}), 5, 5)).toEqual({ min: 0, max: 20, step: 1 });
+    expect(reachOf(field({}), 5, 900)).toEqual({ min: 0, max: 900, step: 5 });
+    expect(reachOf(field({ low: 200, high: 50_000, default: 3000 }), 3000, 3000)).toEqual({
+      min: 200,
+      max: 20_000,
+      step: 100,
+    });
+    expect(
+      reachOf(field({ kind: 'float', low: 0.05, high: 0.95, default: 0.7 }), 0.7, 0.7),
+    ).toEqual({ min: 0.05, max: 0.95, step: 0.01 });
+  });
+
+  it.each([
+    [5, ''],
+    [0, ''],
+    [-1, 'from 0 to 10000'],
+    [10_001, 'from 0 to 10000'],
+    [1.5, 'whole'],
+    [NaN, 'whole'],
+  ])('takes %s or says why not', (value, why) => {
+    if (why) expect(problemOf(field({}), value)).toContain(why);
+    else expect(problemOf(field({}), value)).toBe('');
+  });
+});
+
+describe('a choice of sessions', () => {
+  it('goes into the address and comes back', () => {
+    for (const choice of [
+      { by: 'query', q: 'time out', flags: ['errors', 'breaks'], limit: 5 },
+      { by: 'sample', agent: 'codex', n: 7, seed: 3, min_steps: 20 },
+      { by: 'hand', ids: ['a', 'b'] },
+    ] as const) {
+      expect(fromQuery(new URLSearchParams(toQuery(choice as never).toString()))).toEqual(choice);
+    }
+  });
+
+  it('leaves out what belongs to another way of choosing, and what is empty', () => {
+    expect(wanted({ by: 'hand', ids: ['a'], limit: 3, q: 'x' })).toEqual({
+      by: 'hand',
+      ids: ['a'],
+    });
+    expect(wanted({ by: 'query', q: '', flags: [], limit: 3 })).toEqual({ by: 'query', limit: 3 });
+  });
+
+  it('takes nothing from an address that makes none, nor what is no number', () => {
+    expect(fromQuery(new URLSearchParams('draft=p@1'))).toBe(null);
+    expect(fromQuery(new URLSearchParams('by=all'))).toBe(null);
+    expect(fromQuery(new URLSearchParams('by=sample&n=many&seed=2'))).toEqual({
+      by: 'sample',
+      seed: 2,
+    });
+  });
+
+  it('says itself in words', () => {
+    expect(told({ by: 'query', limit: 20 })).toBe('the newest');
+    expect(told({ by: 'query', limit: 20, min_steps: 5 })).toBe('the newest with 5 steps or more');
+    expect(told({ by: 'query', q: 'x', agent: 'codex' })).toBe('the newest that match “x”, codex');
+    expect(told({ by: 'sample', n: 5, seed: 2, min_steps: 9 })).toBe(
+      'a sample (seed 2) with 9 steps or more',
+    );
+    expect(told({ by: 'hand', ids: ['a', 'b'] })).toBe('2 chosen by hand');
+  });
+});
+
+it('draws the longest session first, the first of those that are as long', () => {
+  expect([longest([{ steps: 1 }, { steps: 9 }, { steps: 9 }]), longest([])]).toEqual([1, 0]);
+});

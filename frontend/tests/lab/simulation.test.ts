@@ -1,0 +1,228 @@
+import { describe, expect, it } from 'vitest';
+import { costChange, losers, sorted } from '../../src/lab/simulation/lines';
+import { headline, spreadText, summary } from '../../src/lab/simulation/sentences';
+import { rows, toned } from '../../src/lab/simulation/figures';
+import { scatterOf } from '../../src/lab/simulation/scatter';
+import type { Beside, Body, Figures, SessionLine, Version } from '../../src/lab/simulation/body';
+
+const spread = (median: number, p10 = median, p90 = median, n = 9) => ({ median, p10, p90, n });
+
+function version(
+  role: Version['role'],
+  sums: Partial<Version['sums']> = {},
+  more: Partial<Version> = {},
+): Version {
+  return {
+    ref: role === 'recorded' ? 'recorded' : `${role}@1`,
+    name: role,
+    number: 1,
+    role,
+    sessions: 4,
+    sums: {
+      tokens_sent: 1000,
+      peak_tokens: 300,
+      peak_share: null,
+      cost_microusd: 50_000,
+      priced: 4,
+      cache_read_share: 0.9,
+      compactions: 1,
+      revisions: 2,
+      needs: 10,
+      in_context: 0.8,
+      named: 0.1,
+      retrievable: 0.1,
+      lost: 0,
+      read_back_tokens: 40,
+      ...sums,
+    },
+    against_recorded: role === 'recorded' ? null : { tokens: spread(0.7), cost: spread(0.9) },
+    against_active:
+      role === 'recorded'
+        ? null
+        : {
+            tokens: spread(0.9),
+            cost: spread(0.9),
+            peak: spread(1),
+            priced: 4,
+            cheaper: 3,
+            costlier: 1,
+            with_needs: 2,
+            hides_more: 1,
+          },
+    ...more,
+  };
+}
+
+const body = (more: Partial<Body> = {}): Body => ({
+  id: 's',
+  state: 'done',
+  done: 4,
+  total: 4,
+  draft: 'draft@1',
+  active: 'active@1',
+  note: '',
+  job: null,
+  problem: null,
+  through: 4,
+  problems: [],
+  chosen: {},
+  versions: [version('draft'), version('active'), version('recorded')],
+  regressions: [],
+  assumptions: [],
+  ...more,
+});
+const figures = (cost: number | null, place: number | null = 1, lost = 0, needs = 5): Figures => ({
+  tokens_sent: (cost ?? 1) * 10,
+  peak_tokens: 1,
+  cost_microusd: cost,
+  in_context: place,
+  lost,
+  needs,
+});
+const line = (
+  id: string,
+  draft: Figures | null,
+  active: Figures | null = figures(100),
+): SessionLine => ({ id, title: id, steps: 3, problem: '', draft, active, recorded: null });
+const none: Beside = { sessions: [], tried: [] };
+
+describe('a simulation in a sentence', () => {
+  it('says who gets cheaper, who loses what was needed, and of whom less is in context', () => {
+    const beside = {
+      sessions: [
+        line('a', figures(50, 1, 0.2)),
+        line('b', figures(50, 1, 0.2), figures(1, 1, 0.2)),
+        line('c', null),
+      ],
+      tried: [],
+    };
+    expect(losers(beside.sessions)).toBe(1);
+    const versions = [
+      version('draft', { cost_microusd: 51_650, in_context: 0.884 }),
+      version('active'),
+    ];
+    expect(headline(body({ versions }))).toBe(
+      'Summed over 4 sessions, cost +3.3 % against active@1 ($0.05165 instead of $0.05000); ' +
+        'needs in context +8.4 points.',
+    );
+    expect(summary(body({ versions }), beside)).toBe(
+      '3 of 4 sessions get cheaper, 1 costlier; 1 loses a fact that was needed later; ' +
+        '1 has fewer needs in context; the session in the middle −10 % [−10 % … −10 %] ' +
+        '(median [10th … 90th percentile] of cost).',
+    );
+    expect(summary(body(), none)).toContain('none loses a fact that was needed later');
+  });
+
+  it('says how far it is while it runs, and that nothing is there yet', () => {
+    expect(headline(body({ state: 'running', through: 2, done: 2 }))).toMatch(
+      /^So far, summed over 2 of 4 sessions/,
+    );
+    expect(headline(body({ state: 'queued', through: 0 }))).toBe('No session is through yet.');
+    expect(headline(body({ state: 'partial', through: 0 }))).toBe('No session could be simulated.');
+    expect(summary(body({ state: 'partial', through: 0 }), none)).toBe('');
+  });
+
+  it('compares the active version with the recording alone, and sessions without a price by tokens', () => {
+    const versions = [
+      version('draft'),
+      version('active'),
+      version('recorded', { cost_microusd: 100_000 }),
+    ];
+    expect(headline(body({ draft: 'active@1', versions }))).toContain(
+      'cost −50 % against the recording ($0.05000 instead of $0.1000)',
+    );
+    expect(summary(body({ draft: 'active@1', versions }), none)).toMatch(
+      /^The session in the middle −10 %/,
+    );
+    const unpriced = [
+      version('draft', { cost_microusd: null, priced: 0, tokens_sent: 900 }),
+      version('active', { cost_microusd: null, priced: 0 }),
+    ];
+    expect(headline(body({ versions: unpriced }))).toContain(
+      '4 sessions, tokens sent −10 % against active@1 (900 instead of 1.0k)',
+    );
+  });
+
+  it('says of how many the cost is, and sets no cost of other sessions beside it', () => {
+    const some = [version('draft', { priced: 3 }), version('active', { priced: 3 })];
+    expect(headline(body({ versions: some }))).toContain(
+      '(cost over the 3 with a price), cost same',
+    );
+    expect(headline(body({ versions: [some[0], version('active')] }))).toContain(
+      'tokens sent same',
+    );
+  });
+});
+
+describe('the table', () => {
+  const of = (name: string) => rows.find((row) => row.name === name)!;
+
+  it('changes amounts by a share, shares by points, counts by a number', () => {
+    const draft = version('draft', { tokens_sent: 900, in_context: 0.7, compactions: 5 });
+    const active = version('active');
+    expect(of('Tokens sent').change(draft, active)).toEqual({ text: '−10 %', tone: 'less' });
+    expect(of('Needs in context').change(draft, active)).toEqual({
+      text: '−10.0 points',
+      tone: 'more',
+    });
+    expect(of('Compactions').change(draft, active)).toEqual({ text: '+4', tone: 'muted' });
+    expect([of('Tokens sent').of(draft), of('Needs in context').of(draft)]).toEqual([
+      '900',
+      '70.0 %',
+    ]);
+  });
+
+  it('says unknown of a cost nobody knows, and nothing of what a recording has none of', () => {
+    const unpriced = version('draft', { cost_microusd: null });
+    expect(of('Cost').of(unpriced)).toBe('unknown');
+    expect(of('Cost').change(unpriced, version('active'))).toBe(null);
+    expect(of('Revisions').of(version('recorded', { revisions: undefined }))).toBe('–');
+  });
+
+  it('writes a spread with its ends, and without them for one session', () => {
+    expect(spreadText(spread(0.88, 0.79, 1.03))).toBe('−12 % [−21 % … +3.0 %]');
+    expect(spreadText(spread(0.88, 0.88, 0.88, 1))).toBe('−12 %');
+    expect(spreadText(null)).toBe('–');
+    expect([toned(0.1), toned(0.1, -1), toned(0), toned(null)]).toEqual([
+      'more',
+      'less',
+      'muted',
+      'muted',
+    ]);
+  });
+});
+
+it('orders sessions by what got worse, and keeps those it cannot tell for last', () => {
+  const lines = [
+    line('same', figures(100)),
+    line('unknown', figures(null)),
+    line('costlier', figures(150, 0.9)),
+    line('hidden', figures(90, 0.2)),
+  ];
+  expect(sorted(lines, 'cost', 'active').map((one) => one.id)).toEqual([
+    'costlier',
+    'same',
+    'hidden',
+    'unknown',
+  ]);
+  expect(sorted(lines, 'place', 'active')[0].id).toBe('hidden');
+  expect(sorted(lines, 'order', 'active')).toEqual(lines);
+  expect(costChange({ ...lines[2], recorded: figures(300) }, 'recorded')).toBe(-0.5);
+});
+
+it('draws each version that was tried, the draft in front, and only groups that are there', () => {
+  const point = { cost: 5, in_context: 0.5, lost: 0, url: null };
+  const scatter = scatterOf(body(), {
+    sessions: [],
+    tried: [
+      { ...point, ref: 'a', role: 'draft' },
+      { ...point, ref: 'b', role: 'tried', url: '/lab/x/' },
+      { ...point, ref: 'c', role: 'tried', in_context: null },
+    ],
+  });
+  expect(scatter.points.map((one) => [one.label, one.here, one.url])).toEqual([
+    ['a', true, undefined],
+    ['b', false, '/lab/x/'],
+  ]);
+  expect(scatter.groups.map((group) => group.name)).toEqual(['draft', 'tried']);
+});

@@ -1,0 +1,171 @@
+import { describe, expect, it } from 'vitest';
+import { addressOf, findEntry, nameOfEntry, placeIn } from '../../src/replay/manifest/address';
+import { compose } from '../../src/replay/manifest/composition';
+import { ceiling, columns } from '../../src/replay/timeline/drawing';
+import { matcher, parseFilter, toolOf } from '../../src/replay/state/filter';
+import { decode, type SessionEvent } from '../../src/replay/manifest/manifest';
+import { entryOf } from '../../src/replay/manifest/entry';
+import { cluster, middleOf, nextIn, stepAt } from '../../src/replay/timeline/marks';
+import { eventAfter, eventBefore } from '../../src/replay/manifest/events';
+import { manifestOf } from './manifests';
+
+const event = (step: number, kind: SessionEvent['kind'] = 'error'): SessionEvent => ({
+  step,
+  kind,
+  revision: null,
+  label: '',
+  before: null,
+  after: null,
+  url: null,
+});
+
+describe('timeline', () => {
+  it('has each step under its own middle', () => {
+    for (const last of [1, 2, 7, 601])
+      for (let step = 1; step <= last; step++)
+        expect(stepAt(middleOf(step, last), last)).toBe(step);
+    expect([stepAt(-0.2, 10), stepAt(1.4, 10)]).toEqual([1, 10]);
+  });
+
+  it('has one column per step without holes, or per pixel with the fullest step', () => {
+    const few = columns(7, 100, () => 0);
+    expect(few[0].from).toBe(0);
+    expect(few.at(-1)!.to).toBe(100);
+    few.slice(1).forEach((column, i) => expect(column.from).toBe(few[i].to));
+    const many = columns(3001, 100, (step) => (step === 17 ? 9 : 0));
+    expect(many).toHaveLength(100);
+    expect(many[0].step).toBe(17);
+    expect(columns(3001, 100, () => 0).at(-1)!.step).toBeLessThanOrEqual(3001);
+  });
+
+  it('is as high as the window, or as what was used', () => {
+    const small = decode(manifestOf([[1, 0]], 2));
+    const top = (scale: 'window' | 'used') =>
+      ceiling(small, compose(small.entries, 3), null, scale);
+    expect(top('window')).toBeCloseTo(1050);
+    expect(top('used')).toBeCloseTo(105);
+    small.session.window = 50; // it went beyond
+    expect(top('window')).toBeCloseTo(105);
+    // Beside a simulated run the recorded one is in the picture; beside a managed one it is what was never sent.
+    const beside = (origin: 'simulated' | 'managed') =>
+      ceiling(
+        { ...small, run: { ...small.run, origin } },
+        compose(small.entries, 3),
+        Float64Array.of(4000),
+        'used',
+      );
+    expect([beside('simulated'), beside('managed')].map(Math.round)).toEqual([4200, 105]);
+  });
+
+  it('clusters marks 24 pixels apart, led by what changed the context', () => {
+    const marks = cluster([event(10), event(11, 'compaction'), event(500)], 601, 1200);
+    expect(marks.map((mark) => [mark.kind, mark.events.length])).toEqual([
+      ['compaction', 2],
+      ['error', 1],
+    ]);
+    expect(nextIn(marks[0], 3).step).toBe(10);
+    expect(nextIn(marks[0], 10).step).toBe(11);
+    expect(nextIn(marks[0], 11).step).toBe(10);
+    expect([
+      eventBefore(marks[0].events, 11),
+      eventAfter(marks[0].events, 10),
+      eventAfter(marks[0].events, 11),
+    ]).toEqual([10, 11, null]);
+  });
+});
+
+describe('address', () => {
+  it('reads what it writes', () => {
+    const address = addressOf('/sessions/x/', { step: 61, run: 'abc', message: '412.1' });
+    expect(address).toBe('/sessions/x/steps/61/?run=abc&m=412.1');
+    expect(placeIn(`http://h${address}`)).toEqual({ step: 61, run: 'abc', message: '412.1' });
+    expect(placeIn('http://h/sessions/x/')).toEqual({ step: null, run: '', message: '' });
+  });
+
+  it('names blocks so that the version which stands is found', () => {
+    const json = manifestOf(
+      [
+        [1, 3],
+        [3, 0],
+        [3, 0],
+      ],
+      5,
+    );
+    json.entries.message = [7, 7, 9];
+    json.entries.flags = [0, 4, 4];
+    json.entries.edit = [0, 2, 2];
+    json.entries.kind = [8, 8, 4];
+    const manifest = decode(json);
+    expect([0, 1, 2].map((i) => nameOfEntry(manifest, i))).toEqual(['7', '7', 'r2.1']);
+    expect([
+      findEntry(manifest, '7', 2),
+      findEntry(manifest, '7', 4),
+      findEntry(manifest, 'r2.1', 4),
+      findEntry(manifest, '8', 4),
+    ]).toEqual([0, 1, 2, -1]);
+  });
+});
+
+describe('filter', () => {
+  const json = manifestOf(
+    [
+      [1, 0],
+      [1, 0],
+      [2, 0],
+    ],
+    3,
+  );
+  json.entries.kind = [5, 8, 8];
+  json.entries.tokens = [10, 2000, 400];
+  json.entries.flags = [0, 16, 17];
+  const { entries } = decode(json);
+  const lines = ['please fix it', 'bash pytest → 3 lines', 'read src/a.py → 9 lines'];
+  const found = (query: string, step = 2) => {
+    const match = matcher(parseFilter(query), entries, step, (i) => lines[i]);
+    return [0, 1, 2].filter(match);
+  };
+
+  it('narrows by kind, tool, size, state, message and text', () => {
+    expect(found('kind:result')).toEqual([1, 2]);
+    expect(found('kind:us')).toEqual([0]);
+    expect(found('tool:bash')).toEqual([1]);
+    expect(found('>1k')).toEqual([1]);
+    expect(found('kind:result <1k')).toEqual([2]);
+    expect(found('is:new is:error')).toEqual([2]);
+    expect(found('#1')).toEqual([1]);
+    expect(found('"src/a.py → 9"')).toEqual([2]);
+    expect(found('PYTEST')).toEqual([1]);
+  });
+
+  it('ignores what is still being typed and names what it does not know', () => {
+    expect(parseFilter('kind:').empty).toBe(true);
+    expect(parseFilter('kind:rseult').unknown).toEqual(['kind:rseult']);
+    expect(toolOf('bash pytest')).toBe('bash');
+    expect(toolOf('bash')).toBe('bash');
+  });
+});
+
+describe('versions', () => {
+  it('finds the entry of an original, of its stub, and of the summary that stands for it', () => {
+    const json = manifestOf(
+      [
+        [1, 3],
+        [3, 5],
+        [1, 5],
+        [5, 0],
+      ],
+      6,
+    );
+    json.entries.message = [7, 7, 8, 9];
+    json.entries.edit = [0, 1, 0, 0]; // the summary is a message of the log
+    json.entries.flags = [0, 4, 0, 0];
+    json.entries.kind = [8, 8, 8, 4];
+    const { entries } = decode(json);
+    for (const selected of [0, 1]) {
+      expect(entryOf(entries, selected, { revision: null, from: 1 })).toBe(0);
+      expect(entryOf(entries, selected, { revision: 1, from: 3 })).toBe(1);
+      expect(entryOf(entries, selected, { revision: 2, from: 5 })).toBe(3);
+    }
+    expect(entryOf(entries, 2, { revision: 9, from: 4 })).toBe(-1);
+  });
+});

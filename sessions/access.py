@@ -1,0 +1,187 @@
+"""Access control: who asks, and what they may reach. Other teams' ids look like missing ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from django.conf import settings
+from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
+from django.http import Http404, HttpRequest
+
+from sessions.actions.accounts import audit
+from sessions.models import Key, Membership, Run, Session, Team
+from sessions.models.accounts.teams import Right, may
+
+SAFE = ("GET", "HEAD", "OPTIONS")
+CHOSEN_TEAM = "team"
+"""Key in the browser session and name of the query parameter: slug of the team shown."""
+KEYS_MAY: tuple[Right, ...] = ("read", "write")
+"""Rights that a program's key can have at most; it cannot review, start rollouts or manage
+members."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asker:
+    """The sender of an API request: a program with a key, or a person (`key` is None).
+
+    `teams` are all teams it may read; new objects belong to the first. `require` checks what it may
+    do in each.
+    """
+
+    teams: tuple[Team, ...]
+    key: Key | None = None
+
+
+class NotAllowed(PermissionDenied):
+    """Raised if the requester lacks a right in the team, by role or by a key's scopes
+    (`by_key`)."""
+
+    def __init__(self, team: Team, right: Right, *, by_key: bool = False) -> None:
+        super().__init__(
+            "The role or key does not include this right. Ask an owner of the team for it."
+        )
+        self.team, self.right, self.by_key = team, right, by_key
+
+
+def _member(request: HttpRequest) -> QuerySet[Membership]:
+    return Membership.objects.filter(user=request.user.pk)
+
+
+def teams_of(request: HttpRequest) -> list[Team]:
+    """The requester's teams: the key's team, or all of the person's, the selected one first."""
+    asker = getattr(request, "auth", None)
+    if isinstance(asker, Asker):
+        return list(asker.teams)
+    if not request.user.is_authenticated:
+        return []
+    rows = _member(request).select_related("team").order_by("created")
+    chosen = request.GET.get(CHOSEN_TEAM) or request.session.get(CHOSEN_TEAM)
+    return sorted((row.team for row in rows), key=lambda team: team.slug != chosen)
+
+
+def team_of(request: HttpRequest) -> Team:
+    """The requester's team: the key's team, or the one whose pages the person has open.
+
+    `?team=SLUG` selects another of the person's teams and is remembered. Raises Http404 without a
+    team, and for unsafe requests that name a team the person is not in.
+    """
+    teams = teams_of(request)
+    if not teams:
+        raise Http404("no team")
+    named = request.GET.get(CHOSEN_TEAM)
+    if named and named != teams[0].slug and request.method not in SAFE:
+        raise Http404("no such team")
+    if named == teams[0].slug and not hasattr(request, "auth"):
+        request.session[CHOSEN_TEAM] = named
+    return teams[0]
+
+
+def allowed(request: HttpRequest, team: Team, right: Right) -> bool:
+    """Check whether the requester has a right in a team, by the key's scopes or the person's
+    role."""
+    asker = getattr(request, "auth", None)
+    if isinstance(asker, Asker) and asker.key is not None:
+        return asker.key.team_id == team.pk and right in KEYS_MAY and right in asker.key.scopes
+    return may(request.user.pk, team, right)
+
+
+def require(request: HttpRequest, team: Team, right: Right) -> None:
+    """Raise NotAllowed (a 403) unless the requester has the right."""
+    if allowed(request, team, right):
+        return
+    asker = getattr(request, "auth", None)
+    raise NotAllowed(team, right, by_key=isinstance(asker, Asker) and asker.key is not None)
+
+
+def team_to(request: HttpRequest, right: Right) -> Team:
+    """The requester's team, checked for a right. Raises Http404 and what `require` raises."""
+    team = team_of(request)
+    require(request, team, right)
+    return team
+
+
+def ip_of(request: HttpRequest) -> str:
+    """The client's address; behind a proxy the last entry of X-Forwarded-For, the only one it
+    vouches for."""
+    said = request.headers.get("X-Forwarded-For", "") if settings.SECURE_PROXY_SSL_HEADER else ""
+    return (said.rpartition(",")[2].strip() or request.META.get("REMOTE_ADDR") or "")[:45]
+
+
+def actor_of(request: HttpRequest) -> audit.Actor:
+    """The requester as an actor for the audit log."""
+    ip = ip_of(request)
+    asker = getattr(request, "auth", None)
+    if isinstance(asker, Asker) and asker.key is not None:
+        return audit.program(asker.key, ip)
+    assert request.user.is_authenticated
+    return audit.person(request.user, ip)
+
+
+def may_write(request: HttpRequest) -> bool:
+    """Whether the requester is a program with write scope; only those receive managed contexts."""
+    asker = getattr(request, "auth", None)
+    return isinstance(asker, Asker) and asker.key is not None and "write" in asker.key.scopes
+
+
+def session_of(request: HttpRequest, session_id: UUID | str, right: Right | None = None) -> Session:
+    """A session of the requester's teams, by external id or UUID. Raises Http404.
+
+    Also requires a right in the session's team: `right`, or `write` for API requests that change
+    something.
+    """
+    found = find_session(request, str(session_id))
+    if found is None:
+        raise Http404("no such session")
+    if right is None and hasattr(request, "auth") and request.method not in SAFE:
+        right = "write"
+    if right is not None:
+        require(request, found.team, right)
+    return found
+
+
+def find_session(request: HttpRequest, name: str) -> Session | None:
+    """A session of the requester's teams, by external id or UUID, or None."""
+    if "\x00" in name:  # PostgreSQL rejects NUL characters
+        return None
+    for team in teams_of(request):
+        rows = Session.objects.for_team(team).select_related("team", "policy_version__policy")
+        found = rows.named(name)
+        if found is not None:
+            return found
+    return None
+
+
+def run_of(request: HttpRequest, session: Session) -> Run:
+    """The run named by `?run=`: an id, a policy (name, name@3), or an origin. Raises Http404."""
+    return run_named(session, request.GET.get("run") or "recorded")
+
+
+def run_named(session: Session, wanted: str) -> Run:
+    """The run with that name. Raises Http404."""
+    runs = session.runs.select_related("policy_version__policy").defer(*Run.LARGE)
+    if wanted in (Run.Origin.RECORDED, Run.Origin.MANAGED):
+        run = runs.filter(origin=wanted).first()
+    elif _is_uuid(wanted):
+        run = runs.filter(pk=wanted).first()
+    elif "\x00" in wanted:
+        run = None
+    else:
+        name, _, number = wanted.partition("@")
+        named = runs.filter(origin=Run.Origin.SIMULATED, policy_version__policy__name=name)
+        if number:
+            wanted_number = int(number) if number.isdecimal() and len(number) < 10 else 0
+            named = named.filter(policy_version__number=wanted_number)
+        run = named.order_by("-policy_version__number").first()
+    if run is None:
+        raise Http404("no such run")
+    return run
+
+
+def _is_uuid(text: str) -> bool:
+    try:
+        UUID(text)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,99 @@
+"""API keys: create, check on each request, revoke.
+
+A token is `clk_`, 8 characters that identify the key, 32 secret characters and a checksum of 6, all
+base 62. Only its SHA-256 is stored: 190 random bits need no slow hash.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+import secrets
+import string
+import zlib
+from collections.abc import Sequence
+from datetime import timedelta
+
+from django.db import transaction
+from django.db.models import Q
+from django.utils import timezone
+
+from sessions.actions.accounts import audit
+from sessions.models import Key, Team
+
+SCOPES = ("read", "write")
+"""`read` allows GET requests, `write` also changes; a key that can write can also read."""
+
+_PREFIX, _SECRET, _CHECKSUM = 8, 32, 6
+_LETTERS = string.digits + string.ascii_uppercase + string.ascii_lowercase
+_TOKEN = re.compile(rf"clk_([0-9A-Za-z]{{{_PREFIX + _SECRET}}})([0-9A-Za-z]{{{_CHECKSUM}}})")
+_NO_DIGEST = "0" * 64
+_USE_NOTED_EVERY = timedelta(minutes=1)
+
+
+@transaction.atomic
+def create_key(
+    team: Team,
+    name: str = "",
+    scopes: Sequence[str] = SCOPES,
+    actor: audit.Actor = audit.COMMAND,
+) -> tuple[Key, str]:
+    """Create a key; return it with its token, which is not stored. Raises ValueError."""
+    if not scopes or not set(scopes) <= set(SCOPES):
+        raise ValueError(f"Unknown key scope. Use one or more of: {', '.join(SCOPES)}.")
+    granted = list(SCOPES) if "write" in scopes else ["read"]
+    while True:
+        body = "".join(secrets.choice(_LETTERS) for _ in range(_PREFIX + _SECRET))
+        if not Key.objects.filter(prefix=body[:_PREFIX]).exists():
+            break
+    token = f"clk_{body}{_checksum(body)}"
+    key = Key.objects.create(
+        team=team, prefix=body[:_PREFIX], digest=_digest(token), name=name, scopes=granted
+    )
+    audit.note(team, actor, "key.made", name or key.prefix, prefix=key.prefix, scopes=granted)
+    return key, token
+
+
+def check_key(token: str) -> Key | None:
+    """The key of a token, with its team; None if the token is malformed, unknown or revoked."""
+    found = _TOKEN.fullmatch(token)
+    if found is None or _checksum(found[1]) != found[2]:
+        return None
+    prefix = found[1][:_PREFIX]
+    key = Key.objects.select_related("team").filter(prefix=prefix, revoked=None).first()
+    # Compare even without a key, so that the response time does not reveal which prefixes exist.
+    right = hmac.compare_digest(key.digest if key else _NO_DIGEST, _digest(token))
+    if key is None or not right:
+        return None
+    _note_use(key)
+    return key
+
+
+@transaction.atomic
+def revoke_key(key: Key, actor: audit.Actor = audit.COMMAND) -> bool:
+    """Revoke a key immediately. Returns False if it already was; its row remains."""
+    ended = Key.objects.filter(pk=key.pk, revoked=None).update(revoked=timezone.now())
+    if ended:
+        audit.note(key.team, actor, "key.revoked", key.name or key.prefix, prefix=key.prefix)
+    return bool(ended)
+
+
+def _note_use(key: Key) -> None:
+    """Record the last use, at most once a minute: a write per request would make readers wait."""
+    now = timezone.now()
+    if key.used is None or key.used < now - _USE_NOTED_EVERY:
+        stale = Q(used=None) | Q(used__lt=now - _USE_NOTED_EVERY)
+        Key.objects.filter(stale, pk=key.pk).update(used=now)
+
+
+def _digest(token: str) -> str:
+    return hashlib.sha256(token.encode()).hexdigest()
+
+
+def _checksum(body: str) -> str:
+    number, digits = zlib.crc32(body.encode()), ""
+    for _ in range(_CHECKSUM):
+        number, digit = divmod(number, len(_LETTERS))
+        digits = _LETTERS[digit] + digits
+    return digits

@@ -1,0 +1,79 @@
+"""Membership changes: role changes, leaving and removal. Every team keeps at least one owner."""
+
+from __future__ import annotations
+
+from django.db import transaction
+from django.utils import timezone
+
+from sessions.actions.accounts import audit
+from sessions.models import Invitation, Membership, Team
+from sessions.signals import members_changed
+
+OWNER = Membership.Role.OWNER
+
+
+class LastOwner(ValueError):
+    """The change would leave the team without an owner."""
+
+    def __init__(self) -> None:
+        super().__init__("A team needs an owner. Make another member an owner first.")
+
+
+@transaction.atomic
+def change_role(membership: Membership, role: str, actor: audit.Actor) -> None:
+    """Change a member's role. Raises LastOwner."""
+    member = _held(membership)
+    if member is None or member.role == role:
+        return
+    _keep_an_owner(member)
+    before, member.role = member.role, role
+    member.save(update_fields=["role"])
+    _withdraw_theirs(member)
+    members_changed.send(Membership, team=member.team)
+    name = member.user.get_username()
+    audit.note(member.team, actor, "role.changed", name, before=before, role=role)
+
+
+@transaction.atomic
+def remove(membership: Membership, actor: audit.Actor) -> None:
+    """Remove a member from the team; their work stays. Raises LastOwner."""
+    _end(membership, actor, "member.removed")
+
+
+@transaction.atomic
+def leave(membership: Membership, actor: audit.Actor) -> None:
+    """Leave a team. Raises LastOwner."""
+    _end(membership, actor, "member.left")
+
+
+def _end(membership: Membership, actor: audit.Actor, action: str) -> None:
+    member = _held(membership)
+    if member is None:
+        return
+    _keep_an_owner(member)
+    member.delete()
+    _withdraw_theirs(member)
+    members_changed.send(Membership, team=member.team)
+    audit.note(member.team, actor, action, member.user.get_username(), role=member.role)
+
+
+def _held(membership: Membership) -> Membership | None:
+    """Reload the membership with the team locked, so that two owners cannot leave at once."""
+    Team.objects.select_for_update().get(pk=membership.team_id)
+    rows = Membership.objects.select_related("team", "user")
+    return rows.filter(pk=membership.pk).first()
+
+
+def _keep_an_owner(member: Membership) -> None:
+    others = Membership.objects.filter(team=member.team, role=OWNER, user__is_active=True)
+    if member.role == OWNER and not others.exclude(pk=member.pk).exists():
+        raise LastOwner
+
+
+def _withdraw_theirs(member: Membership) -> None:
+    """Withdraw open invitations of a member who may no longer invite."""
+    if member.pk is not None and member.may("members"):
+        return
+    Invitation.objects.filter(
+        team=member.team, invited_by=member.user, accepted=None, withdrawn=None
+    ).update(withdrawn=timezone.now())

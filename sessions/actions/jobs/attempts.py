@@ -1,0 +1,105 @@
+"""One attempt at a job, in a job process."""
+
+import logging
+import sys
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from django.conf import settings
+from django.db import Error
+from django.utils.module_loading import import_string
+
+from sessions import live
+from sessions.actions.jobs import jobs
+from sessions.models import Job, Team
+
+log = logging.getLogger(__name__)
+
+SECONDS_BETWEEN_REPORTS = 0.25
+
+
+class JobOutcome(NamedTuple):
+    """The result of a job (ids and numbers), and whether some of it could not be done."""
+
+    result: dict[str, Any]
+    partial: bool = False
+
+
+class PermanentFailure(Exception):
+    """Raised by a job that would fail on every attempt."""
+
+    def __init__(self, title: str, detail: str, action: str) -> None:
+        super().__init__(title)
+        self.problem: jobs.JobProblem = {"title": title, "detail": detail, "action": action}
+
+
+@dataclass
+class Running:
+    """A job as its function sees it: payload, team, and progress reporting."""
+
+    job: Job
+    token: uuid.UUID
+    _reported: float = field(default=0.0, repr=False)
+
+    @property
+    def team(self) -> Team:
+        """The team whose rows the job may access."""
+        return self.job.team
+
+    @property
+    def payload(self) -> dict[str, Any]:
+        """The payload passed to `enqueue`."""
+        return dict(self.job.payload)
+
+    def progress(self, done: int, total: int | None = None, unit: str = "") -> None:
+        """Report progress; cheap enough to call often. Raises jobs.Lost if the job was cancelled or
+        claimed by another worker; let it propagate."""
+        now = time.monotonic()
+        if now - self._reported < SECONDS_BETWEEN_REPORTS and done != total:
+            return
+        self._reported = now
+        jobs.progress(self.job.id, self.token, done, total, unit)
+        if live.parent is not None:
+            live.parent("progress")
+
+
+Work = Callable[[Running], JobOutcome | None]
+"""Performs jobs of one kind; returns None if it ended its job itself (see `jobs.remove`)."""
+
+
+def attempt(job_id: uuid.UUID, token: uuid.UUID) -> bool:
+    """Run one attempt of a job and record its result, or queue it for another attempt.
+
+    Returns False after an unexpected error: the process should exit, because its memory may be
+    corrupt.
+    """
+    job = Job.objects.select_related("team").filter(id=job_id, token=token).first()
+    if job is None:
+        return True
+    try:
+        if job.kind not in settings.JOB_KINDS:
+            raise PermanentFailure(
+                "This server does not know this kind of job",
+                f"The kind is {job.kind!r}; a newer version may have queued it.",
+                "Update the workers, then retry the job.",
+            )
+        work: Work = import_string(settings.JOB_KINDS[job.kind])
+        outcome = work(Running(job, token))
+        if outcome is not None:
+            jobs.finish(job_id, token, outcome.result, outcome.partial)
+    except jobs.Lost:
+        return True
+    except PermanentFailure as refused:
+        jobs.refuse(job_id, token, refused.problem)
+    except BaseException as error:
+        # The message may quote content, so only the class is stored.
+        log.error("job %s failed", job_id, exc_info=True)
+        try:
+            jobs.give_up_attempt(job_id, token, f"It failed with {type(error).__name__}.")
+        except Error:
+            sys.exit(1)  # the supervisor records it, or the lease expires
+        return False
+    return True

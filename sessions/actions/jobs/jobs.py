@@ -1,0 +1,274 @@
+"""Job queue: enqueue, claim, report progress, finish, and find abandoned jobs."""
+
+import uuid
+from datetime import datetime, timedelta
+from typing import Any, TypedDict
+
+from django.conf import settings
+from django.db import IntegrityError, transaction
+from django.db.models import F, Q, QuerySet
+from django.utils import timezone
+
+from sessions import live
+from sessions.actions.jobs.wakes import heard, wake
+from sessions.models import Job, Session, Team
+
+# Delay before the sweeper looks at a new job; the regular wake-up usually arrives first.
+WAKE_AGAIN = timedelta(seconds=10)
+# Wake-ups sent per sweep; more would only queue up at the same few workers.
+WAKES_PER_SWEEP = 20
+# After a job failed at all its attempts, its session is left alone so long: what fails thrice
+# fails again, and every append would ask for more.
+REST = timedelta(minutes=1)
+UNFINISHED = (Job.State.QUEUED, Job.State.RUNNING)
+
+
+class JobProblem(TypedDict):
+    """Why a job failed, for people: what happened, details, and what to do."""
+
+    title: str
+    detail: str
+    action: str
+
+
+class Lost(Exception):
+    """The job was cancelled or claimed by another attempt: stop silently."""
+
+
+def enqueue(team: Team, kind: str, payload: dict[str, Any], dedupe: str = "") -> Job:
+    """Write the job in the caller's transaction and wake a worker after commit.
+
+    With `dedupe`, returns an unfinished job with the same key instead. Raises KeyError for an
+    unknown kind.
+    """
+    if kind not in settings.JOB_KINDS:
+        raise KeyError(f"unknown kind of job: {kind}")
+    # Query first: usually it exists, and a failed insert costs more.
+    same = Job.objects.filter(team=team, dedupe=dedupe, state__in=UNFINISHED)
+    if dedupe and (known := same.first()):
+        return known
+    job = Job(team=team, kind=kind, payload=payload, dedupe=dedupe)
+    job.wake_after = _next_look()
+    try:
+        with transaction.atomic():
+            job.save(force_insert=True)
+    except IntegrityError:
+        if not dedupe:
+            raise
+        return same.get()
+    live.hint(f"job:{job.id}", job.version)
+    transaction.on_commit(lambda: wake(job.id), robust=True)
+    return job
+
+
+def ask_for(session: Session, kind: str, *, locked: bool = False) -> Job:
+    """Asks for a job of this kind on a session; one unfinished job does for all that asked.
+
+    Takes the lock of the session's row, unless the caller has it: a job that is about to end looks
+    for news under it. One that failed stays the only one of its session: after a rest it is tried
+    again.
+    """
+    if not locked:
+        with transaction.atomic():
+            Session.objects.select_for_update(of=("self",)).only("id").get(pk=session.pk)
+            return ask_for(session, kind, locked=True)
+    key = f"{kind}:{session.pk}"
+    states = (Job.State.FAILED, *UNFINISHED)
+    rows = Job.objects.filter(team=session.team_id, dedupe=key, state__in=states)
+    known = {job.state: job for job in rows}
+    failed = known.pop(Job.State.FAILED, None)
+    if failed is None:
+        there = next(iter(known.values()), None)
+        return there or enqueue(session.team, kind, {"session": str(session.pk)}, key)
+    if failed.finished is None or failed.finished < timezone.now() - REST:
+        retry(failed)
+    return failed
+
+
+def claim(job_id: uuid.UUID) -> Job | None:
+    """Claim a queued job, or one whose lease expired, for one attempt. Returns None if another
+    worker has it, it has ended, or no attempt is left (the job then fails here)."""
+    now = timezone.now()
+    free = Q(state=Job.State.QUEUED) | Q(state=Job.State.RUNNING, lease_until__lt=now)
+    token = uuid.uuid4()
+    taken = (
+        Job.objects.filter(free, id=job_id, attempts__lt=settings.JOB_ATTEMPTS)
+        # One statement, so that a duplicate message runs only once.
+        .update(
+            state=Job.State.RUNNING,
+            token=token,
+            attempts=F("attempts") + 1,
+            lease_until=now + timedelta(seconds=settings.JOB_LEASE_SECONDS),
+            started=now,
+            done_units=0,
+            version=F("version") + 1,
+        )
+    )
+    if taken:
+        return _announce(job_id)
+    _end(
+        Job.objects.filter(free, id=job_id, attempts__gte=settings.JOB_ATTEMPTS),
+        job_id,
+        state=Job.State.FAILED,
+        problem=_worn_out("The process running it disappeared."),
+    )
+    return None
+
+
+def renew(job_id: uuid.UUID, token: uuid.UUID) -> None:
+    """Extend the lease by JOB_LEASE_SECONDS."""
+    until = timezone.now() + timedelta(seconds=settings.JOB_LEASE_SECONDS)
+    _held(job_id, token).update(lease_until=until)
+
+
+def progress(job_id: uuid.UUID, token: uuid.UUID, done: int, total: int | None, unit: str) -> None:
+    """Record the progress of the attempt. Raises Lost if it no longer holds the job."""
+    written = _held(job_id, token).update(
+        done_units=done, total_units=total, unit=unit, version=F("version") + 1
+    )
+    if not written:
+        raise Lost
+
+
+def finish(
+    job_id: uuid.UUID, token: uuid.UUID, result: dict[str, Any], partial: bool = False
+) -> None:
+    """Finish the job; `partial` if some of it could not be done. Raises Lost."""
+    state = Job.State.PARTIAL if partial else Job.State.DONE
+    if not _end(_held(job_id, token), job_id, state=state, result=result):
+        raise Lost
+
+
+def remove(job_id: uuid.UUID, token: uuid.UUID) -> None:
+    """Delete a successful job that needs no record. Raises Lost."""
+    if not _held(job_id, token).delete()[0]:
+        raise Lost
+
+
+def refuse(job_id: uuid.UUID, token: uuid.UUID, problem: JobProblem) -> None:
+    """Fail the job without another attempt, because it would fail again."""
+    _end(_held(job_id, token), job_id, state=Job.State.FAILED, problem=problem)
+
+
+def put_back(job_id: uuid.UUID, token: uuid.UUID) -> None:
+    """Return an interrupted job to the queue; the attempt does not count."""
+    put = _held(job_id, token).update(
+        state=Job.State.QUEUED,
+        attempts=F("attempts") - 1,
+        token=None,
+        lease_until=None,
+        wake_after=timezone.now(),
+        version=F("version") + 1,
+    )
+    if put:
+        _announce(job_id)
+
+
+def give_up_attempt(job_id: uuid.UUID, token: uuid.UUID, reason: str) -> None:
+    """End an attempt without result: queue the job again, or fail it after the last attempt.
+
+    `reason` is a sentence without content.
+    """
+    held = _held(job_id, token)
+    if _end(
+        held.filter(attempts__gte=settings.JOB_ATTEMPTS),
+        job_id,
+        state=Job.State.FAILED,
+        problem=_worn_out(reason),
+    ):
+        return
+    attempts = held.values_list("attempts", flat=True).first() or 0
+    queued = held.update(
+        state=Job.State.QUEUED,
+        token=None,
+        lease_until=None,
+        wake_after=timezone.now() + timedelta(seconds=settings.JOB_RETRY_SECONDS * attempts),
+        version=F("version") + 1,
+    )
+    if queued:
+        _announce(job_id)
+
+
+def cancel(job: Job) -> bool:
+    """Cancel an unfinished job; its process is killed within seconds. Returns False if it had
+    ended."""
+    unfinished = Job.objects.filter(id=job.id, state__in=UNFINISHED)
+    return _end(unfinished, job.id, state=Job.State.CANCELLED)
+
+
+def retry(job: Job) -> bool:
+    """Queue a failed or cancelled job again, with all its attempts. Returns False for other
+    states."""
+    with transaction.atomic():
+        queued = Job.objects.filter(
+            id=job.id, state__in=(Job.State.FAILED, Job.State.CANCELLED)
+        ).update(
+            state=Job.State.QUEUED,
+            attempts=0,
+            problem=None,
+            finished=None,
+            wake_after=_next_look(),
+            version=F("version") + 1,
+        )
+        if queued:
+            _announce(job.id)
+            transaction.on_commit(lambda: wake(job.id), robust=True)
+    return bool(queued)
+
+
+def sweep() -> int:
+    """Wake workers for stuck jobs: after a lost message, a dead worker, or a pause between
+    attempts. Returns the number woken."""
+    now = timezone.now()
+    waiting = Q(state=Job.State.QUEUED)
+    dead = Q(state=Job.State.RUNNING, lease_until__lt=now)
+    ids = list(
+        Job.objects.filter(waiting | dead, wake_after__lte=now)
+        .order_by("created")
+        .values_list("id", flat=True)[:WAKES_PER_SWEEP]
+    )
+    if ids:
+        Job.objects.filter(id__in=ids).update(wake_after=now + WAKE_AGAIN)
+    for job_id in ids:
+        wake(job_id)
+    return len(ids)
+
+
+def requeue_all() -> None:
+    """Requeue jobs when a server starts that is alone on its database: jobs marked as running were
+    left by a dead process."""
+    now = timezone.now()
+    running = Job.objects.filter(state=Job.State.RUNNING)
+    running.update(lease_until=now - timedelta(seconds=1), wake_after=now)
+    Job.objects.filter(state=Job.State.QUEUED).update(wake_after=now)
+
+
+def _next_look() -> datetime:
+    return timezone.now() + (WAKE_AGAIN if heard() else timedelta(0))
+
+
+def _held(job_id: uuid.UUID, token: uuid.UUID) -> QuerySet[Job]:
+    return Job.objects.filter(id=job_id, token=token, state=Job.State.RUNNING)
+
+
+def _end(jobs: QuerySet[Job], job_id: uuid.UUID, **values: Any) -> bool:
+    ended = jobs.update(
+        token=None, lease_until=None, finished=timezone.now(), version=F("version") + 1, **values
+    )
+    if ended:
+        _announce(job_id)
+    return bool(ended)
+
+
+def _announce(job_id: uuid.UUID) -> Job:
+    job = Job.objects.get(id=job_id)
+    live.hint(f"job:{job_id}", job.version)
+    return job
+
+
+def _worn_out(reason: str) -> JobProblem:
+    return {
+        "title": "The job did not finish",
+        "detail": f"{reason} It was tried {settings.JOB_ATTEMPTS} times.",
+        "action": "Retry it. If it fails again, the input may be too large: split it.",
+    }

@@ -1,0 +1,86 @@
+"""Wake-ups: notify a worker of a queued job. A lost one delays the job by seconds, until the next
+sweep."""
+
+import logging
+import queue
+import threading
+import time
+import uuid
+from functools import cache
+
+from django.conf import settings
+from django.db import connection
+from django.utils import timezone
+
+from sessions import live
+from sessions.models import Job
+
+log = logging.getLogger(__name__)
+
+
+def heard() -> bool:
+    """Whether this process can notify a worker; otherwise the server's sweeper finds the job."""
+    return bool(live.server_loop or live.parent or settings.REDIS_URL)
+
+
+def wake(job_id: uuid.UUID) -> None:
+    """Notify a worker; if that fails, the sweeper does it some seconds later."""
+    if not heard():
+        return
+    if live.parent is not None:
+        live.parent(f"wake {job_id}")
+    elif live.server_loop is not None and settings.REDIS_URL:
+        sender().put(job_id)
+    else:
+        send(job_id)
+
+
+def send(job_id: uuid.UUID) -> bool:
+    """Send the wake-up through the broker. Returns False, leaving it to the sweeper, if the broker
+    does not answer."""
+    from celery import current_app  # slow to import, and rarely needed
+    from kombu.exceptions import OperationalError
+
+    try:
+        current_app.send_task("sessions.run_job", args=[str(job_id)])
+    except (OperationalError, OSError) as error:
+        log.warning("job %s is left to the sweeper: %s", job_id, type(error).__name__)
+        waiting = Job.objects.filter(id=job_id, state=Job.State.QUEUED)
+        waiting.update(wake_after=timezone.now())
+        return False
+    return True
+
+
+class Sender:
+    """A thread that sends wake-ups, because Redis may take seconds to time out and requests must
+    not wait."""
+
+    def __init__(self) -> None:
+        self._waiting: queue.SimpleQueue[uuid.UUID] = queue.SimpleQueue()
+        threading.Thread(target=self._run, name="wakes", daemon=True).start()
+
+    def put(self, job_id: uuid.UUID) -> None:
+        """Queue a wake-up and return immediately."""
+        self._waiting.put(job_id)
+
+    def _run(self) -> None:
+        away_until = 0.0
+        while True:
+            job_id = self._waiting.get()
+            if time.monotonic() < away_until:
+                continue  # left to the sweeper
+            try:
+                sent = send(job_id)
+            except Exception as error:  # noqa: BLE001 (any error: no other thread sends)
+                log.warning("job %s is left to the sweeper: %s", job_id, type(error).__name__)
+                sent = False
+            finally:
+                connection.close()
+            if not sent:
+                away_until = time.monotonic() + settings.SWEEP_SECONDS
+
+
+@cache
+def sender() -> Sender:
+    """The sender of this process, started on first use."""
+    return Sender()

@@ -1,0 +1,103 @@
+"""Simulate one policy over one recorded session, stored as a run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from compaction.context.session import Session as SessionValue
+from compaction.policies.policy import Policy, from_dict
+from compaction.simulation.run import CacheRun
+from sessions.actions.jobs.attempts import JobOutcome, PermanentFailure, Running
+from sessions.actions.lab.simulated_figures import Recording, Simulated, figures_of, recording_of
+from sessions.actions.live.runs import store_run
+from sessions.actions.policies.policies import UnknownPolicy, named_version
+from sessions.actions.record.figures import figures
+from sessions.live import hint
+from sessions.models import Revision, Run, Session
+from sessions.models.record import delta, manifest
+
+
+def simulate_session(session: Session, ref: str) -> Run:
+    """Simulate a policy ("name", "name@3") over a stored session and store the run.
+
+    Computes without an open transaction. Raises UnknownPolicy.
+    """
+    version = named_version(session.team, ref)
+    policy = from_dict(version.document)
+    recording = recording_of(session)
+    simulated = figures_of(recording, policy)
+    run = store_run(session, version, simulated.run, recording.counted)
+    run.figures = simulated.figures | _for_the_page(session, recording, policy, simulated)
+    uses = {use.step: use for use in simulated.cache.uses}
+    recited = {step.step: step.recited for step in simulated.run.steps}
+    computed = figures(session, run, recording.value.calls, uses, recited)
+    run.columns = manifest.pack(msgspec.json.encode(computed))
+    delta.keep_entries(session, run)
+    run.save(update_fields=["figures", "columns", "entries_packed", "entries_key"])
+    _note_paybacks(run, simulated.cache)
+    session.refresh_from_db(fields=["version"])
+    hint(f"session:{session.pk}", session.version)
+    return run
+
+
+def simulate_job(running: Running) -> JobOutcome:
+    """Run the `simulate` job: payload {session, policy}; the result names the run."""
+    session = Session.objects.for_team(running.team).filter(pk=running.payload["session"]).first()
+    if session is None:
+        raise PermanentFailure("The session no longer exists", "It was deleted.", "Nothing to do.")
+    running.progress(0, 1, "session")
+    try:
+        run = simulate_session(session, running.payload["policy"])
+    except UnknownPolicy as error:
+        named = running.payload["policy"]
+        raise PermanentFailure(
+            "No such policy", f"{named!r} {error}.", "Choose another policy."
+        ) from None
+    running.progress(1, 1, "session")
+    return JobOutcome({"session": str(session.pk), "run": str(run.pk)})
+
+
+def _trigger_tokens(policy: Policy, value: SessionValue) -> int | None:
+    """The prompt size in tokens at which a policy compacts, for the line on the timeline."""
+    for step in policy.steps:
+        share = getattr(step.parameters, "trigger", None)
+        if share is not None:
+            budget = getattr(step.parameters, "budget", 0)
+            # A budget covers only the conversation; the line is drawn on whole prompts.
+            return int(share * (budget or value.window - policy.kept_free(value.window))) + (
+                value.hidden if budget else 0
+            )
+    return None
+
+
+def _for_the_page(
+    session: Session, recording: Recording, policy: Policy, simulated: Simulated
+) -> dict[str, Any]:
+    """Additional figures for the replay page. Recorded tokens are as reported if every call
+    reported them, else as we count them."""
+    calls = recording.value.calls
+    measured = session.usage_calls == session.step_count
+    reported = sum(call.usage.prompt for call in calls if call.usage)
+    return {
+        "basis": "simulated",
+        "tokens_sent_reported": reported if measured else recording.lived_sent,
+        "tokens_sent_measured": measured,
+        "refusals": len(simulated.run.refusals),
+        "trigger_tokens": _trigger_tokens(policy, recording.value),
+        "window_assumed": session.window is None,
+    }
+
+
+def _note_paybacks(run: Run, cache: CacheRun) -> None:
+    rows = {row.number: row for row in run.revisions.all()}
+    for payback in cache.revisions:
+        row = rows.get(payback.revision)
+        if row is not None:
+            row.cache_rewritten = payback.rewritten
+            row.cost_microusd = payback.cost
+            row.payback_steps = payback.steps
+    Revision.objects.bulk_update(
+        rows.values(), ["cache_rewritten", "cost_microusd", "payback_steps"], batch_size=200
+    )

@@ -1,0 +1,233 @@
+"""The figures of a session under a policy: one computation for the lab, the command and stored
+runs."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from time import thread_time
+from typing import Any
+
+from compaction import tokens
+from compaction.cache.simulator import CacheUse
+from compaction.context.session import Session as SessionValue
+from compaction.facts.facts import FactIndex
+from compaction.facts.recall import Need, Recall, recall
+from compaction.outlines.outline import outline_of
+from compaction.policies.policy import Policy
+from compaction.prices.prices import PACKAGE_READ_ON, micros, nanos
+from compaction.simulation.run import CacheRun, Terms, estimate_cache, simulate_cache, terms_of
+from compaction.simulation.simulate import Run as RunValue
+from compaction.simulation.simulate import simulate
+from compaction.summaries.extract import extractive
+from sessions.models import Session
+from sessions.models.record.lived import recorded_run
+from sessions.models.record.values import recorded_session
+
+ENGINE = 3
+"""Increment whenever the same records and policy give different figures, so that earlier results
+are not reused."""
+
+WORST_KEPT = 12
+"""Number of needs stored with a result: lost ones first, then retrievable, then named."""
+
+NOT_COMPACTIONS = ("clear", "rewind", "setup")
+"""Triggers of recorded revisions that did not summarize."""
+
+
+@dataclass(frozen=True)
+class Recording:
+    """A session read once, for simulation under any number of policies.
+
+    `lived` holds its recorded contexts; `permille` scales o200k counts to its counting. `counted`
+    caches o200k counts of texts made by policies, which often repeat.
+    """
+
+    value: SessionValue
+    lived: RunValue
+    permille: int
+    counted: dict[str, int] = field(default_factory=dict)
+
+    @cached_property
+    def index(self) -> FactIndex:
+        """Index of the blocks that contain each fact."""
+        return FactIndex(self.value.blocks)
+
+    @cached_property
+    def terms(self) -> Terms:
+        """Prices and cache rules."""
+        return terms_of(self.value)
+
+    @cached_property
+    def lived_uses(self) -> tuple[CacheUse, ...]:
+        """The recorded contexts priced by the rules of a simulation, which sees nothing after the
+        last call, including that call's output if it was not reported."""
+        last = len(self.lived.steps)
+        seen = tuple(entry for entry in self.lived.entries if entry.from_step <= last)
+        lived = replace(self.lived, entries=seen)
+        return estimate_cache(lived, self.value.calls, replace(self.terms, frontier=False))
+
+    @cached_property
+    def lived_cost(self) -> int | None:
+        """Cost of `lived_uses` in micro-dollars, rounded once; None without a price."""
+        price = self.terms.price
+        if price is None or not self.lived_uses:
+            return None
+        return micros(sum(nanos(use.usage, price) for use in self.lived_uses))
+
+    @property
+    def lived_sent(self) -> int:
+        """Tokens of all recorded prompts as we count them, hidden tokens included."""
+        return self.lived.sent + self.value.hidden * len(self.lived.steps)
+
+    def counter(self) -> Callable[[str], int]:
+        """A function that counts tokens in the session's counting."""
+
+        def count(text: str) -> int:
+            known = self.counted.get(text)
+            if known is None:
+                known = self.counted[text] = tokens.count(text)
+            return (known * self.permille + 500) // 1000
+
+        return count
+
+
+def recording_of(session: Session) -> Recording:
+    """Read a stored session completely. Raises MissingBlob, DamagedBlob."""
+    value = recorded_session(session, window=session.window_taken)
+    return Recording(value, recorded_run(session), session.token_ratio)
+
+
+@dataclass(frozen=True, slots=True)
+class Simulated:
+    """A session under a policy: the run, its cache use, and needed-later recall."""
+
+    run: RunValue
+    cache: CacheRun
+    recall: Recall
+    figures: dict[str, Any]
+    worst: list[dict[str, Any]]
+
+
+def figures_of(recording: Recording, policy: Policy) -> Simulated:
+    """Simulate a session under a policy and compute its figures.
+
+    Tokens are in the session's counting, hidden prompt included (`hidden_tokens_sent` is its
+    share); money is micro-dollars, null without a price. The recorded baseline is the session as
+    logged, with its own compactions and clearings, priced by the same rules. `needs` and the four
+    shares are needed-later recall; `read_back_tokens` is what the agent would have to read again
+    for needs that are only retrievable (both: docs/sources.md). `compactions` counts revisions with
+    a summary. `costliest` is the revision whose cache break cost most: {step, rewritten tokens,
+    cost_microusd}, or null. `ms_per_step` is the measured CPU time of the fold.
+    """
+    value = recording.value
+    began = thread_time()
+    run = simulate(value, policy, recording.counter(), extractive, outline_of)
+    taken = (thread_time() - began) * 1000
+    cache = simulate_cache(run, value.calls, recording.terms)
+    found = recall(value, run, recording.index)
+    steps = len(run.steps)
+    figures = {
+        "steps": steps,
+        "tokens_sent": run.sent + value.hidden * steps,
+        "tokens_sent_recorded": recording.lived_sent,
+        "hidden_tokens_sent": value.hidden * steps,
+        "peak_tokens": _peak(run, value),
+        "window": value.window,
+        "cost_microusd": cache.cost,
+        "cost_recorded_microusd": recording.lived_cost,
+        "cache_read_share": cache.cache_read_share,
+        "compactions": _compactions(run),
+        "revisions": len(run.revisions),
+        "read_back_tokens": found.read_back,
+        "needs": found.needs,
+        "in_context": found.in_context,
+        "named": found.named,
+        "retrievable": found.retrievable,
+        "lost": found.lost,
+        "costliest": _costliest(cache),
+        "ms_per_step": round(taken / max(steps, 1), 3),
+    }
+    return Simulated(run, cache, found, figures, _worst(found.worst))
+
+
+def recorded_figures(recording: Recording) -> dict[str, Any]:
+    """The figures of the recorded baseline, as far as they apply."""
+    value, run = recording.value, recording.lived
+    compactions = [one for one in run.revisions if one.trigger not in NOT_COMPACTIONS]
+    return {
+        "steps": len(run.steps),
+        "tokens_sent": recording.lived_sent,
+        "peak_tokens": _peak(run, value),
+        "window": value.window,
+        "cost_microusd": recording.lived_cost,
+        "cache_read_share": _read_share(recording.lived_uses),
+        "compactions": len(compactions),
+    }
+
+
+def _peak(run: RunValue, value: SessionValue) -> int:
+    return max((step.total for step in run.steps), default=0) + value.hidden
+
+
+def _compactions(run: RunValue) -> int:
+    return sum(
+        any(edit.replacement is not None and edit.replacement.kind == "summary" for edit in edits)
+        for edits in (revision.edits for revision in run.revisions)
+    )
+
+
+def _read_share(uses: Sequence[CacheUse]) -> float | None:
+    prompt = sum(use.prompt for use in uses)
+    return sum(use.read for use in uses) / prompt if prompt else None
+
+
+def _costliest(cache: CacheRun) -> dict[str, int] | None:
+    priced = [one for one in cache.revisions if one.cost]
+    if not priced:
+        return None
+    most = max(priced, key=lambda one: one.cost or 0)
+    return {"step": most.step, "rewritten": most.rewritten, "cost_microusd": most.cost or 0}
+
+
+def _worst(needs: Sequence[Need]) -> list[dict[str, Any]]:
+    """The worst needs: {step, fact, state, block, entry}; `entry` names the block in URLs.
+
+    A fact is content: store it and show it to members, but never log it.
+    """
+    return [
+        {
+            "step": need.step,
+            "fact": need.fact,
+            "state": need.state,
+            "block": need.block,
+            "entry": need.block.removeprefix("m").removesuffix(".0"),
+        }
+        for need in needs[:WORST_KEPT]
+    ]
+
+
+def state_of(session: Session, head: int) -> str:
+    """A digest that changes whenever the session's figures may: with its records, counting, window,
+    hidden prompt, the engine, or the price list. `head` is that of its recorded run."""
+    said = [
+        ENGINE,
+        PACKAGE_READ_ON,
+        session.message_count,
+        session.block_count,
+        session.step_count,
+        head,
+        session.usage_calls,
+        session.uncached_tokens,
+        session.cache_read_tokens,
+        session.cache_write_tokens,
+        session.output_tokens,
+        session.token_ratio,
+        session.hidden_tokens,
+        session.window_taken,
+        session.model,
+    ]
+    return hashlib.sha256(json.dumps(said).encode()).hexdigest()

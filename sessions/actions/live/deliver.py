@@ -1,0 +1,181 @@
+"""Deliver: store what a live agent sends, and answer with the session's standing."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import IntegrityError, transaction
+from django.db.models import Exists, OuterRef
+from django.utils import timezone
+
+from sessions.actions.budgets.spending import Settled, settle, spent_before
+from sessions.actions.jobs.jobs import ask_for
+from sessions.actions.live.answer import answer, note_use
+from sessions.actions.live.conversation import Incoming, bring_in, prepare
+from sessions.actions.live.live_sessions import choose_for_new, fix_counting, learn_model
+from sessions.actions.live.reports import check_context, report_call
+from sessions.actions.live.retries import check_retries
+from sessions.actions.memory import openings
+from sessions.actions.record.append import first_words
+from sessions.actions.record.measure import reopen
+from sessions.actions.record.numbering import Numbering
+from sessions.actions.record.writing import write
+from sessions.actions.web.once import AnotherRequest, Once, answer_of
+from sessions.importers import records
+from sessions.importers.delivered.delivered import Batch, Unacceptable, delivery
+from sessions.live import hint
+from sessions.models import Budget, Job, Reservation, Run, Session
+
+__all__ = [
+    "AnotherRequest",
+    "Delivered",
+    "Batch",
+    "Once",
+    "Unacceptable",
+    "deliver",
+    "delivery",
+    "report_call",
+]
+
+CREATED = 201
+
+
+@dataclass(frozen=True, slots=True)
+class Delivered:
+    """The answer to an append, and whether it is repeated for a retry."""
+
+    answer: dict[str, Any]
+    again: bool = False
+
+
+def deliver(
+    session: Session,
+    batch: Batch,
+    *,
+    once: Once | None = None,
+    now: int | None = None,
+    notes: Sequence[str] = (),
+) -> Delivered:
+    """Append a batch in one transaction: rows, the answer for retries, and the tend job.
+
+    All or nothing is stored and committed on return. `now` (ms since the epoch; default: the clock)
+    is the time of messages without one; `notes` precede our own. Raises Unacceptable, and
+    AnotherRequest for a reused key.
+    """
+    if known := _answered(session, once):
+        return known
+    now = now if now is not None else time.time_ns() // 1_000_000
+    for message in batch.messages:
+        message.at = now if message.at is None else message.at
+    incoming = _prepared(session, batch)
+    try:
+        return _in_one_go(session, incoming, once, notes)
+    except IntegrityError:
+        # A concurrent request with this key was faster, or the error is unrelated to keys.
+        if known := _answered(session, once):
+            return known
+        raise
+
+
+def _answered(session: Session, once: Once | None) -> Delivered | None:
+    stored = once.answered(session.team) if once else None
+    return Delivered(answer_of(stored), again=True) if stored else None
+
+
+def _prepared(session: Session, batch: Batch) -> Incoming:
+    """The batch, counted and compressed as far as it seems to be new, outside any transaction."""
+    runs = Run.objects.filter(session=session, origin=Run.Origin.RECORDED)
+    stored = runs.values_list("fold", "session__message_count").first()
+    # The session we were given may have been loaded long ago.
+    fold, session.message_count = stored or ({}, 0)
+    return prepare(session, fold, batch)
+
+
+def _in_one_go(
+    session: Session, incoming: Incoming, once: Once | None, notes: Sequence[str]
+) -> Delivered:
+    with transaction.atomic():
+        locked = _LOCKED.get(pk=session.pk)
+        if known := _answered(locked, once):
+            return known
+        if locked.message_count != incoming.stored:
+            # Another request appended meanwhile, perhaps the calls that this batch answers.
+            incoming = Incoming(locked, incoming.batch)
+        _begin(locked, incoming.batch)
+        new = Numbering(locked, live=True)
+        visible = bring_in(new, incoming).visible
+        before = spent_before(new.calls) if locked.is_budgeted else []
+        write(new)
+        settled = settle(locked, before, timezone.now()) if locked.is_budgeted else Settled()
+        managed = _managed(locked)
+        note_use(locked, managed, visible)
+        made = answer(new, managed, settled, _announce(new), notes)
+        if once is not None:
+            once.keep(locked.team, CREATED, made)
+    return Delivered(made)
+
+
+_LOCKED = (
+    Session.objects.select_for_update(of=("self",))
+    .select_related("team", "policy_version__policy")
+    .annotate(
+        is_budgeted=Exists(Budget.objects.filter(team=OuterRef("team")).values("pk"))
+        | Exists(Reservation.objects.filter(session=OuterRef("pk"), state=Reservation.State.OPEN))
+    )
+)
+"""Sessions with their rows locked, and whether a budget counts their spending."""
+
+
+def _contexts(batch: Batch) -> list[str]:
+    return [one.context for one in batch.records if isinstance(one, records.Call) and one.context]
+
+
+def _begin(session: Session, batch: Batch) -> None:
+    """Refuse references to missing objects; set the model, token counting and policy."""
+    if contexts := _contexts(batch):
+        check_context(session, contexts)
+    if any(message.retry_of is not None for message in batch.messages):
+        check_retries(session, batch.messages)
+    if batch.model and batch.model != session.model:
+        learn_model(session, batch.model)
+    if not session.message_count:
+        fix_counting(session)
+    if session.policy_version is None:
+        choose_for_new(session)
+    if not session.message_count:
+        openings.fix(session)
+
+
+def _managed(session: Session) -> Run | None:
+    runs = Run.objects.only("id", "fold", "taken", "head", "session_id")
+    return runs.filter(session=session, origin=Run.Origin.MANAGED).first()
+
+
+def _announce(new: Numbering) -> Job | None:
+    """Save the session as its next version, notify open pages, and queue the tend job."""
+    if not new.changed:
+        return None
+    session = new.session
+    session.title = session.title or first_words(new.fresh)
+    session.measured = False
+    session.version += 1
+    session.save(update_fields=_KEPT)
+    hint(f"session:{session.pk}", session.version)
+    hint(f"sessions:{session.team_id}", session.version)
+    if new.reopened is not None:
+        reopen(session, new.reopened)
+    return ask_for(session, "tend", locked=True)
+
+
+_KEPT = (
+    *("model", "window", "title", "token_ratio", "token_basis"),
+    *("policy_version", "policy_from", "rollout"),
+    *("message_count", "block_count", "step_count", "turn_count", "tool_call_count"),
+    *("error_count", "compaction_count", "used_tokens", "peak_tokens", "measured"),
+    "counted_tokens",
+    *("started_at", "ended_at", "changed", "version"),
+)
+"""Columns of a session that an append may change."""

@@ -1,0 +1,177 @@
+"""Append: the only way for messages, calls and recorded revisions into the store."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.db import transaction
+from django.db.models import Q
+
+from sessions.actions.record.known import as_imported
+from sessions.actions.record.numbering import Numbering, Taken
+from sessions.actions.record.prepare import Count, Preparation, PreparedMessage
+from sessions.actions.record.writing import write
+from sessions.importers import records
+from sessions.live import hint
+from sessions.models import Session, Team
+
+LIVE = "api"
+"""`Session.source` of sessions sent by live agents."""
+
+
+@dataclass(frozen=True, slots=True)
+class AppendResult:
+    """The result of an append: rows added, and messages already known."""
+
+    session: Session
+    created: bool
+    messages: int
+    known: int
+    changed: bool
+
+
+def append(team: Team, incoming: records.Session, count: Count, *, source: str) -> AppendResult:
+    """Append the given records to a session; all or nothing is stored.
+
+    Known messages are recognized by key, or by the longest prefix of equal digests; a history that
+    diverges after a known prefix is recorded as a rewind. Blocks are counted and hashed before the
+    transaction begins.
+    """
+    return append_all(team, [incoming], count, source=source)[0]
+
+
+def append_all(
+    team: Team,
+    incoming: Sequence[records.Session],
+    count: Count,
+    *,
+    source: str,
+    demo: bool = False,
+) -> list[AppendResult]:
+    """Append to several sessions, all or none; new sessions are marked as `demo` if requested."""
+    prepared = [_prepared(team, one, count) for one in incoming]
+    with transaction.atomic():
+        return [
+            _append(team, one, ready, source, demo=demo)
+            for one, ready in zip(incoming, prepared, strict=True)
+        ]
+
+
+def _append(
+    team: Team,
+    incoming: records.Session,
+    prepared: dict[int, PreparedMessage],
+    source: str,
+    *,
+    demo: bool,
+) -> AppendResult:
+    session, created = _session(team, incoming, source, demo=demo)
+    new = Numbering(session)
+    new.take(incoming.records, prepared)
+    if new.fresh:
+        # Reset the state kept for appends of a live agent.
+        new.run.fold = {}
+    write(new)
+    changed = created or new.changed
+    # Derived values follow in another transaction, and must be requested if that fails.
+    session.measured = session.measured and not changed
+    if _learn(session, incoming, new.fresh) or changed:
+        touch(session)
+    return AppendResult(session, created, len(new.fresh), new.known, changed)
+
+
+def _prepared(team: Team, incoming: records.Session, count: Count) -> dict[int, PreparedMessage]:
+    prepared = Preparation(count).messages(incoming.records)
+    stored = Session.objects.for_team(team).filter(external_id=incoming.external_id).first()
+    known = as_imported(stored, prepared).stored if stored else {}
+    for index, message in prepared.items():
+        if index not in known:
+            message.prepare()
+    return prepared
+
+
+def _session(
+    team: Team, incoming: records.Session, source: str, *, demo: bool
+) -> tuple[Session, bool]:
+    session, created = Session.objects.select_for_update().get_or_create(
+        team=team,
+        external_id=incoming.external_id,
+        defaults={
+            "source": source,
+            "demo": demo,
+            "agent": incoming.agent[:120],
+            "model": incoming.model[:120],
+            "title": incoming.title[:300],
+            "window": incoming.window,
+            "meta": incoming.meta,
+            "parent_external_id": incoming.parent or "",
+            "parent_call": incoming.parent_call or "",
+        },
+    )
+    return session, created
+
+
+def _learn(session: Session, incoming: records.Session, fresh: Sequence[Taken]) -> bool:
+    """Update fields that a log may provide later (title, model, window); return whether they
+    changed."""
+    before = session.title, session.model, session.window, session.meta
+    session.title = incoming.title[:300] or session.title or first_words(fresh)
+    session.model = incoming.model[:120] or session.model
+    session.window = incoming.window or session.window
+    session.meta = session.meta | incoming.meta
+    return before != (session.title, session.model, session.window, session.meta)
+
+
+def touch(session: Session) -> None:
+    """Save a locked session as its next version, and notify open pages."""
+    session.version += 1
+    session.save()
+    hint(f"session:{session.pk}", session.version)
+    hint(f"sessions:{session.team_id}", session.version)
+
+
+def first_words(fresh: Sequence[Taken]) -> str:
+    """The first words of a person, else of any user message, as a default title."""
+    texts = [
+        (one, block)
+        for one in fresh
+        for block in one.blocks
+        if block.type == "text" and block.preview
+    ]
+    human = (block.preview for one, block in texts if one.message.record.human)
+    said = (block.preview for _, block in texts if block.kind == "user")
+    return next(human, "") or next(said, "")
+
+
+def link_parents(team: Team, child: Session | None = None) -> list[Session]:
+    """Link sub-agents to the sessions that started them, in any order of arrival.
+
+    Returns the parents, because their figures depend on children. `child` restricts this to one
+    session and those waiting for it. The spawning call is named by the child, or noted by the
+    parent under `spawned`.
+    """
+    parents: dict[object, Session] = {}
+    waiting = Session.objects.for_team(team).filter(parent=None).exclude(parent_external_id="")
+    if child is not None:
+        waiting = waiting.filter(Q(pk=child.pk) | Q(parent_external_id=child.external_id))
+    for one in waiting:
+        parent = Session.objects.for_team(team).filter(external_id=one.parent_external_id).first()
+        if parent is None:
+            continue
+        call = one.parent_call or _spawned(parent, one.external_id)
+        spawn = parent.blocks.filter(type="tool_use", tool_call=call).first() if call else None
+        one.parent = parent
+        one.parent_call = call
+        # A live parent's call may not be stored yet: use its current step.
+        now = parent.step_count if parent.source == LIVE else None
+        one.parent_step = spawn.born - 1 if spawn else now
+        one.save(update_fields=["parent", "parent_call", "parent_step"])
+        parents[parent.pk] = parent
+    return list(parents.values())
+
+
+def _spawned(parent: Session, child: str) -> str:
+    noted = parent.meta.get("spawned")
+    call = noted.get(child) if isinstance(noted, dict) else None
+    return call if isinstance(call, str) else ""

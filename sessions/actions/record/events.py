@@ -1,0 +1,139 @@
+"""Event marks on a run's timeline: context changes and failures."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from compaction.cache.simulator import CacheUse
+from compaction.context.session import Call
+from compaction.policies.trigger_words import words
+from compaction.strategies import STRATEGIES
+from sessions.models import Revision, Run, Session
+
+SHRANK_TOKENS, SHRANK_SHARE = 1024, 0.05
+"""Minimum unexplained decrease of a reported prompt that is marked; both must be exceeded."""
+
+Event = dict[str, Any]
+
+_KIND = {
+    "batch": "offload",
+    **{trigger: trigger for trigger in ("clear", "rewind", "setup", "pin", "undo", "entry")},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """The sources of marks: calls and their cache uses by step; revisions, cause cards and errors
+    (step of birth, preview) of these steps; steps with a managed context; and from the steps
+    before: the last model, the last use, the last with a prompt, and whether a revision
+    followed."""
+
+    run: Run
+    calls: Sequence[Call]
+    uses: Mapping[int, CacheUse]
+    revisions: Sequence[Revision]
+    errors: Sequence[tuple[int, str]]
+    causes: Sequence[Event]
+    managed: Container[int] = ()
+    model: str = ""
+    use: CacheUse | None = None
+    prompted: CacheUse | None = None
+    revised: bool = False
+
+
+def event_marks(marked: Marked) -> list[Event]:
+    """All marks except sub-agents; sizes are whole prompts, in tokens."""
+    return [
+        *(_revision(row, marked) for row in marked.revisions),
+        *_silent(marked),
+        *(mark(card["step"], "break", card["title"]) for card in marked.causes),
+        *_model_switches(marked),
+        *_errors(marked.errors),
+    ]
+
+
+def mark(step: int, kind: str, label: str) -> Event:
+    """A mark without revision and size."""
+    return {
+        "step": step,
+        "kind": kind,
+        "revision": None,
+        "label": label,
+        "before": None,
+        "after": None,
+        "basis": None,
+    }
+
+
+def _revision(row: Revision, marked: Marked) -> Event:
+    made_by = [STRATEGIES.get(edit.strategy) for edit in row.edits.all()]
+    events = {strategy.event if strategy else None for strategy in made_by}
+    kind: str = _KIND.get(row.trigger, "compaction")
+    if "window" in events:
+        kind = "window"
+    elif events == {"offload"}:
+        kind = "offload"
+    why = "" if kind == row.trigger else words(row.trigger).name
+    label = ": ".join(one for one in (why, row.reason) if one)
+    event = mark(row.step, kind, label) | {"revision": row.number}
+    before, after = marked.uses.get(row.step - 1), marked.uses.get(row.step)
+    if before is None and marked.use is not None and marked.use.step == row.step - 1:
+        before = marked.use
+    if before is not None and after is not None:
+        # Both sizes from the same source, as on the revision's page.
+        sizes: Event = {"before": before.prompt, "after": after.prompt, "basis": after.basis}
+        return event | sizes
+    return event | {"before": row.tokens_before, "after": row.tokens_after, "basis": "estimated"}
+
+
+def _silent(marked: Marked) -> list[Event]:
+    """Steps at which a reported prompt shrank without explanation in the log."""
+    if marked.run.origin != Run.Origin.RECORDED:
+        return []
+    known = {row.step for row in marked.revisions}
+    events: list[Event] = []
+    before, revised = marked.prompted, marked.revised
+    for step in sorted(marked.uses):
+        use = marked.uses[step]
+        if before is not None:
+            explained = revised or known.intersection(range(before.step + 1, step + 1))
+            fallen = before.prompt - use.prompt
+            shrank = fallen > max(SHRANK_TOKENS, before.prompt * SHRANK_SHARE)
+            if shrank and use.prompt and not explained and step not in marked.managed:
+                label = f"the prompt shrank by {fallen:,} tokens without a reason in the log"
+                sizes = {"before": before.prompt, "after": use.prompt, "basis": "measured"}
+                events.append(mark(step, "clear", label) | sizes)
+        if use.prompt:
+            before, revised = use, False
+    return events
+
+
+def _model_switches(marked: Marked) -> list[Event]:
+    events, last = [], marked.model
+    for call in marked.calls:
+        if last and call.model and call.model != last:
+            events.append(mark(call.step, "model", f"{last} → {call.model}"))
+        last = call.model or last
+    return events
+
+
+def _errors(errors: Sequence[tuple[int, str]]) -> list[Event]:
+    """One mark per step, with the first failure."""
+    failed: dict[int, str] = {}
+    for born, preview in errors:
+        failed.setdefault(max(born - 1, 1), preview)
+    return [mark(step, "error", f"failed: {what}") for step, what in failed.items()]
+
+
+def retries(session: Session) -> list[Event]:
+    """Steps at which a response retried a failed step."""
+    rows = session.retries.order_by("step").values_list("step", "of_step")
+    return [mark(step, "retry", f"retries S{of_step}") for step, of_step in rows]
+
+
+def sub_agents(session: Session) -> list[Event]:
+    """Steps at which other sessions were started."""
+    children = session.children.exclude(parent_step=None)
+    return [mark(child.parent_step or 1, "subagent", str(child)) for child in children]

@@ -1,0 +1,146 @@
+"""Figures per step of a run for the browser: uses, causes, events."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+from django.db.models import Min
+
+from compaction.cache import causes
+from compaction.cache.simulator import Break, CacheUse
+from compaction.context.session import Call
+from sessions.actions.record import events
+from sessions.models import Revision, Run, Session
+from sessions.models.record.tail import COLUMNS, Figures, in_order
+
+BASIS = {"measured": 0, "estimated": 1, "simulated": 2}
+"""Codes for the basis of a figure; keep in sync with the browser."""
+
+
+def is_break(broken: Break | None) -> bool:
+    """Whether cached tokens were lost; a first call has none."""
+    return broken is not None and broken.cause != "cold_start"
+
+
+@dataclass(frozen=True, slots=True)
+class FigureInputs:
+    """Sources of a run's figures: calls and their cache uses by step; its revisions; turns by the
+    step that began them; errors as (step of birth, preview); `managed` are steps with a managed
+    context, `recited` the recited tokens by step, which are in no block."""
+
+    run: Run
+    calls: Sequence[Call]
+    uses: Mapping[int, CacheUse]
+    revisions: Sequence[Revision]
+    starts: Mapping[int, list[int]]
+    errors: Sequence[tuple[int, str]]
+    managed: Container[int] = field(default=())
+    recited: Mapping[int, int] = field(default_factory=dict)
+
+
+class Before(msgspec.Struct):
+    """State after earlier steps: the turn, the last model and all models, the number of cause
+    cards, the last cache use and the last with a prompt, and whether a revision followed."""
+
+    turn: int = 0
+    model: str = ""
+    models: list[str] = []
+    causes: int = 0
+    use: CacheUse | None = None
+    prompted: CacheUse | None = None
+    revised: bool = False
+
+
+def figures(
+    session: Session,
+    run: Run,
+    calls: Sequence[Call],
+    uses: Mapping[int, CacheUse],
+    recited: Mapping[int, int],
+) -> Figures:
+    """All figures of a run."""
+    revisions = list(run.revisions.order_by("number").prefetch_related("edits"))
+    errors = error_rows(session)
+    starts = turn_starts(session)
+    inputs = FigureInputs(run, calls, uses, revisions, starts, errors, recited=recited)
+    found = figures_after(Before(), inputs)
+    found.events = in_order([*found.events, *events.sub_agents(session)])
+    return found
+
+
+def figures_after(before: Before, inputs: FigureInputs) -> Figures:
+    """Figures of further steps, without sub-agents; advances `before`."""
+    rows: list[tuple[int | None, ...]] = []
+    causes: list[dict[str, Any]] = []
+    for call in inputs.calls:
+        before.turn = max([before.turn, *inputs.starts.get(call.step, [])])
+        use = inputs.uses.get(call.step)
+        cause = -1
+        if use is not None and use.broken is not None and is_break(use.broken):
+            cause = before.causes + len(causes)
+            causes.append(cause_card(call.step, use.broken))
+        if call.model not in before.models:
+            before.models.append(call.model)
+        model, managed = before.models.index(call.model), int(call.step in inputs.managed)
+        others = before.turn, cause, model, managed, inputs.recited.get(call.step, 0)
+        rows.append((call.at, *_reported(use), *others))
+    marked = events.Marked(
+        inputs.run, inputs.calls, inputs.uses, inputs.revisions, inputs.errors, causes,
+        inputs.managed,
+        model=before.model, use=before.use, prompted=before.prompted, revised=before.revised,
+    )  # fmt: skip
+    _bring_up(before, inputs, len(causes))
+    steps = {name: [row[i] for row in rows] for i, name in enumerate(COLUMNS)}
+    return Figures(steps, causes, list(before.models), in_order(events.event_marks(marked)))
+
+
+def _reported(use: CacheUse | None) -> tuple[int | None, ...]:
+    if use is None:
+        return (*(None,) * 6, BASIS["estimated"])
+    write = use.write_5m + use.write_1h
+    return use.prompt, use.uncached, use.read, write, use.output, use.cost, BASIS[use.basis]
+
+
+def _bring_up(before: Before, inputs: FigureInputs, causes: int) -> None:
+    before.causes += causes
+    before.model = next((call.model for call in reversed(inputs.calls) if call.model), before.model)
+    for use in inputs.uses.values():
+        before.use = use
+        if use.prompt:
+            before.prompted, before.revised = use, False
+    since = before.prompted.step if before.prompted else 0
+    before.revised |= any(row.step > since for row in inputs.revisions)
+
+
+def error_rows(session: Session, position: int = 0) -> list[tuple[int, str]]:
+    """Errors from a position on: step of birth, and preview."""
+    rows = session.blocks.filter(error=True, position__gte=position).order_by("position")
+    return list(rows.values_list("born", "preview"))
+
+
+def turn_starts(session: Session, seq: int = 0) -> dict[int, list[int]]:
+    """Turns that began after a message, by the step that began them."""
+    rows = session.messages.filter(human=True, seq__gt=seq).values("turn")
+    starts: dict[int, list[int]] = {}
+    for row in rows.annotate(first=Min("born")):
+        starts.setdefault(row["first"], []).append(row["turn"])
+    return starts
+
+
+def cause_card(step: int, broken: Break) -> dict[str, Any]:
+    """A cause card for a cache break: cause, tokens written again and the place in the prompt,
+    cost, the revision if one caused it, and advice."""
+    return {
+        "step": step,
+        "kind": broken.cause,
+        "title": str(broken),
+        "detail": causes.detail(broken),
+        "tokens": broken.rewritten,
+        "after": broken.after,
+        "revision": broken.revision,
+        "cost_microusd": broken.cost,
+        "advice": causes.advice(broken.cause),
+    }

@@ -1,0 +1,114 @@
+"""Recognition of stored messages, and of the point where a history diverges."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from sessions.actions.record.prepare import PreparedMessage
+from sessions.models import Entry, Message, Run, Session
+
+CHUNK = 400
+"""Keys per query: below any database's limit on variables."""
+
+LEFT = ("rewind", "setup")
+"""Triggers of revisions that remove messages permanently."""
+
+
+class StoredMessage(NamedTuple):
+    """A stored message, as far as needed for recognition."""
+
+    seq: int
+    key: str | None
+    digest: str
+    call: str
+
+
+@dataclass(slots=True)
+class KnownMessages:
+    """Recognized messages of a batch.
+
+    `stored` maps the index of a record to its stored message. A changed history diverges at the
+    record `diverges_at`; the messages `gone` (seq) were there instead, or came after the end of a
+    shorter history. `taken` are keys in use. `is_history` means that the batch is a whole history,
+    whose first `shared` messages are stored.
+    """
+
+    stored: dict[int, StoredMessage] = field(default_factory=dict)
+    diverges_at: int | None = None
+    gone: set[int] = field(default_factory=set)
+    taken: set[str] = field(default_factory=set)
+    is_history: bool = False
+    shared: int = 0
+
+
+def by_key(session: Session, prepared: Mapping[int, PreparedMessage]) -> KnownMessages:
+    """Find messages stored under the same keys."""
+    known = KnownMessages()
+    keys = {index: one.record.key for index, one in prepared.items() if one.record.key is not None}
+    wanted = list(keys.values())
+    if not session.message_count or not wanted:
+        return known
+    found: dict[str | None, StoredMessage] = {}
+    for start in range(0, len(wanted), CHUNK):
+        rows = session.messages.filter(key__in=wanted[start : start + CHUNK])
+        found |= {row[1]: StoredMessage(*row) for row in rows.values_list(*StoredMessage._fields)}
+    known.stored = {index: found[key] for index, key in keys.items() if key in found}
+    known.taken = {key for key in keys.values() if key in found}
+    return known
+
+
+def by_prefix(
+    known: KnownMessages,
+    prepared: Mapping[int, PreparedMessage],
+    history: Sequence[StoredMessage],
+) -> KnownMessages:
+    """Also match the beginning of a history with the stored one, by key or digest."""
+    place = 0
+    for index, message in prepared.items():
+        if place == len(history):
+            break
+        there = history[place]
+        same_key = there.key is not None and there.key == message.record.key
+        if same_key or there.digest == message.digest:
+            known.stored[index] = there
+            place += 1
+            continue
+        known.diverges_at = index
+        known.gone = {stored.seq for stored in history[place:]}
+        break
+    return known
+
+
+def as_imported(session: Session, prepared: Mapping[int, PreparedMessage]) -> KnownMessages:
+    """Recognize the messages of a log: by key first, then by prefix for those without."""
+    unkeyed = {index: one for index, one in prepared.items() if one.record.key is None}
+    history = standing_history(session, keyed=False) if unkeyed else []
+    return by_prefix(by_key(session, prepared), unkeyed, history)
+
+
+def standing_history(
+    session: Session, *, keyed: bool, beside: Sequence[int] = ()
+) -> list[StoredMessage]:
+    """The messages of a session that no rewind or setup change removed, in order.
+
+    Without `keyed` only those without a key; `beside` lists messages (seq) outside the
+    conversation.
+    """
+    if not session.message_count:
+        return []
+    rows = session.messages.order_by("seq")
+    if not keyed:
+        rows = rows.filter(key=None)
+    if beside:
+        rows = rows.exclude(seq__in=beside)
+    run = Run.objects.filter(session=session, origin=Run.Origin.RECORDED)
+    ended = Entry.objects.filter(run__in=run, closed_by__revision__trigger__in=LEFT)
+    left = Message.objects.filter(session=session, blocks__entries__in=ended)
+    gone = set(left.values_list("seq", flat=True))
+    return [
+        StoredMessage(*row)
+        for row in rows.values_list(*StoredMessage._fields).iterator()
+        if row[0] not in gone
+    ]

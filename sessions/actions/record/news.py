@@ -1,0 +1,200 @@
+"""Records of a session that are newer than a tally."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any
+
+from compaction.context import edits
+from compaction.context.blocks import KINDS
+from compaction.context.session import Call, Usage
+from compaction.simulation.moments import WRITES, ContextChange, Placed, is_program
+from sessions.actions.record.figures import error_rows, turn_starts
+from sessions.models import ManagedContext, Revision, Run, Session
+from sessions.models.record import delta
+from sessions.models.record.manifest import Extent, Row
+
+_KIND = {kind: index for index, kind in enumerate(KINDS)}
+RECORDED, MANAGED = Run.Origin.RECORDED.value, Run.Origin.MANAGED.value
+_POSITION, _FROM, _TO, _KIND_OF, _TOKENS, _MESSAGE, _EDIT, _CLOSED = 0, 1, 3, 4, 5, 6, -2, -1
+"""Indexes in a row of `manifest.COLUMNS`."""
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """New rows since a tally, by run where applicable.
+
+    `entries` are new and newly closed ones; `calls` model calls by step, with row id and stored
+    cost; `managed` maps steps with a managed context to the recited tokens; `starts` are turns by
+    the step that began them; `images` and `changing` are positions of images, and of tool calls
+    that change program files.
+    """
+
+    runs: Mapping[str, Run]
+    entries: Mapping[str, tuple[list[Row], list[Row]]]
+    calls: Sequence[tuple[Call, int, int | None]]
+    managed: Mapping[int, int]
+    revisions: Mapping[str, list[Revision]]
+    starts: Mapping[int, list[int]]
+    errors: Sequence[tuple[int, str]]
+    images: frozenset[int]
+    changing: frozenset[int]
+
+    def calls_between(self, after: int, last: int) -> list[Call]:
+        """Calls of the steps in (after, last]."""
+        return [call for call, *_ in self.calls if after < call.step <= last]
+
+    def saw_managed(self, before: bool, after: int, last: int) -> set[int]:
+        """Steps at which the model saw the managed context. Calls without a report, and future
+        ones, inherit from the previous step (`before` at first)."""
+        reported = {call.step for call, *_ in self.calls if call.usage is not None}
+        found: set[int] = set()
+        for step in range(after + 1, last + 1):
+            before = step in self.managed or (before and step not in reported)
+            if before:
+                found.add(step)
+        return found
+
+    @property
+    def born(self) -> Iterator[tuple[int, int, int]]:
+        """Step of birth, kind and o200k tokens of new recorded entries."""
+        for row in self.entries[RECORDED][0]:
+            yield max(row[_FROM], 1), _KIND[row[_KIND_OF]], row[_TOKENS]
+
+    def changes(self, origin: str) -> Iterator[tuple[int, int, int]]:
+        """Step, kind and o200k tokens of entries added (positive) and removed (negative)."""
+        fresh, closed = self.entries[origin]
+        for row in fresh:
+            yield max(row[_FROM], 1), _KIND[row[_KIND_OF]], row[_TOKENS]
+        for row in (*fresh, *closed):
+            if row[_TO]:
+                yield max(row[_TO], 1), _KIND[row[_KIND_OF]], -row[_TOKENS]
+
+    def moved(self) -> Iterator[tuple[int, int, int]]:
+        """Recorded entries: opening and closing revision, and o200k tokens."""
+        fresh, closed = self.entries[RECORDED]
+        for row in fresh:
+            yield row[_EDIT], row[_CLOSED], row[_TOKENS]
+        for row in closed:
+            yield 0, row[_CLOSED], row[_TOKENS]
+
+    def since(self, origin: str, after: int, last: int) -> dict[int, ContextChange]:
+        """Changes of a run's context at each step in (after, last]."""
+        found: dict[int, ContextChange] = {}
+        fresh, closed = self.entries[origin]
+        for row in fresh:
+            if row[_FROM] != row[_TO]:
+                found.setdefault(max(row[_FROM], 1), ContextChange()).opens.append(
+                    self._placed(row)
+                )
+        for row in (*fresh, *closed):
+            if row[_TO] and row[_FROM] != row[_TO]:
+                found.setdefault(max(row[_TO], 1), ContextChange()).closes.append(row[_POSITION])
+        for step in self.starts:
+            found.setdefault(max(step, 1), ContextChange()).human = True
+        for of, revisions in self.revisions.items():
+            for one in revisions:
+                # Changed tools and system prompts are sent with either run's context.
+                if of == origin or (of == RECORDED and one.trigger == "setup"):
+                    entry = _revision(one, number=one.number if of == origin else 0)
+                    found.setdefault(one.step, ContextChange()).revisions.append(entry)
+        return {step: one for step, one in found.items() if after < step <= last}
+
+    def _placed(self, row: Row) -> Placed:
+        position, revised = row[_POSITION], bool(row[_EDIT])
+        return Placed(
+            position,
+            image=position in self.images and not revised,
+            thinking=row[_KIND_OF] == "thinking",
+            wrote=position in self.changing and not revised,
+            revised=revised,
+        )
+
+    @property
+    def lowest(self) -> int:
+        """The lowest step affected by these rows."""
+        fresh = [max(row[_FROM], 1) for rows, _ in self.entries.values() for row in rows]
+        revised = [row.step for rows in self.revisions.values() for row in rows]
+        return min([*fresh, *revised], default=1 << 31)
+
+    def divide(self, after: int, limit: int) -> tuple[int, int, int] | None:
+        """The last step in (after, limit] that divides these originals cleanly: that step, the
+        position of the first original born later, and the last message before. None if there is
+        none."""
+        originals = [row for row in self.entries[RECORDED][0] if not row[_EDIT]]
+        born = [max(row[_FROM], 1) for row in originals]
+        most = list(accumulate(born, max))
+        least = list(accumulate(reversed(born), min))[::-1]
+        for i in range(len(originals) - 1, 0, -1):
+            step = least[i] - 1
+            if after < step <= limit and most[i - 1] <= step:
+                return step, originals[i][_POSITION], originals[i][_MESSAGE] - 1
+        return None
+
+
+def read_news(
+    session: Session, runs: Mapping[str, Run], step: int, extent: Mapping[str, Extent], seq: int
+) -> News:
+    """Read the rows after a step and after an extent of each run.
+
+    Rows stored meanwhile are left to the next run.
+    """
+    entries = {
+        origin: delta.news(run, extent[origin], Extent(session.block_count, run.head))
+        for origin, run in runs.items()
+    }
+    rows = list(
+        session.calls.filter(step__gt=step, step__lte=session.step_count)
+        .order_by("step")
+        .values_list(*_CALL, "id", "cost_microusd", "context")
+    )
+    new = session.blocks.filter(position__gte=extent[RECORDED].blocks)
+    writes = new.filter(type="tool_use", file_action__in=WRITES)
+    written = writes.values_list("position", "file_path")
+    recited = _recited(runs[MANAGED], step) if MANAGED in runs else None
+    revisions = {
+        origin: list(
+            run.revisions.filter(number__gt=extent[origin].head, number__lte=run.head)
+            .order_by("number")
+            .prefetch_related("edits__summary")
+        )
+        for origin, run in runs.items()
+    }
+    return News(
+        runs,
+        entries,
+        [(_call(row), row[-3], row[-2]) for row in rows],
+        {} if recited is None else {row[0]: recited.get(row[-1], 0) for row in rows if row[-1]},
+        revisions,
+        turn_starts(session, seq),
+        error_rows(session, extent[RECORDED].blocks),
+        frozenset(new.filter(type="image").values_list("position", flat=True)),
+        frozenset(position for position, path in written if is_program(path)),
+    )
+
+
+def _revision(row: Revision, number: int) -> edits.Revision:
+    made = tuple(edits.Edit(edit.strategy, (), None, "") for edit in row.edits.all())
+    trigger: edits.Trigger = row.trigger  # type: ignore[assignment]
+    return edits.Revision(number, row.step, trigger, made, 0, 0)
+
+
+def _recited(run: Run, after: int) -> dict[str, int]:
+    """Recited tokens of managed contexts for later steps, by id."""
+    found = ManagedContext.objects.filter(run=run, step__gt=after, recited__gt=0)
+    return dict(found.values_list("pk", "recited"))
+
+
+_CALL = (
+    *("step", "model", "at", "settings", "client"),
+    *("uncached", "cache_read", "cache_write_5m", "cache_write_1h", "output"),
+)
+
+
+def _call(row: tuple[Any, ...]) -> Call:
+    """A row of `_CALL` as a value, without reasoning tokens."""
+    step, model, at, settings, client, uncached, *others = row[: len(_CALL)]
+    usage = None if uncached is None else Usage(uncached, *(number or 0 for number in others))
+    return Call(step, model, at, usage, settings, client)

@@ -1,0 +1,298 @@
+"""Numbering: give new records their place after the stored ones, as rows to write."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Container, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from compaction.context import wire
+from sessions.actions.record.known import KnownMessages, as_imported
+from sessions.actions.record.prepare import PreparedBlock, PreparedMessage
+from sessions.actions.record.recorded import BATCH, RecordedRun, Stand
+from sessions.importers import records
+from sessions.models import ModelCall, Run, Session
+
+UNNAMED = "step-"
+"""Prefix of ids for live calls without one; the step follows."""
+
+
+class Taken(NamedTuple):
+    """A numbered message."""
+
+    seq: int
+    message: PreparedMessage
+    blocks: list[PreparedBlock]
+
+
+class Numbering:
+    """Numbers new records and collects the rows to write.
+
+    Steps count distinct model calls in order of appearance. A block is born at the step after its
+    call (assistant) or at the next step (all others). In `live` sessions each assistant message
+    belongs to a call, whether named or not. Use inside a transaction that holds the session's lock.
+
+    `fresh` are the new messages, `messages` their columns without the session's, `blocks` message
+    number, block, and step of birth; `known` counts messages already stored, `tokens_left` tokens
+    that left the recorded context.
+    """
+
+    def __init__(self, session: Session, *, live: bool = False) -> None:
+        self.session = session
+        self.live = live
+        # Skip large columns that only pages need.
+        runs = Run.objects.defer(*Run.LARGE, "figures")
+        self.run, _ = runs.get_or_create(session=session, origin=Run.Origin.RECORDED)
+        self.fresh: list[Taken] = []
+        self.messages: list[tuple[Any, ...]] = []
+        self.blocks: list[tuple[int, PreparedBlock, int]] = []
+        self.new_calls: list[ModelCall] = []
+        self.changed_calls: dict[str, ModelCall] = {}
+        self.revised: RecordedRun | None = None
+        self.known = 0
+        self.tokens_left = 0
+        self._steps_before = session.step_count
+        self._calls: dict[str, ModelCall] = {}
+        self._last_call = ""
+
+    @property
+    def changed(self) -> bool:
+        """Whether anything new was processed."""
+        left = self.revised is not None and bool(self.revised.changes)
+        return left or any((self.fresh, self.new_calls, self.changed_calls))
+
+    @property
+    def calls(self) -> list[ModelCall]:
+        """New calls, and calls with new information."""
+        return [*self.new_calls, *self.changed_calls.values()]
+
+    @property
+    def reopened(self) -> int | None:
+        """The lowest existing step that changed; None if none did."""
+        late = [born for _, _, born in self.blocks if born <= self._steps_before]
+        return min([*late, *(call.step for call in self.changed_calls.values())], default=None)
+
+    @property
+    def recorded(self) -> RecordedRun:
+        """Changes of the recorded context other than additions; rarely needed."""
+        if self.revised is None:
+            self.revised = RecordedRun(self.session, self.run, self._stands())
+        return self.revised
+
+    def _stands(self) -> list[Stand]:
+        first = self.session.block_count - len(self.blocks)
+        messages = {one.seq: one.message.record for one in self.fresh}
+        return [
+            Stand.of(place, seq, messages[seq], block, born)
+            for place, (seq, block, born) in enumerate(self.blocks, first)
+        ]
+
+    # Processing
+
+    def take(
+        self,
+        incoming: Sequence[records.Record],
+        prepared: Mapping[int, PreparedMessage],
+        known: KnownMessages | None = None,
+    ) -> None:
+        """Number every record that is not stored yet; `known` defaults to recognition as for
+        imports.
+
+        Messages are recognized by key, others by the longest prefix of equal digests; a history
+        that diverges after a known prefix is recorded as a rewind.
+        """
+        known = known or as_imported(self.session, prepared)
+        self._recall(incoming, known)
+        if known.gone and known.diverges_at is None:
+            self._go_back(known.gone)
+        for index, record in enumerate(incoming):
+            match record:
+                case records.Message():
+                    self._message_at(index, prepared[index], known)
+                case records.Call():
+                    self._take_call(record)
+                case records.Compaction():
+                    self.recorded.compact(record)
+                case records.Clear():
+                    self.recorded.clear(record)
+                case records.Rewind():
+                    self.recorded.rewind(record)
+
+    def _recall(self, incoming: Iterable[records.Record], known: KnownMessages) -> None:
+        """Load the calls and revisions that the batch refers to."""
+        if not self.session.message_count and not self.session.step_count:
+            return
+        calls = {stored.call for stored in known.stored.values()}
+        keys = []
+        for record in incoming:
+            if isinstance(record, records.Message | records.Call):
+                calls.add(record.call or "")
+            else:
+                keys.append(record.key or f"line:{record.line}")
+        if keys:
+            self.recorded.recall(keys)
+        wanted = list(calls - {""})
+        for start in range(0, len(wanted), BATCH):
+            rows = self.session.calls.filter(call__in=wanted[start : start + BATCH])
+            self._calls.update({row.call: row for row in rows})
+        self._recall_renamed([one for one in wanted if one not in self._calls])
+
+    def _recall_renamed(self, missing: Iterable[str]) -> None:
+        """Calls that got their id after their messages were stored."""
+        steps = steps_of(missing)
+        for row in self.session.calls.filter(step__in=steps) if steps else ():
+            self._calls[f"{UNNAMED}{row.step}"] = row
+
+    def _message_at(self, index: int, message: PreparedMessage, known: KnownMessages) -> None:
+        stored = known.stored.get(index)
+        if stored is not None:
+            self.known += 1
+            self._last_call = stored.call or self._last_call
+            return
+        if index == known.diverges_at:
+            self._diverge(message, known.gone)
+        self.take_message(message, taken=known.taken)
+
+    def _diverge(self, message: PreparedMessage, gone: set[int]) -> None:
+        # A live agent may rewind twice in the same way; a log is imported repeatedly.
+        key = self._next_rewind if self.live else f"rewind:{message.digest}"
+        self.recorded.recall([key])
+        reason = "the agent's history diverged from the stored one"
+        self.left("rewind", "rewind", reason, gone, key)
+
+    def _go_back(self, gone: set[int]) -> None:
+        reason = "the agent's history ends before the stored one"
+        self.left("rewind", "rewind", reason, gone, self._next_rewind)
+
+    @property
+    def _next_rewind(self) -> str:
+        return f"rewind@revision-{self.run.head + 1}"
+
+    def left(self, trigger: str, strategy: str, reason: str, seqs: set[int], key: str) -> None:
+        """Remove messages from the recorded context (see `RecordedRun.leave`)."""
+        self.tokens_left += self.recorded.leave(trigger, strategy, reason, seqs, key)
+
+    def take_message(self, message: PreparedMessage, taken: Container[str] = ()) -> int:
+        """Number a new message, dropping its key if that is `taken`; return its seq."""
+        record, session = message.record, self.session
+        call = self._call_of(record)
+        session.message_count += 1
+        if record.human:
+            session.turn_count += 1
+        born = (call.step if call else session.step_count) + 1
+        self.messages.append(
+            (
+                session.message_count,
+                None if record.key is None or record.key in taken else record.key,
+                message.digest,
+                record.role,
+                call.call if call else "",
+                born,
+                session.turn_count,
+                record.human,
+                self.live and born <= session.step_count,
+                record.at,
+                record.line,
+                json.dumps(record.extra) if record.extra else None,
+            )
+        )
+        self.fresh.append(Taken(session.message_count, message, message.blocks))
+        if record.at is not None:
+            session.started_at = min(session.started_at or record.at, record.at)
+            session.ended_at = max(session.ended_at or record.at, record.at)
+        self._take_blocks(self.fresh[-1], born)
+        return session.message_count
+
+    def _call_of(self, record: records.Message) -> ModelCall | None:
+        if record.call:
+            call = self._call(record.call, record.at)
+        elif self.live and record.role == "assistant":
+            call = self._call(f"{UNNAMED}{self.session.step_count + 1}", record.at)
+        else:
+            return None
+        self._last_call = call.call
+        return call
+
+    def _take_blocks(self, taken: Taken, born: int) -> None:
+        session, record = self.session, taken.message.record
+        for block in taken.blocks:
+            if self.revised is not None:
+                place = session.block_count
+                self.revised.take_block(Stand.of(place, taken.seq, record, block, born))
+            session.block_count += 1
+            session.tool_call_count += block.type == "tool_use"
+            session.error_count += block.error
+            self.blocks.append((taken.seq, block, born))
+
+    def _call(self, call: str, at: int | None, model: str = "") -> ModelCall:
+        known = self._calls.get(call)
+        if known is not None:
+            return known
+        self.session.step_count += 1
+        if self.live:
+            model = model or self.session.model
+        made = ModelCall(
+            session=self.session, call=call, step=self.session.step_count, at=at, model=model[:120]
+        )
+        self._calls[call] = made
+        self.new_calls.append(made)
+        return made
+
+    def _take_call(self, record: records.Call) -> None:
+        named = record.call or self._last_call
+        if not named:
+            return
+        call = self._call(named, record.at, record.model)
+        if update_call(call, record) and call.pk is not None:
+            self.changed_calls[call.call] = call
+
+
+# Calls
+
+
+def unnamed(call: ModelCall) -> bool:
+    """Whether we generated the call's id."""
+    return call.call == f"{UNNAMED}{call.step}"
+
+
+def steps_of(names: Iterable[str]) -> list[int]:
+    """The steps of calls with generated ids."""
+    numbers = (name.removeprefix(UNNAMED) for name in names if name.startswith(UNNAMED))
+    return [int(n) for n in numbers if n.isascii() and n.isdecimal() and len(n) < 10]
+
+
+def update_call(call: ModelCall, record: records.Call) -> bool:
+    """Update a call from a record; return whether it changed."""
+    before = _facts(call)
+    call.model = record.model[:120] or call.model
+    call.at = call.at if call.at is not None else record.at
+    call.stop_reason = record.stop_reason[:60] or call.stop_reason
+    call.context = record.context or call.context
+    call.settings = record.settings[:60] or call.settings
+    call.client = record.client[:60] or call.client
+    if record.usage is not None:
+        call.uncached = record.usage.uncached
+        call.cache_read = record.usage.cache_read
+        call.cache_write_5m = record.usage.cache_write_5m
+        call.cache_write_1h = record.usage.cache_write_1h
+        call.output = record.usage.output
+        call.reasoning = record.usage.reasoning
+        call.reconciles = record.reconciles
+        call.usage_raw = wire.encode({"raw": record.usage_raw}).decode("utf-8", "replace")
+    return _facts(call) != before
+
+
+def _facts(call: ModelCall) -> tuple[object, ...]:
+    return (
+        call.model,
+        call.at,
+        call.uncached,
+        call.cache_read,
+        call.cache_write_5m,
+        call.cache_write_1h,
+        call.output,
+        call.stop_reason,
+        call.context,
+        call.settings,
+        call.client,
+    )

@@ -1,0 +1,60 @@
+"""Outcomes: drift from the task, schema violations, and tool habits."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from compaction.context.blocks import Block
+from compaction.tools.drift import Drift
+from compaction.tools.habits import habits_of
+from compaction.tools.schema_check import faults, schemas_of
+from sessions.models import Session
+from sessions.models.record.values import blocks_of, summary_messages
+from sessions.models.tools.tool_use import steps_of
+
+
+def outcomes(session: Session) -> dict[str, Any]:
+    """Fields of an assessment; null if unknown. Linear in the session."""
+    left_out = summary_messages(session)
+    drift, schemas = Drift(), _Schemas()
+    for block in blocks_of(session, with_text=True):
+        if block.message not in left_out:
+            drift.add(block)
+            schemas.add(block)
+    drift.close()
+    return {
+        "judged_steps": drift.judged or None,
+        "adrift_steps": drift.adrift if drift.judged else None,
+        "checked_calls": schemas.checked or None,
+        "schema_violations": schemas.broken if schemas.checked else None,
+        "tools": _habits(steps_of(session)),
+    }
+
+
+def _habits(steps: Iterable[list[str]]) -> dict[str, Any]:
+    made = habits_of(steps)
+    return made.stored() if made.uses else {}
+
+
+class _Schemas:
+    """Checks calls against the preceding definitions."""
+
+    def __init__(self) -> None:
+        self.known: dict[str, Mapping[str, Any]] = {}
+        self.checked = self.broken = 0
+
+    def add(self, block: Block) -> None:
+        if block.type == "tools":
+            self.known = schemas_of(_read(block.text))
+        elif block.type == "tool_use" and block.tool in self.known:
+            self.checked += 1
+            self.broken += bool(faults(self.known[block.tool], _read(block.text)))
+
+
+def _read(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None

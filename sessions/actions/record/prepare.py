@@ -1,0 +1,238 @@
+"""Preparation of rows: hashing, counting and naming, outside any transaction."""
+
+from __future__ import annotations
+
+import hashlib
+import zlib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from compaction.context import wire
+from compaction.context.blocks import FileRef, Kind
+from compaction.seen import calls
+from compaction.tokens import Counted
+from sessions.importers import records
+from sessions.importers.decoded import clean
+from sessions.models.record.blobs import COMPRESS_FROM
+
+MEDIA_TOKENS = 1200
+"""Assumed tokens of an image or document; pi's published figure, marked as estimated."""
+
+LAST_LINE = 2**31 - 1
+"""Larger line numbers fit no column and are dropped."""
+
+Count = Callable[[str], Counted]
+"""Counts the o200k tokens of a text; also whether any were estimated."""
+
+
+@dataclass(slots=True)
+class PreparedBlock:
+    """A block with everything derived from its content, so that rows can be written quickly.
+
+    `stored` are its bytes in the blob, compressed if `packed`; `size` is the size before. Texts fit
+    their columns.
+    """
+
+    stored: bytes
+    packed: bool
+    size: int
+    sha: str
+    type: str
+    kind: Kind
+    tool: str
+    tool_call: str
+    file: FileRef | None
+    error: bool
+    tokens: int
+    estimated: bool
+    chars: int
+    preview: str
+
+
+class ToolCall(NamedTuple):
+    """A tool call, as needed for its results; `label` describes it in one line."""
+
+    tool: str
+    label: str
+    file: FileRef | None
+
+
+NO_CALL = ToolCall("", "", None)
+
+
+def _bare(block: records.Json, data: bytes) -> bytes:
+    """Encode a block without fields that may differ between sends."""
+    said = sorted(k for k, v in block.items() if v is not None and k != "cache_control")
+    return data if said == list(block) else wire.encode({name: block[name] for name in said})
+
+
+class PreparedMessage:
+    """A message as the store sees it; `digest` identifies it within the session.
+
+    Blocks are counted and compressed once, on first access, because known messages do not need it.
+    """
+
+    __slots__ = ("_asked", "_blocks", "_count", "_encoded", "digest", "record")
+
+    def __init__(
+        self, record: records.Message, count: Count, asked: list[_Asked | None], *, live: bool
+    ) -> None:
+        self.record = record
+        self._count, self._asked = count, asked
+        self._encoded = [wire.encode(block) for block in record.blocks]
+        self._blocks: list[PreparedBlock] | None = None
+        self.digest = self._digest_as_sent() if live else self._digest(record.call, self._encoded)
+
+    def _digest_as_sent(self) -> str:
+        """A digest that ignores differences between sends: call ids, cache_control, nulls and field
+        order vary with the sender's library."""
+        blocks = zip(self.record.blocks, self._encoded, strict=True)
+        bare = [_bare(block, data) for block, data in blocks]
+        return self._digest(None, bare)
+
+    def _digest(self, call: str | None, encoded: list[bytes]) -> str:
+        digest = hashlib.sha256(f"{self.record.role}\n{call or ''}\n".encode())
+        for data in encoded:
+            digest.update(hashlib.sha256(data).hexdigest().encode())
+        return digest.hexdigest()
+
+    @property
+    def orphans(self) -> list[str]:
+        """Tool call ids answered by its results that belong to no known call."""
+        results = zip(self.record.blocks, self._asked, strict=True)
+        return [
+            asked.id
+            for block, asked in results
+            if asked is not None and block.get("type") == "tool_result" and asked.call is NO_CALL
+        ]
+
+    @property
+    def blocks(self) -> list[PreparedBlock]:
+        """The prepared blocks."""
+        return self.prepare()
+
+    def prepare(self) -> list[PreparedBlock]:
+        """Prepare the blocks now, outside any transaction."""
+        if self._blocks is None:
+            parts = zip(self.record.blocks, self._encoded, self._asked, strict=True)
+            self._blocks = [self._block(*part) for part in parts]
+        return self._blocks
+
+    def _block(self, block: wire.WireBlock, data: bytes, asked: _Asked | None) -> PreparedBlock:
+        form = wire.type_of(block)
+        text = wire.text_of(block)
+        call = asked.call if asked is not None else NO_CALL
+        counted = self._count(f"{call.tool} {text}" if form == "tool_use" else text)
+        media = wire.media_count(block)
+        packed = len(data) >= COMPRESS_FROM
+        return PreparedBlock(
+            stored=zlib.compress(data, 1) if packed else data,
+            packed=packed,
+            size=len(data),
+            sha=hashlib.sha256(data).hexdigest(),
+            type=form,
+            kind=self._kind(block, call.file),
+            tool=column(call.tool, 120),
+            tool_call=column(asked.id, 200) if asked is not None else "",
+            file=call.file,
+            error=bool(block.get("is_error")),
+            tokens=counted.tokens + media * MEDIA_TOKENS,
+            estimated=counted.estimated or media > 0,
+            chars=len(text),
+            preview=call.label if form == "tool_use" else wire.preview(block, call.label),
+        )
+
+    def _kind(self, block: wire.WireBlock, file: FileRef | None) -> Kind:
+        if self.record.kind is not None:
+            return self.record.kind
+        kind = wire.kind_of(block, self.record.role)
+        if kind == "result" and file is not None and file.action == "read":
+            return "file"
+        return kind
+
+
+class _Asked:
+    """A tool call made or answered by a block; parsed on demand."""
+
+    __slots__ = ("_block", "_call", "id")
+
+    def __init__(self, id: str, block: wire.WireBlock | None, call: ToolCall = NO_CALL) -> None:
+        self.id, self._block, self._call = id, block, call
+
+    @property
+    def call(self) -> ToolCall:
+        """The call's description."""
+        if self._block is not None:
+            tool, given = str(self._block.get("name") or ""), self._block.get("input")
+            file = calls.file_of(tool, given) if isinstance(given, dict) else None
+            self._call = ToolCall(tool, wire.preview(self._block), _stored_file(file))
+            self._block = None
+        return self._call
+
+
+class Preparation:
+    """Prepares the messages of a session in order; results refer to earlier calls.
+
+    `calls` are stored calls by id. `live` means that digests exclude the call.
+    """
+
+    def __init__(
+        self, count: Count, calls: Mapping[str, ToolCall] | None = None, *, live: bool = False
+    ) -> None:
+        self._count, self._live = count, live
+        self._asked = {id: _Asked(id, None, call) for id, call in (calls or {}).items()}
+
+    def messages(self, incoming: Iterable[records.Record]) -> dict[int, PreparedMessage]:
+        """Prepared messages by the index of their record."""
+        return {
+            index: self.message(record)
+            for index, record in enumerate(incoming)
+            if isinstance(record, records.Message)
+        }
+
+    def message(self, record: records.Message) -> PreparedMessage:
+        """Prepare the next message."""
+        asked = [self._ask(block) for block in record.blocks]
+        return PreparedMessage(record, self._count, asked, live=self._live)
+
+    def _ask(self, block: wire.WireBlock) -> _Asked | None:
+        form = wire.type_of(block)
+        if form == "tool_use":
+            made = _Asked(str(block.get("id") or ""), block)
+            self._asked[made.id] = made
+            return made
+        if form == "tool_result":
+            answered = str(block.get("tool_use_id") or "")
+            return self._asked.get(answered) or _Asked(answered, None)
+        return None
+
+
+def answered_before(incoming: Iterable[records.Record]) -> list[str]:
+    """Ids of tool calls that these records answer but do not contain."""
+    made: set[str] = set()
+    found: dict[str, None] = {}
+    for record in incoming:
+        for block in record.blocks if isinstance(record, records.Message) else ():
+            form = block.get("type")
+            if form == "tool_use":
+                made.add(str(block.get("id") or ""))
+            elif form == "tool_result":
+                answered = str(block.get("tool_use_id") or "")
+                if answered not in made:
+                    found[answered] = None
+    return list(found)
+
+
+def column(text: str, width: int) -> str:
+    """Truncate a text for a column, and replace NUL and lone surrogates."""
+    cut = text[:width]
+    return cut if cut.isprintable() else str(clean(cut))
+
+
+def _stored_file(file: FileRef | None) -> FileRef | None:
+    if file is None:
+        return None
+    ends = (file.start, file.end)
+    start, end = (n if n is not None and 0 <= n <= LAST_LINE else None for n in ends)
+    return FileRef(column(file.path, 600), file.action, start, end)

@@ -1,0 +1,169 @@
+"""Write numbered records as rows, parents before children."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+from django.db import connection, models
+
+from sessions.actions.record.numbering import Numbering
+from sessions.actions.record.prepare import PreparedBlock
+from sessions.actions.record.recorded import BATCH, PendingRevision, RecordedRun
+from sessions.models import (
+    Blob,
+    Block,
+    Edit,
+    Entry,
+    Message,
+    ModelCall,
+    Pin,
+    Replacement,
+    Retry,
+    Revision,
+)
+
+Row = Sequence[Any]
+"""Values of a row in the order of its columns."""
+
+MESSAGE_COLUMNS = (
+    *("session_id", "seq", "key", "digest", "role", "call", "born", "turn"),
+    *("human", "late", "at", "line", "extra"),
+)
+BLOCK_COLUMNS = (
+    *("session_id", "message_id", "index", "position", "born", "type", "kind", "tool"),
+    *("tool_call", "file_path", "file_action", "file_start", "file_end", "error"),
+    *("tokens", "estimated", "chars", "bytes", "sha", "preview"),
+)
+CALL_COLUMNS = (
+    *("session_id", "call", "step", "model", "at", "uncached", "cache_read", "cache_write_5m"),
+    *("cache_write_1h", "output", "reasoning", "reconciles", "usage_raw", "stop_reason"),
+    *("cost_microusd", "context", "settings", "client"),
+)
+BLOB_COLUMNS = ("team_id", "sha", "size", "packed", "data")
+
+
+def write(new: Numbering) -> None:
+    """Insert the numbered rows and update the recorded run; the caller saves the session."""
+    session = stored_uuid(new.session.pk)
+    _write_blobs(new)
+    insert(Message, MESSAGE_COLUMNS, [(session, *row) for row in new.messages])
+    if new.messages:
+        ids = _message_ids(new)
+        insert(Block, BLOCK_COLUMNS, _block_rows(new, session, ids))
+        _write_marks(new, ids)
+    calls = [[getattr(call, name) for name in CALL_COLUMNS[1:]] for call in new.new_calls]
+    insert(ModelCall, CALL_COLUMNS, [(session, *row) for row in calls])
+    for call in new.changed_calls.values():
+        call.save()
+    if new.revised is not None:
+        _write_changes(new.revised)
+    new.run.steps = new.session.step_count
+    new.run.save(update_fields=["head", "steps", "fold"])
+
+
+def _write_blobs(new: Numbering) -> None:
+    team = stored_uuid(new.session.team_id)
+    by_sha = {block.sha: block for _, block, _ in new.blocks}
+    rows = [(team, b.sha, b.size, b.packed, b.stored) for b in by_sha.values()]
+    insert(Blob, BLOB_COLUMNS, rows, known=True)
+
+
+def _message_ids(new: Numbering) -> dict[int, int]:
+    rows = new.session.messages.filter(seq__gte=new.fresh[0].seq)
+    return dict(rows.values_list("seq", "pk"))
+
+
+def _block_rows(new: Numbering, session: Any, ids: Mapping[int, int]) -> list[Row]:
+    rows: list[Row] = []
+    first = new.session.block_count - len(new.blocks)
+    index, before = 0, 0
+    for position, (seq, block, born) in enumerate(new.blocks, first):
+        index = index + 1 if seq == before else 0
+        before = seq
+        rows.append((session, ids[seq], index, position, born, *_columns(block)))
+    return rows
+
+
+def _columns(block: PreparedBlock) -> Row:
+    file = block.file
+    return (
+        block.type,
+        block.kind,
+        block.tool,
+        block.tool_call,
+        file.path if file else "",
+        file.action if file else "",
+        file.start if file else None,
+        file.end if file else None,
+        block.error,
+        block.tokens,
+        block.estimated,
+        block.chars,
+        block.size,
+        block.sha,
+        block.preview,
+    )
+
+
+def _write_marks(new: Numbering, ids: Mapping[int, int]) -> None:
+    """Pins that came with their messages, and retries."""
+    session = new.session
+    pins = [ids[one.seq] for one in new.fresh if one.message.record.pinned]
+    if pins:
+        Pin.objects.bulk_create([Pin(session=session, message_id=pk) for pk in pins])
+    # A response's blocks are born at the step after it.
+    born = {seq: step for seq, _, step in new.blocks}
+    again = [
+        Retry(session=session, message_id=ids[seq], step=born[seq] - 1, of_step=step)
+        for seq, message, _ in new.fresh
+        if (step := message.record.retry_of) is not None
+    ]
+    if again:
+        Retry.objects.bulk_create(again)
+
+
+def _write_changes(recorded: RecordedRun) -> None:
+    """Write changes of the recorded context; blocks must already be stored."""
+    if not recorded.changes:
+        return
+    recorded.resolve()
+
+    def every(part: Callable[[PendingRevision], Sequence[Any]]) -> list[Any]:
+        return [row for change in recorded.changes for row in part(change)]
+
+    Blob.objects.bulk_create(every(lambda one: one.blobs), ignore_conflicts=True)
+    Revision.objects.bulk_create([one.revision for one in recorded.changes], batch_size=BATCH)
+    Replacement.objects.bulk_create(every(lambda one: one.replacements), batch_size=BATCH)
+    Edit.objects.bulk_create(every(lambda one: one.edits), batch_size=BATCH)
+    Entry.objects.bulk_create(every(lambda one: one.entries), batch_size=BATCH)
+    closed = every(lambda one: one.closed)
+    Entry.objects.bulk_update(closed, ["to_step", "closed_by"], batch_size=BATCH // 2)
+
+
+def insert(
+    model: type[models.Model], columns: Sequence[str], rows: Sequence[Row], *, known: bool = False
+) -> None:
+    """Insert rows of values in the order of `columns`; with `known`, skip rows that already exist.
+
+    Values must be in the database's form: UUID keys through `stored_uuid`. Omitted columns need a
+    default in the database.
+    """
+    if not rows:
+        return
+    quote = connection.ops.quote_name
+    names, marks = ", ".join(map(quote, columns)), ", ".join(["%s"] * len(columns))
+    ignore = " ON CONFLICT DO NOTHING" if known else ""
+    table = quote(model._meta.db_table)
+    with connection.cursor() as cursor:
+        # Names are our own columns; values are passed as parameters.
+        cursor.executemany(
+            f"INSERT INTO {table} ({names}) VALUES ({marks}){ignore}",  # noqa: S608
+            rows,
+        )
+
+
+def stored_uuid(value: UUID) -> Any:
+    """A UUID in the form this database stores."""
+    return value if connection.features.has_native_uuid_field else value.hex

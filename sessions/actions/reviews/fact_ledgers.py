@@ -1,0 +1,176 @@
+"""Fact ledgers of compactions: computed from rows and stored, with later effects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from compaction import tokens
+from compaction.losses.ledger import ENGINE, CompactedContext, Fact, Ledger, ledger_of
+from compaction.losses.quality import Compacted, Measure, measures
+from compaction.losses.weighty import named_later
+from compaction.summaries.asked import AskedSection, parts_of
+from sessions.actions.reviews.after_effects import STEPS, AfterEffects, after_effects
+from sessions.models import FactLedger, Revision, Session
+from sessions.models.record.replaced import Replaced, replaced, summarised, unseen
+from sessions.models.record.sessions import SOURCE_LIVE
+from sessions.models.record.values import blocks_at
+
+NAMED_WITHIN = 50
+"""Steps after a compaction whose calls are searched for facts they name."""
+
+LOOKS = (STEPS, NAMED_WITHIN)
+"""Steps after a compaction at which its ledger is made and remade; once more when the session is
+over."""
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerAssessment:
+    """The assessment of a compaction, up to step `looked_until`.
+
+    `score` is the ledger's; None if the log lacks most of the replaced messages, because support
+    cannot be judged then.
+    """
+
+    ledger: Ledger
+    score: int | None
+    parts: list[AskedSection]
+    after: AfterEffects
+    looked_until: int
+    quality: list[Measure]
+
+    @property
+    def facts(self) -> list[dict[str, Any]]:
+        """Ledger lines as stored, with blocks given by entry name."""
+        return [_stored(fact) for fact in self.ledger.facts]
+
+
+def judge(session: Session, revision: Revision) -> LedgerAssessment | None:
+    """Assess what a revision replaced; None if it contains no summary.
+
+    Reads the texts of the span, of the rest of the context, and of later calls. Writes nothing.
+    """
+    found = replaced(session, revision)
+    if found is None:
+        return None
+    until = min(session.step_count, revision.step + NAMED_WITHIN - 1)
+    calls = session.blocks.filter(
+        type="tool_use", born__gt=revision.step, born__lte=revision.step + NAMED_WITHIN
+    )
+    later = blocks_at(session, calls.values_list("position", flat=True))
+    ledger = ledger_of(
+        found.span,
+        found.summary,
+        CompactedContext(found.standing, found.refs),
+        sources=found.sources,
+        needed=named_later(later),
+    )
+    lacking = unseen(session, revision, sum(block.tokens for block in found.span))
+    parts = parts_of(found.span, found.summary, found.standing)
+    before, after = _sizes(session, revision, found) if lacking is None else (None, None)
+    made = Compacted(
+        found.span,
+        found.sources,
+        found.standing,
+        found.summary,
+        session.scaled(tokens.count(found.summary)),
+        before,
+        after,
+        session.window or None,
+    )
+    return LedgerAssessment(
+        ledger,
+        ledger.score if lacking is None else None,
+        parts,
+        after_effects(session, revision),
+        until,
+        measures(made, ledger, parts),
+    )
+
+
+def _sizes(session: Session, revision: Revision, found: Replaced) -> tuple[int, int]:
+    """Tokens before and after a compaction: as recorded, else by our own count. Logs that state
+    them exclude the hidden prompt from the count after."""
+    before, after = revision.tokens_before, revision.tokens_after
+    if before is not None and after is not None:
+        return before, after + (session.hidden_tokens if revision.tokens_stated else 0)
+    beside = session.hidden_tokens + sum(block.tokens for block in found.standing)
+    made = session.scaled(tokens.count(found.summary))
+    return beside + sum(block.tokens for block in found.span), beside + made
+
+
+def keep_ledger(session: Session, revision: Revision) -> FactLedger | None:
+    """Compute a compaction's ledger and store it, replacing an older one."""
+    judged = judge(session, revision)
+    if judged is None:
+        return None
+    ledger = judged.ledger
+    row, _ = FactLedger.objects.update_or_create(
+        revision=revision,
+        defaults={
+            "kept": ledger.kept,
+            "retrievable": ledger.retrievable,
+            "lost": ledger.lost,
+            "unsupported": ledger.unsupported,
+            "score": judged.score,
+            "facts": judged.facts,
+            "sections": [asdict(part) for part in judged.parts],
+            "quality": [asdict(one) for one in judged.quality],
+            "after": judged.after.stored(),
+            "after_effects": len(judged.after.signs),
+            "looked_until": judged.looked_until,
+            "engine": ENGINE,
+        },
+    )
+    return row
+
+
+def _stored(fact: Fact) -> dict[str, Any]:
+    return {
+        "key": fact.key,
+        "fact": _clean(fact.fact),
+        "kind": fact.kind,
+        "state": fact.state,
+        "weight": fact.weight,
+        "block": _entry_of(fact.block),
+        "needed": fact.needed,
+    }
+
+
+def _clean(text: str) -> str:
+    """Replace characters that PostgreSQL rejects: NUL and lone surrogates."""
+    return text.replace("\x00", "␀").encode("utf-8", "replace").decode("utf-8")
+
+
+def _entry_of(block: str | None) -> str | None:
+    """The entry name of an original block's id; None for blocks made by an edit."""
+    if block is None or not (block[:1] == "m" and block[1:2].isdecimal()):
+        return None
+    return block[1:].removesuffix(".0")
+
+
+def is_over(session: Session) -> bool:
+    """Whether no more steps are expected: imported, or its agent reported an outcome."""
+    return session.source != SOURCE_LIVE or bool(session.outcome)
+
+
+def due(session: Session, *, newest: bool = False) -> Iterator[Revision]:
+    """Compactions whose ledger is missing, outdated, or due for another look.
+
+    With `newest`, only those that the last steps can have made due.
+    """
+    rows = summarised(session).select_related("fact_ledger", "run")
+    if newest and not is_over(session):
+        rows = rows.filter(step__gte=session.step_count - 2 * NAMED_WITHIN)
+    for revision in rows:
+        ledger = getattr(revision, "fact_ledger", None)
+        if ledger is None or ledger.engine < ENGINE or _look_is_due(session, revision, ledger):
+            yield revision
+
+
+def _look_is_due(session: Session, revision: Revision, ledger: FactLedger) -> bool:
+    until = min(session.step_count, revision.step + NAMED_WITHIN - 1)
+    if is_over(session):
+        return ledger.looked_until < until
+    return any(ledger.looked_until < revision.step + look - 1 <= until for look in LOOKS)

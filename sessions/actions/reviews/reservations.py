@@ -1,0 +1,124 @@
+"""Reservations of review items: each is judged by at most as many people as it needs."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import Count, F, Q
+from django.utils import timezone
+
+from sessions.actions.reviews.review_rules import rules_of
+from sessions.models import Review, ReviewItem, Team
+from sessions.models.reviews.reviews import ReviewItemQuerySet
+
+
+class CannotReview(ValueError):
+    """Why a user cannot review an item now, as a sentence; `pointer` names an invalid field."""
+
+    def __init__(self, sentence: str, pointer: str = "") -> None:
+        super().__init__(sentence)
+        self.pointer = pointer
+
+
+def locked(item: ReviewItem) -> ReviewItem:
+    """Reload the item with its row locked.
+
+    SQLite ignores the lock; it has only one writer at a time anyway.
+    """
+    rows = ReviewItem.objects.select_related("team", "revision__run__session")
+    return rows.select_for_update(of=("self",)).get(pk=item.pk)
+
+
+def _held(now: datetime) -> Q:
+    """Reviews that occupy one of an item's places: submitted, or with a valid reservation."""
+    return Q(submitted__isnull=False) | Q(reserved_until__gt=now)
+
+
+def room_for(item: ReviewItem, user: User) -> bool:
+    """Whether an item has room for this reviewer; their own place does not count."""
+    others = item.reviews.filter(_held(timezone.now())).exclude(reviewer=user).count()
+    return item.finished is None and others < item.wanted
+
+
+def open_to(team: Team, user: User) -> ReviewItemQuerySet:
+    """Items the user could review now, oldest first."""
+    now = timezone.now()
+    mine = Review.objects.filter(reviewer=user).exclude(submitted=None, skipped=None)
+    theirs = Q(reviews__submitted__isnull=False) | Q(reviews__reserved_until__gt=now)
+    held = Count("reviews", filter=theirs & ~Q(reviews__reviewer=user))
+    rows = ReviewItem.objects.for_team(team).filter(finished=None)
+    rows = rows.exclude(pk__in=mine.values("item"))
+    return rows.annotate(held=held).filter(held__lt=F("wanted")).order_by("created", "pk")
+
+
+def reserve_next(team: Team, user: User) -> ReviewItem | None:
+    """The item the user has reserved, else reserve the oldest open one; None if there is none."""
+    now = timezone.now()
+    mine = Review.objects.filter(
+        item__team=team, reviewer=user, submitted=None, reserved_until__gt=now
+    )
+    held = mine.select_related("item").order_by("item__created", "pk").first()
+    if held is not None:
+        return held.item
+    for item in open_to(team, user):
+        try:
+            take(item, user)
+        except CannotReview:  # lost a race
+            continue
+        return item
+    return None
+
+
+def take(item: ReviewItem, user: User) -> Review:
+    """Reserve an item for the user, or extend the reservation. Raises CannotReview if it is
+    taken."""
+    with transaction.atomic():
+        item = locked(item)
+        if item.finished is not None:
+            raise CannotReview("This compaction has all the reviews it needs. Choose another one.")
+        review = Review.objects.filter(item=item, reviewer=user).first()
+        if review is not None and review.submitted is not None:
+            raise CannotReview("You have already reviewed this compaction.")
+        if not room_for(item, user):
+            raise CannotReview(
+                "Someone else is reviewing this compaction. Try again later, or choose another one."
+            )
+        review = review or Review(item=item, reviewer=user)
+        review.reserved_until = timezone.now() + timedelta(minutes=rules_of(item.team).minutes)
+        review.skipped = None
+        review.save()
+        return review
+
+
+renew = take
+
+
+def skip(item: ReviewItem, user: User) -> None:
+    """Leave an item to others; it is not offered to this user again."""
+    with transaction.atomic():
+        item = locked(item)
+        if not item.reviews.filter(reviewer=user, submitted__isnull=False).exists():
+            Review.objects.update_or_create(
+                item=item,
+                reviewer=user,
+                defaults={"reserved_until": None, "skipped": timezone.now()},
+            )
+
+
+def release(item: ReviewItem, user: User, until: datetime) -> None:
+    """Release an item that the user reserved until `until`; it may be offered to them again.
+
+    A reservation extended since is kept: on reload, a page's release may arrive after the new
+    reservation.
+    """
+    item.reviews.filter(reviewer=user, submitted=None, reserved_until=until).update(
+        reserved_until=None
+    )
+
+
+def unskip(team: Team, user: User) -> int:
+    """Offer the user's skipped items again; return how many."""
+    rows = Review.objects.filter(item__team=team, item__finished=None, reviewer=user)
+    return rows.filter(submitted=None, skipped__isnull=False).update(skipped=None)

@@ -1,0 +1,62 @@
+"""Idempotency: a request with an Idempotency-Key takes effect once and gets the same response
+again."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from django.utils import timezone
+
+from sessions.models import Answer, Team
+
+KEPT = timedelta(hours=24)
+"""How long responses are kept; a later repetition counts as a new request."""
+
+
+class AnotherRequest(ValueError):
+    """The key was already used for a different request."""
+
+
+@dataclass(frozen=True, slots=True)
+class Once:
+    """An Idempotency-Key and the request it was sent with.
+
+    `request` is the SHA-256 (64 hex digits) of method, path and body. `key` has at most 255
+    characters, as checked by the API.
+    """
+
+    key: str
+    request: str
+
+    def answered(self, team: Team) -> Answer | None:
+        """The stored response to this request, if any. Raises AnotherRequest."""
+        found = Answer.objects.filter(team=team, key=self.key).first()
+        if found is not None and found.request != self.request:
+            raise AnotherRequest(
+                "This Idempotency-Key was used for a different request. Send a new key."
+            )
+        return found
+
+    def keep(self, team: Team, status: int, answer: Any) -> Answer:
+        """Store the response (JSON), in the transaction of the request's changes.
+
+        Raises IntegrityError if a concurrent request with the same key was faster: roll back, and
+        call `answered` again.
+        """
+        body = json.dumps(answer, separators=(",", ":")).encode()
+        return Answer.objects.create(
+            team=team, key=self.key, request=self.request, status=status, body=body
+        )
+
+
+def forget_answers() -> int:
+    """Delete responses older than KEPT; return how many."""
+    return Answer.objects.filter(created__lt=timezone.now() - KEPT).delete()[0]
+
+
+def answer_of(stored: Answer) -> Any:
+    """The JSON of a stored response."""
+    return json.loads(bytes(stored.body))

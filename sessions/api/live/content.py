@@ -1,0 +1,64 @@
+"""Read back content removed from a context, by reference or as a tool."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from django.http import HttpRequest, HttpResponse
+from ninja import Query, Router
+
+from compaction.context.excerpt import BadSelection, selection_of
+from compaction.tools import read_tool
+from sessions.access import session_of
+from sessions.actions.live.read_back import NothingThere, read_back
+from sessions.api.live import shapes
+from sessions.api.web.exchange import json_answer
+from sessions.api.web.problems import Refusal
+
+router = Router(tags=["Context"])
+
+
+@router.get(
+    "sessions/{path:session_id}/content/{ref}", response=shapes.ReadBackOut, url_name="content"
+)
+def content(
+    request: HttpRequest,
+    session_id: str,
+    ref: str,
+    wanted: Query[shapes.SelectionIn],
+) -> HttpResponse:
+    """Get the original text of something removed from a context, whole or in part.
+
+    `ref` is the reference in the stub, or a message number. Use at most one of lines, grep, head
+    and tail. Long texts come in parts: `rest` has the parameters for the next one.
+    """
+    session = session_of(request, session_id)
+    try:
+        found = read_back(session, ref, selection_of(wanted.model_dump()))
+    except NothingThere as error:
+        raise Refusal(404, "Not found", str(error)) from None
+    except BadSelection as error:
+        raise Refusal(422, "Not acceptable", str(error), field=f"?{wanted.first()}") from None
+    body: dict[str, Any] = {
+        "ref": found.ref,
+        "lines": [found.first, found.last],
+        "total_lines": found.total_lines,
+        "text": found.text,
+        "truncated": found.truncated,
+        "rest": found.rest,
+    }
+    return json_answer(body)
+
+
+@router.get("sessions/{path:session_id}/content-tool", response=dict, url_name="content_tool")
+def content_tool(
+    request: HttpRequest,
+    session_id: str,
+    format: Literal["anthropic", "openai"] = Query("anthropic", description="provider format"),
+) -> HttpResponse:
+    """Get the definition of a tool with which a model can read back content.
+
+    Add it to your tools, and answer its calls with GET …/content/{ref}.
+    """
+    session_of(request, session_id)
+    return json_answer(read_tool.definition(format))

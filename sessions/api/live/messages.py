@@ -1,0 +1,165 @@
+"""Messages: append and list, and usage reports of model calls."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from ninja import Query, Router
+
+from compaction.context import wire
+from sessions.access import find_session, require, session_of, team_to
+from sessions.actions.live.deliver import AnotherRequest, deliver, delivery, report_call
+from sessions.actions.live.live_sessions import SessionFields, put_session
+from sessions.api.live import shapes
+from sessions.api.record.sessions import own_id
+from sessions.api.web.exchange import (
+    AGAIN,
+    another_request,
+    done_once,
+    json_answer,
+    once_of,
+    value_of,
+)
+from sessions.api.web.shapes import BIGGEST
+from sessions.models import Block, Message, Session
+from sessions.models.record.values import contents
+
+ROWS_AT_ONCE = 500
+BYTES_AT_ONCE = 8 * 1024 * 1024
+"""Maximum content of a page of messages, in bytes; a page has at least one message."""
+
+MADE = "The session did not exist and was created."
+
+router = Router(tags=["Messages"])
+
+
+@router.post(
+    "sessions/{path:session_id}/messages", response={201: shapes.DeliveredOut}, url_name="messages"
+)
+def append(
+    request: HttpRequest,
+    session_id: str,
+    wanted: shapes.MessagesIn,
+) -> HttpResponse:
+    """Append a batch of messages; all or nothing is stored, durably before the response.
+
+    Messages are accepted in the provider's format. If the batch begins with stored messages, only
+    new ones are added. Respect `advice.delay_ms`.
+    """
+    batch = delivery(value_of(request))
+    once = once_of(request)
+    found, notes = find_session(request, session_id), []
+    if found is not None:
+        require(request, found.team, "write")
+    else:
+        found, created = _begun(request, session_id)
+        notes = [MADE] if created else []
+    try:
+        done = deliver(found, batch, once=once, notes=notes)
+    except AnotherRequest as error:
+        raise another_request(error) from None
+    return json_answer(done.answer, 201, AGAIN if done.again else None)
+
+
+def _begun(request: HttpRequest, name: str) -> tuple[Session, bool]:
+    return put_session(team_to(request, "write"), own_id(request, name), SessionFields())
+
+
+@router.get("sessions/{path:session_id}/messages", response=shapes.MessageList, url_name="messages")
+def messages(
+    request: HttpRequest,
+    session_id: str,
+    after: int = Query(0, ge=0, le=BIGGEST, description="`next` of the previous page"),
+    limit: int = Query(100, ge=1, le=ROWS_AT_ONCE),
+) -> HttpResponse:
+    """List stored messages in order, with their original content.
+
+    A page ends early at 8 MB.
+    """
+    session = session_of(request, session_id)
+    rows = list(session.messages.filter(seq__gt=after).order_by("seq")[:limit])
+    blocks = _fitting(session, rows)
+    shown = [row for row in rows if row.pk in blocks]
+    shas = [block.sha for row in shown for block in blocks[row.pk]]
+    data = contents(session, shas)
+    more = bool(shown) and shown[-1].seq < session.message_count
+    return json_answer(
+        {
+            "messages": [_describe_message(session, row, blocks[row.pk], data) for row in shown],
+            "next": shown[-1].seq if more else None,
+        }
+    )
+
+
+def _fitting(session: Session, rows: Sequence[Message]) -> dict[int, list[Block]]:
+    """The blocks of the first messages that together fit into BYTES_AT_ONCE."""
+    found: dict[int, list[Block]] = {row.pk: [] for row in rows}
+    for block in session.blocks.filter(message__in=rows).order_by("position"):
+        found[block.message_id].append(block)
+    size = 0
+    for number, row in enumerate(rows):
+        size += sum(block.bytes for block in found[row.pk])
+        if size > BYTES_AT_ONCE and number:
+            return {kept.pk: found[kept.pk] for kept in rows[:number]}
+    return found
+
+
+def _describe_message(
+    session: Session, row: Message, blocks: Sequence[Block], data: dict[str, bytes]
+) -> dict[str, Any]:
+    return {
+        "seq": row.seq,
+        "id": row.key,
+        "role": row.role,
+        "call": row.call or None,
+        "step": row.born,
+        "turn": row.turn,
+        "at": row.at,
+        "human": row.human,
+        "late": row.late,
+        "content": [wire.decode(data[block.sha]) for block in blocks],
+        "blocks": [
+            {
+                "kind": block.kind,
+                "tokens": session.scaled(block.tokens),
+                "estimated": block.estimated,
+                "sha": block.sha,
+            }
+            for block in blocks
+        ],
+    }
+
+
+@router.post("sessions/{path:session_id}/calls", response=shapes.CallOut, url_name="calls")
+@done_once
+def calls(
+    request: HttpRequest,
+    session_id: str,
+    wanted: shapes.CallIn,
+) -> HttpResponse:
+    """Report the usage of a model call, as the provider returned it; may arrive late.
+
+    The call is found by id, step or context; without these it is the newest.
+    """
+    call = report_call(session_of(request, session_id), value_of(request))
+    usage = {
+        "uncached": call.uncached,
+        "cache_read": call.cache_read,
+        "cache_write_5m": call.cache_write_5m,
+        "cache_write_1h": call.cache_write_1h,
+        "output": call.output,
+        "reasoning": call.reasoning,
+    }
+    parts = [call.uncached, call.cache_read, call.cache_write_5m, call.cache_write_1h]
+    known = [part for part in parts if part is not None]
+    usage["total"] = sum(known) if known else None
+    return json_answer(
+        {
+            "step": call.step,
+            "usage": usage,
+            "reconciles": call.reconciles,
+            "cost_microusd": call.cost_microusd,
+        }
+    )

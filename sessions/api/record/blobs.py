@@ -1,0 +1,53 @@
+"""Blobs by their SHA-256."""
+
+from __future__ import annotations
+
+from django.http import Http404, HttpRequest, HttpResponse
+from ninja import Path, Router
+
+from sessions.access import teams_of
+from sessions.models import Blob
+from sessions.models.record.values import content_of
+
+router = Router(tags=["Replay"])
+
+BYTES = {
+    "responses": {
+        200: {
+            "content": {
+                "application/octet-stream": {"schema": {"type": "string", "format": "binary"}}
+            }
+        },
+        304: {"description": "Not Modified"},
+    }
+}
+
+
+@router.get("blobs/{sha}", url_name="blob", openapi_extra=BYTES)
+def blob(
+    request: HttpRequest,
+    sha: str = Path(..., description="SHA-256 of the bytes, 64 hex digits"),
+) -> HttpResponse:
+    """Get the stored bytes of a block: its JSON."""
+    found = Blob.objects.filter(team__in=teams_of(request), sha=sha).first() if _is(sha) else None
+    if found is None:
+        raise Http404("no such blob")
+    etag = f'"{sha}"'
+    if request.headers.get("If-None-Match") == etag:
+        return HttpResponse(status=304, headers={"ETag": etag})
+    # Never rendered by a browser, whatever the content.
+    return HttpResponse(
+        content_of(found.sha, found.packed, found.data),
+        content_type="application/octet-stream",
+        headers={
+            "ETag": etag,
+            "Cache-Control": "private, no-cache",
+            "Content-Disposition": f'attachment; filename="{sha[:12]}.json"',
+            "Content-Security-Policy": "sandbox; default-src 'none'",
+            "X-Content-Type-Options": "nosniff",
+        },
+    )
+
+
+def _is(sha: str) -> bool:
+    return len(sha) == 64 and set(sha) <= set("0123456789abcdef")

@@ -1,0 +1,301 @@
+"""Manifests for pages that show a session: complete, or the changes since an earlier state.
+
+A delta can be merged into the page's columns (all columns as in the complete manifest):
+
+    {"v": 1, "delta": true, "since": V, "next": W,
+     "session": {…}, "run": {…}, "runs": […], "lines": {…}, "pins": […],      complete
+     "entries": {"at": […], "from": […], …},     new ones; `at`: index in context order afterwards
+     "changed": {"at": […], "to": […], "closed": […]},      older ones, by the index afterwards
+     "from_step": k, "steps": {…}, "causes": […], "models": […], "events": […]}
+
+Steps, causes and events of step k and later replace the page's; `models` is complete. Figures may
+end some steps before the session does, because the last calls are not measured yet.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any, NamedTuple
+
+import msgspec
+from django.http import Http404
+
+from compaction.context.blocks import KINDS
+from compaction.policies.presets import PRESETS
+from sessions.access import run_named
+from sessions.actions.live.answer import standing_of
+from sessions.models import Job, Pin, Run, Session
+from sessions.models.record import delta, manifest, tail
+
+ANSWERS_KEPT = 64
+
+
+class ClientState(NamedTuple):
+    """A client's state: its run, extent (see `manifest.Extent`), number of entries, number of steps
+    with their generation, and the token ratio they are scaled by."""
+
+    run: str
+    blocks: int
+    head: int
+    entries: int
+    steps: int
+    generation: int
+    ratio: int
+
+    def __str__(self) -> str:
+        return ".".join(map(str, self))
+
+    @classmethod
+    def of(cls, text: str) -> ClientState | None:
+        """Parse `next` of an earlier answer; None for anything else."""
+        run, *numbers = text.split(".")
+        if len(numbers) != len(cls._fields) - 1:
+            return None
+        if not all(number.isdecimal() and len(number) < 10 for number in numbers):
+            return None
+        return cls(run, *map(int, numbers))
+
+
+def version_of(session: Session, run: Run) -> str:
+    """An identifier of the manifest's state."""
+    live = int(session.live)
+    return f"{session.version}-{run.pk.hex}-{run.head}-{run.generation}-{live}"
+
+
+# Answers by state: a hundred pages that follow one session request the same. They do not depend on
+# the requester.
+_answers: dict[tuple[str, str], bytes] = {}
+
+
+def manifest_json(session: Session, run: Run, since: str = "") -> bytes:
+    """The manifest of a run: the changes after `since`, or all of it if that is unknown or most of
+    it changed."""
+    key = version_of(session, run), since
+    known = ClientState.of(since)
+    if known is None:
+        return _whole(session, run)
+    if key not in _answers:
+        while len(_answers) >= ANSWERS_KEPT:
+            _answers.pop(next(iter(_answers)), None)
+        _answers[key] = _delta(session, run, known) or _whole(session, run)
+    return _answers[key]
+
+
+class FollowedRun(NamedTuple):
+    """The run of a session that a page follows, and the state it has."""
+
+    session: str
+    run: str
+    since: str
+
+
+class RunDelta(NamedTuple):
+    """A delta as JSON, the state it leads to, and the next `since`."""
+
+    version: int
+    state: str
+    next: str
+    json: bytes
+
+
+class _Next(msgspec.Struct):
+    next: str
+    delta: bool = False
+
+
+def news_of(follow: FollowedRun) -> RunDelta | None:
+    """The delta for a page with access to the session; None if the session or run does not exist,
+    or a delta is not possible."""
+    rows = Session.objects.filter(pk=follow.session)
+    session = rows.select_related("team", "policy_version__policy").first()
+    try:
+        run = run_named(session, follow.run) if session else None
+    except Http404:
+        return None
+    if session is None or run is None:
+        return None
+    data = manifest_json(session, run, follow.since)
+    said = msgspec.json.decode(data, type=_Next)
+    if not said.delta:
+        return None
+    return RunDelta(session.version, version_of(session, run), said.next, data)
+
+
+def _whole(session: Session, run: Run) -> bytes:
+    entries = delta.entries(session, run)
+    row = tail.stored(run)
+    figures = tail.figures_json(row)
+    extent = manifest.extent_of(session, run)
+    steps = tail.count_of(figures)
+    known = ClientState(_mark(run), *extent, entries.total, steps, row.generation, _ratio(session))
+    body = {
+        "v": 1,
+        "next": str(known),
+        **_heads(session, run),
+        "presets": [name for name in PRESETS if name != "passthrough"],
+        "kinds": KINDS,
+        "entries": msgspec.Raw(entries.json),
+    }
+    return _spliced(body, figures)
+
+
+def _delta(session: Session, run: Run, old: ClientState) -> bytes | None:
+    extent = manifest.extent_of(session, run)
+    if old.run != _mark(run) or old.ratio != _ratio(session):
+        return None
+    if old.blocks > extent.blocks or old.head > extent.head:
+        return None
+    row = tail.stored(run)
+    news = tail.since(row, old.steps, old.generation)
+    if news is None:
+        return None
+    before = manifest.Extent(old.blocks, old.head)
+    found = delta.delta(run, before, extent, old.entries)
+    fresh = len(found.entries["at"])
+    if fresh > max(old.entries, 100):
+        return None
+    known = ClientState(
+        old.run,
+        *extent,
+        old.entries + fresh,
+        news.step - 1 + news.figures.count,
+        row.generation,
+        old.ratio,
+    )
+    body = {
+        "v": 1,
+        "delta": True,
+        "since": str(old),
+        "next": str(known),
+        **_heads(session, run),
+        "entries": found.entries,
+        "changed": found.changed,
+        "from_step": news.step,
+    }
+    return _spliced(body, msgspec.json.encode(news.figures))
+
+
+def _spliced(body: dict[str, Any], figures: bytes) -> bytes:
+    return msgspec.json.encode(body)[:-1] + b"," + figures[1:]
+
+
+def _mark(run: Run) -> str:
+    return run.pk.hex[:12]
+
+
+def _ratio(session: Session) -> int:
+    return session.token_ratio
+
+
+def _heads(session: Session, run: Run) -> dict[str, Any]:
+    return {
+        "session": _session(session),
+        "run": {
+            "id": _name(run),
+            "origin": run.origin,
+            "label": run_label(run),
+            "policy": str(run.policy_version) if run.policy_version else None,
+            "summary": run.figures,
+            "recites": _recites(session, run),
+            "recited_next": run.fold.get("recited", 0),
+        },
+        "runs": _runs(session),
+        "lines": {"trigger": run.figures.get("trigger_tokens")},
+        "pins": list(
+            Pin.objects.filter(session=session)
+            .order_by("message__seq")
+            .values_list("message__seq", flat=True)
+        ),
+    }
+
+
+def _recites(session: Session, run: Run) -> bool:
+    version = run.policy_version
+    if version is None:
+        return False
+    managed = run.origin == Run.Origin.MANAGED
+    document = (session.policy_document if managed else None) or version.document
+    return document.get("recite") is not None
+
+
+def _name(run: Run) -> str:
+    return "recorded" if run.origin == Run.Origin.RECORDED else str(run.pk)
+
+
+def run_label(run: Run) -> str:
+    """The label of a run on pages."""
+    if run.policy_version is None:
+        return "recorded" if run.origin == Run.Origin.RECORDED else run.origin
+    return run.policy_version.policy.name
+
+
+def _session(session: Session) -> dict[str, Any]:
+    children = session.children.order_by("parent_step", "started_at")
+    parent = session.parent
+    return {
+        "id": str(session.pk),
+        "external_id": session.external_id,
+        "title": str(session),
+        "agent": session.agent,
+        "source": session.source,
+        "model": session.model,
+        "window": session.window_taken,
+        "window_assumed": session.window is None,
+        "ratio": session.token_ratio,
+        "basis": session.token_basis,
+        "steps": session.step_count,
+        "hidden": session.hidden_tokens,
+        "cost_at_least": session.cost_at_least,
+        "version": session.version,
+        "live": session.live,
+        "used": session.used_tokens,
+        "outcome": session.outcome,
+        "policy": str(session.policy_version) if session.policy_version else None,
+        "policy_from": session.policy_from,
+        "budget": asdict(standing_of(session)),
+        "parent": {"id": str(parent.pk), "title": str(parent), "step": session.parent_step}
+        if parent
+        else None,
+        "children": [
+            {
+                "id": str(child.pk),
+                "title": str(child),
+                "step": child.parent_step,
+                "steps": child.step_count,
+                "tokens_peak": child.peak_tokens,
+            }
+            for child in children
+        ],
+    }
+
+
+def _runs(session: Session) -> list[dict[str, Any]]:
+    runs = [
+        {
+            "id": _name(run),
+            "origin": run.origin,
+            "label": run_label(run),
+            "state": "ready",
+            "job": None,
+        }
+        for run in session.runs.select_related("policy_version__policy")
+        .defer(*Run.LARGE)
+        .order_by("created")
+    ]
+    pending = Job.objects.filter(
+        team_id=session.team_id,
+        kind="simulate",
+        payload__session=str(session.pk),
+        state__in=[Job.State.QUEUED, Job.State.RUNNING],
+    )
+    runs.extend(
+        {
+            "id": job.payload["policy"],
+            "origin": "simulated",
+            "label": job.payload["policy"],
+            "state": "running",
+            "job": str(job.pk),
+        }
+        for job in pending
+    )
+    return runs

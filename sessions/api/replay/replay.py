@@ -1,0 +1,176 @@
+"""Data for the replay and diff pages: manifest, previews, entries, diffs."""
+
+from __future__ import annotations
+
+import gzip
+import re
+from typing import Any
+
+import msgspec
+from django.http import Http404, HttpRequest, HttpResponse
+from ninja import Query, Router
+
+from compaction.context import diff as diffs
+from compaction.context.blocks import KINDS
+from sessions.access import run_named, run_of, session_of
+from sessions.actions.live.managed import NoSuchStep
+from sessions.actions.live.recited import recited_at
+from sessions.api.live.shapes import Recitation
+from sessions.api.replay.entries import describe
+from sessions.api.replay.following import manifest_json, run_label, version_of
+from sessions.api.web.problems import Refusal
+from sessions.models import Revision, Run
+from sessions.models.record import manifest as manifests
+
+ROWS_AT_ONCE = 500
+LAST = 999_999_999
+RUN = "recorded, managed, the name of a simulated policy, or a run id"
+UNCHANGED: dict[str, Any] = {"responses": {304: {"description": "Not Modified"}}}
+_ACCEPTS_GZIP = re.compile(r"\bgzip\b")
+
+router = Router(tags=["Replay"])
+
+
+def answer(request: HttpRequest, body: Any) -> HttpResponse:
+    """A JSON response, compressed if worthwhile."""
+    return _packed(request, msgspec.json.encode(body))
+
+
+def _packed(request: HttpRequest, data: bytes) -> HttpResponse:
+    response = HttpResponse(data, content_type="application/json")
+    response["Cache-Control"] = "private, no-cache"
+    if len(data) > 1000 and _ACCEPTS_GZIP.search(request.headers.get("Accept-Encoding", "")):
+        response.content = gzip.compress(data, 3)
+        response["Content-Encoding"] = "gzip"
+    response["Vary"] = "Accept-Encoding, Cookie"
+    return response
+
+
+@router.get(
+    "sessions/{path:session_id}/manifest",
+    response=dict,
+    url_name="manifest",
+    openapi_extra=UNCHANGED,
+)
+def manifest(
+    request: HttpRequest,
+    session_id: str,
+    run: str = Query("recorded", description=RUN),
+    since: str = Query("", description="`next` of an earlier answer, to get only changes"),
+) -> HttpResponse:
+    """Get all entries of a run in context order, figures per step, and events.
+
+    An entry is in the context of step N if `from` <= N and (`to` = 0 or N < `to`).
+    """
+    session = session_of(request, session_id)
+    shown = run_of(request, session)
+    etag = f'"{version_of(session, shown)}"'
+    if request.headers.get("If-None-Match") == etag:
+        return HttpResponse(status=304, headers={"ETag": etag})
+    response = _packed(request, manifest_json(session, shown, since))
+    response["ETag"] = etag
+    return response
+
+
+@router.get("sessions/{path:session_id}/previews", response=dict, url_name="previews")
+def previews(
+    request: HttpRequest,
+    session_id: str,
+    run: str = Query("recorded", description=RUN),
+    start: int = Query(0, alias="from", ge=0, le=LAST),
+    end: int | None = Query(None, alias="to", ge=0, le=LAST),
+) -> HttpResponse:
+    """Get one-line previews of the entries [from, to) of a run, at most 500."""
+    session = session_of(request, session_id)
+    shown = run_of(request, session)
+    last = min(start + 200 if end is None else end, start + ROWS_AT_ONCE)
+    rows = manifests.previews(session, shown, start, last) if last > start else []
+    return answer(request, {"from": start, "rows": rows})
+
+
+@router.get("sessions/{path:session_id}/entry", response=dict, url_name="entry")
+def entry(
+    request: HttpRequest,
+    session_id: str,
+    run: str = Query("recorded", description=RUN),
+    i: int = Query(0, ge=0, le=LAST, description="index in context order"),
+) -> HttpResponse:
+    """Get one entry of a run with its content and all its versions."""
+    session = session_of(request, session_id)
+    shown = run_of(request, session)
+    standing = manifests.entry_at(session, shown, i)
+    if standing is None:
+        raise Http404("no such entry")
+    return answer(request, {"i": i, **describe(session, shown, standing)})
+
+
+@router.get("sessions/{path:session_id}/recitation", response=Recitation, url_name="recitation")
+def recitation(
+    request: HttpRequest,
+    session_id: str,
+    run: str = Query("recorded", description=RUN),
+    step: int = Query(1, ge=1, le=LAST),
+) -> HttpResponse:
+    """Get the text that a run's policy recites at the end of a step's context; may be empty."""
+    session = session_of(request, session_id)
+    try:
+        end = recited_at(session, run_of(request, session), step)
+    except NoSuchStep as error:
+        raise Refusal(422, "No such step", str(error), field="?step") from None
+    return answer(request, {"step": step, "tokens": end.tokens, "text": end.text})
+
+
+@router.get("sessions/{path:session_id}/diff", response=dict, url_name="diff")
+def diff(
+    request: HttpRequest,
+    session_id: str,
+    run: str = Query("recorded", description=RUN),
+    a: int = Query(1, ge=0, le=LAST, description="a step"),
+    b: int = Query(1, ge=0, le=LAST, description="another"),
+    beside: str = Query("", alias="with", description="the run of b, if different"),
+) -> HttpResponse:
+    """Compare the contexts of two steps: entries kept, removed, added or replaced.
+
+    With another run, `of` says which side's revision made the difference.
+    """
+    session = session_of(request, session_id)
+    shown = run_of(request, session)
+    other = run_named(session, beside) if beside else shown
+    if other.pk == shown.pk:
+        rows = diffs.diff(manifests.columns(shown), a, b, session.scaled)
+    else:
+        rows = diffs.across(_context(shown, a), _context(other, b), session.scaled)
+    revisions = {"a": _revisions(shown), "b": _revisions(other)}
+    return answer(
+        request,
+        {
+            "a": {"step": a, "tokens": sum(row.tokens_a for row in rows), "run": run_label(shown)},
+            "b": {"step": b, "tokens": sum(row.tokens_b for row in rows), "run": run_label(other)},
+            "rows": [_diff_row(row, revisions[row.of].get(row.revision)) for row in rows],
+        },
+    )
+
+
+def _context(run: Run, step: int) -> diffs.StepContext:
+    return diffs.StepContext(
+        manifests.columns(run), step, manifests.REPLACEMENT, manifests.replaced_texts(run)
+    )
+
+
+def _revisions(run: Run) -> dict[int, Revision]:
+    return {row.number: row for row in run.revisions.defer("parameters")}
+
+
+def _diff_row(row: diffs.DiffRow, revision: Revision | None) -> dict[str, Any]:
+    return {
+        "of": row.of,
+        "op": row.op,
+        "kind": KINDS[row.kind],
+        "a": row.a,
+        "b": row.b,
+        "tokens_a": row.tokens_a,
+        "tokens_b": row.tokens_b,
+        "label": "",
+        "reason": (revision.reason or revision.trigger) if revision else None,
+        "revision": revision.number if revision else None,
+    }

@@ -1,0 +1,100 @@
+"""API schemas for tools."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from ninja import Schema
+from pydantic import Field
+
+from sessions.api.web.shapes import BodyIn, Json
+
+
+class ToolOut(Schema):
+    """A tool: its requirements, the step that enabled it (null: not yet) and by which tools, and
+    its use. `tokens` of its definition, null if none was sent."""
+
+    name: str
+    needs: list[str]
+    tokens: int | None
+    enabled_at: int | None
+    enabled_by: list[str]
+    uses: int
+    first_step: int | None
+    failures: int
+
+
+class LikelyTool(Schema):
+    """A tool likely to be used next, by habits of the team's sessions and this one."""
+
+    tool: str
+    share: float
+
+
+class ListCostOut(Schema):
+    """Estimated effect of a growing tool list: tokens omitted over all steps, and tokens written to
+    the cache again, because tools come first in a prompt; with a mask both are 0. Null: unknown."""
+
+    left_out_tokens: int
+    changed_at: list[int]
+    rewritten_tokens: int | None
+    saved_microusd: int | None
+    rewritten_microusd: int | None
+    basis: Literal["estimated"]
+
+
+class ToolTokens(Schema):
+    """Tokens of all definitions, of the enabled ones, and of the rest. Null if none was ever
+    sent."""
+
+    all: int | None
+    enabled: int | None
+    left_out: int | None
+
+
+class ToolMask(Schema):
+    """The allowed tools as a mask over a constant list: groups by state, and state changes by
+    use."""
+
+    states: dict[str, list[str]]
+    after: dict[str, str]
+    initial: str
+
+
+class ToolsOut(Schema):
+    """The tools of a session at its next call. `number` and `graph` are null without a graph; then
+    all known tools are enabled."""
+
+    number: int | None
+    graph: dict[str, Any] | None
+    step: int
+    state: str
+    enabled: list[str]
+    allowed: list[str]
+    mask: ToolMask | None
+    tools: list[ToolOut]
+    unused: list[str]
+    likely: list[LikelyTool]
+    tokens: ToolTokens
+    list_cost: ListCostOut | None
+
+
+class ToolsIn(BodyIn):
+    """A session's tool graph: requirements that enable tools, and states that allow them.
+
+    A requirement or state may name a group such as `browser_*`, or LeastOne: any tool.
+    """
+
+    tools: list[Json] = Field(
+        description="in order of registration: a name, or {name, needs}; all needs must be met, a "
+        "group by any of its tools",
+        examples=[["edit", {"name": "undo_edit", "needs": ["edit"]}]],
+    )
+    sends: Json = Field(
+        "enabled",
+        description="enabled: the list grows with use; all: the list is constant, and a mask says "
+        "which tools are allowed, so that the cached prefix stays valid",
+    )
+    states: Json = Field(None, description="allowed tools and groups, by state")
+    after: Json = Field(None, description="the state entered after a tool or group is used")
+    initial: Json = Field(None, description="the initial state; default: the first")

@@ -1,0 +1,199 @@
+"""API errors: RFC 9457 problems that name the invalid field."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from http import HTTPStatus
+from typing import Any
+
+import msgspec
+from django.core.exceptions import SuspiciousOperation
+from django.db import InterfaceError, OperationalError
+from django.http import Http404, HttpRequest, HttpResponse
+from django.http.multipartparser import MultiPartParserError
+from ninja import NinjaAPI
+from ninja.errors import HttpError, ValidationError
+
+from sessions.access import KEYS_MAY, NotAllowed
+from sessions.importers.delivered.delivered import Unacceptable
+from sessions.models.accounts.teams import ROLE_MAY, Right
+
+log = logging.getLogger(__name__)
+
+MEDIA_TYPE = "application/problem+json"
+BUSY_SECONDS = 2
+"""Retry-After in seconds while the database is busy."""
+
+
+class Refusal(Exception):
+    """An error response; raising it rolls back the request's transaction."""
+
+    def __init__(
+        self,
+        status: int,
+        title: str,
+        detail: str,
+        *,
+        field: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(title)
+        self.status, self.title, self.detail, self.field = status, title, detail, field
+        self.headers = dict(headers or {})
+
+
+def problem(
+    status: int,
+    title: str,
+    detail: str,
+    *,
+    field: str | None = None,
+    headers: Mapping[str, str] | None = None,
+    **more: Any,
+) -> HttpResponse:
+    """A problem+json response: what was wrong, where, and in `detail` what to do."""
+    body: dict[str, Any] = {"type": "about:blank", "title": title, "status": status}
+    body["detail"] = detail
+    if field is not None:
+        body["errors"] = [{"pointer": field, "detail": detail}]
+    return HttpResponse(
+        msgspec.json.encode(body | more),
+        status=status,
+        content_type=MEDIA_TYPE,
+        headers={"Cache-Control": "no-store", **(headers or {})},
+    )
+
+
+def refused(request: HttpRequest, error: Refusal) -> HttpResponse:
+    """The response for a Refusal."""
+    return problem(
+        error.status, error.title, error.detail, field=error.field, headers=error.headers
+    )
+
+
+def not_allowed(request: HttpRequest, error: NotAllowed) -> HttpResponse:
+    """A 403 response for a missing right."""
+    return refused(request, refusal_of(error.right, by_key=error.by_key))
+
+
+def refusal_of(right: Right, *, by_key: bool) -> Refusal:
+    """A 403 refusal that names the roles or scopes required."""
+    roles = " or ".join(role for role, rights in ROLE_MAY.items() if right in rights)
+    if not by_key:
+        text = f"Your role in this team does not include this; it requires {roles}."
+        return Refusal(
+            403, "Not allowed", f"{text} Ask an owner to change your role under Settings, Members."
+        )
+    if right in KEYS_MAY:
+        text = f"This key lacks the scope {right}."
+        return Refusal(403, "Not allowed", f"{text} Create another with `contextlab token create "
+        "--team NAME` or under Settings, Keys.")  # fmt: skip
+    text = "API keys cannot do this"
+    return Refusal(403, "Not allowed", f"{text}. Sign in to the web pages with the role {roles}.")
+
+
+def missing(request: HttpRequest, error: Exception | None = None) -> HttpResponse:
+    """A 404 response; identical for missing objects, other teams' objects and unknown URLs."""
+    return problem(
+        404,
+        "Not found",
+        "This key has access to no such object. Check the id and the URL.",
+    )
+
+
+def unacceptable(request: HttpRequest, error: Unacceptable) -> HttpResponse:
+    """A 422 response for input that an action refuses, with the field it names."""
+    sentence = f"{error.problem[:1].upper()}{error.problem[1:]}".removesuffix(".") + "."
+    errors = [{"pointer": error.pointer, "detail": sentence}]
+    detail = f"{error.pointer or 'The body'} {error.problem.removesuffix('.')}."
+    return problem(422, "Not acceptable", detail, errors=errors)
+
+
+def _name(request: HttpRequest) -> str:
+    """The operation's name; the URL itself may contain an agent's words."""
+    return request.resolver_match.view_name if request.resolver_match else "a request"
+
+
+def busy(request: HttpRequest, error: Exception) -> HttpResponse:
+    """A 503 response while the database is locked, down or restarting."""
+    log.warning("no database for %s: %s", _name(request), type(error).__name__)
+    return problem(
+        503,
+        "Busy",
+        "The database is not responding; nothing was stored. Retry the request, with the "
+        "same Idempotency-Key if it has one.",
+        headers={"Retry-After": str(BUSY_SECONDS)},
+    )
+
+
+def failed(request: HttpRequest, error: Exception) -> HttpResponse:
+    """A 500 response. The error's class and place are logged, but not its message, which may be
+    content."""
+    log.error("%s failed", _name(request), exc_info=error)
+    return problem(
+        500,
+        "Server error",
+        "The server failed and nothing was stored. Its log has the details.",
+    )
+
+
+def invalid(request: HttpRequest, error: ValidationError) -> HttpResponse:
+    """A 422 response with one entry per field: a JSON pointer into the body, or ?name of the
+    query."""
+    errors = [{"pointer": _pointer(e["loc"]), "detail": _sentence(e)} for e in error.errors]
+    first = errors[0]
+    return problem(
+        422, "Not acceptable", f"{first['pointer'] or 'body'}: {first['detail']}", errors=errors
+    )
+
+
+def _pointer(loc: tuple[str | int, ...]) -> str:
+    source, *path = loc
+    if source == "body":  # the first element is our parameter's name
+        parts = [str(part).replace("~", "~0").replace("/", "~1") for part in path[1:]]
+        return "".join(f"/{part}" for part in parts)
+    name = ".".join(str(part) for part in path)
+    return {"query": "?", "header": "header ", "path": "path "}.get(str(source), "") + name
+
+
+def _sentence(error: Mapping[str, Any]) -> str:
+    if error["type"] == "missing":
+        return "This field is required."
+    # Pydantic's type errors name the expected type, never the value sent.
+    message = str(error["msg"]).removeprefix("Value error, ")
+    return message if message.endswith(".") else f"{message}."
+
+
+def _http_error(request: HttpRequest, error: HttpError) -> HttpResponse:
+    if isinstance(error.__cause__, Refusal):  # ninja wraps exceptions raised by our parser
+        return refused(request, error.__cause__)
+    title = HTTPStatus(error.status_code).phrase
+    return problem(error.status_code, title, f"{title}.")
+
+
+def _unreadable(request: HttpRequest, error: Exception) -> HttpResponse:
+    return problem(
+        400, "Not readable", "The form is malformed or has too many parts. Check how it is built."
+    )
+
+
+_HANDLERS: dict[type[Exception], Callable[..., HttpResponse]] = {
+    Refusal: refused,
+    NotAllowed: not_allowed,
+    Http404: missing,
+    Unacceptable: unacceptable,
+    OperationalError: busy,
+    InterfaceError: busy,
+    ValidationError: invalid,
+    HttpError: _http_error,
+    MultiPartParserError: _unreadable,
+    SuspiciousOperation: _unreadable,
+    Exception: failed,
+}
+
+
+def register(api: NinjaAPI) -> None:
+    """Register handlers so that the API answers every error with a problem."""
+    for error, handler in _HANDLERS.items():
+        api.add_exception_handler(error, handler)

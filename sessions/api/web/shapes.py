@@ -1,0 +1,40 @@
+"""Schemas shared by all API operations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ninja import Schema
+from pydantic import ConfigDict, StrictStr
+
+Json = Any
+
+
+class Fault(Schema):
+    """An invalid field: `pointer` is a JSON pointer into the body, or `?name`."""
+
+    pointer: str
+    detail: str
+
+
+class Problem(Schema):
+    """An error: what went wrong, and in `detail` what to do (RFC 9457)."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    errors: list[Fault] = []
+
+
+BIGGEST = 2_147_483_647
+"""Maximum value of an integer column."""
+
+
+Text = StrictStr
+
+
+class BodyIn(Schema):
+    """A request body; unknown fields are allowed, and kept where possible."""
+
+    model_config = ConfigDict(extra="allow")

@@ -1,0 +1,25 @@
+"""Failed sign-in attempts, kept for rate limiting."""
+
+from __future__ import annotations
+
+from django.db import models
+
+
+class LoginFailure(models.Model):
+    """A sign-in attempt that failed or is still in progress; kept for 15 minutes.
+
+    `name` is a keyed hash of the text typed as user name, because people type passwords there.
+    """
+
+    name = models.CharField(max_length=64)
+    ip = models.CharField(max_length=45)
+    at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["name", "at"], name="login_failures_of_name"),
+            models.Index(fields=["ip", "at"], name="login_failures_from"),
+        ]
+
+    def __str__(self) -> str:
+        return f"a failed login at {self.at}"

@@ -1,0 +1,116 @@
+"""Causes of cache breaks in a team's sessions, and sessions near their window limit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+from django.db.models import BigIntegerField, F, QuerySet
+from django.db.models.functions import Cast
+
+from compaction.cache.causes import is_avoidable
+from sessions.models.accounts.teams import Team
+from sessions.models.dashboard.matching import NEAR_LIMIT
+from sessions.models.dashboard.tiles import REAL_RUNS
+from sessions.models.record import tail
+from sessions.models.record.revisions import Run
+from sessions.models.record.sessions import Session
+from sessions.models.reviews.reviews import ReviewItem
+from sessions.models.web.periods import Period, happened
+
+COSTLIEST = 200
+"""Most sessions to scan for cache breaks; scanning all would be too slow for a page."""
+
+NEAREST = 8
+
+
+def inside(team: Team, period: Period) -> QuerySet[Session]:
+    """The team's sessions of a period."""
+    rows = Session.objects.for_team(team).annotate(happened=happened())
+    return rows.filter(happened__gte=period.since, happened__lt=period.until)
+
+
+def review_items(team: Team, period: Period) -> QuerySet[ReviewItem]:
+    """Compactions in the review queue, open or finished, whose session is in the period."""
+    rows = ReviewItem.objects.for_team(team)
+    return rows.filter(revision__run__session__in=inside(team, period))
+
+
+@dataclass(slots=True)
+class Cause:
+    """Cache breaks with one cause: their number, tokens written again, micro-dollars (None if no
+    price is known), sessions, whether they are avoidable, and the most expensive break: its
+    session, step, title and advice."""
+
+    kind: str
+    breaks: int = 0
+    tokens: int = 0
+    cost: int | None = None
+    sessions: set[UUID] = field(default_factory=set)
+    costliest: tuple[Session, int] | None = None
+    title: str = ""
+    advice: str = ""
+    avoidable: bool = False
+    _most: tuple[int, int] = (-1, -1)
+
+    def add(self, session: Session, card: dict[str, Any]) -> None:
+        """Add one break, as described by `cause_card`."""
+        self.breaks += 1
+        self.tokens += card["tokens"]
+        self.sessions.add(session.pk)
+        cost = card["cost_microusd"]
+        if cost is not None:
+            self.cost = (self.cost or 0) + cost
+        size = (cost or 0, card["tokens"])
+        if size > self._most:
+            self._most = size
+            self.costliest = session, card["step"]
+            self.title, self.advice = card["title"], card["advice"]
+
+
+@dataclass(frozen=True, slots=True)
+class Breaks:
+    """Causes, most expensive first, and the number of sessions scanned for them."""
+
+    causes: list[Cause]
+    looked_at: int
+
+
+def breaks(team: Team, period: Period) -> Breaks:
+    """Find the causes of cache breaks in the sessions that paid most for them, in two queries."""
+    rows = inside(team, period).filter(break_count__gt=0)
+    again = F("assessment__avoidable_microusd") + F("assessment__unexplained_microusd")
+    ranked = rows.order_by(again.desc(nulls_last=True), "-cost_microusd")
+    found = {row.pk: row for row in ranked.only("title", "external_id", "step_count")[:COSTLIEST]}
+    by_kind: dict[str, Cause] = {}
+    for session, card in _cards(found):
+        kind = card["kind"]
+        cause = by_kind.setdefault(kind, Cause(kind, avoidable=is_avoidable(kind)))
+        cause.add(session, card)
+    causes = sorted(by_kind.values(), key=lambda one: (-(one.cost or 0), -one.tokens, one.kind))
+    return Breaks(causes, len(found))
+
+
+def _cards(found: dict[UUID, Session]) -> Iterable[tuple[Session, dict[str, Any]]]:
+    """Cache breaks of each session, from its managed run if it has one, else the recorded one."""
+    rows = Run.objects.filter(session__in=list(found), origin__in=REAL_RUNS)
+    seen: dict[UUID, Run] = {}
+    for run in rows.only("session", "origin", *tail.StoredFigures._fields):
+        if run.session_id not in seen or run.origin == Run.Origin.MANAGED:
+            seen[run.session_id] = run
+    for pk, run in seen.items():
+        for card in tail.causes(tail.stored_with(run)):
+            yield found[pk], card
+
+
+def nearest_limit(team: Team, period: Period) -> list[Session]:
+    """Sessions that came near their window limit, nearest first."""
+    rows = inside(team, period).filter(window__gt=0, peak_tokens__gte=F("window") * NEAR_LIMIT)
+    filled = Cast(F("peak_tokens"), BigIntegerField()) * 1_000_000 / F("window")
+    fields = ("title", "external_id", "peak_tokens", "peak_measured", "window", "model", "agent")
+    more = ("break_count", "error_count", "compaction_count", "outcome", "step_count")
+    return list(
+        rows.annotate(filled=filled).order_by("-filled", "pk").only(*fields, *more)[:NEAREST]
+    )

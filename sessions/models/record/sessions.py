@@ -1,0 +1,291 @@
+"""Recorded data: sessions, messages, blocks and model calls."""
+
+from __future__ import annotations
+
+import uuid
+from datetime import timedelta
+from typing import Any
+
+from django.db import models
+from django.utils import timezone
+
+from compaction.prices import prices
+
+SOURCE_LIVE = "api"
+"""The `source` of sessions that agents report while they run."""
+
+QUIET_AFTER = timedelta(minutes=30)
+"""Time without a message or outcome after which an agent counts as gone."""
+
+
+class SessionQuerySet(models.QuerySet["Session"]):
+    """Sessions, scoped by team."""
+
+    def for_team(self, team: models.Model) -> SessionQuerySet:
+        """The team's sessions; requests must reach sessions through this."""
+        return self.filter(team=team)
+
+    def live(self) -> SessionQuerySet:
+        """Sessions whose agents are probably still running."""
+        since = timezone.now() - QUIET_AFTER
+        return self.filter(source=SOURCE_LIVE, outcome="", changed__gte=since)
+
+    def named(self, name: str) -> Session | None:
+        """The session with that external id, or else that UUID."""
+        found = self.filter(external_id=name).first()
+        if found is not None or len(name) > 36:
+            return found
+        try:
+            return self.filter(pk=uuid.UUID(name)).first()
+        except ValueError:
+            return None
+
+
+class Session(models.Model):
+    """One agent's work from start to end, under one external id.
+
+    Counters and sums are updated as records arrive. Token sums are the provider's (normalized);
+    `token_ratio` (permille) scales the o200k counts stored with blocks, frozen per revision.
+    `version` rises with every change: pages compare it, hints carry it.
+    """
+
+    class Basis(models.TextChoices):
+        EXACT = "exact"
+        CALIBRATED = "calibrated"
+        ESTIMATED = "estimated"
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    team = models.ForeignKey(
+        "agent_sessions.Team", on_delete=models.CASCADE, related_name="sessions"
+    )
+    external_id = models.CharField(max_length=300)
+    source = models.CharField(max_length=40, blank=True, help_text="log format, or “api”")
+    agent = models.CharField(max_length=120, blank=True)
+    model = models.CharField(max_length=120, blank=True)
+    title = models.CharField(max_length=300, blank=True)
+    task = models.CharField(max_length=300, blank=True)
+    window = models.PositiveIntegerField(null=True, help_text="tokens")
+    meta = models.JSONField(default=dict)
+    demo = models.BooleanField(default=False)
+    outcome = models.CharField(
+        max_length=12,
+        blank=True,
+        help_text="succeeded, failed or abandoned, as reported by the agent",
+    )
+
+    parent = models.ForeignKey(
+        "self", null=True, on_delete=models.SET_NULL, related_name="children"
+    )
+    parent_external_id = models.CharField(max_length=300, blank=True)
+    parent_call = models.CharField(max_length=200, blank=True)
+    parent_step = models.PositiveIntegerField(null=True)
+
+    policy_version = models.ForeignKey(
+        "agent_sessions.PolicyVersion", null=True, on_delete=models.PROTECT, related_name="sessions"
+    )
+    policy_from = models.CharField(  # noqa: DJ001
+        max_length=8, null=True, help_text="who selected it: request, rollout, team or default"
+    )
+    rollout = models.ForeignKey(
+        "agent_sessions.Rollout", null=True, on_delete=models.SET_NULL, related_name="sessions",
+        help_text="in progress when the session began, whichever version the session got",
+    )  # fmt: skip
+
+    overrides = models.JSONField(
+        null=True, help_text="settings that the request or the environment overrides"
+    )
+
+    message_count = models.PositiveIntegerField(default=0)
+    block_count = models.PositiveIntegerField(default=0)
+    step_count = models.PositiveIntegerField(default=0)
+    turn_count = models.PositiveIntegerField(default=0)
+    tool_call_count = models.PositiveIntegerField(default=0)
+    error_count = models.PositiveIntegerField(default=0)
+    compaction_count = models.PositiveIntegerField(default=0)
+
+    token_ratio = models.PositiveIntegerField(default=1000, help_text="permille")
+    token_basis = models.CharField(max_length=12, choices=Basis.choices, default=Basis.ESTIMATED)
+    hidden_tokens = models.PositiveIntegerField(
+        default=0, help_text="prompt tokens not shown in the log, inferred"
+    )
+    peak_tokens = models.PositiveIntegerField(default=0)
+    used_tokens = models.PositiveIntegerField(
+        null=True, help_text="prompt tokens of the next call, hidden tokens included"
+    )
+    counted_tokens = models.PositiveIntegerField(
+        null=True, help_text="`used_tokens` before correction by reported usage"
+    )
+    peak_measured = models.BooleanField(default=False)
+    usage_calls = models.PositiveIntegerField(default=0)
+    uncached_tokens = models.BigIntegerField(default=0)
+    cache_read_tokens = models.BigIntegerField(default=0)
+    cache_write_tokens = models.BigIntegerField(default=0)
+    output_tokens = models.BigIntegerField(default=0)
+    cost_microusd = models.BigIntegerField(null=True)
+    cost_at_least = models.BooleanField(
+        default=False, help_text="reported outputs are smaller than the outputs in the log"
+    )
+    break_count = models.PositiveIntegerField(default=0)
+    measured = models.BooleanField(
+        default=False, help_text="whether sums and figures are up to date"
+    )
+    sparkline = models.JSONField(default=list, help_text="tokens by kind in up to 60 columns")
+
+    started_at = models.BigIntegerField(null=True, help_text="ms since the epoch")
+    ended_at = models.BigIntegerField(null=True, help_text="ms since the epoch")
+    created = models.DateTimeField(auto_now_add=True)
+    changed = models.DateTimeField(auto_now=True)
+    version = models.PositiveBigIntegerField(default=0)
+
+    objects = SessionQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["team", "external_id"], name="external_id_once_per_team"
+            )
+        ]
+        indexes = [models.Index(fields=["team", "-changed"], name="session_newest")]
+
+    def __str__(self) -> str:
+        return self.title or self.external_id
+
+    @property
+    def live(self) -> bool:
+        """Whether its agent is probably still running."""
+        quiet = timezone.now() - self.changed > QUIET_AFTER
+        return self.source == SOURCE_LIVE and not self.outcome and not quiet
+
+    @property
+    def policy_document(self) -> dict[str, Any] | None:
+        """The policy document that manages its context, with overrides applied; None without a
+        policy."""
+        if self.overrides is not None:
+            return dict(self.overrides["document"])
+        return None if self.policy_version is None else dict(self.policy_version.document)
+
+    @property
+    def cache_read_share(self) -> float | None:
+        """Share of reported prompt tokens read from the cache; None without usage."""
+        prompt = self.uncached_tokens + self.cache_read_tokens + self.cache_write_tokens
+        return self.cache_read_tokens / prompt if prompt else None
+
+    @property
+    def peak_share(self) -> float | None:
+        """Peak context as a share of the window; None if the window is unknown."""
+        return self.peak_tokens / self.window if self.window else None
+
+    @property
+    def window_taken(self) -> int:
+        """The window, or an assumed one if unknown; `window` null tells them apart."""
+        return self.window or prices.window(self.model) or prices.UNKNOWN_WINDOW
+
+    def scaled(self, tokens: int) -> int:
+        """Scale stored o200k tokens to the session's counting; the browser repeats this rule."""
+        return (tokens * self.token_ratio + 500) // 1000
+
+
+class Message(models.Model):
+    """One message, immutable. `seq` is gapless from 1 within its session."""
+
+    session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="messages")
+    seq = models.PositiveIntegerField()
+    key = models.CharField(max_length=200, null=True, help_text="the sender's own id")  # noqa: DJ001
+    digest = models.CharField(max_length=64, help_text="of role, call and block hashes")
+    role = models.CharField(max_length=12)
+    call = models.CharField(max_length=200, blank=True, help_text="model response")
+    born = models.PositiveIntegerField(help_text="first step whose context contains it")
+    turn = models.PositiveIntegerField()
+    human = models.BooleanField(default=False)
+    late = models.BooleanField(default=False)
+    at = models.BigIntegerField(null=True, help_text="ms since the epoch")
+    line = models.PositiveIntegerField(default=0, help_text="line in the imported file")
+    # Nullable without default: otherwise SQLite would rebuild the table and lose its triggers.
+    extra = models.TextField(  # noqa: DJ001
+        null=True, help_text="unknown fields from the sender, JSON"
+    )
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["session", "seq"], name="seq_once_per_session"),
+            models.UniqueConstraint(fields=["session", "key"], name="key_once_per_session"),
+        ]
+
+    def __str__(self) -> str:
+        return f"#{self.seq} {self.role}"
+
+
+class Block(models.Model):
+    """One content block of a message, immutable. Its bytes are the team's blob `sha`.
+
+    It is in the context from step `born` on in every run, unless that run has entries for it that
+    say otherwise. `tokens` are o200k tokens, counted once.
+    """
+
+    session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="blocks")
+    message = models.ForeignKey(Message, on_delete=models.CASCADE, related_name="blocks")
+    index = models.PositiveIntegerField()
+    position = models.PositiveIntegerField()
+    born = models.PositiveIntegerField()
+    type = models.CharField(max_length=12)
+    kind = models.CharField(max_length=10)
+    tool = models.CharField(max_length=120, blank=True)
+    tool_call = models.CharField(max_length=200, blank=True)
+    file_path = models.CharField(max_length=600, blank=True)
+    file_action = models.CharField(max_length=8, blank=True)
+    file_start = models.PositiveIntegerField(null=True)
+    file_end = models.PositiveIntegerField(null=True)
+    error = models.BooleanField(default=False)
+    tokens = models.PositiveIntegerField()
+    estimated = models.BooleanField(default=False, help_text="too large to count exactly")
+    chars = models.PositiveIntegerField()
+    bytes = models.PositiveIntegerField()
+    sha = models.CharField(max_length=64)
+    preview = models.CharField(max_length=200)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["session", "position"], name="position_once"),
+        ]
+        indexes = [models.Index(fields=["session", "tool_call"], name="block_tool_call")]
+
+    def __str__(self) -> str:
+        return f"{self.type} at {self.position}"
+
+
+class ModelCall(models.Model):
+    """One API request of the agent; usage as reported and normalized, null if not reported."""
+
+    session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="calls")
+    call = models.CharField(max_length=200)
+    step = models.PositiveIntegerField()
+    model = models.CharField(max_length=120, blank=True)
+    at = models.BigIntegerField(null=True, help_text="ms since the epoch")
+    uncached = models.PositiveIntegerField(null=True)
+    cache_read = models.PositiveIntegerField(null=True)
+    cache_write_5m = models.PositiveIntegerField(null=True)
+    cache_write_1h = models.PositiveIntegerField(null=True)
+    output = models.PositiveIntegerField(null=True)
+    reasoning = models.PositiveIntegerField(null=True)
+    reconciles = models.BooleanField(default=True)
+    usage_raw = models.TextField(blank=True, help_text="the provider's own object, JSON")
+    stop_reason = models.CharField(max_length=60, blank=True)
+    cost_microusd = models.BigIntegerField(null=True)
+    context = models.CharField(
+        max_length=40, blank=True, help_text="id of the managed context the agent says it sent"
+    )
+    settings = models.CharField(
+        max_length=60, blank=True, help_text="thinking or effort level, from the log"
+    )
+    client = models.CharField(
+        max_length=60, blank=True, help_text="client process that sent it, from the log"
+    )
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["session", "call"], name="call_once_per_session"),
+            models.UniqueConstraint(fields=["session", "step"], name="step_once_per_session"),
+        ]
+
+    def __str__(self) -> str:
+        return f"S{self.step}"

@@ -1,0 +1,221 @@
+"""Conversion of rows to engine values; the only bridge from the store to the engine."""
+
+from __future__ import annotations
+
+import hashlib
+import zlib
+from collections.abc import Iterable, Iterator
+
+from compaction.cache.simulator import TTL
+from compaction.context import blocks as context
+from compaction.context import session as recorded
+from compaction.context import wire
+from sessions.models.record.blobs import Blob, DamagedBlob
+from sessions.models.record.revisions import Edit
+from sessions.models.record.sessions import Block, ModelCall, Session
+
+CHUNK = 400
+"""Blobs per query: below SQLite's limit on variables."""
+
+
+class MissingBlob(Exception):
+    """A block's bytes are missing from the store."""
+
+
+def contents(session: Session, shas: list[str]) -> dict[str, bytes]:
+    """Read and verify blobs of the session's team. Raises MissingBlob, DamagedBlob."""
+    found: dict[str, bytes] = {}
+    wanted = list(dict.fromkeys(shas))
+    for start in range(0, len(wanted), CHUNK):
+        chunk = wanted[start : start + CHUNK]
+        rows = Blob.objects.filter(team_id=session.team_id, sha__in=chunk)
+        for sha, packed, stored in rows.values_list("sha", "packed", "data"):
+            found[sha] = content_of(sha, packed, stored)
+    if missing := [sha for sha in wanted if sha not in found]:
+        raise MissingBlob(
+            f"{len(missing)} blobs are missing from the store, first {missing[0]}. "
+            "Restore them from a backup."
+        )
+    return found
+
+
+def content_of(sha: str, packed: bool, stored: bytes | memoryview) -> bytes:
+    """The bytes of a blob as received. Raises DamagedBlob if they do not match their SHA-256."""
+    data = bytes(stored)
+    try:
+        data = zlib.decompress(data) if packed else data
+    except zlib.error as error:
+        raise DamagedBlob(
+            f"Blob {sha} cannot be decompressed: {error}. Restore it from a backup."
+        ) from error
+    if hashlib.sha256(data).hexdigest() != sha:
+        raise DamagedBlob(f"Blob {sha} no longer matches its SHA-256. Restore it from a backup.")
+    return data
+
+
+def wire_blocks(session: Session, blocks: Iterable[context.Block]) -> dict[str, wire.WireBlock]:
+    """The wire form of blocks by id; one query per 400 blocks.
+
+    Originals are the stored bytes, verified; replacements are built from their text. Raises
+    MissingBlob, DamagedBlob.
+    """
+    listed = list(blocks)
+    data = contents(session, [block.sha for block in listed if block.replaces is None])
+    return {
+        block.id: wire.decode(data[block.sha]) if block.replaces is None else wire.block_of(block)
+        for block in listed
+    }
+
+
+def block_id(seq: int, index: int) -> str:
+    """The id of an original block in edits: message and index."""
+    return f"m{seq}.{index}"
+
+
+def entry_name(block: Block) -> str:
+    """The name of an original block in URLs: its message, plus its index unless that is 0."""
+    return f"{block.message.seq}.{block.index}" if block.index else str(block.message.seq)
+
+
+def blocks_of(
+    session: Session, *, with_text: bool, start: int = 0, end: int | None = None
+) -> Iterator[context.Block]:
+    """Original blocks at positions [start, end), with tokens in the session's counting."""
+    stored = session.blocks.select_related("message").order_by("position")
+    if start or end is not None:
+        stored = stored.filter(position__gte=start)
+    rows = list(stored if end is None else stored.filter(position__lt=end))
+    yield from _values(session, rows, with_text=with_text, whole=start == 0)
+
+
+def blocks_at(session: Session, places: Iterable[int]) -> list[context.Block]:
+    """Original blocks at these positions, in order, with their texts."""
+    wanted = sorted(set(places))
+    rows: list[Block] = []
+    for begin in range(0, len(wanted), CHUNK):
+        stored = session.blocks.filter(position__in=wanted[begin : begin + CHUNK])
+        rows += stored.select_related("message").order_by("position")
+    return list(_values(session, rows, with_text=True, whole=False))
+
+
+def _values(
+    session: Session, rows: list[Block], *, with_text: bool, whole: bool
+) -> Iterator[context.Block]:
+    data = contents(session, [row.sha for row in rows]) if with_text else {}
+    files = _files_by_tool_call(session, rows, whole=whole)
+    for row in rows:
+        yield context.Block(
+            id=block_id(row.message.seq, row.index),
+            position=row.position,
+            message=row.message.seq,
+            born=row.born,
+            turn=row.message.turn,
+            role=row.message.role,  # type: ignore[arg-type]
+            type=row.type,  # type: ignore[arg-type]
+            kind=row.kind,  # type: ignore[arg-type]
+            tokens=session.scaled(row.tokens),
+            chars=row.chars,
+            sha=row.sha,
+            text=wire.text_of(wire.decode(data[row.sha])) if with_text else "",
+            call=row.message.call or None,
+            tool_call=row.tool_call or None,
+            tool=row.tool or None,
+            file=_file(row) or files.get(row.tool_call),
+            error=row.error,
+        )
+
+
+def _file(row: Block) -> context.FileRef | None:
+    if not row.file_path:
+        return None
+    return context.FileRef(
+        path=row.file_path,
+        action=row.file_action,  # type: ignore[arg-type]
+        start=row.file_start,
+        end=row.file_end,
+    )
+
+
+def _files_by_tool_call(
+    session: Session, rows: list[Block], *, whole: bool
+) -> dict[str, context.FileRef]:
+    """Files named by tool calls; if rows are only a part, including those of earlier calls."""
+    if not whole:
+        calls = {row.tool_call for row in rows if row.type == "tool_use"}
+        missing = {row.tool_call for row in rows if row.tool_call} - calls
+        uses = session.blocks.filter(type="tool_use", tool_call__in=missing) if missing else ()
+        rows = [*uses, *rows]
+    found = ((row.tool_call, _file(row)) for row in rows if row.tool_call)
+    return {tool_call: file for tool_call, file in found if file is not None}
+
+
+def calls_of(session: Session) -> tuple[recorded.Call, ...]:
+    """The session's model calls, by step."""
+    return tuple(
+        recorded.Call(call.step, call.model, call.at, usage_of(call), call.settings, call.client)
+        for call in session.calls.order_by("step")
+    )
+
+
+def begun_before(session: Session, step: int) -> int | None:
+    """Start time of the last call before a step (ms since the epoch); None if unknown."""
+    known = session.calls.filter(step__lt=step, at__isnull=False).order_by("-step")
+    at: int | None = known.values_list("at", flat=True).first()
+    return at
+
+
+LATELY = 50
+"""Number of recent calls used to determine the requested cache TTL (our choice)."""
+
+
+def asked_of(session: Session) -> tuple[int | None, TTL]:
+    """Start time of the first call (ms since the epoch; None if unknown), and the TTL that most
+    recent cache writes requested. Constant work, however long the session is."""
+    first: int | None = session.calls.order_by("step").values_list("at", flat=True).first()
+    newest = session.calls.exclude(uncached=None).order_by("-step")
+    written = newest.values_list("cache_write_5m", "cache_write_1h")[:LATELY]
+    balance = sum((hour or 0) - (five or 0) for five, hour in written)
+    return first, "1h" if balance > 0 else "5m"
+
+
+def usage_of(call: ModelCall) -> recorded.Usage | None:
+    """Reported usage of a call; None if the provider reported none."""
+    if call.uncached is None:
+        return None
+    return recorded.Usage(
+        uncached=call.uncached,
+        cache_read=call.cache_read or 0,
+        cache_write_5m=call.cache_write_5m or 0,
+        cache_write_1h=call.cache_write_1h or 0,
+        output=call.output or 0,
+        reasoning=call.reasoning or 0,
+    )
+
+
+def summary_messages(session: Session) -> set[int]:
+    """Numbers of the messages that recorded compactions put in place of others.
+
+    Excludes a summary at the start of a session whose earlier part was not imported, since nothing
+    else represents that part.
+    """
+    return set(
+        Edit.objects.filter(revision__run__session=session, summary__isnull=False).values_list(
+            "summary__message__seq", flat=True
+        )
+    )
+
+
+def recorded_session(session: Session, *, window: int, with_text: bool = True) -> recorded.Session:
+    """A stored session as engine value: originals without the summaries that its log records."""
+    left_out = summary_messages(session)
+    return recorded.Session(
+        blocks=tuple(
+            block
+            for block in blocks_of(session, with_text=with_text)
+            if block.message not in left_out
+        ),
+        calls=calls_of(session),
+        model=session.model,
+        window=session.window or window,
+        hidden=session.hidden_tokens,
+    )

@@ -1,0 +1,79 @@
+"""Assessments of sessions and their compactions, made by rules without a model."""
+
+from __future__ import annotations
+
+from django.db import models
+
+
+class FactLedger(models.Model):
+    """The fate of the facts that one compaction replaced.
+
+    Counts are of facts; `score` is permille (kept in full, retrievable half, minus unsupported),
+    null without facts or if the log lacks most of the replaced messages. `facts` lists the most
+    important ones (`compaction/losses/ledger.py`); `sections` says which required sections are
+    present; `quality` holds the measures of `compaction/losses/quality.py`; `after` counts and
+    lists later effects, seen up to step `looked_until`.
+    """
+
+    revision = models.OneToOneField(
+        "agent_sessions.Revision", on_delete=models.CASCADE, related_name="fact_ledger"
+    )
+    kept = models.PositiveIntegerField(default=0)
+    retrievable = models.PositiveIntegerField(default=0)
+    lost = models.PositiveIntegerField(default=0)
+    unsupported = models.PositiveIntegerField(default=0)
+    score = models.PositiveIntegerField(null=True, help_text="permille")
+    facts = models.JSONField(default=list)
+    sections = models.JSONField(default=list)
+    quality = models.JSONField(default=list, help_text="measures that need no model")
+    after = models.JSONField(default=dict)
+    after_effects = models.PositiveIntegerField(default=0)
+    looked_until = models.PositiveIntegerField(default=0)
+    engine = models.PositiveIntegerField(default=0, help_text="rises when its rules change")
+    changed = models.DateTimeField(auto_now=True)
+
+    def __str__(self) -> str:
+        return f"{self.kept} kept, {self.lost} lost"
+
+
+class Assessment(models.Model):
+    """Sums of a session for dashboards and guardrails; null if unknown.
+
+    Micro-dollars of reported usage by where they went; `avoidable` and `unexplained` are the parts
+    of cache write and uncached that paid again for cached tokens, for avoidable causes and for
+    causes that no log shows. Failed tool calls and those that succeeded later; needed-later recall
+    of managed contexts, in needs; steps that could be judged and those that drift from the task;
+    tool calls with a known schema and those that violate it. `tools` counts which tool follows
+    which (`compaction/tools/habits.py`). `steps` is the last step covered.
+    """
+
+    session = models.OneToOneField(
+        "agent_sessions.Session",
+        primary_key=True,
+        on_delete=models.CASCADE,
+        related_name="assessment",
+    )
+    steps = models.PositiveIntegerField(default=0)
+    uncached_microusd = models.BigIntegerField(null=True)
+    write_microusd = models.BigIntegerField(null=True)
+    read_microusd = models.BigIntegerField(null=True)
+    output_microusd = models.BigIntegerField(null=True)
+    avoidable_microusd = models.BigIntegerField(null=True)
+    unexplained_microusd = models.BigIntegerField(null=True)
+    failures = models.PositiveIntegerField(default=0)
+    recovered = models.PositiveIntegerField(default=0)
+    needs = models.PositiveIntegerField(null=True)
+    in_context = models.PositiveIntegerField(null=True)
+    named = models.PositiveIntegerField(null=True)
+    retrievable = models.PositiveIntegerField(null=True)
+    lost = models.PositiveIntegerField(null=True)
+    judged_steps = models.PositiveIntegerField(null=True)
+    adrift_steps = models.PositiveIntegerField(null=True)
+    checked_calls = models.PositiveIntegerField(null=True)
+    schema_violations = models.PositiveIntegerField(null=True)
+    tools = models.JSONField(default=dict)
+    engine = models.PositiveIntegerField(default=0, help_text="rises when its rules change")
+    changed = models.DateTimeField(auto_now=True)
+
+    def __str__(self) -> str:
+        return f"assessment up to S{self.steps}"

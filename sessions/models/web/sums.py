@@ -1,0 +1,99 @@
+"""Sums of sessions, and the dashboard figures derived from them."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal
+
+from django.db.models import Exists, Q
+
+Unit = Literal["microusd", "tokens", "share", "count", "mean"]
+"""Micro-dollars, tokens, a share of one, a whole number, a number per item."""
+
+Basis = Literal["measured", "estimated"]
+Value = float | int | None
+
+
+@dataclass(slots=True)
+class Sums:
+    """Sums over sessions: by name, peak shares of the window, and step counts."""
+
+    of: Counter[str] = field(default_factory=Counter)
+    peaks: list[float] = field(default_factory=list)
+    steps: list[int] = field(default_factory=list)
+
+    def add(self, other: Sums) -> None:
+        """Add the sums of other sessions."""
+        self.of.update(other.of)
+        self.peaks += other.peaks
+        self.steps += other.steps
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One number of a tile; `of` returns None if it is unknown.
+
+    `short` names the count of sessions for which the number is only a lower bound.
+    """
+
+    name: str
+    label: str
+    unit: Unit
+    of: Callable[[Sums], Value]
+    short: str = ""
+
+    def at_least(self, sums: Sums) -> bool:
+        """Whether the number is only a lower bound."""
+        return bool(sums.of[self.short]) and self.of(sums) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """One figure and its related figures; the first column is the headline.
+
+    `counted` names the sum that says how many sessions it counts, `found` the filter that lists
+    exactly these. `missing` names counts of sessions excluded or counted in part, with the reason.
+    `basis` None means measured if every counted session is.
+    """
+
+    name: str
+    title: str
+    how: str
+    basis: Basis | None
+    counted: str
+    found: Callable[[], Q | Exists]
+    columns: tuple[Column, ...]
+    missing: tuple[tuple[str, str], ...] = ()
+    none: str = "No data in this range."
+
+    @property
+    def headed(self) -> bool:
+        """Whether the headline adds something to the title."""
+        return self.columns[0].label not in self.title
+
+
+def total(name: str, known: str = "sessions") -> Callable[[Sums], Value]:
+    """A sum by name; None if no session could contribute to it."""
+    return lambda sums: sums.of[name] if sums.of[known] else None
+
+
+def ratio(above: str, *below: str) -> Callable[[Sums], Value]:
+    """One sum divided by the total of others; None if that is 0."""
+
+    def of(sums: Sums) -> Value:
+        whole = sum(sums.of[name] for name in below)
+        return sums.of[above] / whole if whole else None
+
+    return of
+
+
+def quantile(values: list[float] | list[int], share: float) -> Value:
+    """The smallest value that is at least as large as that share of the values; None without
+    values."""
+    if not values:
+        return None
+    ranked = sorted(values)
+    return ranked[max(0, math.ceil(share * len(ranked)) - 1)]

@@ -1,0 +1,146 @@
+"""The account page: name, password, keyboard, teams."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth import update_session_auth_hash
+from django.contrib.auth.models import User
+from django.core.exceptions import BadRequest
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST
+
+from sessions.access import CHOSEN_TEAM, actor_of, ip_of, teams_of
+from sessions.actions.accounts import members
+from sessions.actions.accounts.accounts import change_password
+from sessions.actions.accounts.logins import TooMany, person_of
+from sessions.actions.accounts.teams import make_team
+from sessions.models import Membership
+from sessions.views.accounts.forms import NewPassword, Profile, TeamName
+from sessions.views.web.pages import Page
+
+KEYS_COOKIE = "contextlab_keys"
+YEAR = 365 * 24 * 3600  # seconds
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def account(request: HttpRequest) -> HttpResponse:
+    """Show the user's account and teams. POST performs the action in `act`."""
+    if request.method != "POST":
+        return _shown(request)
+    act = ACTS.get(request.POST.get("act", ""))
+    if act is None:
+        raise BadRequest("no such act")
+    return act(request, _person(request))
+
+
+def _person(request: HttpRequest) -> User:
+    assert request.user.is_authenticated
+    return request.user
+
+
+def _profile(request: HttpRequest, person: User) -> HttpResponse:
+    given = Profile(person, request.POST)
+    if not given.is_valid():
+        # The page shows the user's name: reload the stored one instead of the rejected input.
+        person.refresh_from_db()
+        return _shown(request, status=422, profile=given)
+    person.username, person.email = given.cleaned_data["name"], given.cleaned_data["email"]
+    person.save(update_fields=["username", "email"])
+    return _saved(request, "Name and email saved.")
+
+
+def _password(request: HttpRequest, person: User) -> HttpResponse:
+    given = NewPassword(person, request.POST)
+    if not given.is_valid():
+        return _shown(request, status=422, password=given)
+    if "current" in given.fields:
+        current = given.cleaned_data["current"]
+        try:
+            right = person_of(person.username, current, ip_of(request)) == person
+            wrong = "" if right else "This is not your current password. Try again."
+        except TooMany:
+            wrong = "Too many failed attempts. Try again in 15 minutes."
+        if wrong:
+            given.add_error("current", wrong)
+            return _shown(request, status=422, password=given)
+    change_password(person, given.cleaned_data["password"])
+    update_session_auth_hash(request, person)
+    return _saved(request, "Password changed. Your other browsers are signed out.")
+
+
+def _keyboard(request: HttpRequest, person: User) -> HttpResponse:
+    answer = _saved(request, "Saved for this browser.")
+    if request.POST.get("keys") == "off":
+        answer.set_cookie(KEYS_COOKIE, "off", max_age=YEAR, samesite="Lax")
+    else:
+        answer.delete_cookie(KEYS_COOKIE, samesite="Lax")
+    return answer
+
+
+def _team(request: HttpRequest, person: User) -> HttpResponse:
+    given = TeamName(request.POST, auto_id="team-%s")
+    if not given.is_valid():
+        return _shown(request, status=422, team_form=given)
+    made = make_team(given.cleaned_data["name"], person, actor_of(request))
+    return redirect(f"{reverse('members')}?{CHOSEN_TEAM}={made.slug}")
+
+
+ACTS: dict[str, Callable[[HttpRequest, User], HttpResponse]] = {
+    "profile": _profile,
+    "password": _password,
+    "keyboard": _keyboard,
+    "team": _team,
+}
+
+
+def _saved(request: HttpRequest, what: str) -> HttpResponse:
+    messages.success(request, what)
+    return redirect("account")
+
+
+@require_POST
+def leave_team(request: HttpRequest, slug: str) -> HttpResponse:
+    """Leave a team; the last owner is refused with a reason."""
+    mine = Membership.objects.filter(user=request.user.pk, team__slug=slug).first()
+    if mine is None:
+        raise Http404("no such team")
+    try:
+        members.leave(mine, actor_of(request))
+    except members.LastOwner as error:
+        return _shown(request, status=409, staying=(slug, str(error)))
+    messages.success(request, f"You have left {mine.team.name}.")
+    return redirect("account")
+
+
+def _shown(request: HttpRequest, status: int = 200, **given: Any) -> HttpResponse:
+    person = _person(request)
+    mine = Membership.objects.filter(user=person).select_related("team").order_by("team__name")
+    teams = teams_of(request)
+    context: dict[str, Any] = {
+        "section": "account",
+        "team": teams[0] if teams else None,
+        "profile": Profile(person),
+        "password": NewPassword(person),
+        "team_form": TeamName(auto_id="team-%s"),
+        "mine": mine,
+        "keys_off": request.COOKIES.get(KEYS_COOKIE) == "off",
+    }
+    return render(request, "accounts/account.html", context | given, status=status)
+
+
+PAGES = (
+    Page(route="account/", view=account, name="account", needs={"POST": None}),
+    Page(
+        route="account/teams/<slug:slug>/leave/",
+        view=leave_team,
+        name="team_leave",
+        needs={"POST": None},
+    ),
+)

@@ -1,0 +1,119 @@
+"""Middleware that every request passes: how many at once, who is signed in, what refusals are."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Callable
+from http import HTTPStatus
+from threading import Lock
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth.middleware import LoginRequiredMiddleware
+from django.db import InterfaceError, OperationalError
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+
+from sessions.api.web import problems
+from sessions.views.accounts.login import closed
+
+log = logging.getLogger(__name__)
+
+BELOW = "/api/v1/"
+
+_SENTENCES = {
+    400: "The request could not be parsed. Check its headers and body.",
+    403: "Permission denied.",
+    404: "Nothing was found at this URL. GET /api/v1/openapi.json lists all URLs.",
+    405: "This URL accepts only {allow}.",
+    413: "The request is too large. Split it into several.",
+    500: "The server failed. Its log has the details.",
+}
+
+
+class Door:
+    """Middleware that must come before all others."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+        self._under_way: Counter[int] = Counter()
+        self._lock = Lock()
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        """Handle a request; refusals of API requests become problem+json."""
+        if not request.path_info.startswith(BELOW):
+            return self.get_response(request)
+        # Keep only a hash of the token, and only while the request runs.
+        who = hash(request.headers.get("Authorization") or request.headers.get("Cookie") or "")
+        if not self._enter(who):
+            return problems.problem(
+                429,
+                "Too many parallel requests",
+                f"This key already has {settings.API_AT_ONCE} requests in progress. Wait for "
+                "one to finish, then retry.",
+                headers={"Retry-After": "1"},
+            )
+        try:
+            response = self.get_response(request)
+        finally:
+            self._leave(who)
+        return _as_problem(response)
+
+    def _enter(self, who: int) -> bool:
+        with self._lock:
+            if self._under_way[who] >= settings.API_AT_ONCE:
+                return False
+            self._under_way[who] += 1
+            return True
+
+    def _leave(self, who: int) -> None:
+        with self._lock:
+            self._under_way[who] -= 1
+            if not self._under_way[who]:
+                del self._under_way[who]
+
+
+def _as_problem(response: HttpResponse) -> HttpResponse:
+    """Convert an error response to problem+json, unless it is already."""
+    status = response.status_code
+    if status < 400 or response.headers.get("Content-Type") == problems.MEDIA_TYPE:
+        return response
+    allow = response.headers.get("Allow", "")
+    title = HTTPStatus(status).phrase
+    detail = _SENTENCES.get(status, f"{title}.").format(allow=allow)
+    answer = problems.problem(status, title, detail, headers={"Allow": allow} if allow else None)
+    answer.cookies = response.cookies
+    return answer
+
+
+class SignedIn(LoginRequiredMiddleware):
+    """Middleware that requires a signed-in user unless the view is marked login_not_required.
+
+    Sessions need the database, so this also answers 503 if it is unavailable.
+    """
+
+    def process_view(self, request: HttpRequest, *view: Any) -> HttpResponseBase | None:
+        """Refuse users who are not signed in; 503 if that cannot be determined."""
+        try:
+            return super().process_view(request, *view)
+        except (OperationalError, InterfaceError) as error:
+            return self.process_exception(request, error)
+
+    def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
+        """A 503 response for a page without database."""
+        if not isinstance(error, OperationalError | InterfaceError):
+            return None
+        if request.path_info.startswith(BELOW):
+            return problems.busy(request, error)
+        log.warning("no database for a page: %s", type(error).__name__)
+        text = "The database is not responding. Try again in a few seconds.\n"
+        headers = {"Retry-After": str(problems.BUSY_SECONDS), "Cache-Control": "no-store"}
+        return HttpResponse(text, status=503, content_type="text/plain", headers=headers)
+
+    # Django's version redirects, and is typed accordingly.
+    def handle_no_permission(  # type: ignore[override]
+        self, request: HttpRequest, view_func: Callable[..., Any]
+    ) -> HttpResponse:
+        """Show the sign-in page at the same URL, without redirects."""
+        return closed(request)

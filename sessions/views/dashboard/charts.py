@@ -1,0 +1,151 @@
+"""The dashboard's charts, with the same numbers as its tiles."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+from django.urls import reverse
+
+from sessions.figures import percent
+from sessions.models.dashboard import tiles
+from sessions.models.dashboard.dashboards import Dashboard, Mark
+from sessions.models.web.periods import DAY, HOUR
+from sessions.models.web.sums import Sums, Tile, Value, total
+
+BINS = 10
+"""Bins of the peak distribution, each a tenth of the window; the last includes everything above."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """One chart: props of the chart component, and rows of its table."""
+
+    name: str
+    props: dict[str, Any]
+    heads: tuple[str, ...]
+    rows: list[tuple[Any, list[tuple[Value, str]]]]
+
+    @property
+    def props_id(self) -> str:
+        """The id of the element that holds the props."""
+        return f"chart-{self.name}-props"
+
+
+def charts(made: Dashboard) -> list[Chart]:
+    """All charts of a dashboard."""
+    return [
+        _over_time(made, "spend", "Spend by cause", tiles.AVOIDABLE, _SPLIT, bars=True),
+        _over_time(made, "cache", "Cache read share", tiles.CACHE, _first(tiles.CACHE)),
+        _peaks(made),
+        _over_time(made, "compactions", "Compactions", tiles.COMPACTIONS, _COMPACTIONS, bars=True),
+        _over_time(made, "kept", "Needed-later recall and facts kept", tiles.RECALL, _KEPT),
+    ]
+
+
+Lines = tuple[tuple[str, str, Any], ...]
+"""Label, unit, and function of the sums."""
+
+
+def _needed(sums: Sums) -> Value:
+    """Cost of written and uncached tokens, minus avoidable and unexplained rewrites."""
+    of = sums.of
+    again = of["avoidable"] + of["unexplained"]
+    return of["write_cost"] + of["uncached_cost"] - again if of["split"] else None
+
+
+def _first(tile: Tile) -> Lines:
+    column = tile.columns[0]
+    return ((column.label, column.unit, column.of),)
+
+
+_SPLIT: Lines = (
+    ("Output", "microusd", total("output_cost", "split")),
+    ("Cache read", "microusd", total("read_cost", "split")),
+    ("Written and uncached, needed", "microusd", _needed),
+    ("Unexplained rewrites", "microusd", total("unexplained", "split")),
+    ("Avoidable rewrites", "microusd", total("avoidable", "split")),
+)
+_COMPACTIONS: Lines = (
+    ("Recorded in logs", "count", total("recorded")),
+    ("Managed contexts", "count", total("managed")),
+)
+_KEPT: Lines = (
+    ("Recall: in context", "share", tiles.RECALL.columns[0].of),
+    ("Facts kept: score", "share", tiles.LEDGER.columns[0].of),
+)
+
+
+def _over_time(
+    made: Dashboard, name: str, title: str, tile: Tile, lines: Lines, *, bars: bool = False
+) -> Chart:
+    parts = made.period.parts
+    per = {HOUR: "hour", DAY: "day"}.get(made.period.size, f"{made.period.size // DAY} days")
+    values = [[of(part) for part in made.parts] for _, _, of in lines]
+    series = [
+        {"label": label, "values": column, "kind": "bar" if bars else "line", "unit": unit}
+        for (label, unit, _), column in zip(lines, values, strict=True)
+    ]
+    props = {
+        "title": f"{title} per {per}",
+        "x": {"label": per.capitalize(), "values": list(parts), "kind": "time"},
+        "series": series,
+        "marks": [
+            {"x": mark.at, "label": describe_mark(mark), "url": url_of(mark)} for mark in made.marks
+        ],
+        "basis": tile.basis or "measured",
+        "stack": bars,
+    }
+    rows = [
+        (at, [(column[i], unit) for (_, unit, _), column in zip(lines, values, strict=True)])
+        for i, at in enumerate(parts)
+    ]
+    return Chart(name, props, tuple(label for label, _, _ in lines), rows)
+
+
+def _peaks(made: Dashboard) -> Chart:
+    """Number of sessions by peak, per tenth of the window."""
+    counts = Counter(min(int(peak * BINS), BINS - 1) for peak in made.whole.peaks)
+    values = [counts[i] for i in range(BINS)] if counts else []
+    lows = [i * 100 // BINS for i in range(BINS)] if counts else []
+    props = {
+        "title": "Sessions by peak fill of the window",
+        "x": {"label": "Peak, % of the window, from", "values": lows, "kind": "percent"},
+        "series": [{"label": "Sessions", "values": values, "kind": "bar", "unit": "count"}],
+        "basis": made.basis(tiles.WINDOW),
+    }
+    if counts:
+        props["summary"] = _summary(made)
+    rows: list[tuple[Any, list[tuple[Value, str]]]] = [
+        (f"{low} to {low + 100 // BINS} %", [(count, "count")])
+        for low, count in zip(lows, values, strict=True)
+    ]
+    if rows:
+        rows[-1] = (f"{lows[-1]} % and more", rows[-1][1])
+    return Chart("peaks", props, ("Sessions",), rows)
+
+
+def _summary(made: Dashboard) -> str:
+    median, _, near = (number.value for number in made.numbers(tiles.WINDOW))
+    few = len(made.whole.peaks)
+    return (
+        f"Half of {few:,} sessions stay at or below {percent(median)}; "
+        f"{near:,} used 80 % or more of their window."
+    )
+
+
+def describe_mark(mark: Mark) -> str:
+    """A policy change in words."""
+    share = mark.detail.get("share")
+    return {
+        "rollout.accepted": f"{mark.named} rolled out to {share} %",
+        "rollout.widened": f"{mark.named} widened to {share} %",
+        "rollout.completed": f"{mark.named} rolled out to all",
+        "rollout.rolled_back": f"{mark.named} rolled back",
+    }[mark.action]
+
+
+def url_of(mark: Mark) -> str:
+    """The URL of the rollout's page."""
+    return reverse("rollout", args=[mark.detail["rollout"]])

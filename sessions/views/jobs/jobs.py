@@ -1,0 +1,189 @@
+"""Jobs: list, watch, cancel, retry."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.http import require_GET, require_POST
+
+from sessions.access import allowed, require, team_of, teams_of
+from sessions.actions.jobs.jobs import cancel as cancel_job
+from sessions.actions.jobs.jobs import retry as retry_job
+from sessions.actions.lab.simulations import KIND as SIMULATION
+from sessions.actions.lab.tunings import KIND as TUNING
+from sessions.actions.record.uploads import KIND
+from sessions.figures import percent
+from sessions.models import Import, ImportFile, Job, Session
+from sessions.models.accounts.teams import Right
+from sessions.views.web.pages import Link, Page
+from sessions.views.web.paging import page
+
+NAMES = {
+    KIND: "Import",
+    "simulate": "Simulated replay",
+    SIMULATION: "Simulation",
+    TUNING: "Search",
+    "demo": "Demo sessions",
+    "compact": "Compaction",
+    "tend": "Tending",
+    "assess": "Assessment",
+    "share": "Sharing",
+}
+"""Names of job kinds on pages."""
+
+SECONDS_BEFORE_FORECAST = 5
+"""Minimum seconds of progress before a rate is shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Progress of a job; rate and time left are None until they are meaningful."""
+
+    job: Job
+    name: str
+    share: float | None
+    per_second: float | None
+    seconds_left: float | None
+    seconds: float | None
+
+    @classmethod
+    def of(cls, job: Job) -> Progress:
+        """Compute the progress from the job's row."""
+        total, done = job.total_units, job.done_units
+        end = job.finished or timezone.now()
+        seconds = (end - job.started).total_seconds() if job.started else None
+        rate = left = None
+        running = job.state == Job.State.RUNNING
+        if running and seconds and seconds >= SECONDS_BEFORE_FORECAST and done:
+            rate = done / seconds
+            left = (total - done) / rate if total is not None else None
+        share = done / total if total else None
+        return cls(job, NAMES.get(job.kind, job.kind.capitalize()), share, rate, left, seconds)
+
+    @property
+    def title(self) -> str:
+        """The page title: "42 % · Import", or the final state."""
+        if self.job.state == Job.State.RUNNING and self.share is not None:
+            return f"{percent(self.share)} · {self.name}"
+        return f"{self.job.get_state_display().lower()} · {self.name}"
+
+    @property
+    def may_retry(self) -> bool:
+        """Whether it ended unsuccessfully and could succeed on another attempt."""
+        if self.job.state not in (Job.State.FAILED, Job.State.CANCELLED):
+            return False
+        if self.job.kind != KIND:
+            return True
+        waiting = ImportFile.State.WAITING  # an import that has read every file is complete
+        return ImportFile.objects.filter(import_run__job=self.job, state=waiting).exists()
+
+
+def _job_of(request: HttpRequest, job_id: UUID, right: Right = "read") -> Job:
+    found = Job.objects.filter(team__in=teams_of(request), pk=job_id).select_related("team").first()
+    if found is None:
+        raise Http404("no such job")
+    require(request, found.team, right)
+    return found
+
+
+@require_GET
+def jobs(request: HttpRequest) -> HttpResponse:
+    """List the team's jobs, newest first."""
+    team = team_of(request)
+    shown = page(Job.objects.for_team(team), request.GET.get("cursor", ""), "created")
+    context = {
+        "section": "jobs",
+        "team": team,
+        "rows": [Progress.of(job) for job in shown.rows],
+        "newer_url": f"?cursor={shown.newer}" if shown.newer else "",
+        "older_url": f"?cursor={shown.older}" if shown.older else "",
+    }
+    return render(request, "jobs/list.html", context)
+
+
+@require_GET
+def job(request: HttpRequest, job_id: UUID) -> HttpResponse:
+    """Show the progress and result of one job."""
+    found = _job_of(request, job_id)
+    context = {
+        "section": "jobs",
+        "team": found.team,
+        "job": found,
+        "may_write": allowed(request, found.team, "write"),
+        "progress": Progress.of(found),
+        "links": _links(found),
+        "facts": _facts(found),
+    }
+    return render(request, "jobs/job.html", context)
+
+
+def _links(job: Job) -> list[tuple[str, str]]:
+    """Links to what the job made or is about."""
+    links = []
+    import_run = Import.objects.filter(job=job).first()
+    if import_run is not None:
+        links.append(("Import report", reverse("import", args=[import_run.pk])))
+    of_others = import_run is not None or job.kind == SIMULATION
+    if (job.result or {}).get("sessions") and not of_others:
+        links.append(("All sessions", reverse("sessions")))
+    if job.kind == SIMULATION:
+        address = reverse("simulation", args=[job.payload["simulation"]])
+        links.append(("Simulation results", address))
+    if job.kind == TUNING:
+        links.append(("Search results", reverse("tuning", args=[job.payload["tuning"]])))
+    session = _session(job)
+    if session is not None:
+        run = (job.result or {}).get("run")
+        address = reverse("replay", args=[session.pk]) + (f"?run={run}" if run else "")
+        what = "Simulated replay" if run else "Replay"
+        links.append((f"{what} of {session}", address))
+    return links
+
+
+def _session(job: Job) -> Session | None:
+    wanted = (job.result or {}).get("session") or job.payload.get("session")
+    try:
+        return Session.objects.filter(team_id=job.team_id, pk=UUID(str(wanted))).first()
+    except ValueError:
+        return None
+
+
+def _facts(job: Job) -> list[tuple[str, int]]:
+    """The numbers in the result, by name."""
+    result = job.result or {}
+    return [
+        (name.replace("_", " "), value)
+        for name, value in result.items()
+        if isinstance(value, int) and not isinstance(value, bool)
+    ]
+
+
+@require_POST
+def cancel(request: HttpRequest, job_id: UUID) -> HttpResponse:
+    """Cancel an unfinished job."""
+    found = _job_of(request, job_id, "write")
+    cancel_job(found)
+    return redirect("job", found.pk)
+
+
+@require_POST
+def retry(request: HttpRequest, job_id: UUID) -> HttpResponse:
+    """Queue a failed or cancelled job again."""
+    found = _job_of(request, job_id, "write")
+    retry_job(found)
+    return redirect("job", found.pk)
+
+
+PAGES = (
+    Page(route="jobs/", view=jobs, name="jobs", link=Link(100, "Jobs", "jobs", "g j", "jobs")),
+    Page(route="jobs/<uuid:job_id>/", view=job, name="job"),
+    Page(
+        route="jobs/<uuid:job_id>/cancel/", view=cancel, name="job_cancel", needs={"POST": "write"}
+    ),
+    Page(route="jobs/<uuid:job_id>/retry/", view=retry, name="job_retry", needs={"POST": "write"}),
+)

@@ -1,0 +1,269 @@
+"""The tuning lab: a draft policy compared with the active one, estimated live and simulated on
+request."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import render
+from django.urls import NoReverseMatch, reverse
+from django.views.decorators.http import require_GET, require_POST
+
+from compaction.advice.lint import remarks
+from compaction.policies.fields import about, fields
+from compaction.policies.origin import origins
+from compaction.policies.policy import InvalidPolicy, from_dict, to_dict
+from compaction.policies.presets import PRESETS
+from compaction.prices.prices import UNKNOWN_WINDOW
+from compaction.strategies import STRATEGIES
+from sessions.access import allowed, team_of, team_to
+from sessions.actions.lab.choices import MOST
+from sessions.actions.lab.simulations import MOST_OTHERS
+from sessions.actions.lab.tunings import MOST_SESSIONS, MOST_TRIALS, TRIALS
+from sessions.actions.policies.policies import UnknownPolicy, named_version, preset_document
+from sessions.api.lab.simulated import simulation_line
+from sessions.api.lab.tunings import state_of
+from sessions.models import PolicyVersion, Session, Simulation, Team, Tuning
+from sessions.models.dashboard.matching import FACETS, FLAGS, matching
+from sessions.views.web.pages import Link, Page
+
+RECENT = 12
+"""Simulations listed on the page."""
+
+VERSIONS_SHOWN = 5
+"""Newest versions per policy offered as a starting point; URLs accept any."""
+
+BEGINS_WITH = 20
+"""Default number of selected sessions."""
+BEGINS_FROM = 5
+"""Minimum model calls of the default selection, if any session has that many."""
+
+
+@require_GET
+def lab(request: HttpRequest) -> HttpResponse:
+    """Show the lab; `?draft=name@n` starts from a version, `?simulation=` from a simulation's draft
+    and sessions. The page itself reads a selection of sessions from the URL."""
+    return lab_page(request)
+
+
+def lab_page(request: HttpRequest, problem: str = "") -> HttpResponse:
+    """Render the lab; `problem` says why a requested search was not started."""
+    team = team_of(request)
+    earlier = _earlier(team, request.GET.get("simulation", ""))
+    active = _active_ref(team)
+    draft = request.GET.get("draft") or (str(earlier.draft) if earlier else active)
+    may_write = allowed(request, team, "write")
+    sessions = _sessions(team)
+    context: dict[str, Any] = {
+        "section": "lab",
+        "team": team,
+        "any": bool(sessions),
+        "recent": [(one, simulation_line(request, one)) for one in _recent(team)],
+        "searches": [(one, state_of(one)) for one in _searches(team)],
+        "search": _search(request, draft),
+        "search_problem": problem,
+        "may_write": may_write,
+        "refs": [one["ref"] for one in _policies(team, active)],
+        "props": {
+            "may_write": may_write,
+            "active": _begun(team, active),
+            "draft": _begun(team, draft),
+            "policies": _policies(team, active),
+            "sessions": sessions,
+            "facets": _facets(team),
+            "flags": [[name, f"{sign} {label}"] for name, (sign, label, _) in FLAGS.items()],
+            "choice": earlier.chosen if earlier else _first_choice(sessions),
+            "minor": [one.name for one in STRATEGIES.values() if one.minor],
+            "most_sessions": MOST,
+            "most_others": MOST_OTHERS,
+            **addresses(),
+        },
+    }
+    return render(request, "lab/lab.html", context, status=422 if problem else 200)
+
+
+def _first_choice(sessions: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    long = any(one["steps"] >= BEGINS_FROM for one in sessions)
+    return {"by": "query", "limit": BEGINS_WITH, "min_steps": BEGINS_FROM if long else 1}
+
+
+def addresses() -> dict[str, str]:
+    """URLs the page uses."""
+    return {
+        "lab_url": reverse("lab"),
+        "draft_url": reverse("lab_draft"),
+        "curves_url": reverse("api:curves"),
+        "simulations_url": reverse("api:simulations"),
+        "simulation_url": with_id("simulation"),
+        "replay_url": with_id("replay"),
+        "policy_edit_url": page_url("policy_edit", "-name-").replace("-name-", "{name}"),
+    }
+
+
+def page_url(name: str, *args: Any) -> str:
+    """The URL of a page, or "" if this release does not have it."""
+    try:
+        return reverse(name, args=args)
+    except NoReverseMatch:
+        return ""
+
+
+def with_id(name: str) -> str:
+    """A URL that takes one id, with {id} as the placeholder."""
+    no_id = "00000000-0000-0000-0000-000000000000"
+    return reverse(name, args=[no_id]).replace(no_id, "{id}")
+
+
+def _earlier(team: Team, name: str) -> Simulation | None:
+    try:
+        known = UUID(name)
+    except ValueError:
+        return None
+    rows = Simulation.objects.for_team(team).select_related("draft__policy")
+    return rows.filter(pk=known).first()
+
+
+def _search(request: HttpRequest, draft: str) -> dict[str, Any]:
+    """Values of the search form: as submitted, or defaults."""
+    usual = {"base": draft, "objective": "cheap", "n": "40", "min_steps": "30", "trials": TRIALS}
+    return {name: request.POST.get(name, value) for name, value in usual.items()} | {
+        "most": MOST_SESSIONS,
+        "most_trials": MOST_TRIALS,
+    }
+
+
+def _searches(team: Team) -> list[Tuning]:
+    rows = Tuning.objects.for_team(team).select_related("base__policy", "job", "author")
+    return list(rows.order_by("-created", "-pk")[:RECENT])
+
+
+def _recent(team: Team) -> list[Simulation]:
+    rows = Simulation.objects.for_team(team).order_by("-created")
+    named = rows.select_related("job", "author", "draft__policy", "active__policy")
+    return list(named[:RECENT])
+
+
+def _active_ref(team: Team) -> str:
+    return str(team.active) if team.active_id else settings.DEFAULT_POLICY
+
+
+def _begun(team: Team, ref: str) -> dict[str, Any]:
+    """A version to start from: {ref, name, based_on} and what `_describe_draft` adds.
+
+    Raises Http404.
+    """
+    name, _, number = ref.partition("@")
+    if name in PRESETS and not number:
+        found = {"ref": name, "name": name, "preset": True, "based_on": name}
+        return found | _describe_draft(to_dict(PRESETS[name]), name)
+    try:
+        version = named_version(team, ref)
+    except UnknownPolicy:
+        raise Http404("no such policy") from None
+    policy = version.policy
+    based_on = name if policy.preset else policy.based_on
+    found = {"ref": ref, "name": name, "preset": policy.preset, "based_on": based_on}
+    return found | _describe_draft(version.document, based_on)
+
+
+def _describe_draft(
+    document: Mapping[str, Any], based_on: str, window: int = UNKNOWN_WINDOW
+) -> Any:
+    """A document with what the form needs: fields, origins, remarks; or the problem that keeps it
+    from running."""
+    try:
+        policy = from_dict(document)
+    except InvalidPolicy as error:
+        return {"problem": {"path": error.field, "text": str(error).partition(": ")[2]}}
+    whole = to_dict(policy)
+    return {
+        "document": whole,
+        "fields": [asdict(one) for one in fields(policy)],
+        "origins": origins(whole, preset_document(based_on)),
+        "remarks": [asdict(one) for one in remarks(policy, window=window)],
+        "about": {step.strategy: about(step.strategy) for step in policy.steps}
+        | ({"recite": about("recite")} if policy.recite else {}),
+        "problem": None,
+    }
+
+
+@require_POST
+def draft(request: HttpRequest) -> HttpResponse:
+    """Describe a draft: {"ref"} as stored, or {"document", "based_on", "window"} as edited. Stores
+    nothing."""
+    team = team_to(request, "read")
+    try:
+        asked = json.loads(request.body)
+    except ValueError:
+        asked = None
+    if not isinstance(asked, dict):
+        return JsonResponse({"title": "Invalid draft", "detail": "Send a JSON object."}, status=422)
+    if isinstance(asked.get("ref"), str):
+        return JsonResponse(_begun(team, asked["ref"]))
+    window = asked.get("window")
+    known = isinstance(window, int) and 0 < window < 1_000_000_000
+    based_on = str(asked.get("based_on") or "")
+    document = asked.get("document")
+    return JsonResponse(
+        _describe_draft(
+            document if isinstance(document, dict) else {},
+            based_on,
+            window if known and isinstance(window, int) else UNKNOWN_WINDOW,
+        )
+    )
+
+
+def _policies(team: Team, active: str) -> list[dict[str, Any]]:
+    """Versions to start a draft from: the team's own policies first, then presets."""
+    versions = PolicyVersion.objects.filter(policy__team=team).select_related("policy")
+    by_policy: dict[int, list[PolicyVersion]] = {}
+    for version in versions.defer("document").order_by("policy__name", "-number"):
+        by_policy.setdefault(version.policy_id, []).append(version)
+    own = [
+        {"ref": str(one), "name": one.policy.name, "note": one.note, "active": str(one) == active}
+        for found in by_policy.values()
+        for one in found[:VERSIONS_SHOWN]
+        if one.policy.name not in PRESETS
+    ]
+    presets = [
+        {"ref": name, "name": name, "note": "preset", "active": name == active.partition("@")[0]}
+        for name in PRESETS
+    ]
+    return own + presets
+
+
+def _sessions(team: Team) -> list[dict[str, Any]]:
+    """Sessions to choose by hand, newest first."""
+    rows = matching(team).filter(step_count__gt=0).order_by("-ended_at", "external_id")
+    return [
+        {
+            "id": str(one.pk),
+            "title": str(one),
+            "agent": one.agent,
+            "model": one.model,
+            "steps": one.step_count,
+            "peak": one.peak_tokens,
+            "cost": one.cost_microusd,
+        }
+        for one in rows[:MOST]
+    ]
+
+
+def _facets(team: Team) -> dict[str, list[str]]:
+    rows = Session.objects.for_team(team)
+    return {
+        name: sorted(value for value in set(rows.values_list(name, flat=True)) if value)
+        for name in FACETS
+    }
+
+
+PAGES = (
+    Page(route="lab/", view=lab, name="lab", link=Link(60, "Lab", "lab", "g t", "lab")),
+    Page(route="lab/draft/", view=draft, name="lab_draft", needs={"POST": "read"}),
+)

@@ -1,0 +1,159 @@
+"""A simulation: results as they arrive, and all drafts tried on the same sessions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+from uuid import UUID
+
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.http import require_GET
+
+from sessions.access import allowed, teams_of
+from sessions.api.lab.simulated import simulation_body
+from sessions.models import PolicyVersion, Session, Simulation, SimulationResult
+from sessions.models.lab.simulated_sums import sums
+from sessions.views.lab.lab import addresses, page_url, with_id
+from sessions.views.web.pages import Page
+
+OF_A_SESSION = ("tokens_sent", "peak_tokens", "cost_microusd", "in_context", "lost", "needs")
+"""Figures shown per session."""
+
+
+def _simulation(request: HttpRequest, simulation_id: UUID) -> Simulation:
+    rows = Simulation.objects.filter(team__in=teams_of(request))
+    named = rows.select_related("team", "job", "author", "draft__policy", "active__policy")
+    found = named.filter(pk=simulation_id).first()
+    if found is None:
+        raise Http404("no such simulation")
+    return found
+
+
+@require_GET
+def simulation(request: HttpRequest, simulation_id: UUID) -> HttpResponse:
+    """Show a simulation at its permanent URL."""
+    found = _simulation(request, simulation_id)
+    draft = found.draft
+    context = {
+        "section": "lab",
+        "team": found.team,
+        "simulation": found,
+        "props": {
+            **addresses(),
+            "may_write": allowed(request, found.team, "write"),
+            "body": simulation_body(request, found),
+            "beside": beside(found),
+            "beside_url": reverse("simulation_beside", args=[found.pk]),
+            "body_url": reverse("api:simulation", args=[found.pk]),
+            "simulate_url": reverse("api:simulate", args=["-id-"]).replace("-id-", "{id}"),
+            "job_url": with_id("api:job"),
+            "cancel_url": reverse("api:simulation_cancel", args=[found.pk]),
+            "again_url": f"{reverse('lab')}?simulation={found.pk}",
+            "propose_url": _propose(found),
+            "policy_url": page_url("policy_version", draft.policy.name, draft.number),
+        },
+    }
+    return render(request, "lab/simulation.html", context)
+
+
+def _propose(simulation: Simulation) -> str:
+    draft = simulation.draft
+    address = page_url("propose", draft.policy.name, draft.number)
+    return f"{address}?simulation={simulation.pk}" if address else ""
+
+
+@require_GET
+def more(request: HttpRequest, simulation_id: UUID) -> HttpResponse:
+    """Return the page's additional data while results arrive."""
+    return JsonResponse(beside(_simulation(request, simulation_id)))
+
+
+def beside(simulation: Simulation) -> dict[str, Any]:
+    """Results per session, and all versions tried on the same sessions.
+
+    {"sessions": [{id, title, steps, problem, draft, active, recorded}], "tried": [{ref, role,
+    cost, in_context, url}]}; the three are figures, or null while missing. `tried` are sums over
+    all sessions, for versions with results for each of them.
+    """
+    rows = list(simulation.results.order_by("pk"))
+    found = {(row.session_id, row.version_id): row for row in rows}
+    names = Session.objects.filter(pk__in={row.session_id for row in rows})
+    titles = {one.pk: str(one) for one in names.only("title", "external_id")}
+    versions = [
+        ("draft", simulation.draft_id),
+        ("active", simulation.active_id),
+        ("recorded", None),
+    ]
+    lines = []
+    for pk, title in titles.items():
+        results = {role: found.get((pk, version)) for role, version in versions}
+        line: dict[str, Any] = {"id": str(pk), "title": title}
+        line["problem"] = next((one.problem for one in results.values() if one), "")
+        line["steps"] = next((one.figures.get("steps") for one in results.values() if one), None)
+        line |= {role: _figures(one) for role, one in results.items()}
+        lines.append(line)
+    order = {name: place for place, name in enumerate(simulation.sessions)}
+    lines.sort(key=lambda line: order.get(line["id"], len(order)))
+    return {"sessions": lines, "tried": _tried(simulation)}
+
+
+def _figures(result: SimulationResult | None) -> dict[str, Any] | None:
+    if result is None or not result.figures:
+        return None
+    return {key: result.figures.get(key) for key in OF_A_SESSION}
+
+
+def _tried(simulation: Simulation) -> list[dict[str, Any]]:
+    """Versions of this simulation, and of the draft's policy if tried on the same sessions, with
+    cost and recall over all of them."""
+    own = set(simulation.versions.values_list("pk", flat=True))
+    wanted = own | set(
+        PolicyVersion.objects.filter(policy=simulation.draft.policy_id).values_list("pk", flat=True)
+    )
+    rows = SimulationResult.objects.filter(
+        simulation__team=simulation.team_id,
+        session__in=simulation.sessions,
+        version__in=wanted,
+        problem="",
+    ).order_by("pk")
+    newest: dict[int, dict[UUID, dict[str, Any]]] = {}
+    where: dict[int, UUID] = {}
+    for row in rows.values_list("version", "session", "figures", "simulation"):
+        newest.setdefault(row[0], {})[row[1]] = row[2]
+        where[row[0]] = row[3]
+    whole = {pk: of for pk, of in newest.items() if len(of) == len(simulation.sessions)}
+    versions = PolicyVersion.objects.select_related("policy").defer("document")
+    roles = dict.fromkeys(own, "other") | {simulation.active_id: "active"}
+    roles |= {simulation.draft_id: "draft"}
+    points = [
+        _point(
+            version,
+            roles.get(version.pk, "tried"),
+            whole[version.pk].values(),
+            where[version.pk],
+        )
+        for version in versions.filter(pk__in=whole).order_by("policy__name", "number")
+    ]
+    return [point for point in points if point["cost"] is not None]
+
+
+def _point(
+    version: PolicyVersion, role: str, figures: Iterable[dict[str, Any]], where: UUID
+) -> dict[str, Any]:
+    added = sums(list(figures))
+    return {
+        "ref": str(version),
+        "role": role,
+        "cost": added["cost_microusd"],
+        "in_context": added["in_context"],
+        "lost": added["lost"],
+        "url": reverse("simulation", args=[where]) if role == "tried" else None,
+    }
+
+
+PAGES = (
+    Page(route="lab/<uuid:simulation_id>/", view=simulation, name="simulation"),
+    Page(route="lab/<uuid:simulation_id>/beside/", view=more, name="simulation_beside"),
+)

@@ -1,0 +1,137 @@
+"""Running sessions, nearest to their limit first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import F
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.http import require_GET
+
+from compaction.budget.budget import LADDER, ContextFill
+from sessions.access import allowed, team_of
+from sessions.actions.live.answer import budget_for, standing_of
+from sessions.models import Revision, Run, Session
+from sessions.views.budgets import budgets
+from sessions.views.web.filters import list_version
+from sessions.views.web.pages import Link, Page
+
+ROWS = 100
+"""Most sessions shown; the session list has the rest."""
+
+GAUGE = 1000
+"""Width of a gauge, in units."""
+
+
+def limits(session: Session) -> dict[str, Any]:
+    """The limits of a session for the replay page, which tracks usage itself."""
+    its = budget_for(session)
+    return {
+        "window": its.window,
+        "room": its.room,
+        "warn": round(its.warn * its.room),
+        "trigger": its.trigger,
+        "target": its.target,
+        "ladder": LADDER,
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Gauge:
+    """The fill of a context as a bar of `GAUGE` units; marks beyond it are None.
+
+    `share` is of the window; the part beyond `room` is reserved for output.
+    """
+
+    standing: ContextFill
+    share: float
+    used: int
+    room: int
+    reserve: int
+    warn: int | None
+    trigger: int | None
+    target: int | None
+
+
+def gauge(session: Session) -> Gauge:
+    """The gauge of the next call's context against the model's window."""
+    its, now = budget_for(session), standing_of(session)
+
+    def at(tokens: int | None) -> int | None:
+        place = None if tokens is None else round(GAUGE * tokens / its.window)
+        return place if place is not None and 0 < place <= GAUGE else None
+
+    return Gauge(
+        standing=now,
+        share=now.used / its.window,
+        used=min(GAUGE, round(GAUGE * now.used / its.window)),
+        room=(room := round(GAUGE * its.room / its.window)),
+        reserve=GAUGE - room,
+        warn=at(round(its.warn * its.room)),
+        trigger=at(its.trigger),
+        target=at(its.target),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class LiveRow:
+    """One running session as the page shows it."""
+
+    session: Session
+    gauge: Gauge
+    revision: Revision | None
+
+    @property
+    def name(self) -> str:
+        """The session's title."""
+        return str(self.session)
+
+    @property
+    def revision_url(self) -> str:
+        """The URL of the newest revision."""
+        assert self.revision is not None
+        where = [self.session.pk, self.revision.run_id, self.revision.number]
+        return reverse("revision", args=where)
+
+    @property
+    def cost_is_partial(self) -> bool:
+        """Whether some calls reported no usage, so that spending is a lower bound."""
+        return self.session.usage_calls < self.session.step_count
+
+
+@require_GET
+def live(request: HttpRequest) -> HttpResponse:
+    """List running sessions by fill."""
+    team = team_of(request)
+    running = Session.objects.for_team(team).live()
+    found = list(running.select_related("policy_version__policy").order_by("-changed")[:ROWS])
+    newest = _newest_revisions(found)
+    rows = [LiveRow(session, gauge(session), newest.get(session.pk)) for session in found]
+    rows.sort(key=lambda row: (-row.gauge.share, row.session.created))
+    context = {
+        "section": "live",
+        "waiting": budgets.waiting_in(team),
+        "near": budgets.near_limit(team, found),
+        "may": allowed(request, team, "accept"),
+        "team": team,
+        "rows": rows,
+        "total": len(rows) if len(rows) < ROWS else running.count(),
+        "version": list_version(request),
+        "gauge_width": GAUGE,
+    }
+    return render(request, "live/live.html", context)
+
+
+def _newest_revisions(sessions: list[Session]) -> dict[Any, Revision]:
+    revisions = Revision.objects.filter(
+        run__session__in=[session.pk for session in sessions],
+        run__origin=Run.Origin.MANAGED,
+        number=F("run__head"),
+    )
+    return {row.run.session_id: row for row in revisions.select_related("run")}
+
+
+PAGES = (Page(route="live/", view=live, name="live", link=Link(30, "Live", "live", "g l", "live")),)

@@ -1,0 +1,285 @@
+"""Memory: boards with their notes, shares, subscriptions, and search."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+from uuid import UUID
+
+from django.db.models import Count, Q, QuerySet
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_GET, require_POST
+
+from compaction import tokens
+from compaction.board import board as chat_board
+from compaction.board.board import KINDS, BoardSize, Rendered
+from sessions.access import actor_of, allowed, require, session_of, team_of, teams_of
+from sessions.actions.memory import boards, gathering
+from sessions.models import Board, Entry, Note, Run, Session, Share, Subscription
+from sessions.models.memory.memory import Remembered, search
+from sessions.models.record.values import CHUNK
+from sessions.views.web.pages import Link, Page
+from sessions.views.web.paging import page
+from sessions.views.web.places import step_url
+
+NAMES = {
+    "task": "Task",
+    "plan": "Plans",
+    "agent": "Findings of agents",
+    "knowledge": "Knowledge",
+    "task_done": "Finished",
+    "summary": "Summary",
+}
+"""Names of note kinds on pages, in the order a board shows them."""
+
+SAID_OF = {
+    "task": "The task itself. Set once and never omitted.",
+    "plan": "The agents' own plans, newest last.",
+    "agent": "What agents reported at the end of a turn, and what sub-agents returned.",
+    "knowledge": "Looked up, added by hand, shared by others, or observed about a project.",
+    "task_done": "What agents reported when they were done.",
+}
+
+OF_A_KIND = 20
+"""Notes of each kind shown at first, newest first."""
+
+BOARDS, SHARES, SUBSCRIPTIONS = 20, 20, 50
+
+
+@dataclass(frozen=True, slots=True)
+class NoteRow:
+    """A note with its source, and whether that is still in context."""
+
+    note: Note
+    url: str
+    place: str
+    carried: str
+    revision_url: str = ""
+
+
+@require_GET
+def memory(request: HttpRequest) -> HttpResponse:
+    """Show the team's boards, shares and subscriptions, with a search."""
+    team = team_of(request)
+    asked = request.GET.get("q", "").replace("\x00", "").strip()[:1_000]
+    task = request.GET.get("task", "").replace("\x00", "").strip()[:300]
+    live = Q(notes__removed=None)
+    counted = {f"{kind}_count": Count("notes", filter=live & Q(notes__kind=kind)) for kind in KINDS}
+    rows = Board.objects.filter(team=team).select_related("session")
+    rows = rows.annotate(entries=Count("notes", filter=live), **counted).filter(entries__gt=0)
+    shown = page(rows, request.GET.get("cursor", ""), "changed", BOARDS)
+    shares = Share.objects.filter(team=team).select_related("session")
+    subscribed = Subscription.objects.filter(session__team=team).select_related("session")
+    context = {
+        "section": "memory",
+        "team": team,
+        "q": asked,
+        "task": task,
+        "found": _found(search([team], asked, task=task, limit=30)) if asked else [],
+        "boards": [(board, board_name(board), _counts(board)) for board in shown.rows],
+        "kinds": [NAMES[kind] for kind in KINDS],
+        "shares": shares.annotate(delivered=Count("deliveries")).order_by("-pk")[:SHARES],
+        "share_count": shares.count(),
+        "subscriptions": subscribed.order_by("-pk")[:SUBSCRIPTIONS],
+        "newer_url": f"?cursor={shown.newer}" if shown.newer else "",
+        "older_url": f"?cursor={shown.older}" if shown.older else "",
+    }
+    return render(request, "memory/memory.html", context)
+
+
+def board_name(board: Board) -> str:
+    """The name of a board on pages."""
+    if board.kind == Board.Kind.SESSION and board.session is not None:
+        return str(board.session)
+    return board.name
+
+
+def _counts(board: Any) -> list[int]:
+    return [getattr(board, f"{kind}_count") for kind in KINDS]
+
+
+def _found(rows: list[Remembered]) -> list[dict[str, Any]]:
+    """Search hits with links to their source."""
+    wanted = {row.session for row in rows if row.session}
+    known = Session.objects.in_bulk(wanted)
+    made = []
+    for row in rows:
+        session = known.get(row.session) if row.session else None
+        url = reverse("replay", args=[session.pk]) if session is not None else ""
+        if session is not None and row.message:
+            url = _place(session, row.message)
+        made.append({"row": row, "kind": NAMES[row.kind], "url": url, "session": session})
+    return made
+
+
+def _place(session: Session, message: int) -> str:
+    born = session.messages.filter(seq=message).values_list("born", flat=True).first()
+    return step_url(session, born or 1, None, str(message))
+
+
+@require_GET
+def of_session(request: HttpRequest, session_id: UUID) -> HttpResponse:
+    """Bring a session's board up to date and show it."""
+    session = session_of(request, session_id)
+    gathering.gather(session)
+    address = reverse("memory_board", args=[boards.board_of(session).pk])
+    return redirect(f"{address}?{urlencode({'session': session.pk})}")
+
+
+@require_GET
+def board(request: HttpRequest, board_id: int) -> HttpResponse:
+    """Show one board by kind, with the source of each note."""
+    found = Board.objects.filter(team__in=teams_of(request), pk=board_id)
+    shown = found.select_related("session", "team").first()
+    if shown is None:
+        raise Http404("no such board")
+    rows = shown.notes.filter(removed=None).select_related("session", "share__session")
+    kind = request.GET.get("kind", "")
+    counts = dict(rows.order_by().values_list("kind").annotate(many=Count("pk")))
+    context = {
+        "section": "memory",
+        "team": shown.team,
+        "board": shown,
+        "name": board_name(shown),
+        "session": _session_of(request, shown),
+        "entries": sum(counts.values()),
+        "made": _as_read(shown),
+        "may_write": allowed(request, shown.team, "write"),
+        "kind": kind if kind in KINDS else "",
+        "subscriptions": _subscribed(shown),
+    }
+    if kind in KINDS:
+        part = page(rows.filter(kind=kind), request.GET.get("cursor", ""), "created")
+        groups = [(str(kind), counts.get(kind, 0), carried(part.rows))]
+        more = {"newer_url": part.newer, "older_url": part.older}
+        context |= {
+            name: f"?{urlencode({'kind': kind, 'cursor': cursor})}" if cursor else ""
+            for name, cursor in more.items()
+        }
+    else:
+        groups = [
+            (one, counts[one], carried(rows.filter(kind=one).order_by("-pk")[:OF_A_KIND]))
+            for one in NAMES
+            if counts.get(one)
+        ]
+    context["groups"] = [
+        {
+            "kind": one,
+            "name": NAMES[one],
+            "said": SAID_OF[one],
+            "count": many,
+            "more": many - len(listed),
+            "rows": listed,
+        }
+        for one, many, listed in groups
+    ]
+    return render(request, "memory/board.html", context)
+
+
+def _session_of(request: HttpRequest, board: Board) -> Session | None:
+    """The session that linked here, or that owns the board."""
+    if board.session is not None:
+        return board.session
+    try:
+        asked = UUID(request.GET.get("session", ""))
+    except ValueError:
+        return None
+    return Session.objects.filter(team=board.team, pk=asked).first()
+
+
+def _as_read(board: Board) -> Rendered:
+    return chat_board.render(boards.entries_of(board), BoardSize(), tokens.count)
+
+
+def _subscribed(board: Board) -> QuerySet[Subscription]:
+    """Subscriptions of sessions that use this board, and subscriptions to its task."""
+    if board.kind == Board.Kind.TASK:
+        about = Q(session__task=board.name) | Q(kind="task", value=board.name)
+    else:
+        about = Q(session=board.session_id)
+    rows = Subscription.objects.filter(about, session__team=board.team)
+    return rows.select_related("session").order_by("-pk")[:SUBSCRIPTIONS]
+
+
+def carried(rows: Iterable[Note]) -> list[NoteRow]:
+    """Find the source of each note: a message in context, a summary that replaced it, a share, or
+    the board only."""
+    listed = list(rows)
+    closed = _closed(listed)
+    made = []
+    for row in listed:
+        if row.share is not None:
+            url = reverse("replay", args=[row.share.session.pk])
+            made.append(NoteRow(row, url, str(row.share.session), f"share {row.share.number}"))
+        elif row.session is None or row.message is None:
+            by = {"agent": "added by an agent", "person": "added by hand"}
+            what = f"seen {sum(row.evidence.values())} times" if row.evidence else ""
+            url = reverse("replay", args=[row.session.pk]) if row.session is not None else ""
+            name = str(row.session) if row.session is not None else ""
+            made.append(NoteRow(row, url, name, what or by.get(row.by, "this board only")))
+        else:
+            url = _place(row.session, row.message)
+            place = f"message {row.message}"
+            gone = closed.get((row.session.pk, row.message))
+            if gone is None:
+                made.append(NoteRow(row, url, place, "in context"))
+            else:
+                run, number = gone
+                address = reverse("revision", args=[row.session.pk, run, number])
+                made.append(NoteRow(row, url, place, f"left the context at r{number}", address))
+    return made
+
+
+def _closed(rows: list[Note]) -> dict[tuple[UUID, int], tuple[str, int]]:
+    """Messages that left the current context: in which run, by which revision."""
+    wanted: dict[UUID, set[int]] = defaultdict(set)
+    for row in rows:
+        if row.session_id is not None and row.message is not None:
+            wanted[row.session_id].add(row.message)
+    found: dict[tuple[UUID, int], tuple[str, int]] = {}
+    for session, seqs in list(wanted.items())[:CHUNK]:
+        runs = Run.objects.filter(session=session, origin__in=("managed", "recorded"))
+        run = runs.order_by("-origin").values_list("pk", "origin").first()
+        if run is None:
+            continue
+        left = Entry.objects.filter(
+            run=run[0], block__message__seq__in=sorted(seqs), closed_by__isnull=False
+        )
+        for seq, number in left.values_list("block__message__seq", "closed_by__revision__number"):
+            found[session, seq] = (run[1], number)
+    return found
+
+
+@require_POST
+def remove(request: HttpRequest, note_id: int) -> HttpResponse:
+    """Remove a note from its board permanently."""
+    rows = Note.objects.filter(board__team__in=teams_of(request), removed=None)
+    row = rows.filter(pk=note_id).select_related("board__team").first()
+    if row is None:
+        raise Http404("no such entry")
+    require(request, row.board.team, "write")
+    boards.remove(row, actor_of(request))
+    return redirect("memory_board", row.board_id)
+
+
+PAGES = (
+    Page(
+        route="memory/",
+        view=memory,
+        name="memory",
+        link=Link(80, "Memory", "memory", "g m", "memory"),
+    ),
+    Page(route="memory/boards/<int:board_id>/", view=board, name="memory_board"),
+    Page(route="memory/sessions/<uuid:session_id>/", view=of_session, name="memory_of_session"),
+    Page(
+        route="memory/notes/<int:note_id>/remove/",
+        view=remove,
+        name="memory_remove",
+        needs={"POST": "write"},
+    ),
+)

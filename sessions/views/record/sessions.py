@@ -1,0 +1,264 @@
+"""The session list, and the start page shown while it is empty."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Count, Q
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_GET, require_POST
+
+from sessions.access import actor_of, allowed, team_of, team_to, teams_of
+from sessions.actions.accounts import audit
+from sessions.actions.jobs.jobs import enqueue
+from sessions.actions.record.uploads import FILES_AT_ONCE
+from sessions.importers import IMPORTERS
+from sessions.models import Block, Rollout, Session, Team
+from sessions.models.dashboard.matching import (
+    FACETS,
+    FLAGS,
+    HAS_WARM_UP,
+    NEAR_LIMIT,
+    managed_by,
+    matching,
+)
+from sessions.models.dashboard.tiles import COUNTED
+from sessions.models.web.periods import written
+from sessions.views.web.filters import SORTS, SessionFilters, list_version
+from sessions.views.web.pages import Link, Page
+from sessions.views.web.paging import page
+from sessions.views.web.places import entry_url
+from sessions.views.web.sparklines import HEIGHT, Sparkline, sparkline
+
+_FOLDED = Q(parent__isnull=False) | HAS_WARM_UP
+"""Sessions that the list shows only with a filter: sub-agents and warm-ups."""
+
+DEMO = "demo"
+"""The job kind that loads the demo, if this release has it."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionRow:
+    """One session as the list shows it; `match` is the block containing the searched text."""
+
+    session: Session
+    sparkline: Sparkline
+    match: Block | None
+
+    @property
+    def name(self) -> str:
+        """The session's title."""
+        return str(self.session)
+
+    @property
+    def match_url(self) -> str:
+        """The URL of the entry with the searched text."""
+        assert self.match is not None
+        return entry_url(self.session, self.match)
+
+    @property
+    def cost_is_partial(self) -> bool:
+        """Whether some calls reported no usage, so that the cost is a lower bound."""
+        return self.session.usage_calls < self.session.step_count
+
+    @property
+    def orphan(self) -> bool:
+        """Whether it is a sub-agent whose parent is missing."""
+        return bool(self.session.parent_external_id) and self.session.parent_id is None
+
+
+@require_GET
+def home(request: HttpRequest) -> HttpResponse:
+    """Redirect to the dashboard, or to the start page without sessions, or to the account page
+    without a team."""
+    if not teams_of(request):
+        return redirect("account")
+    return redirect("dashboard" if _any(team_of(request)) else "start")
+
+
+def _any(team: Team) -> bool:
+    return Session.objects.for_team(team).exists()
+
+
+@require_GET
+def sessions(request: HttpRequest) -> HttpResponse:
+    """List the team's sessions, newest first or sorted as requested."""
+    team = team_of(request)
+    if not _any(team):
+        return redirect("start")
+    filters = SessionFilters.of(request.GET)
+    rows = filters.rows(team)
+    total = rows.count()
+    shown = page(filters.with_details(rows), request.GET.get("cursor", ""), "key")
+    context = {
+        "section": "sessions",
+        "team": team,
+        "filters": filters,
+        "rows": _rows(shown.rows),
+        "total": total,
+        "version": list_version(request),
+        "count_text": f"{len(shown.rows)} of {total:,}",
+        "newer_url": filters.address(shown.newer) if shown.newer else "",
+        "older_url": filters.address(shown.older) if shown.older else "",
+        "chips": _chips(team, filters),
+        "flags": _flags(filters),
+        "sorts": [
+            (name, label, filters.address(sort=name), name == filters.sort)
+            for name, (label, _) in SORTS.items()
+        ],
+        "facets": _facets(team, filters),
+        "sparkline_height": HEIGHT,
+        "near_limit": NEAR_LIMIT,
+    }
+    return render(request, "record/sessions.html", context)
+
+
+def _rows(found: list[Session]) -> list[SessionRow]:
+    wanted = [pk for session in found if (pk := getattr(session, "match", None))]
+    matches = Block.objects.select_related("message").in_bulk(wanted) if wanted else {}
+    return [
+        SessionRow(
+            session,
+            sparkline(session.sparkline, session.hidden_tokens, session.window, session.step_count),
+            matches.get(getattr(session, "match", None) or 0),
+        )
+        for session in found
+    ]
+
+
+def _chips(team: Team, filters: SessionFilters) -> list[tuple[str, str, str]]:
+    """Active filters: name, value, and the URL without it."""
+    chips = [("text", f"“{filters.q}”", filters.address(q=""))] if filters.q else []
+    for facet in FACETS:
+        if value := getattr(filters, facet):
+            chips.append((facet, value, filters.address(**{facet: ""})))
+    for flag in filters.flags:
+        chips.append(("only", FLAGS[flag][1], filters.address(flags=filters.toggled(flag))))
+    if filters.parent:
+        parent = Session.objects.for_team(team).filter(pk=filters.parent).first()
+        name = str(parent) if parent else "a missing session"
+        chips.append(("sub-agents of", name, filters.address(parent=None)))
+    if filters.policy:
+        chips.append(("policy", filters.policy, filters.address(policy="")))
+    if filters.rollout:
+        rollout = Rollout.objects.filter(team=team, pk=filters.rollout).first()
+        name = str(rollout.version) if rollout else "a missing version"
+        chips.append(("began in the rollout of", name, filters.address(rollout=None)))
+    if filters.since is not None:
+        chips.append(("since", _format_time(filters.since), filters.address(since=None)))
+    if filters.until is not None:
+        chips.append(("until", _format_time(filters.until), filters.address(until=None)))
+    if filters.counted:
+        title = COUNTED[filters.counted].title
+        chips.append(("counted in", title, filters.address(counted="")))
+    return chips
+
+
+def _format_time(ms: int) -> str:
+    return written(ms).replace("T", " ").replace("Z", " UTC")
+
+
+def _flags(filters: SessionFilters) -> list[tuple[str, str, str, bool]]:
+    return [
+        (glyph, label, filters.address(flags=filters.toggled(flag)), flag in filters.flags)
+        for flag, (glyph, label, _) in FLAGS.items()
+    ]
+
+
+def _facets(team: Team, filters: SessionFilters) -> list[dict[str, Any]]:
+    """Filter values with their number of sessions, most frequent first; omits filters without a
+    choice.
+
+    Also counts how many of these the unfiltered list hides.
+    """
+    facets = []
+    for facet in FACETS:
+        counted = (
+            Session.objects.for_team(team)
+            .exclude(**{facet: ""})
+            .values_list(facet)
+            .annotate(n=Count("pk"), folded=Count("pk", filter=_FOLDED))
+            .order_by("-n", facet)[:40]
+        )
+        values = list(counted)
+        chosen = getattr(filters, facet)
+        if len(values) > 1 or chosen:
+            facets.append({"name": facet, "chosen": chosen, "values": values})
+    policies = _policies(team)
+    if filters.policy and filters.policy not in {name for name, *_ in policies}:
+        policies.insert(
+            0, (filters.policy, matching(team, counted=managed_by(filters.policy)).count(), 0)
+        )
+    if len(policies) > 1 or filters.policy:
+        facets.append({"name": "policy", "chosen": filters.policy, "values": policies})
+    return facets
+
+
+def _policies(team: Team) -> list[tuple[str, int, int]]:
+    """Policy versions as name@number, with their number of sessions and how many of these the
+    unfiltered list hides."""
+    version = ("policy_version__policy__name", "policy_version__number")
+    counted = (
+        Session.objects.for_team(team)
+        .exclude(policy_version=None)
+        .values_list(*version)
+        .annotate(n=Count("pk"), folded=Count("pk", filter=_FOLDED))
+        .order_by("-n", *version)[:40]
+    )
+    return [(f"{name}@{number}", n, folded) for name, number, n, folded in counted]
+
+
+@require_GET
+def start(request: HttpRequest) -> HttpResponse:
+    """Show ways to add sessions; the page waits for the first one."""
+    team = team_of(request)
+    newest = Session.objects.for_team(team).order_by("-created").first()
+    context = {
+        "base_url": request.build_absolute_uri("/").rstrip("/"),
+        "may_make_keys": allowed(request, team, "keys"),
+        "may_write": allowed(request, team, "write"),
+        "section": "sessions",
+        "team": team,
+        "newest": newest,
+        "newest_name": str(newest) if newest else "",
+        "count": Session.objects.for_team(team).count() if newest else 0,
+        "version": list_version(request),
+        "demo_command": find_spec("sessions.management.commands.demo") is not None,
+        "demo_job": DEMO in settings.JOB_KINDS,
+        "upload_limit": settings.UPLOAD_LIMIT,
+        "upload_files": FILES_AT_ONCE,
+        "importers": IMPORTERS.values(),
+        "list_url": reverse("sessions"),
+    }
+    return render(request, "record/first_run.html", context)
+
+
+@require_POST
+def demo(request: HttpRequest) -> HttpResponse:
+    """Queue the job that loads the demo sessions, and show it."""
+    if DEMO not in settings.JOB_KINDS:
+        raise Http404("this version has no demo")
+    team = team_to(request, "write")
+    with transaction.atomic():
+        job = enqueue(team, DEMO, {}, dedupe=DEMO)
+        audit.note(team, actor_of(request), "demo.loaded", str(job.pk))
+    return redirect("job", job.pk)
+
+
+PAGES = (
+    Page(route="", view=home, name="home"),
+    Page(route="start/", view=start, name="start"),
+    Page(route="start/demo/", view=demo, name="demo", needs={"POST": "write"}),
+    Page(
+        route="sessions/",
+        view=sessions,
+        name="sessions",
+        link=Link(20, "Sessions", "sessions", "g s", "sessions"),
+    ),
+)

@@ -1,0 +1,86 @@
+"""The replay and diff pages: shells whose components fetch the data."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.http import require_GET
+
+from sessions.access import allowed, session_of
+from sessions.models import Run, Session
+from sessions.models.record.sessions import SOURCE_LIVE
+from sessions.views.live.live import limits
+from sessions.views.web.pages import Page
+
+_SOME_ID = UUID(int=0)
+
+
+def _addresses(session: Session) -> dict[str, str]:
+    """URLs for the components; `{a}`, `{b}` and `{id}` are placeholders."""
+    own = {
+        f"{name}_url": reverse(f"api:{name}", args=[session.pk])
+        for name in ("manifest", "previews", "entry", "diff", "simulate", "context", "recitation")
+    }
+    diff_page = reverse("diff", args=[session.pk, 0, 0])
+    return own | {
+        "list_url": reverse("sessions"),
+        "replay_url": reverse("replay", args=[session.pk]),
+        "diff_page_url": diff_page.replace("/0..0/", "/{a}..{b}/"),
+        "revision_url": reverse("revision", args=[session.pk, "-run-", 0])
+        .replace("-run-", "{run}")
+        .replace("/0/", "/{number}/"),
+        "session_url": _with_id(reverse("replay", args=[_SOME_ID])),
+        "job_url": _with_id(reverse("api:job", args=[_SOME_ID])),
+    }
+
+
+def _with_id(address: str) -> str:
+    return address.replace(str(_SOME_ID), "{id}")
+
+
+@require_GET
+def replay(request: HttpRequest, session_id: UUID, step: int | None = None) -> HttpResponse:
+    """Show the context at each step of a session; by default at the last one."""
+    session = session_of(request, session_id)
+    writes = allowed(request, session.team, "write")
+    props: dict[str, Any] = _addresses(session) | {"step": step}
+    if not writes:
+        del props["simulate_url"]
+    preloaded = props["manifest_url"]
+    if session.source == SOURCE_LIVE:
+        props["limits"] = limits(session)
+        if session.policy_version_id is not None and writes:
+            props["pins_url"] = reverse("api:pins", args=[session.pk])
+            props["compactions_url"] = reverse("api:compactions", args=[session.pk])
+        if session.runs.filter(origin=Run.Origin.MANAGED).exists():
+            props["default_run"] = Run.Origin.MANAGED
+            preloaded += f"?run={Run.Origin.MANAGED}"
+    context = {"session": session, "props": props, "preloaded": preloaded}
+    return render(request, "replay/replay.html", context)
+
+
+@require_GET
+def diff(request: HttpRequest, session_id: UUID, a: int, b: int) -> HttpResponse:
+    """Show the difference between the contexts of two steps."""
+    session = session_of(request, session_id)
+    props: dict[str, Any] = _addresses(session) | {
+        "a": a,
+        "b": b,
+        "run": request.GET.get("run", "recorded"),
+        "with": request.GET.get("with", ""),
+    }
+    beside = props["with"] not in ("", props["run"])
+    title = f"S{a}, two runs" if beside and a == b else f"S{a} → S{b}"
+    context = {"session": session, "props": props, "title": title}
+    return render(request, "replay/diff.html", context)
+
+
+PAGES = (
+    Page(route="sessions/<uuid:session_id>/", view=replay, name="replay"),
+    Page(route="sessions/<uuid:session_id>/steps/<int:step>/", view=replay, name="replay_step"),
+    Page(route="sessions/<uuid:session_id>/diff/<int:a>..<int:b>/", view=diff, name="diff"),
+)

@@ -1,0 +1,318 @@
+"""The review queue: open items, results, and rules."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+from urllib.parse import urlencode
+
+from django.contrib import messages
+from django.contrib.auth.models import User
+from django.db.models import Count, Prefetch, QuerySet
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import redirect, render
+from django.template.defaultfilters import pluralize
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+
+from sessions.access import (
+    actor_of,
+    allowed,
+    find_session,
+    require,
+    run_named,
+    team_of,
+    team_to,
+)
+from sessions.actions.reviews import agreement, review_rules, reviews
+from sessions.actions.reviews.reservations import open_to, reserve_next, unskip
+from sessions.actions.reviews.review_rules import InvalidRules, Rules
+from sessions.models import PolicyVersion, Review, ReviewItem, Team
+from sessions.views.web.pages import Link, Page
+from sessions.views.web.paging import page
+
+SINCE = {"1": "Today", "7": "7 days", "30": "30 days", "90": "90 days"}
+"""Periods for filtering results, in days."""
+
+MORE = 10
+"""Number of compactions added by "add more"."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewFilters:
+    """Filters from the query string; unknown values are ignored."""
+
+    verdict: str = ""
+    reason: str = ""
+    policy: str = ""
+    since: str = ""
+
+    @classmethod
+    def of(cls, query: QueryDict) -> ReviewFilters:
+        """Parse the query string."""
+
+        def known(name: str, values: Any) -> str:
+            value = query.get(name, "")
+            return value if value in values else ""
+
+        policy = query.get("policy", "")
+        return cls(
+            verdict=known("verdict", Review.Verdict.values),
+            reason=known("reason", ReviewItem.Reason.values),
+            policy=policy if policy.isdecimal() and len(policy) < 18 else "",
+            since=known("since", SINCE),
+        )
+
+    @property
+    def active(self) -> bool:
+        """Whether any filter is set."""
+        return any((self.verdict, self.reason, self.policy, self.since))
+
+    def address(self, cursor: str = "") -> str:
+        """The query string of these filters."""
+        names = ("verdict", "reason", "policy", "since")
+        pairs = [(name, getattr(self, name)) for name in names] + [("cursor", cursor)]
+        return "?" + urlencode([(name, value) for name, value in pairs if value])
+
+    def rows(self, team: Team) -> QuerySet[ReviewItem]:
+        """Finished items that match."""
+        rows = ReviewItem.objects.for_team(team).filter(finished__isnull=False)
+        if self.verdict:
+            rows = rows.filter(pk__in=Review.objects.filter(
+                item__team=team, submitted__isnull=False, verdict=self.verdict
+            ).values("item"))  # fmt: skip
+        if self.reason:
+            rows = rows.filter(reason=self.reason)
+        if self.policy:
+            rows = rows.filter(revision__policy_version=int(self.policy))
+        if self.since == "1":
+            rows = rows.filter(finished__gte=midnight())
+        elif self.since:
+            rows = rows.filter(finished__gte=timezone.now() - timedelta(days=int(self.since)))
+        return rows
+
+
+def midnight() -> Any:
+    """The start of the current day in UTC."""
+    return timezone.now().replace(hour=0, minute=0, second=0, microsecond=0)
+
+
+@never_cache
+@require_GET
+def queue(request: HttpRequest) -> HttpResponse:
+    """Show open items, agreement, and results."""
+    team = team_of(request)
+    assert request.user.is_authenticated
+    filters = ReviewFilters.of(request.GET)
+    found = page(_with_reviews(filters.rows(team)), request.GET.get("cursor", ""), "finished")
+    items = ReviewItem.objects.for_team(team)
+    context = {
+        "section": "reviews",
+        "team": team,
+        "may_review": allowed(request, team, "review"),
+        "may_change": allowed(request, team, "write"),
+        "any": items.exists(),
+        "filters": filters,
+        "filter_choices": _choices(team, filters),
+        "rows": found.rows,
+        "newer_url": filters.address(found.newer) if found.newer else "",
+        "older_url": filters.address(found.older) if found.older else "",
+        "done": items.filter(finished__isnull=False).count(),
+        "agreement": agreement.agreement(team),
+        "parts": agreement.PARTS,
+        "checks": (checks := agreement.ledger_checks(team)),
+        "checks_known": any((one.precision, one.recall) != (None, None) for one in checks),
+        "fewest_facts": agreement.FEWEST_FACTS,
+        "more": MORE,
+        **_waiting(team, request.user),
+    }
+    return render(request, "reviews/queue.html", context)
+
+
+def _whole(text: str) -> int | None:
+    return int(text) if text.isdecimal() and len(text) < 6 else None
+
+
+def _waiting(team: Team, user: User) -> dict[str, Any]:
+    """Open items: for this user, by reason, reserved, and done today."""
+    waits = ReviewItem.objects.for_team(team).filter(finished=None)
+    by_reason = dict(waits.values_list("reason").annotate(Count("pk")).order_by())
+    mine = Review.objects.filter(item__team=team, reviewer=user)
+    here = mine.filter(item__finished=None, submitted=None)
+    today = Review.objects.filter(item__team=team, submitted__gte=midnight())
+    return {
+        "open": sum(by_reason.values()),
+        "open_for_me": open_to(team, user).count(),
+        "by_reason": [
+            (ReviewItem.Reason(name).label, by_reason[name])
+            for name in ReviewItem.Reason.values
+            if name in by_reason
+        ],
+        "reserved": here.filter(reserved_until__gt=timezone.now()).select_related(
+            "item__revision__run__session"
+        ),
+        "skipped": here.filter(skipped__isnull=False).count(),
+        "awaits_others": mine.filter(item__finished=None, submitted__isnull=False).count(),
+        "today_mine": today.filter(reviewer=user).count(),
+        "today": today.count(),
+    }
+
+
+def _with_reviews(rows: QuerySet[ReviewItem]) -> QuerySet[ReviewItem]:
+    given = Review.objects.filter(submitted__isnull=False).select_related("reviewer")
+    return rows.select_related(
+        "revision__run__session", "revision__policy_version__policy"
+    ).prefetch_related(Prefetch("reviews", given.order_by("submitted", "pk")))
+
+
+def _choices(team: Team, filters: ReviewFilters) -> list[dict[str, Any]]:
+    versions = PolicyVersion.objects.filter(
+        pk__in=ReviewItem.objects.for_team(team).values("revision__policy_version")
+    ).select_related("policy")
+    listed: list[tuple[str, str, list[tuple[str, str]]]] = [
+        ("verdict", "Any verdict", [(one, one) for one in Review.Verdict.values]),
+        ("reason", "Any reason", [(one.value, one.label) for one in ReviewItem.Reason]),
+        ("policy", "Any policy", [(str(one.pk), str(one)) for one in versions]),
+        ("since", "Any time", list(SINCE.items())),
+    ]
+    return [
+        {"name": name, "any": label, "values": values, "chosen": getattr(filters, name)}
+        for name, label, values in listed
+        if values
+    ]
+
+
+@never_cache
+@require_GET
+def next_item(request: HttpRequest) -> HttpResponse:
+    """Reserve the next item and redirect to it, or to the queue if there is none."""
+    team = team_to(request, "review")
+    assert request.user.is_authenticated
+    item = reserve_next(team, request.user)
+    return redirect("review_item", item.pk) if item else redirect("reviews")
+
+
+@require_POST
+def more(request: HttpRequest) -> HttpResponse:
+    """Add the newest compactions that are not in the queue."""
+    team = team_to(request, "review")
+    assert request.user.is_authenticated
+    added = reviews.more(team, request.user, MORE)
+    if added:
+        messages.success(request, f"{added} compaction{pluralize(added)} added")
+    else:
+        all_in = "every compaction with a summary is in the queue or finished."
+        messages.info(request, f"Nothing to add: {all_in}")
+    return redirect("reviews")
+
+
+@require_POST
+def skipped(request: HttpRequest) -> HttpResponse:
+    """Offer the user's skipped items again."""
+    team = team_to(request, "review")
+    assert request.user.is_authenticated
+    unskip(team, request.user)
+    return redirect("review_next")
+
+
+@require_POST
+def add(request: HttpRequest) -> HttpResponse:
+    """Add one compaction to the queue, and return to its page."""
+    session = find_session(request, request.POST.get("session", ""))
+    require(request, session.team if session else team_of(request), "review")
+    if session is None:
+        raise Http404("no such session")
+    run = run_named(session, request.POST.get("run", ""))
+    number = _whole(request.POST.get("revision", ""))
+    revision = (
+        run.revisions.select_related("run__session__team").filter(number=number).first()
+        if number is not None
+        else None
+    )
+    if revision is None:
+        raise Http404("no such revision")
+    assert request.user.is_authenticated
+    try:
+        reviews.add(revision, request.user)
+    except reviews.CannotReview as error:
+        raise Http404(str(error)) from None
+    name = "recorded" if run.origin == "recorded" else str(run.pk)
+    return redirect(f"{reverse('revision', args=[session.pk, name, revision.number])}#reviews")
+
+
+@never_cache
+@require_http_methods(["GET", "POST"])
+def rules(request: HttpRequest) -> HttpResponse:
+    """Show the team's rules and what they would have selected; GET with values previews them."""
+    team = team_to(request, "write")
+    given = request.POST if request.method == "POST" else request.GET
+    kept = review_rules.rules_of(team)
+    values, faults = _read(given, kept) if "share" in given else (kept, {})
+    if request.method == "POST" and not faults:
+        review_rules.save_rules(team, values, actor_of(request))
+        messages.success(request, "Saved")
+        return redirect("review_rules")
+    picked = review_rules.would_pick(team, kept if faults else values)
+    context = {
+        "section": "reviews",
+        "team": team,
+        "rules": {**{name: getattr(kept, name) for name in _NUMBERS}, **_typed(given)},
+        "after_effects": values.after_effects,
+        "most_minutes": review_rules.MOST_MINUTES,
+        "faults": faults,
+        "changed": values != kept,
+        "picked": picked,
+        "reasons": [(reason.label, picked.reasons.get(reason, 0)) for reason in _RULED],
+        "reviewers": review_rules.reviewers(team),
+    }
+    return render(request, "reviews/rules.html", context, status=400 if faults else 200)
+
+
+_NUMBERS = ("share", "low_score", "double", "minutes")
+_RULED = (
+    ReviewItem.Reason.SHARE,
+    ReviewItem.Reason.LOW_SCORE,
+    ReviewItem.Reason.AFTER_EFFECTS,
+)
+
+
+def _typed(given: QueryDict) -> dict[str, str]:
+    return {name: str(given[name])[:6] for name in _NUMBERS if name in given}
+
+
+def _read(given: QueryDict, kept: Rules) -> tuple[Rules, dict[str, str]]:
+    """Parse the rules of a form; on errors, the stored rules and the errors by field."""
+    numbers = {name: _whole(given.get(name, "").strip()) for name in _NUMBERS}
+    missing = {name: "Enter a whole number." for name, value in numbers.items() if value is None}
+    if missing:
+        return kept, missing
+    try:
+        return Rules(
+            **{name: value for name, value in numbers.items() if value is not None},
+            after_effects="after_effects" in given,
+        ), {}
+    except InvalidRules as error:
+        return kept, error.faults
+
+
+PAGES = (
+    Page(
+        route="review/",
+        view=queue,
+        name="reviews",
+        link=Link(70, "Review", "review", "g r", "reviews"),
+    ),
+    Page(route="review/next/", view=next_item, name="review_next", needs={"GET": "review"}),
+    Page(route="review/more/", view=more, name="review_more", needs={"POST": "review"}),
+    Page(route="review/skipped/", view=skipped, name="review_skipped", needs={"POST": "review"}),
+    Page(route="review/add/", view=add, name="review_add", needs={"POST": "review"}),
+    Page(
+        route="review/rules/",
+        view=rules,
+        name="review_rules",
+        needs={"GET": "write", "POST": "write"},
+    ),
+)

@@ -1,0 +1,112 @@
+"""Tool pages: of a session, and of a team."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.http import require_GET
+
+from compaction.advice.use_lint import tool_remarks
+from compaction.tools.habits import WITHIN, Habits
+from sessions.access import session_of, team_of
+from sessions.models import Session
+from sessions.models.tools.tool_use import LEARNED_FROM, ToolUse, UsedTool, team_habits, tool_use
+from sessions.views.web.pages import Page
+from sessions.views.web.places import step_url
+
+FOLLOWERS = 4
+"""Most following tools listed per tool."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolRow:
+    """A tool as a row: tools that followed it, and links to its first use and to where it was
+    enabled."""
+
+    row: UsedTool
+    follows: list[tuple[str, int]]
+    first_url: str
+    since_url: str
+
+
+@require_GET
+def session_tools(request: HttpRequest, session_id: UUID) -> HttpResponse:
+    """Show the tools of a session: requirements, when enabled and by what, and use."""
+    session = session_of(request, session_id)
+    found = tool_use(session)
+    net = _net(found)
+    context = {
+        "section": "sessions",
+        "session": session,
+        "session_name": str(session),
+        "replay_url": reverse("replay", args=[session.pk]),
+        "found": found,
+        "layers": _layers(session, found),
+        "within": WITHIN,
+        "share_left_out": _share(found),
+        "remarks": tool_remarks(sum(row.enabled and row.allowed for row in found.rows)),
+        "costlier": max(net, 0) if net is not None else None,
+        "cheaper": max(-net, 0) if net is not None else None,
+    }
+    return render(request, "tools/session.html", context)
+
+
+def _layers(session: Session, found: ToolUse) -> list[tuple[int, list[ToolRow]]]:
+    """Rows by number of prerequisites; tools outside the graph come last."""
+    layers: dict[int, list[ToolRow]] = {}
+    free = 1 + max((row.depth for row in found.rows), default=0)
+    for row in found.rows:
+        named = row.name in found.graph.needs
+        depth = row.depth if named or found.number is None else free
+        layers.setdefault(depth, []).append(_line(session, row, found.follows))
+    return sorted(layers.items())
+
+
+def _line(session: Session, row: UsedTool, habits: Habits) -> ToolRow:
+    return ToolRow(
+        row,
+        habits.pairs(row.name).most_common(FOLLOWERS),
+        step_url(session, row.first) if row.first is not None else "",
+        step_url(session, row.since) if row.since is not None and row.by else "",
+    )
+
+
+def _share(found: ToolUse) -> float | None:
+    whole, left = found.tokens_all, found.tokens_left_out
+    return left / whole if whole and left is not None else None
+
+
+def _net(found: ToolUse) -> int | None:
+    """Net cost of the list in micro-dollars; negative if it saves."""
+    if found.saved_microusd is None or found.rewritten_microusd is None:
+        return None
+    return found.rewritten_microusd - found.saved_microusd
+
+
+@require_GET
+def team_tools(request: HttpRequest) -> HttpResponse:
+    """Show the tools used by the team's sessions, and which followed which."""
+    team = team_of(request)
+    habits = team_habits(team)
+    rows = [
+        (tool, steps, habits.pairs(tool).most_common(FOLLOWERS))
+        for tool, steps in sorted(habits.uses.items(), key=lambda item: (-item[1], item[0]))
+    ]
+    context = {
+        "section": "sessions",
+        "team": team,
+        "rows": rows,
+        "within": WITHIN,
+        "learned_from": LEARNED_FROM,
+    }
+    return render(request, "tools/team.html", context)
+
+
+PAGES = (
+    Page(route="sessions/<uuid:session_id>/tools/", view=session_tools, name="session_tools"),
+    Page(route="tools/", view=team_tools, name="team_tools"),
+)

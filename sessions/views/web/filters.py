@@ -1,0 +1,186 @@
+"""Filters, search and order of the session list, as in its URL."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+from urllib.parse import urlencode
+from uuid import UUID
+
+from django.db.models import (
+    BigIntegerField,
+    Count,
+    F,
+    IntegerField,
+    OuterRef,
+    Q,
+    QuerySet,
+    Subquery,
+    Sum,
+    Value,
+)
+from django.db.models.expressions import Combinable
+from django.db.models.functions import Cast, Coalesce
+from django.http import HttpRequest, QueryDict
+
+from sessions.models import Session, Team
+from sessions.models.dashboard.matching import (
+    FACETS,
+    FLAGS,
+    blocks_with,
+    compactions_managed,
+    managed_by,
+    matching,
+)
+from sessions.models.dashboard.tiles import COUNTED
+from sessions.models.web.periods import read_time, written
+
+MILLION = 1_000_000
+QUERY_CHARS = 200
+
+
+def _big(expression: Combinable | str, default: int) -> Coalesce:
+    return Coalesce(
+        Cast(expression, BigIntegerField()), Value(default), output_field=BigIntegerField()
+    )
+
+
+SORTS: dict[str, tuple[str, Coalesce]] = {
+    "newest": ("Newest", _big("ended_at", 0)),
+    "peak": (
+        "Peak",
+        _big(Cast(F("peak_tokens"), BigIntegerField()) * MILLION / F("window"), -1),
+    ),
+    "cost": ("Cost", _big("cost_microusd", -1)),
+    "steps": ("Steps", _big("step_count", 0)),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SessionFilters:
+    """Filters from the query string; unknown values are ignored."""
+
+    q: str = ""
+    agent: str = ""
+    model: str = ""
+    source: str = ""
+    flags: tuple[str, ...] = ()
+    sort: str = "newest"
+    parent: UUID | None = None
+    since: int | None = None
+    until: int | None = None
+    counted: str = ""
+    policy: str = ""
+    rollout: UUID | None = None
+
+    @classmethod
+    def of(cls, query: QueryDict) -> SessionFilters:
+        """Parse the query string."""
+        # PostgreSQL rejects NUL characters.
+        text = {name: query.get(name, "").replace("\x00", "")[:QUERY_CHARS] for name in FACETS}
+        return cls(
+            q=query.get("q", "").replace("\x00", "").strip()[:QUERY_CHARS],
+            flags=tuple(flag for flag in FLAGS if flag in query.getlist("flag")),
+            sort=query.get("sort", "") if query.get("sort") in SORTS else "newest",
+            parent=_uuid(query.get("parent", "")),
+            since=read_time(query.get("since", "")),
+            until=read_time(query.get("until", "")),
+            counted=query.get("counted", "") if query.get("counted") in COUNTED else "",
+            policy=query.get("policy", "").replace("\x00", "")[:QUERY_CHARS],
+            rollout=_uuid(query.get("rollout", "")),
+            **text,
+        )
+
+    @property
+    def active(self) -> bool:
+        """Whether any filter is set."""
+        given = (self.q, self.agent, self.model, self.source, self.flags, self.parent, self.counted)
+        narrowed = any(given) or bool(self.policy) or self.rollout is not None
+        return narrowed or self.since is not None or self.until is not None
+
+    def address(self, cursor: str = "", **changes: Any) -> str:
+        """The list's query string with some filters changed; "?" for the unfiltered list."""
+        wanted = replace(self, **changes)
+        pairs = [(name, getattr(wanted, name)) for name in ("q", *FACETS, "policy")]
+        pairs += [("flag", flag) for flag in wanted.flags]
+        pairs += [("parent", str(wanted.parent) if wanted.parent else "")]
+        pairs += wanted.kept
+        pairs += [("sort", wanted.sort if wanted.sort != "newest" else ""), ("cursor", cursor)]
+        return "?" + urlencode([(name, value) for name, value in pairs if value])
+
+    @property
+    def kept(self) -> list[tuple[str, str]]:
+        """Filters in the URL that have no field in the list's form."""
+        times = ("since", self.since), ("until", self.until)
+        pairs = [(name, written(at)) for name, at in times if at is not None]
+        pairs += [("rollout", str(self.rollout))] if self.rollout else []
+        return pairs + ([("counted", self.counted)] if self.counted else [])
+
+    def toggled(self, flag: str) -> tuple[str, ...]:
+        """The flags with this one toggled."""
+        return tuple(one for one in FLAGS if (one in self.flags) != (one == flag))
+
+    def rows(self, team: Team) -> QuerySet[Session]:
+        """The matching sessions, annotated with `key` for pagination.
+
+        Without a filter, sub-agents (counted with their parent) and warm-ups are excluded.
+        """
+        rows = matching(
+            team,
+            q=self.q,
+            flags=self.flags,
+            parent=self.parent,
+            facets={name: getattr(self, name) for name in FACETS},
+            within=(self.since, self.until),
+            counted=self._condition(),
+        )
+        return rows.annotate(key=SORTS[self.sort][1])
+
+    def _condition(self) -> Q | None:
+        """Conditions without a column of their own: tile, policy, rollout."""
+        found = [Q(COUNTED[self.counted].found())] if self.counted else []
+        found += [managed_by(self.policy)] if self.policy else []
+        found += [Q(rollout=self.rollout)] if self.rollout else []
+        return Q(*found) if found else None
+
+    def with_details(self, rows: QuerySet[Session]) -> QuerySet[Session]:
+        """Annotate what a row shows: `child_count`, `compactions` in the log and in managed
+        contexts, and the block that matches the search."""
+        children = (
+            Session.objects.filter(parent=OuterRef("pk"))
+            .order_by()
+            .values("parent")
+            .annotate(n=Count("pk"))
+            .values("n")
+        )
+        managed = (
+            compactions_managed()
+            .order_by()
+            .values("run")
+            .annotate(n=Count("pk", distinct=True))
+            .values("n")
+        )
+        rows = rows.select_related("parent", "policy_version__policy").annotate(
+            child_count=Coalesce(Subquery(children, output_field=IntegerField()), 0),
+            compactions=F("compaction_count")
+            + Coalesce(Subquery(managed, output_field=IntegerField()), 0),
+        )
+        if not self.q:
+            return rows
+        first = blocks_with(self.q).order_by("position").values("pk")[:1]
+        return rows.annotate(match=Subquery(first))
+
+
+def _uuid(text: str) -> UUID | None:
+    try:
+        return UUID(text)
+    except ValueError:
+        return None
+
+
+def list_version(request: HttpRequest) -> int:
+    """The version of the "sessions" topic; it rises with every session and every change."""
+    seen = Session.objects.filter(team__memberships__user=request.user.pk).aggregate(
+        versions=Sum("version", default=0), count=Count("pk")
+    )
+    return int(seen["versions"] + seen["count"])

@@ -1,0 +1,42 @@
+"""The 403 page: the user's role, the roles required, and the team's owners."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+
+from sessions.access import NotAllowed
+from sessions.models import Membership
+from sessions.models.accounts.teams import ROLE_MAY, Right
+
+DEEDS: dict[Right, str] = {
+    "read": "look at this",
+    "review": "review compactions",
+    "write": "import, pin, undo, draft, simulate or propose",
+    "accept": "start or roll back a rollout",
+    "keys": "create or revoke keys",
+    "audit": "read the audit log",
+    "members": "invite, change roles, remove members or rename the team",
+}
+"""What each right allows, to complete "to …"."""
+
+
+def refused(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """Render a 403 page with what is known about the refusal."""
+    context = _known(request, exception) if isinstance(exception, NotAllowed) else {}
+    return render(request, "403.html", context, status=403)
+
+
+def _known(request: HttpRequest, refusal: NotAllowed) -> dict[str, object]:
+    members = Membership.objects.filter(team=refusal.team)
+    own = members.filter(user=request.user.pk).first()
+    if own is None:
+        return {}
+    owners = members.filter(role=Membership.Role.OWNER, user__is_active=True)
+    return {
+        "role": own.role,
+        "team": refusal.team,
+        "deed": DEEDS[refusal.right],
+        "roles": [role for role, rights in ROLE_MAY.items() if refusal.right in rights],
+        "owners": list(owners.order_by("user__username").values_list("user__username", flat=True)),
+    }

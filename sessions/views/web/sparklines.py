@@ -1,0 +1,121 @@
+"""Small SVG charts drawn by the server, using attributes only because inline styles are blocked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from compaction.context.blocks import KINDS
+
+HEIGHT = 48
+"""Height of a sparkline, in units."""
+
+_LEAST = 2
+"""A peak below half of the window is scaled to twice itself, so that its shape is visible."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sparkline:
+    """Contexts over steps as one silhouette per kind, each painted over the previous ones."""
+
+    columns: int
+    paths: tuple[tuple[str, str], ...]
+    window: int | None
+    label: str
+
+
+def sparkline(
+    columns: Sequence[Sequence[int]], hidden: int, window: int | None, steps: int
+) -> Sparkline:
+    """Stacked token sums by kind, with hidden tokens at the bottom; the `window` line is omitted if
+    the columns would be flat."""
+    stacks = [_cumulated([hidden, *column]) for column in columns]
+    peak = max((stack[-1] for stack in stacks), default=0)
+    top = max(peak, min(window or peak, peak * _LEAST), 1)
+    names = ("hidden", *KINDS)
+    paths = [
+        (names[index], _silhouette([stack[index] for stack in stacks], top))
+        for index in reversed(range(len(names)))
+        if any(stack[index] > (stack[index - 1] if index else 0) for stack in stacks)
+    ]
+    line = round(HEIGHT - HEIGHT * window / top) if window and window <= top else None
+    return Sparkline(len(stacks), tuple(paths), line, _label(stacks, window, steps))
+
+
+def _cumulated(sums: Sequence[int]) -> list[int]:
+    total, stack = 0, []
+    for one in sums:
+        total += one
+        stack.append(total)
+    return stack
+
+
+def _silhouette(heights: Sequence[int], top: int) -> str:
+    """Steps one unit wide; equal neighbors share a line."""
+    path, at, run = f"M0 {HEIGHT}", -1, 0
+    for height in heights:
+        y = round(HEIGHT - HEIGHT * height / top)
+        if y != at:
+            path += f"h{run}" if run else ""
+            path, at, run = f"{path}V{y}", y, 0
+        run += 1
+    return f"{path}h{run}V{HEIGHT}z"
+
+
+def _label(stacks: Sequence[Sequence[int]], window: int | None, steps: int) -> str:
+    if not stacks:
+        return "No composition yet"
+    last, peak = stacks[-1][-1], max(stack[-1] for stack in stacks)
+    of = f" of {window:,}" if window else ""
+    return f"Context over {steps} steps: peak {peak:,}{of} tokens, at the end {last:,}"
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """One kind's part of a bar; `x` and `width` are in thousandths of the bar."""
+
+    kind: str
+    tokens: int
+    x: float
+    width: float
+
+
+def bar(sums: Sequence[int], hidden: int, top: int) -> list[Segment]:
+    """A composition as a horizontal bar of `top` tokens."""
+    segments, x = [], 0.0
+    for kind, count in zip(("hidden", *KINDS), (hidden, *sums), strict=True):
+        if count:
+            width = 1000 * count / max(top, 1)
+            segments.append(Segment(kind, count, round(x, 1), round(max(width, 1.0), 1)))
+            x += width
+    return segments
+
+
+TREND = 28
+"""Height of a trend, in units."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trend:
+    """Values over time as one line, interrupted where values are unknown."""
+
+    width: int
+    path: str
+
+
+def trend(values: Sequence[float | None]) -> Trend | None:
+    """The trend line, one unit per value; None with fewer than two known values."""
+    known = [value for value in values if value is not None]
+    if len(known) < 2:
+        return None
+    top = max(*known, 0) or 1
+    path, pen = "", "M"
+    for x, value in enumerate(values):
+        if value is None:
+            pen = "M"
+            continue
+        y = round(TREND - 1 - (TREND - 2) * max(value, 0) / top, 1)
+        # A line of length 0 is drawn as a dot, for a value between unknown ones.
+        path += f"M{x} {y}h0" if pen == "M" else f"L{x} {y}"
+        pen = "L"
+    return Trend(len(values) - 1, path)

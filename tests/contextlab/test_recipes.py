@@ -1,0 +1,128 @@
+"""The recipes of docs/extending.md, followed literally: only their files, in a copy of the project,
+and everything accepts what they add."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from contextlab.recipes import RECIPES, write
+from tests.conftest import ROOT
+
+COPIED = ("compaction", "contextlab", "docs", "sessions", "templates", "tests")
+LONGEST = 60
+"""Lines of a recipe's file."""
+
+TAKEN_BY = {
+    "strategy": (
+        "tests/contextlab/recipes/strategy.py",
+        "tests/compaction/strategies/test_old_failures.py",
+        "tests/compaction/policies/test_policy_fields.py::test_every_strategy_says_what_it_does",
+        "tests/compaction/advice/test_tuner.py::"
+        "test_every_ladder_is_of_a_parameter_within_its_range",
+    ),
+    "importer": (
+        "tests/contextlab/recipes/importer.py",
+        "tests/sessions/importers/test_chat_lines.py",
+        "tests/sessions/importers/test_detect.py::test_every_format_has_a_sample_and_every_sample_a_format",
+        "tests/sessions/importers/test_detect.py::test_the_content_tells_the_format",
+        "tests/sessions/importers/test_properties.py",
+    ),
+    "cache rule": ("tests/contextlab/recipes/cache_rule.py",),
+    "page": ("tests/contextlab/recipes/page.py",),
+}
+"""Tests that the copy passes with the files of a recipe."""
+
+LISTED = {
+    "strategy": ("docs/policies/strategies.md", "| `old_failures` |"),
+    "importer": ("docs/record/importing.md", "| `chat-lines` |"),
+    "cache rule": (
+        "docs/record/cache.md",
+        "| Acme | 2,000 | steps of 1,000 | 10 minutes | no price |",
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the project to which files may be added."""
+    root = tmp_path_factory.mktemp("copy")
+    ignored = shutil.ignore_patterns("__pycache__", "screenshots", "golden")
+    for name in COPIED:
+        shutil.copytree(ROOT / name, root / name, ignore=ignored)
+    for name in ("manage.py", "pyproject.toml"):
+        shutil.copy(ROOT / name, root)
+    return root
+
+
+def run(root: Path, *arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """A command of the copy's own Python modules."""
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(root),
+        "CONTEXTLAB_DATA_DIR": str(root / "var"),
+        "DATABASE_URL": "",
+        "PYTEST_ADDOPTS": "",
+    }
+    return subprocess.run(
+        [sys.executable, *arguments],
+        cwd=cwd or root,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+
+
+@pytest.mark.parametrize("kind", RECIPES)
+def test_a_recipe_needs_no_other_file(copy: Path, kind: str) -> None:
+    made = write(copy, kind)
+    assert made and all(path.read_text().count("\n") <= LONGEST for path in made)
+    linted = [str(path) for path in made if path.suffix == ".py"]
+    ruff = run(copy, "-m", "ruff", "check", *linted)
+    assert ruff.returncode == 0, ruff.stdout
+    formatted = run(copy, "-m", "ruff", "format", "--check", *linted)
+    assert formatted.returncode == 0, formatted.stdout
+    passed = run(copy, "-m", "pytest", "-q", "-p", "no:cacheprovider", *TAKEN_BY[kind])
+    assert passed.returncode == 0, passed.stdout + passed.stderr
+    if kind in LISTED:
+        assert run(copy, "-m", "contextlab.lists", "--check").returncode == 1
+        assert run(copy, "-m", "contextlab.lists").returncode == 0
+        page, row = LISTED[kind]
+        assert row in (copy / page).read_text()
+
+
+@pytest.mark.parametrize(("kind", "folder"), [
+    ("strategy", "tests/compaction/strategies"), ("importer", "tests/sessions/importers"),
+])  # fmt: skip
+def test_what_is_written_passes_its_own_test(copy: Path, kind: str, folder: str) -> None:
+    asked = ("-m", "contextlab.cli", "new", kind, "my_own")
+    made = run(copy, *asked)
+    assert made.returncode == 0, made.stderr
+    assert f"{folder}/test_my_own.py" in made.stdout.splitlines()
+    passed = run(copy, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"{folder}/test_my_own.py")
+    assert passed.returncode == 0, passed.stdout
+    again = run(copy, *asked)
+    assert (again.returncode, again.stderr.count("\n")) == (1, 1)
+    assert "already exists" in again.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [("other", "This is not a checkout of "), ("Not-a-name", "'Not-a-name' is not a valid name")],
+)
+def test_elsewhere_nothing_is_written(tmp_path: Path, name: str, sentence: str) -> None:
+    found = run(ROOT, "-m", "contextlab.cli", "new", "strategy", name, cwd=tmp_path)
+    assert (found.returncode, found.stdout, found.stderr.count("\n")) == (1, "", 1)
+    assert found.stderr.startswith(sentence)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_lists_in_docs_are_as_the_records_say() -> None:
+    found = run(ROOT, "-m", "contextlab.lists", "--check")
+    assert found.returncode == 0, found.stderr

@@ -1,0 +1,227 @@
+"""Signing in: by name or e-mail, refused alike, a few times only, and never led astray."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.conf import settings as conf
+from django.contrib.auth import hashers
+from django.db import connection
+from django.test import Client
+from django.utils import timezone
+
+from contextlab.logs import OneLine
+from sessions.actions.accounts import logins
+from sessions.actions.accounts.teams import local_team, local_user
+from sessions.models import LoginFailure, Team
+from tests.sessions.people import PASSWORD, QUICK, browser, member, person, shown, sign_in
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def quick(settings: Any) -> None:
+    settings.PASSWORD_HASHERS = QUICK
+
+
+@pytest.fixture
+def team(db: None) -> Team:
+    return Team.objects.create(slug="ours", name="Ours")
+
+
+@pytest.mark.parametrize("typed", ["mara", "Mara", "mara@example.org", "MARA@example.org"])
+def test_a_person_signs_in_by_name_or_e_mail(typed: str, team: Team):
+    user = member(team, "mara")
+    user.email = "mara@example.org"
+    user.save()
+    client = browser()
+    answer = sign_in(client, typed)
+    assert (answer.status_code, answer["Location"]) == (302, "/")
+    assert client.get("/sessions/", follow=True).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("name", "password"),
+    [("mara", "wrong"), ("nobody", PASSWORD), ("", ""), ("local", ""), ("gone", PASSWORD),
+     ("twice@example.org", PASSWORD), ("mara\x00", PASSWORD), ("mara", "x" * 5000)],
+)  # fmt: skip
+def test_whoever_cannot_is_refused_alike(name: str, password: str):
+    person("mara")
+    gone = person("gone")
+    gone.is_active = False
+    gone.save()
+    person("one", "twice@example.org")
+    person("two", "twice@example.org")
+    local_user()
+    page = shown(sign_in(browser(), name, password), 403)
+    assert "Incorrect name or password." in page.text
+    assert password not in page.html or not password
+
+
+def test_an_unknown_name_costs_a_hash_like_a_known_one(monkeypatch: pytest.MonkeyPatch):
+    hashed: list[str] = []
+    encode = hashers.MD5PasswordHasher.encode
+
+    def counted(self: Any, password: str, salt: str) -> str:
+        hashed.append(password)
+        return encode(self, password, salt)
+
+    person("mara")
+    monkeypatch.setattr(hashers.MD5PasswordHasher, "encode", counted)
+    for name in ("mara", "nobody"):
+        hashed.clear()
+        assert logins.person_of(name, "wrong", "::1") is None
+        assert hashed == ["wrong"], name
+
+
+@pytest.mark.parametrize(
+    ("wanted", "led"),
+    [("/jobs/?team=ours", "/jobs/?team=ours"), ("https://elsewhere.example/", "/"),
+     ("//elsewhere.example/", "/"), ("javascript:alert(1)", "/"), ("/\\elsewhere.example", "/"),
+     ("", "/")],
+)  # fmt: skip
+def test_one_is_led_on_to_places_of_ours_only(wanted: str, led: str):
+    person("mara")
+    client = browser()
+    assert sign_in(client, "mara", next=wanted)["Location"] == led
+    assert client.get("/login/", {"next": wanted})["Location"] == led, "signed in already"
+
+
+def test_the_way_in_is_shown_where_one_was_stopped(team: Team):
+    local_user()
+    assert "Name and password" not in browser().get("/jobs/").content.decode()
+    member(team, "mara")
+    client = browser()
+    page = shown(client.get("/jobs/?cursor=1"), 403)
+    assert 'value="/jobs/?cursor=1"' in page.html
+    assert "contextlab serve" in page.text, "the printed address is told of, too"
+    assert 'name="next"' not in client.post("/imports/").content.decode(), "no form is sent twice"
+    assert client.get("/jobs/")["Cache-Control"].count("no-store")
+
+
+def test_the_key_of_the_browser_is_another_after_signing_in():
+    person("mara")
+    client = browser()
+    client.force_login(local_user())
+    before = client.session.session_key
+    sign_in(client, "mara")
+    assert client.session.session_key != before
+    assert not client.session.exists(before)
+
+
+def test_the_form_needs_its_token():
+    person("mara")
+    strict = Client(SERVER_NAME="127.0.0.1", enforce_csrf_checks=True)
+    assert "too old" in shown(sign_in(strict, "mara"), 403).text
+
+
+def test_the_printed_address_still_lets_in():
+    client = browser()
+    assert client.get(f"/login/{conf.LOGIN_TOKEN}/")["Location"] == "/"
+    assert client.get("/start/").status_code == 200
+    assert browser().get("/login/wrong/").status_code == 403
+
+
+def fail(times: int, name: str, ip: str) -> None:
+    for _ in range(times):
+        assert logins.person_of(name, "wrong", ip) is None
+
+
+def test_a_name_has_ten_attempts_wherever_they_come_from():
+    person("mara")
+    for number in range(logins.PER_NAME):
+        fail(1, "MARA" if number % 2 else "mara", f"10.0.0.{number}")
+    with pytest.raises(logins.TooMany):
+        logins.person_of("mara", PASSWORD, "10.0.1.1")
+    assert LoginFailure.objects.count() == logins.PER_NAME, "refused unheard counts no more"
+    fail(1, "jo", "10.0.0.1")
+
+
+def test_a_name_that_is_none_waits_just_so():
+    fail(logins.PER_NAME, "nobody", "10.0.0.1")
+    with pytest.raises(logins.TooMany):
+        logins.person_of("nobody", "wrong", "10.0.0.1")
+
+
+def test_an_address_has_thirty_attempts_whatever_the_name():
+    person("mara")
+    for number in range(logins.PER_ADDRESS):
+        fail(1, f"name{number}", "10.0.0.1")
+    with pytest.raises(logins.TooMany):
+        logins.person_of("mara", PASSWORD, "10.0.0.1")
+    assert logins.person_of("mara", PASSWORD, "10.0.0.2") is not None
+
+
+def test_it_says_when_the_next_attempt_is_heard():
+    person("mara")
+    fail(logins.PER_NAME, "mara", "127.0.0.1")
+    LoginFailure.objects.update(at=timezone.now() - timedelta(minutes=10, seconds=30))
+    answer = sign_in(browser(), "mara")
+    assert "Try again in 5 minutes." in shown(answer, 429).text
+    assert 200 < int(answer["Retry-After"]) <= 270
+    LoginFailure.objects.update(at=timezone.now() - logins.WINDOW - timedelta(seconds=1))
+    assert sign_in(browser(), "mara").status_code == 302
+    assert not LoginFailure.objects.exists(), "old ones go, and those of who got in"
+
+
+def test_what_is_typed_as_a_name_is_not_kept():
+    fail(1, "my-secret-password", "10.0.0.1")
+    row = LoginFailure.objects.get()
+    assert "secret" not in row.name
+    assert len(row.name) == 64
+
+
+@pytest.mark.django_db(transaction=True)
+def test_many_at_once_do_not_slip_through(monkeypatch: pytest.MonkeyPatch):
+    """An attempt counts before its result is known."""
+    if connection.vendor != "sqlite":
+        pytest.skip("what PostgreSQL does not show yet may slip through, a few at most")
+    asked: list[str] = []
+    monkeypatch.setattr(logins, "authenticate", lambda **given: asked.append("x"))
+    together = threading.Barrier(20)
+
+    def attempt() -> None:
+        together.wait()
+        try:
+            logins.person_of("mara", "wrong", "10.0.0.1")
+        except logins.TooMany:
+            pass
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=attempt) for _ in range(20)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(asked) <= logins.PER_NAME
+
+
+def test_behind_a_proxy_everybody_has_an_address_of_his_own(settings: Any):
+    settings.SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+    for said in ("10.0.0.1", "10.6.6.6, 10.0.0.1"):
+        browser().post("/login/", {"name": "x", "password": "y"}, headers={"x-forwarded-for": said})
+    assert set(LoginFailure.objects.values_list("ip", flat=True)) == {"10.0.0.1"}
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/invitations/s3cret/", "/login/s3cret/", "/login/?next=/invitations/s3cret/",
+     "/login/?next=%2Finvitations%2Fs3cret%2F", "/lab/login/s3cret"],
+)  # fmt: skip
+def test_what_lets_somebody_in_is_not_in_the_log(path: str):
+    said = logging.LogRecord("django", 30, "", 1, "Not Found: %s", (path,), None)
+    line = OneLine().format(said)
+    assert "s3cret" not in line
+    assert "/login/" in line or "invitations" in line
+
+
+def test_signing_out_ends_it():
+    local_team()
+    client = browser(local_user())
+    assert client.post("/logout/")["Location"] == "/"
+    assert client.get("/jobs/").status_code == 403

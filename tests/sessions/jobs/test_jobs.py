@@ -1,0 +1,338 @@
+"""Jobs: every one ends, one attempt at a time, and no process is left behind."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import uuid
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from django.db import connection, transaction
+from django.utils import timezone
+
+from sessions import tasks
+from sessions.actions.accounts.teams import local_team
+from sessions.actions.jobs import jobs
+from sessions.models import Job, Team
+from tests.conftest import database_url, wait_until
+from tests.sessions import job_settings
+
+pytestmark = [pytest.mark.store, pytest.mark.django_db(transaction=True)]
+State = Job.State
+
+
+@pytest.fixture
+def team() -> Team:
+    return local_team()
+
+
+@pytest.fixture(autouse=True)
+def surroundings(settings, monkeypatch) -> Iterator[None]:
+    """Job processes see this test's database and kinds; nothing is waited for in between."""
+    settings.JOB_KINDS = job_settings.JOB_KINDS
+    settings.JOB_RETRY_SECONDS = 0
+    monkeypatch.setattr(tasks, "LOOK_SECONDS", 0.02)
+    monkeypatch.setenv("DATABASE_URL", database_url())
+    monkeypatch.setenv("DJANGO_SETTINGS_MODULE", "tests.sessions.job_settings")
+    yield
+    tasks.end_idle(0)
+
+
+def run(job: Job) -> Job:
+    """Run one attempt, like a worker."""
+    tasks.run_job(str(job.id))
+    job.refresh_from_db()
+    return job
+
+
+def is_gone(pid: int) -> bool:
+    """Whether a process is dead, including zombies."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except FileNotFoundError:
+        return True
+
+
+def test_done_with_result_and_progress(team):
+    job = run(jobs.enqueue(team, "add", {"numbers": [1, 2, 3]}))
+    assert (job.state, job.result, job.problem) == (State.DONE, {"sum": 6}, None)
+    assert (job.done_units, job.total_units, job.unit) == (3, 3, "numbers")
+    assert job.finished is not None
+    assert job.version > 2
+
+
+def test_partial(team):
+    job = run(jobs.enqueue(team, "half", {}))
+    assert (job.state, job.result) == (State.PARTIAL, {"left": 1})
+
+
+@pytest.mark.parametrize(
+    ("kind", "says"),
+    [
+        ("fail", "failed with ValueError"),
+        ("panic", "failed with BaseException"),
+        ("leave", "exited with code 7"),
+        ("crash", "killed by SIGSEGV"),
+    ],
+)
+def test_three_attempts_then_failed_with_the_reason(team, kind, says):
+    job = jobs.enqueue(team, kind, {})
+    assert run(job).state == State.QUEUED
+    assert run(job).state == State.QUEUED
+    job = run(job)
+    assert (job.state, job.attempts) == (State.FAILED, 3)
+    assert says in job.problem["detail"]
+    assert job.problem["action"]
+    assert "secret" not in str(job.problem)
+    assert run(job).attempts == 3
+
+
+def test_content_of_an_error_is_in_no_log(team, capfd):
+    run(jobs.enqueue(team, "fail", {}))
+    run(jobs.enqueue(team, "panic", {}))
+    written = "".join(capfd.readouterr())
+    assert "ValueError" in written
+    assert "secret" not in written
+
+
+def test_refused_is_not_tried_again(team):
+    job = run(jobs.enqueue(team, "refuse", {}))
+    assert (job.state, job.attempts) == (State.FAILED, 1)
+    assert job.problem["title"] == "No log"
+
+
+def test_a_kind_this_server_does_not_know(team):
+    job = jobs.enqueue(team, "add", {})
+    Job.objects.filter(id=job.id).update(kind="newer")
+    assert "does not know" in run(job).problem["title"]
+    with pytest.raises(KeyError):
+        jobs.enqueue(team, "unheard-of", {})
+
+
+def test_too_long_is_killed(team, settings, tmp_path):
+    settings.JOB_SECONDS = 2
+    note = tmp_path / "pid"
+    job = run(jobs.enqueue(team, "forever", {"note": str(note)}))
+    assert job.state == State.QUEUED
+    assert is_gone(int(note.read_text()))
+    Job.objects.filter(id=job.id).update(attempts=2)
+    assert "longer than 2 seconds" in run(job).problem["detail"]
+
+
+class Worker(threading.Thread):
+    """A worker's thread, busy with one job."""
+
+    def __init__(self, job: Job) -> None:
+        super().__init__(daemon=True)
+        self.job = job
+        self.start()
+
+    def run(self) -> None:
+        try:
+            tasks.run_job(str(self.job.id))
+        finally:
+            connection.close()
+
+    def ended(self) -> None:
+        self.join(60)
+        assert not self.is_alive()
+
+
+def test_cancel_kills_the_process(team, tmp_path):
+    note = tmp_path / "pid"
+    job = jobs.enqueue(team, "forever", {"note": str(note)})
+    worker = Worker(job)
+    wait_until(note.exists)
+    assert jobs.cancel(job)
+    worker.ended()
+    job.refresh_from_db()
+    assert job.state == State.CANCELLED
+    assert is_gone(int(note.read_text()))
+    assert not jobs.cancel(job)
+
+
+def test_cancelled_before_it_began(team):
+    job = jobs.enqueue(team, "add", {"numbers": [1]})
+    assert jobs.cancel(job)
+    assert run(job).state == State.CANCELLED
+    assert jobs.retry(job)
+    assert run(job).state == State.DONE
+    assert not jobs.retry(job)
+
+
+def test_a_leaving_worker_gives_its_job_back(team, tmp_path, monkeypatch):
+    monkeypatch.setattr(tasks, "leaving", threading.Event())
+    note = tmp_path / "pid"
+    job = jobs.enqueue(team, "forever", {"note": str(note)})
+    worker = Worker(job)
+    wait_until(note.exists)
+    tasks.leaving.set()
+    worker.ended()
+    job.refresh_from_db()
+    assert (job.state, job.attempts) == (State.QUEUED, 0)
+    assert is_gone(int(note.read_text()))
+
+
+def test_a_killed_worker_takes_its_job_along(team, tmp_path):
+    note = tmp_path / "pid"
+    job = jobs.enqueue(team, "forever", {"note": str(note)})
+    script = (
+        "import django, sys; django.setup(); from sessions import tasks; tasks.run_job(sys.argv[1])"
+    )
+    worker = subprocess.Popen(
+        [sys.executable, "-c", script, str(job.id)],
+        env={**os.environ, "PYTHONPATH": str(tasks.ROOT)},
+    )
+    wait_until(note.exists)
+    worker.kill()
+    worker.wait()
+    wait_until(lambda: is_gone(int(note.read_text())))
+    job.refresh_from_db()
+    assert job.state == State.RUNNING  # nobody reported the failure; the lease will expire
+
+
+def test_a_lease_that_ran_out_is_swept_and_the_old_holder_writes_no_more(team):
+    job = jobs.enqueue(team, "add", {"numbers": []})
+    old = jobs.claim(job.id)
+    assert jobs.claim(job.id) is None
+    assert jobs.sweep() == 0
+    Job.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
+    assert jobs.sweep() == 1
+    new = jobs.claim(job.id)
+    assert new.token != old.token
+    with pytest.raises(jobs.Lost):
+        jobs.progress(job.id, old.token, 1, 2, "")
+    with pytest.raises(jobs.Lost):
+        jobs.finish(job.id, old.token, {"wrong": 1})
+    jobs.give_up_attempt(job.id, old.token, "too late")
+    jobs.put_back(job.id, old.token)
+    jobs.finish(job.id, new.token, {"right": 1})
+    job.refresh_from_db()
+    assert (job.state, job.result) == (State.DONE, {"right": 1})
+
+
+def test_a_job_whose_workers_all_died_fails(team):
+    job = jobs.enqueue(team, "add", {"numbers": []})
+    for _ in range(3):
+        assert jobs.claim(job.id)
+        Job.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
+    assert jobs.claim(job.id) is None
+    job.refresh_from_db()
+    assert job.state == State.FAILED
+    assert "disappeared" in job.problem["detail"]
+
+
+def test_a_renewed_lease_holds(team):
+    job = jobs.enqueue(team, "add", {"numbers": []})
+    held = jobs.claim(job.id)
+    Job.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
+    jobs.renew(job.id, held.token)
+    assert jobs.claim(job.id) is None
+
+
+def test_the_start_of_the_only_server_frees_everything(team):
+    running, queued = (jobs.enqueue(team, "add", {"numbers": []}) for _ in range(2))
+    jobs.claim(running.id)
+    jobs.requeue_all()
+    assert jobs.sweep() == 2
+    assert jobs.claim(running.id)
+    assert jobs.claim(queued.id)
+
+
+def test_many_claim_one_wins(team):
+    job = jobs.enqueue(team, "add", {"numbers": []})
+    won: list[uuid.UUID] = []
+    together = threading.Barrier(6)
+
+    def claim() -> None:
+        try:
+            together.wait()
+            if claimed := jobs.claim(job.id):
+                won.append(claimed.token)
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=claim) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    job.refresh_from_db()
+    assert won == [job.token]
+    assert job.attempts == 1
+
+
+def test_one_unfinished_job_per_key(team):
+    first = jobs.enqueue(team, "add", {"numbers": [1]}, dedupe="same")
+    assert jobs.enqueue(team, "add", {"numbers": [2]}, dedupe="same").id == first.id
+    other = Team.objects.create(name="Other", slug="other")
+    assert jobs.enqueue(other, "add", {"numbers": [2]}, dedupe="same").id != first.id
+    run(first)
+    assert jobs.enqueue(team, "add", {"numbers": [2]}, dedupe="same").id != first.id
+
+
+def test_a_rolled_back_request_leaves_no_job(team, monkeypatch):
+    woken: list[uuid.UUID] = []
+    monkeypatch.setattr(jobs, "wake", woken.append)
+    with pytest.raises(RuntimeError), transaction.atomic():
+        jobs.enqueue(team, "add", {"numbers": []})
+        raise RuntimeError
+    assert not Job.objects.exists()
+    with transaction.atomic():
+        job = jobs.enqueue(team, "add", {"numbers": []})
+        assert not woken
+    assert woken == [job.id]
+
+
+def test_no_broker_is_no_reason_to_fail(team, settings, monkeypatch):
+    from celery import current_app
+    from kombu.exceptions import OperationalError
+
+    def gone(*args, **kwargs):
+        raise OperationalError("redis://:password@host")
+
+    settings.REDIS_URL = "redis://nowhere.invalid"
+    monkeypatch.setattr(type(current_app._get_current_object()), "send_task", gone)
+    monkeypatch.setattr("sessions.live.hint", lambda *_: None)
+    job = jobs.enqueue(team, "add", {"numbers": []})
+    assert job.wake_after > timezone.now()
+    Job.objects.update(wake_after=timezone.now())
+    assert jobs.sweep() == 1
+
+
+def test_a_process_goes_on_with_the_next_job(team):
+    first, second = (run(jobs.enqueue(team, "who", {})).result for _ in range(2))
+    assert second == {"pid": first["pid"], "before": 1}
+    tasks.end_idle()
+    assert not is_gone(first["pid"])
+    tasks.end_idle(0)
+    assert is_gone(first["pid"])
+    assert run(jobs.enqueue(team, "who", {})).result["before"] == 0
+
+
+def test_a_refusal_harms_nobody_but_an_error_ends_the_process(team):
+    pid = run(jobs.enqueue(team, "who", {})).result["pid"]
+    run(jobs.enqueue(team, "refuse", {}))
+    assert run(jobs.enqueue(team, "who", {})).result == {"pid": pid, "before": 1}
+    run(jobs.enqueue(team, "fail", {}))
+    assert is_gone(pid)
+    assert run(jobs.enqueue(team, "who", {})).result["before"] == 0
+
+
+def test_a_process_that_died_while_it_waited_costs_no_attempt(team):
+    pid = run(jobs.enqueue(team, "who", {})).result["pid"]
+    os.kill(pid, signal.SIGKILL)
+    wait_until(lambda: is_gone(pid))
+    job = run(jobs.enqueue(team, "who", {}))
+    assert (job.state, job.attempts, job.result["before"]) == (State.DONE, 1, 0)
+
+
+def test_a_process_is_not_taken_where_it_would_be_started_otherwise(team, monkeypatch):
+    pid = run(jobs.enqueue(team, "who", {})).result["pid"]
+    monkeypatch.setenv("CONTEXTLAB_JOB_MB", "3000")
+    assert run(jobs.enqueue(team, "who", {})).result["pid"] != pid
+    assert is_gone(pid)

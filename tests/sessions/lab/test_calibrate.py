@@ -1,0 +1,118 @@
+"""`contextlab calibrate`: logs in, figures out, nothing stored."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from compaction.cache.calibrate import ForecastSums
+from sessions.actions.accounts.teams import local_team
+from sessions.actions.record.append import append
+from sessions.actions.record.measure import measure
+from sessions.importers import parse
+from sessions.models import Run
+from sessions.models.record import tail
+from tests.sessions.made import count
+
+SAMPLES = Path(__file__).parents[1] / "importers" / "samples"
+
+
+def line(number: int, at: int, read: int, write: int) -> list[dict[str, Any]]:
+    """A Claude Code response that uses a tool, and its result."""
+    time = f"2026-03-01T10:{at:02}:00.000Z"
+    around = {"sessionId": "s", "version": "2", "timestamp": time}
+    usage = {
+        "input_tokens": 3,
+        "cache_read_input_tokens": read,
+        "cache_creation_input_tokens": write,
+        "cache_creation": {"ephemeral_5m_input_tokens": write, "ephemeral_1h_input_tokens": 0},
+        "output_tokens": 9,
+    }
+    call = {"type": "tool_use", "id": f"t{number}", "name": "Read", "input": {"n": number}}
+    answer = {"type": "tool_result", "tool_use_id": f"t{number}", "content": "tide " * 400}
+    said = {"id": f"m{number}", "role": "assistant", "model": "claude-opus-4-6", "usage": usage}
+    return [
+        {
+            "type": "assistant",
+            "uuid": f"a{number}",
+            **around,
+            "message": {**said, "content": [call]},
+        },
+        {
+            "type": "user",
+            "uuid": f"u{number}",
+            **around,
+            "message": {"role": "user", "content": [answer]},
+        },
+    ]
+
+
+def write_log(path: Path) -> None:
+    first = {
+        "type": "user",
+        "uuid": "u0",
+        "sessionId": "s",
+        "version": "2",
+        "timestamp": "2026-03-01T10:00:00.000Z",
+        "message": {"role": "user", "content": "Go."},
+    }
+    calls = [(0, 20_000, 30_000), (1, 50_000, 400), (2, 50_400, 400), (12, 20_000, 31_200)]
+    lines = [first]
+    for number, (at, read, write) in enumerate(calls, 1):
+        lines += line(number, at, read, write)
+    path.write_text("\n".join(map(json.dumps, lines)))
+
+
+def test_one_object_of_figures(tmp_path: Path) -> None:
+    write_log(tmp_path / "s.jsonl")
+    (tmp_path / "notes.txt").write_text("no log")
+    out = StringIO()
+    call_command("calibrate", str(tmp_path), "--json", stdout=out)
+    found = json.loads(out.getvalue())
+    assert (found["calls"], found["breaks"], found["causes"]) == (3, 1, {"ttl": 1})
+    assert found["break_precision"] == found["break_recall"] == 1.0
+    assert found["cache_read_reported"] == found["cache_read_informed"] == 120_400
+    assert found["prompt_reported"] == 152_409
+    assert abs(found["prompt_blind"] / found["prompt_reported"] - 1) < 0.02
+    assert set(found["per_format"]) == {"claude-code"}
+    assert [one["id"] for one in found["per_session"]] == ["s"]
+    table = StringIO()
+    call_command("calibrate", str(tmp_path), stdout=table)
+    assert "ttl 1" in table.getvalue() and "claude-code" in table.getvalue()
+
+
+@pytest.mark.django_db
+def test_pages_tell_the_same_causes(tmp_path: Path) -> None:
+    write_log(tmp_path / "s.jsonl")
+    for path in (
+        tmp_path / "s.jsonl",
+        SAMPLES / "claude-code" / "claude-code.jsonl",
+        SAMPLES / "codex-rollout" / "codex.jsonl",
+    ):
+        for one in parse(path.read_bytes(), path.name).sessions:
+            measure(append(local_team(), one, count, source="test").session)
+    out = StringIO()
+    call_command("calibrate", str(tmp_path), str(SAMPLES), "--json", stdout=out)
+    found = {one["id"]: one["causes"] for one in json.loads(out.getvalue())["per_session"]}
+    for run in Run.objects.filter(origin="recorded", session__external_id__in=found):
+        shown = Counter(card["kind"] for card in tail.causes(tail.stored(run)))
+        assert shown == found[run.session.external_id]
+    assert found["s"] == {"ttl": 1}
+
+
+def test_what_cannot_be_compared_is_said(tmp_path: Path) -> None:
+    with pytest.raises(CommandError, match="no file or folder"):
+        call_command("calibrate", str(tmp_path / "none"))
+    with pytest.raises(CommandError, match="two calls"):
+        call_command("calibrate", str(SAMPLES / "swe-agent-traj" / "swe-agent.traj"))
+
+
+def test_shares_of_nothing_are_unknown() -> None:
+    found = ForecastSums().as_dict()
+    assert found["break_recall"] is None and found["within_2_percent_informed"] is None

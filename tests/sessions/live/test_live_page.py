@@ -1,0 +1,130 @@
+"""The live page as rendered: running sessions, and who may create keys."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from sessions.actions.accounts.keys import check_key, create_key
+from sessions.actions.accounts.teams import local_team, local_user
+from sessions.actions.policies.policies import preset_version, version_of
+from sessions.models import Key, Membership, Session, Team
+from sessions.models.record.sessions import QUIET_AFTER
+from sessions.views.live.live import GAUGE, gauge, limits
+from tests.sessions.pages import Page, other_team, page_of, signed_in
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def client() -> Client:
+    return signed_in()
+
+
+def session(name: str, team: Team | None = None, **columns: Any) -> Session:
+    columns = {"source": "api", "title": name, "window": 100_000, "used_tokens": 1000} | columns
+    return Session.objects.create(team=team or local_team(), external_id=name, **columns)
+
+
+def test_only_what_runs_is_on_the_page_and_the_fullest_is_first(client: Client):
+    session("a little", used_tokens=10_000)
+    session("nearly full", used_tokens=90_000)
+    session("over", outcome="succeeded")
+    session("imported", source="claude-code")
+    session("foreign", team=other_team())
+    quiet = session("quiet")
+    Session.objects.filter(pk=quiet.pk).update(changed=timezone.now() - 2 * QUIET_AFTER)
+    page = page_of(client, "/live/")
+    listed = [name for name, url in page.links.items() if url.count("/") == 3]
+    assert listed[-2:] == ["nearly full", "a little"]
+    assert not {"over", "imported", "foreign", "quiet"} & page.links.keys()
+    assert "wait 750 ms" in page.text
+    assert page.title == "2 running · Live · ContextLab"
+    assert [row.live for row in (session("new"), Session.objects.get(pk=quiet.pk))] == [True, False]
+
+
+def test_a_corrected_count_is_told_as_one(client: Client):
+    session("as counted", used_tokens=10_000, counted_tokens=10_000)
+    assert b"counted by us" in client.get("/live/").content
+    session("corrected", used_tokens=11_200, counted_tokens=10_000)
+    assert b"we count 10,000, corrected by reported usage" in client.get("/live/").content
+
+
+def test_without_agents_it_says_how_to_send_one(client: Client):
+    page = page_of(client, "/live/")
+    assert page.links["How to send one"] == "/start/"
+
+
+def test_a_gauge_has_its_marks_where_the_policy_acts():
+    managed = session("managed", used_tokens=50_000)
+    managed.policy_version = preset_version(local_team(), "offload-first")
+    shown, result = gauge(managed), limits(managed)
+    assert shown.used == GAUGE / 2
+    assert shown.trigger == round(GAUGE * result["trigger"] / 100_000)
+    assert shown.reserve == GAUGE - round(GAUGE * result["room"] / 100_000) > 0
+    plain = gauge(session("plain", used_tokens=150_000))
+    assert (plain.used, plain.trigger, plain.standing.state) == (GAUGE, None, "over")
+
+
+def test_a_policy_that_cannot_be_read_hides_no_session(client: Client):
+    old = version_of(local_team(), "old", {"steps": [{"strategy": "gone"}]}, preset=False)
+    session("under an old policy", policy_version=old)
+    assert "under an old policy" in page_of(client, "/live/").links
+
+
+def test_a_key_is_made_shown_once_and_revoked(client: Client):
+    made = client.post("/settings/keys/", {"name": "ci <b>", "scope": "read"})
+    assert made.status_code == 201
+    assert "no-store" in made["Cache-Control"]
+    key = Key.objects.get()
+    token = f"clk_{key.prefix}"
+    page = Page(made.content.decode())
+    assert page.text.count(token) == 3  # the token, its export, and the row
+    assert (key.name, key.scopes) == ("ci <b>", ["read"])
+    again = page_of(client, "/settings/keys/")
+    assert again.text.count(token) == 1
+    assert "ci <b>" in again.text
+    client.post(f"/settings/keys/{key.prefix}/revoke/")
+    assert "Revoked 1" in page_of(client, "/settings/keys/").text
+
+
+def test_a_key_made_without_leaving_the_page_works(client: Client):
+    answer = client.post(
+        "/settings/keys/", {"name": "first"}, headers={"accept": "application/json"}
+    )
+    assert answer.status_code == 201
+    found = check_key(answer.json()["token"])
+    assert found is not None
+    assert found.scopes == ["read", "write"]
+
+
+def test_keys_belong_to_a_team_and_viewers_make_none(client: Client):
+    foreign, token = create_key(other_team())
+    assert client.post(f"/settings/keys/{foreign.prefix}/revoke/").status_code == 404
+    assert check_key(token) is not None
+    assert foreign.prefix not in page_of(client, "/settings/keys/").text
+    Membership.objects.filter(user=local_user()).update(role=Membership.Role.VIEWER)
+    own, _ = create_key(local_team())
+    assert client.post("/settings/keys/", {"name": "no"}).status_code == 403
+    assert client.post(f"/settings/keys/{own.prefix}/revoke/").status_code == 403
+    assert not page_of(client, "/settings/keys/").forms.keys() - {"/logout/"}
+    assert "ask an owner" in page_of(client, "/start/").text
+
+
+def test_the_first_page_waits_and_then_leads_to_the_agent(client: Client):
+    assert "Waiting for the first message" in page_of(client, "/start/").text
+    first = session("my first", message_count=1)
+    assert page_of(client, "/start/").links["Watch “my first”"] == f"/sessions/{first.pk}/"
+
+
+def test_other_teams_of_a_person_are_one_step_away(client: Client):
+    team = other_team()
+    Membership.objects.create(user=local_user(), team=team, role=Membership.Role.OWNER)
+    session("elsewhere", team=team)
+    address = page_of(client, "/live/").links["Other"]
+    assert address == "/live/?team=other", "the same page, of the other team"
+    client.get(address)
+    assert "elsewhere" in page_of(client, "/live/").links

@@ -1,0 +1,54 @@
+"""Asking for a session to be tended: one job does, and one that failed does not come in crowds."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from sessions.actions.accounts.teams import local_team
+from sessions.actions.jobs import jobs
+from sessions.actions.jobs.jobs import REST
+from sessions.actions.live import tend
+from sessions.actions.live.live_sessions import SessionFields, put_session
+from sessions.actions.web.once import KEPT, Once, forget_answers
+from sessions.models import Answer, Job, Session
+
+pytestmark = [pytest.mark.django_db, pytest.mark.store]
+
+
+@pytest.fixture
+def session() -> Session:
+    return put_session(local_team(), "run", SessionFields(model="gpt-5"))[0]
+
+
+def fail(job: Job) -> Job:
+    claimed = jobs.claim(job.pk)
+    assert claimed is not None
+    assert claimed.token is not None
+    jobs.refuse(job.pk, claimed.token, {"title": "No", "detail": "It hung.", "action": "Wait."})
+    return Job.objects.get(pk=job.pk)
+
+
+def test_one_unfinished_job_does_for_all_that_ask(session: Session):
+    assert tend.ask(session) == tend.ask(session)
+
+
+def test_a_failed_job_is_left_alone_for_a_rest_and_then_tried_again(session: Session):
+    failed = fail(tend.ask(session))
+    assert tend.ask(session) == failed
+    assert Job.objects.get(pk=failed.pk).state == Job.State.FAILED
+    Job.objects.filter(pk=failed.pk).update(finished=timezone.now() - REST * 2)
+    assert tend.ask(session) == failed
+    again = Job.objects.get(pk=failed.pk)
+    assert (again.state, again.attempts) == (Job.State.QUEUED, 0)
+    assert Job.objects.filter(kind="tend").count() == 1
+
+
+def test_answers_are_forgotten_after_a_day():
+    old = Once("a", "0" * 64).keep(local_team(), 201, {})
+    Once("b", "0" * 64).keep(local_team(), 201, {})
+    Answer.objects.filter(pk=old.pk).update(created=timezone.now() - KEPT - timedelta(minutes=1))
+    assert forget_answers() == 1
+    assert list(Answer.objects.values_list("key", flat=True)) == ["b"]

@@ -1,0 +1,165 @@
+"""Commands that read the store: show and tail."""
+
+import json
+from io import StringIO
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from sessions.actions.accounts.teams import local_team
+from sessions.actions.lab.simulate import simulate_session
+from sessions.actions.record.append import append
+from sessions.actions.record.measure import measure
+from sessions.importers import records
+from sessions.management.commands.tail import CallLine, TeamFollower
+from sessions.models import AuditEntry
+from sessions.models.record.values import MissingBlob
+from tests.sessions import made
+
+pytestmark = pytest.mark.django_db
+
+
+def stored(steps: int = 12):
+    session = append(local_team(), made.reading(steps), made.count, source="test").session
+    measure(session)
+    return session
+
+
+def output(*arguments: object, **options: object) -> str:
+    out = StringIO()
+    call_command(*arguments, stdout=out, **options)
+    return out.getvalue()
+
+
+def test_show_lists_what_stood_and_its_sum():
+    stored()
+    shown = json.loads(output("show", "s1", "--step", "2", "--json"))
+    assert [row["kind"] for row in shown["blocks"]] == ["user", "assistant", "file"]
+    assert shown["tokens"] == sum(row["tokens"] for row in shown["blocks"])
+    assert (shown["origin"], shown["step"]) == ("recorded", 2)
+    lines = output("show", "s1", "--step", "2").splitlines()
+    assert len(lines) == 4
+    assert "3 blocks" in lines[-1]
+
+
+def test_show_of_a_simulated_run_marks_what_was_replaced():
+    talk = [made.user("Read them.")]
+    for step in range(1, 25):
+        talk.append(made.reads(f"c{step}", f"t{step}", f"src/f{step}.py"))
+        talk.append(made.result(f"t{step}", f"a line of file {step}\n" * 200))
+    session = append(local_team(), made.session(*talk), made.count, source="test").session
+    measure(session)
+    simulate_session(session, "offload-first")
+    shown = json.loads(output("show", str(session.pk), "--run", "offload-first", "--json"))
+    replaced = [row for row in shown["blocks"] if row["replacement"]]
+    assert replaced
+    assert all(row["revision"] for row in replaced)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["nobody"], "There is no session 'nobody'"),
+        (["s1", "--step", "99"], "No such step. The session has steps 1 to 13."),
+        (["s1", "--run", "managed"], "There is no run 'managed'. Available runs: recorded."),
+        (["s1", "--team", "theirs"], "There is no team 'theirs'."),
+    ],
+)
+def test_show_says_what_is_wrong(arguments, sentence):
+    stored()
+    with pytest.raises(CommandError) as problem:
+        output("show", *arguments)
+    assert sentence in str(problem.value)
+    assert problem.value.returncode == 2
+
+
+def test_tail_begins_with_the_last_calls():
+    stored()
+    lines = [json.loads(line) for line in output("tail", once=True, last=3, json=True).splitlines()]
+    assert [line["step"] for line in lines] == [10, 11, 12]
+    assert "unknown in" in output("tail", once=True, last=1)
+
+
+@pytest.mark.parametrize(
+    ("prompt", "full"), [(39_609, "39,609 in"), (None, "unknown in")], ids=["reported", "not"]
+)
+def test_the_share_of_the_window_is_that_of_the_prompt_beside_it(prompt, full):
+    line = CallLine("s", 7, None, "m", prompt, 0, 5, 60_000, 1_000_000, None)
+    assert full in str(line)
+    share = "  4% of window" if prompt else "  next call 6% of window"
+    assert str(line).endswith(share)
+
+
+def test_following_tells_each_new_call_once():
+    session = stored(2)
+    follow = TeamFollower(local_team(), [], 0)
+    assert list(follow.look()) == []
+    append(session.team, made.reading(4), made.count, source="test")
+    other = made.session(made.user("Hi."), records.Call("z1", model="m"), external_id="s2")
+    append(session.team, other, made.count, source="test")
+    assert [(line.session, line.step) for line in follow.look()] == [
+        ("s1", 3),
+        ("s1", 4),
+        ("s2", 1),
+    ]
+    assert list(follow.look()) == []
+
+
+def exported(*arguments: str) -> tuple[list[dict], str]:
+    out, err = StringIO(), StringIO()
+    call_command("export", *arguments, stdout=out, stderr=err)
+    return [json.loads(line) for line in out.getvalue().splitlines()], err.getvalue()
+
+
+def test_export_holds_every_message_and_call_in_order():
+    stored(3)
+    lines, said = exported("s1")
+    turns = ["call", "message", "message"] * 3
+    assert [line["type"] for line in lines] == ["session", "message", *turns]
+    assert [line["seq"] for line in lines if line["type"] == "message"] == list(range(1, 8))
+    assert "nothing found to mask" in said
+
+
+def test_export_masks_unless_told_not_to():
+    secret = "sk-ant-api03-" + "Zq8R" * 20
+    talk = made.session(made.user(f"Use {secret}, and write to mara@example.org."))
+    append(local_team(), talk, made.count, source="test")
+    lines, said = exported("s1")
+    assert secret not in json.dumps(lines)
+    assert "mara@" not in json.dumps(lines)
+    assert "EMAIL" in said
+    lines, said = exported("s1", "--unmasked")
+    assert secret in json.dumps(lines)
+    assert "nothing masked" in said
+
+
+def test_export_never_writes_over_a_file(tmp_path):
+    stored(1)
+    there = tmp_path / "s1.jsonl"
+    there.write_text("mine")
+    with pytest.raises(CommandError):
+        exported("s1", "-o", str(there))
+    assert there.read_text() == "mine"
+    exported("s1", "-o", str(tmp_path / "new.jsonl"))
+    assert (tmp_path / "new.jsonl").read_text().count("\n") == 5
+
+
+def test_an_export_that_fails_leaves_no_half_of_a_session(tmp_path, monkeypatch):
+    def broken(session, masker):
+        yield {"type": "session"}
+        raise MissingBlob
+
+    stored(1)
+    monkeypatch.setattr("sessions.management.commands.export.export", broken)
+    with pytest.raises(MissingBlob):
+        exported("s1", "-o", str(tmp_path / "new.jsonl"))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_export_that_cannot_begin_is_not_noted(tmp_path):
+    stored(1)
+    with pytest.raises(CommandError):
+        exported("s1", "-o", str(tmp_path / "none" / "new.jsonl"))
+    assert not AuditEntry.objects.exists()
+    exported("s1", "-o", str(tmp_path / "new.jsonl"))
+    assert AuditEntry.objects.get().action == "export.made"

@@ -1,0 +1,339 @@
+"""The review queue's pages, and the reviewer page's requests."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+from django.http import HttpResponse
+from django.test import Client
+
+from sessions.actions.accounts import audit
+from sessions.actions.reviews import review_rules, reviews
+from sessions.actions.reviews.after_effects import AfterEffects, Sign
+from sessions.actions.reviews.review_rules import Rules
+from sessions.models import Block, Review, ReviewItem, Session, Team
+from tests.sessions.pages import Page, page_of
+from tests.sessions.reviewing import (
+    FACTS,
+    SCORES,
+    browser,
+    compaction,
+    item,
+    judge,
+    member,
+    team,
+)
+
+pytestmark = pytest.mark.django_db
+
+WHOLE: dict[str, Any] = {"scores": SCORES, "verdict": "fix", "note": "port is gone", "marks": {}}
+
+
+@pytest.fixture
+def ours() -> Team:
+    return team()
+
+
+def props(page: Page) -> dict[str, Any]:
+    """The props of the page's component."""
+    found = re.search(r'<script id="review-props"[^>]*>(.*?)</script>', page.html, re.DOTALL)
+    assert found is not None
+    return json.loads(found[1])
+
+
+def shown(client: Client, one: ReviewItem) -> dict[str, Any]:
+    return props(page_of(client, f"/review/items/{one.pk}/"))
+
+
+def send(client: Client, one: ReviewItem, act: str, body: Any) -> HttpResponse:
+    return client.post(f"/review/items/{one.pk}/{act}/", json.dumps(body), "application/json")
+
+
+def test_nothing_yet_and_all_done_are_two_states(ours: Team):
+    ann = member(ours)
+    client = browser(ann)
+    assert "Nothing to review yet" in page_of(client, "/review/").text
+    one = item(ours)
+    page = page_of(client, "/review/")
+    assert "Open for you 1" in page.text and "By hand 1" in page.text
+    assert page.links["Start s"] == "/review/next/"
+    judge(one, ann)
+    page = page_of(client, "/review/")
+    assert "All done." in page.text and "Nothing to review yet" not in page.text
+    assert "Done today 1 by you, 1 by the team" in page.text
+    assert "unknown: fewer than 5 double reviews (0)" in page.text
+    assert client.get("/review/next/").url == "/review/"
+
+
+def test_who_only_looks_is_told_so(ours: Team):
+    client = browser(member(ours, role="viewer"))
+    assert "Import sessions" not in page_of(client, "/review/").links
+    item(ours)
+    page = page_of(client, "/review/")
+    assert "Open 1" in page.text and "You can look at everything here." in page.text
+    assert "for you" not in page.text and "Start s" not in page.links
+
+
+def test_what_was_missed_later_leads_into_the_replay(ours: Team, monkeypatch: pytest.MonkeyPatch):
+    one, client = item(ours), browser(member(ours))
+    read = Block.objects.filter(type="tool_use").order_by("position")[0]
+    found = AfterEffects(3, 3, (Sign("reread", read, 3, read),))
+    monkeypatch.setattr(
+        "sessions.views.reviews.review_original.after_effects", lambda session, revision: found
+    )
+    missed = shown(client, one)["missed"]
+    assert missed["counts"]["reread"] == 1 and missed["signs"][0]["what"] == "File read again"
+    assert missed["signs"][0]["url"] == f"/sessions/{read.session_id}/steps/{read.born}/?m=2"
+
+
+def test_what_one_skipped_or_waits_for_is_said(ours: Team):
+    ann = member(ours)
+    client = browser(ann)
+    skipped, half = item(ours, "1"), item(ours, "2", wanted=2)
+    reviews.skip(skipped, ann)
+    judge(half, ann)
+    page = page_of(client, "/review/")
+    assert "1 that you judged waits for another reviewer." in page.text
+    assert "You skipped 1." in page.text
+    assert client.post("/review/skipped/").url == "/review/next/"
+    assert client.get("/review/next/").url == f"/review/items/{skipped.pk}/"
+
+
+def test_the_next_is_reserved_and_stays_until_it_is_left(ours: Team):
+    ann, bob = member(ours), member(ours, "bob")
+    one, client = item(ours), browser(ann)
+    address = client.get("/review/next/").url
+    assert address == f"/review/items/{one.pk}/"
+    found = shown(client, one)
+    assert found["mode"] == "judge" and 1190 <= found["seconds"] <= 1200
+    assert "Reserved for you until" in page_of(client, "/review/").text
+    other = shown(browser(bob), one)
+    assert (other["mode"], other["seconds"]) == ("look", None)
+    assert "Someone else" in other["why"]
+    assert send(browser(bob), one, "renew", {}).status_code == 409
+    held = send(client, one, "renew", {}).json()
+    assert send(client, one, "release", {"until": found["until"]}).json() == {}
+    assert shown(browser(bob), one)["mode"] == "look", "it was held longer since"
+    for until in ("", "tomorrow", "2026-01-01T00:00:00"):
+        assert send(client, one, "release", {"until": until}).status_code == 200
+    assert shown(browser(bob), one)["mode"] == "look"
+    send(client, one, "release", {"until": held["until"]})
+    assert shown(browser(bob), one)["mode"] == "judge"
+
+
+def test_a_page_holds_what_was_replaced_the_summary_and_the_ledger(ours: Team):
+    one, client = item(ours), browser(member(ours))
+    found = shown(client, one)
+    assert [block["name"] for block in found["blocks"]] == ["1", "2", "3", "4", "5"]
+    assert [block["kind"] for block in found["blocks"][:3]] == ["user", "assistant", "file"]
+    part = {"title": "", "text": "So far of s1: src/f1.py, port 8765."}
+    assert found["summaries"][0]["parts"] == [part]
+    assert [size["tokens"] for size in found["sizes"]] == [999, 99]
+    assert not any(found["missed"]["counts"].values()) and found["missed"]["signs"] == []
+    assert found["ledger"]["facts"] == FACTS
+    assert found["urls"]["back"] == "" and found["own"] is None and found["others"] == []
+    at = ",".join(str(block["entry"]) for block in found["blocks"])
+    texts = client.get(f"{found['urls']['blocks']}?at={at}").json()["texts"]
+    result = [texts[str(block["entry"])]["text"] for block in found["blocks"]]
+    assert result[0] == "Please read the files." and result[2] == "content of file 1\n" * 3
+
+
+def test_texts_come_in_part_and_whole_and_of_this_item_alone(
+    ours: Team, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("sessions.views.reviews.review_items.FIRST_CHARS", 7)
+    one, other, client = item(ours), item(ours, "2"), browser(member(ours))
+    found, foreign = shown(client, one), shown(client, other)["blocks"][0]["entry"]
+    first = found["blocks"][0]["entry"]
+    address = f"{found['urls']['blocks']}?at={first},{foreign},x,,{'9' * 30},-1"
+    assert client.get(address).json()["texts"] == {str(first): {"text": "Please ", "left": 15}}
+    assert client.get(f"{address}&whole=1").json()["texts"] == {
+        str(first): {"text": "Please read the files.", "left": 0}
+    }
+
+
+def test_a_review_is_kept_and_the_next_comes(ours: Team):
+    ann = member(ours)
+    one, second, client = item(ours, "1"), item(ours, "2"), browser(ann)
+    client.get("/review/next/")
+    given = {**WHOLE, "marks": {"b": "lost", "+no tabs": "lost"}, "note": " gone \x00 "}
+    assert send(client, one, "submit", given).json() == {"next": "/review/next/?team=ours"}
+    kept = Review.objects.get(item=one)
+    assert (kept.verdict, kept.note, kept.scores) == ("fix", "gone ␀", SCORES)
+    assert kept.marks == {"b": "lost", "+no tabs": "lost"}
+    assert kept.reserved_until is None
+    assert client.get("/review/next/").url == f"/review/items/{second.pk}/"
+    found = shown(client, second)
+    assert found["urls"]["back"] == f"/review/items/{one.pk}/" and found["today"] == 1
+    before = shown(client, one)
+    assert (before["mode"], before["urls"]["back"]) == ("change", "")
+    assert before["own"]["note"] == "gone ␀"
+    send(client, one, "submit", {**WHOLE, "verdict": "fail"})
+    assert Review.objects.get(item=one).verdict == "fail"
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"[]", b"{", b"\xff", b'{"scores": 5, "marks": []}', b"[" * 100_000]
+)
+def test_what_is_no_review_is_refused_with_a_sentence(ours: Team, body: bytes):
+    one, client = item(ours), browser(member(ours))
+    client.get("/review/next/")
+    answer = client.post(f"/review/items/{one.pk}/submit/", body, "application/json")
+    assert answer.status_code == 409
+    assert answer.json()["detail"].endswith(".")
+
+
+def test_who_came_too_late_is_told_and_may_no_longer_review(ours: Team):
+    ann, bob = member(ours), member(ours, "bob")
+    one, client = item(ours), browser(ann)
+    client.get("/review/next/")
+    one.reviews.update(reserved_until=None)
+    judge(one, bob)
+    answer = send(client, one, "submit", WHOLE)
+    assert answer.status_code == 409
+    assert "Copy your text" in answer.json()["detail"]
+    ann.memberships.update(role="viewer")
+    assert send(client, one, "submit", WHOLE).status_code == 403
+
+
+def test_viewers_look_and_judge_nothing(ours: Team):
+    one = item(ours)
+    client = browser(member(ours, "vic", "viewer"))
+    found = shown(client, one)
+    assert (found["mode"], found["why"]) == ("look", "Its reviews are not finished yet.")
+    assert not Review.objects.exists()
+    judge(one, member(ours), "fail")
+    found = shown(client, one)
+    assert [other["verdict"] for other in found["others"]] == ["fail"]
+    page = page_of(client, "/review/")
+    assert "Take 10 more" not in page.text and "Rules" not in page.links
+    assert page.links["Please read the files. · S3"] == f"/review/items/{one.pk}/"
+
+
+def results(page: Page) -> list[str]:
+    return [name for name in ("note of 1", "note of 2", "note of 3") if name in page.text]
+
+
+def test_results_are_narrowed_and_nothing_matches_is_said(ours: Team):
+    ann = member(ours)
+    client = browser(ann)
+    for name, verdict in (("1", "pass"), ("2", "fail"), ("3", "fail")):
+        judge(item(ours, name), ann, verdict, note=f"note of {name}")
+    ReviewItem.objects.filter(revision__run__session__external_id="3").update(reason="share")
+    Review.objects.filter(note="note of 1").update(submitted="2026-01-01T00:00Z")
+    ReviewItem.objects.filter(reviews__note="note of 1").update(finished="2026-01-01T00:00Z")
+    narrowed = {
+        "": ["note of 1", "note of 2", "note of 3"],
+        "verdict=fail": ["note of 2", "note of 3"],
+        "verdict=fail&reason=share": ["note of 3"],
+        "since=7": ["note of 2", "note of 3"],
+        "since=1&reason=hand": ["note of 2"],
+        "verdict=nonsense&since=x&policy=x&reason=x": ["note of 1", "note of 2", "note of 3"],
+    }
+    for query, expected in narrowed.items():
+        assert results(page_of(client, f"/review/?{query}")) == expected, query
+    nothing = page_of(client, "/review/?verdict=fix")
+    assert "Nothing matches" in nothing.text and results(nothing) == []
+    assert "Nothing matches" in page_of(client, f"/review/?policy={9 * 10**16}").text
+
+
+def test_more_are_taken_by_hand(ours: Team):
+    client = browser(member(ours))
+    compaction(ours)
+    assert "1 compaction added" in page_of(client, client.post("/review/more/").url).text
+    assert "Nothing to add" in page_of(client, client.post("/review/more/").url).text
+
+
+def test_a_compaction_is_added_from_its_page_and_its_results_stand_there(ours: Team):
+    ann = member(ours)
+    client, revision = browser(ann), compaction(ours)
+    session = revision.run.session
+    body = {"session": str(session.pk), "run": str(revision.run_id), "revision": "1"}
+    back = client.post("/review/add/", body).url
+    assert back == f"/sessions/{session.pk}/revisions/recorded/1/#reviews"
+    one = ReviewItem.objects.get()
+    assert (one.reason, one.added_by) == ("hand", ann)
+    client.post("/review/add/", body)
+    assert ReviewItem.objects.count() == 1
+    for wrong in ({"revision": "9"}, {"revision": "x"}, {"run": "nothing"}, {"session": "\x00"}):
+        assert client.post("/review/add/", {**body, **wrong}).status_code == 404
+    revision.edits.update(summary=None)
+    ReviewItem.objects.all().delete()
+    assert client.post("/review/add/", body).status_code == 404
+
+
+def test_rules_are_tried_kept_and_refused_beside_their_field(ours: Team):
+    client = browser(member(ours, "eve", "editor"))
+    compaction(ours, score=100)
+    address = "/review/rules/"
+    page = page_of(client, address)
+    assert "The rules as they are would have picked 1 of the last 1 compaction" in page.text
+    tried = "share=0&low_score=5&double=0&minutes=30"
+    page = page_of(client, f"{address}?{tried}")
+    assert "These rules would have picked 0 of the last 1 compaction" in page.text
+    assert "not saved yet" in page.text and review_rules.rules_of(ours) == Rules()
+    saved = client.post(address, dict(pair.split("=") for pair in tried.split("&")))
+    assert "Saved" in page_of(client, saved.url).text
+    assert review_rules.rules_of(ours) == Rules(0, 5, False, 0, 30)
+    wrong = client.post(address, {"share": "200", "low_score": "5", "double": "0", "minutes": "1"})
+    page = Page(wrong.content.decode())
+    assert wrong.status_code == 400 and "from 0 to 100" in page.text
+    assert 'value="200"' in page.html and review_rules.rules_of(ours).share == 0
+    missing = client.post(address, {"share": "", "low_score": "5", "double": "x", "minutes": "1"})
+    assert missing.content.decode().count("Enter a whole number.") == 2
+    assert browser(member(ours)).get(address).status_code == 403
+
+
+def test_hostile_content_stays_text(ours: Team):
+    evil = "</script><script>alert(1)</script>\x00"
+    ann = member(ours)
+    one = item(ours, summary=evil)
+    Session.objects.update(title=evil.replace("\x00", ""))
+    client = browser(ann)
+    page = page_of(client, f"/review/items/{one.pk}/")
+    assert "<script>alert" not in page.html
+    text = props(page)["summaries"][0]["parts"][0]["text"]
+    assert text.startswith("</script><script>alert(1)</script>␀")
+    judge(one, ann, note=evil)
+    assert "<script>alert" not in page_of(client, "/review/").html
+
+
+def test_the_page_takes_a_constant_number_of_queries(ours: Team, django_assert_max_num_queries):
+    one, client = item(ours), browser(member(ours))
+    client.get("/review/next/")
+    assert Block.objects.count() > 5
+    with django_assert_max_num_queries(32):
+        client.get(f"/review/items/{one.pk}/")
+    for number in range(8):
+        judge(item(ours, f"x{number}"), member(ours, f"p{number}"), note="n")
+    with django_assert_max_num_queries(40):
+        client.get("/review/")
+
+
+def test_the_api_tells_and_adds(ours: Team):
+    ann = member(ours)
+    client = browser(ann)
+    first, second = item(ours, "1"), item(ours, "2")
+    judge(first, ann)
+    compaction(ours, "3")
+    added = client.post(
+        "/api/v1/reviews",
+        {"session": "3", "run": "recorded", "revision": 1},
+        "application/json",
+    )
+    assert added.status_code == 201 and added.json()["reason"] == "hand"
+    page = client.get("/api/v1/reviews?limit=2").json()
+    assert [one["session"] for one in page["reviews"]] == ["3", "2"]
+    rest = client.get(f"/api/v1/reviews?limit=2&after={page['next']}").json()
+    assert [one["session"] for one in rest["reviews"]] == ["1"] and rest["next"] is None
+    assert rest["reviews"][0]["reviews"][0]["verdict"] == "pass"
+    done = client.get("/api/v1/reviews?finished=true").json()["reviews"]
+    assert [one["id"] for one in done] == [str(first.pk)]
+    waits = client.get("/api/v1/reviews?finished=false").json()["reviews"]
+    assert str(second.pk) in [one["id"] for one in waits] and len(waits) == 2
+    gone = client.post("/api/v1/reviews", {"session": "3", "revision": 1}, "application/json")
+    assert gone.status_code == 404, "it has no managed run"
+    assert audit.AuditEntry.objects.filter(action="review.submitted").count() == 1

@@ -1,0 +1,332 @@
+"""Live pages: immediate updates, recovery from lost hints, isolation of teams."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from http.cookies import SimpleCookie
+from typing import Any
+
+import pytest
+from asgiref.sync import sync_to_async
+from channels.testing import WebsocketCommunicator
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import User
+from django.test import Client
+
+from contextlab.asgi import application
+from sessions import consumers, live
+from sessions.actions.accounts import members
+from sessions.actions.accounts.accounts import change_password
+from sessions.actions.accounts.audit import COMMAND
+from sessions.actions.accounts.teams import local_team, local_user
+from sessions.actions.jobs import jobs
+from sessions.actions.record.append import append
+from sessions.api.replay.following import manifest_json
+from sessions.models import Job, Membership, Run, Session, Team
+from tests.sessions.made import count, reading
+
+pytestmark = [pytest.mark.store, pytest.mark.django_db(transaction=True)]
+ORIGIN = "http://localhost:8765"
+PATIENCE = 30  # seconds; reached only when something is broken
+
+
+@pytest.fixture(autouse=True)
+async def hinting(settings, monkeypatch) -> AsyncIterator[None]:
+    """Hints arrive as in the server, and the database is read often."""
+    settings.JOB_KINDS = {"add": "nowhere"}
+    settings.LIVE_POLL_SECONDS = 0.05
+    monkeypatch.setattr(live, "server_loop", asyncio.get_running_loop())
+    monkeypatch.setattr(jobs, "wake", lambda _: None)
+    yield
+
+
+@sync_to_async
+def signed_in(user=None) -> bytes:
+    """The cookie header of a signed-in user."""
+    client = Client()
+    client.force_login(user or local_user())
+    cookies: SimpleCookie = client.cookies
+    return "; ".join(f"{name}={morsel.value}" for name, morsel in cookies.items()).encode()
+
+
+def page(cookie: bytes, origin: str = ORIGIN, host: str = "localhost:8765"):
+    headers = [(b"cookie", cookie), (b"origin", origin.encode()), (b"host", host.encode())]
+    return WebsocketCommunicator(application, "/ws/live/", headers=headers)
+
+
+async def answer(opened: WebsocketCommunicator) -> tuple[str, int | None]:
+    heard = await opened.receive_json_from(PATIENCE)
+    return heard["topic"], heard["version"]
+
+
+async def watching(topics: list[str], cookie: bytes | None = None) -> WebsocketCommunicator:
+    opened = page(cookie or await signed_in())
+    connected, _ = await opened.connect(PATIENCE)
+    assert connected
+    await opened.send_json_to({"watch": topics})
+    return opened
+
+
+@sync_to_async
+def new_job(team: Team | None = None) -> Job:
+    return jobs.enqueue(team or local_team(), "add", {})
+
+
+@sync_to_async
+def new_session(team: Team) -> Session:
+    return Session.objects.create(team=team, external_id=f"s{Session.objects.count()}")
+
+
+async def test_a_snapshot_then_every_change():
+    job = await new_job()
+    opened = await watching([f"job:{job.id}"])
+    assert await answer(opened) == (f"job:{job.id}", 1)
+    await sync_to_async(jobs.cancel)(job)
+    assert await answer(opened) == (f"job:{job.id}", 2)
+    await opened.disconnect()
+
+
+async def test_a_hint_is_enough(settings):
+    settings.LIVE_POLL_SECONDS = 3600
+    job = await new_job()
+    opened = await watching([f"job:{job.id}"])
+    await answer(opened)
+    await sync_to_async(jobs.claim)(job.id)
+    assert await answer(opened) == (f"job:{job.id}", 2)
+    await opened.disconnect()
+
+
+async def test_a_lost_hint_is_made_up_for(monkeypatch):
+    job = await new_job()
+    opened = await watching([f"job:{job.id}"])
+    await answer(opened)
+    monkeypatch.setattr(live, "server_loop", None)  # as when another process changes the row
+    await sync_to_async(jobs.cancel)(job)
+    assert await answer(opened) == (f"job:{job.id}", 2)
+    await opened.disconnect()
+
+
+async def test_an_old_hint_changes_nothing():
+    job = await new_job()
+    await sync_to_async(jobs.cancel)(job)
+    topic = f"job:{job.id}"
+    opened = await watching([topic])
+    assert await answer(opened) == (topic, 2)
+    await sync_to_async(live.hint)(topic, 1)
+    await sync_to_async(live.hint)(topic, 3)
+    assert await answer(opened) == (topic, 3)
+    await opened.disconnect()
+
+
+async def test_the_list_of_sessions_changes_with_any_of_them():
+    team = await sync_to_async(local_team)()
+    opened = await watching(["sessions"])
+    assert await answer(opened) == ("sessions", 0)
+    session = await new_session(team)
+    topic, first = await answer(opened)
+    assert (topic, first is not None and first > 0) == ("sessions", True)
+    session.version += 1
+    await session.asave(update_fields=["version"])
+    assert (await answer(opened))[1] > first
+    await opened.disconnect()
+
+
+async def test_watching_again_tells_everything_again():
+    job, other = await new_job(), await new_job()
+    opened = await watching([f"job:{job.id}"])
+    assert await answer(opened) == (f"job:{job.id}", 1)
+    await opened.send_json_to({"watch": [f"job:{job.id}", f"job:{other.id}"]})
+    assert await answer(opened) == (f"job:{job.id}", 1)
+    assert await answer(opened) == (f"job:{other.id}", 1)
+    await opened.disconnect()
+
+
+async def test_a_foreign_teams_things_look_like_missing_ones():
+    foreign = await Team.objects.acreate(name="Other", slug="other")
+    job, session = await new_job(foreign), await new_session(foreign)
+    missing = f"job:{foreign.id}"
+    topics = [f"job:{job.id}", f"session:{session.id}", missing, "session:x", "nothing", "sessions"]
+    opened = await watching(topics)
+    answers = dict([await answer(opened) for _ in topics])
+    assert answers == {**dict.fromkeys(topics), "sessions": 0}
+    # Not even a hint gets through.
+    await sync_to_async(jobs.cancel)(job)
+    await sync_to_async(live.hint)(f"sessions:{foreign.id}", 1)
+    own = await new_job()
+    await opened.send_json_to({"watch": [f"job:{own.id}"]})
+    assert await answer(opened) == (f"job:{own.id}", 1)
+    await opened.disconnect()
+
+
+async def test_who_leaves_a_team_sees_no_more_of_it():
+    job = await new_job()
+    opened = await watching([f"job:{job.id}"])
+    assert (await answer(opened))[1] == 1
+    await Membership.objects.all().adelete()
+    assert await answer(opened) == (f"job:{job.id}", None)
+    await opened.disconnect()
+
+
+async def test_who_left_a_team_gets_no_hint_of_it_any_more():
+    job, member = await new_job(), await sync_to_async(User.objects.create_user)("mara")
+    await Membership.objects.acreate(user=member, team=await sync_to_async(local_team)())
+    opened = await watching([f"job:{job.id}"], await signed_in(member))
+    assert await answer(opened) == (f"job:{job.id}", 1)
+    mine = await Membership.objects.select_related("team").aget(user=member)
+    await sync_to_async(members.leave)(mine, COMMAND)
+    assert await answer(opened) == (f"job:{job.id}", None)
+    assert [one.joined for one in consumers.pages.open] == [set()], "hints go elsewhere"
+    await opened.disconnect()
+
+
+async def test_a_changed_password_closes_pages_in_other_browsers():
+    member = await sync_to_async(User.objects.create_user)("mara", "", "lantern-ferry-42")
+    opened = await watching(["sessions"], await signed_in(member))
+    await answer(opened)
+    await sync_to_async(change_password)(member, "harbour-lantern-7")
+    assert await opened.receive_output(PATIENCE) == {"type": "websocket.close", "code": 4401}
+    await opened.disconnect()
+
+
+async def test_signing_out_closes_open_pages():
+    cookie = await signed_in()
+    job = await new_job()
+    opened = await watching([f"job:{job.id}"], cookie)
+    await answer(opened)
+    client = Client(headers={"cookie": cookie.decode()})
+    client.cookies.load(cookie.decode())
+    await sync_to_async(client.logout)()
+    assert await opened.receive_output(PATIENCE) == {"type": "websocket.close", "code": 4401}
+    await opened.disconnect()
+
+
+async def test_nobody_and_strangers_stay_outside():
+    cookie = await signed_in()
+    for opened in (
+        page(b""),
+        page(cookie, origin=""),
+        page(cookie, origin="http://localhost:3000"),  # another program on this machine
+        page(cookie, origin="https://localhost:8765"),
+        page(cookie, origin="http://evil.example", host="evil.example"),
+    ):
+        assert (await opened.connect(PATIENCE))[0] is False
+        await opened.disconnect()
+
+
+async def test_a_page_behind_a_proxy_that_is_named(settings):
+    settings.CSRF_TRUSTED_ORIGINS = ["https://lab.example"]
+    opened = page(await signed_in(), origin="https://lab.example")
+    assert (await opened.connect(PATIENCE))[0] is True
+    await opened.disconnect()
+
+
+@pytest.mark.parametrize("said", ["[]", "{", '{"watch": 1}', '{"watch": [1]}', "null"])
+async def test_what_is_not_understood_closes(said):
+    opened = page(await signed_in())
+    await opened.connect(PATIENCE)
+    await opened.send_to(text_data=said)
+    assert (await opened.receive_output(PATIENCE))["code"] == 4400
+    await opened.disconnect()
+
+
+async def test_a_user_in_no_team_sees_nothing():
+    job = await new_job()
+    lonely = await sync_to_async(get_user_model().objects.create_user)("lonely")
+    opened = await watching([f"job:{job.id}", "sessions"], await signed_in(lonely))
+    assert json.dumps([await answer(opened), await answer(opened)]) == json.dumps(
+        [(f"job:{job.id}", None), ("sessions", 0)]
+    )
+    await opened.disconnect()
+
+
+@sync_to_async
+def grown(step: int) -> Session:
+    """One more step of a session that an agent sends."""
+    made = reading(step)
+    made.model = "gpt-5"
+    return append(local_team(), made, count, source="api").session
+
+
+def manifest_of(session: Session, since: str = "") -> dict[str, Any]:
+    run = Run.objects.get(session=session, origin="recorded")
+    found: dict[str, Any] = json.loads(manifest_json(session, run, since))
+    return found
+
+
+async def heard(opened: WebsocketCommunicator, key: str) -> dict[str, Any]:
+    while True:
+        said: dict[str, Any] = await opened.receive_json_from(PATIENCE)
+        if key in said:
+            return said
+
+
+async def test_a_page_that_follows_is_brought_what_is_new():
+    session = await grown(1)
+    whole = await sync_to_async(manifest_of)(session)
+    opened = page(await signed_in())
+    await opened.connect(PATIENCE)
+    topic = f"session:{session.pk}"
+    follow = {"session": str(session.pk), "run": "recorded", "since": whole["next"]}
+    await opened.send_json_to({"watch": [topic], "follow": follow})
+    first = await heard(opened, "delta")
+    assert (first["topic"], first["run"]) == (topic, "recorded")
+    assert first["delta"]["entries"]["at"] == []
+    after = whole["next"]
+    for step in (2, 3):
+        session = await grown(step)
+        answer = await heard(opened, "delta")
+        assert answer["delta"]["since"] == after
+        assert answer["delta"]["entries"]["at"] == [2 * step - 1, 2 * step]
+        assert answer["version"] == session.version
+        after = answer["delta"]["next"]
+    # A page that repeats its follow message receives what it missed.
+    await opened.send_json_to({"watch": [topic], "follow": follow})
+    assert (await heard(opened, "delta"))["delta"]["entries"]["at"] == [3, 4, 5, 6]
+    await opened.disconnect()
+
+
+async def test_nothing_is_brought_of_a_foreign_session(monkeypatch):
+    asked: list[object] = []
+    monkeypatch.setattr(consumers, "news_of", asked.append)
+    foreign = await Team.objects.acreate(name="Other", slug="other")
+    session = await new_session(foreign)
+    topic = f"session:{session.pk}"
+    opened = page(await signed_in())
+    await opened.connect(PATIENCE)
+    follow = {"session": str(session.pk), "run": "recorded", "since": "a.1.1.1.1.1.1"}
+    await opened.send_json_to({"watch": [topic], "follow": follow})
+    assert await answer(opened) == (topic, None)
+    consumers.pages.carry(topic)
+    job = await new_job()
+    await opened.send_json_to({"watch": [f"job:{job.id}"], "follow": follow})
+    assert await answer(opened) == (f"job:{job.id}", 1)
+    await opened.disconnect()
+    assert asked == []
+
+
+@pytest.mark.parametrize("follow", [1, {"session": 1}, {"session": "x", "since": "y"}, None])
+async def test_a_wish_to_follow_that_makes_no_sense_is_passed_over(follow):
+    job = await new_job()
+    opened = page(await signed_in())
+    await opened.connect(PATIENCE)
+    await opened.send_json_to({"watch": [f"job:{job.id}"], "follow": follow})
+    assert await answer(opened) == (f"job:{job.id}", 1)
+    await opened.disconnect()
+
+
+async def test_what_is_too_long_for_a_message_is_left_to_be_asked_for(monkeypatch):
+    monkeypatch.setattr(consumers, "LONGEST_DELTA", 10)
+    session = await grown(1)
+    whole = await sync_to_async(manifest_of)(session)
+    topic = f"session:{session.pk}"
+    follow = {"session": str(session.pk), "run": "recorded", "since": whole["next"]}
+    opened = page(await signed_in())
+    await opened.connect(PATIENCE)
+    await opened.send_json_to({"watch": [topic], "follow": follow})
+    assert await answer(opened) == (topic, session.version)
+    left = {"topic": topic, "run": "recorded", "delta": None}
+    assert await opened.receive_json_from(PATIENCE) == {**left, "version": session.version}
+    session = await grown(2)
+    assert await answer(opened) == (topic, session.version)
+    assert await opened.receive_json_from(PATIENCE) == {**left, "version": session.version}
+    await opened.disconnect()

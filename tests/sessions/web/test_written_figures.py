@@ -1,0 +1,20 @@
+"""Formatting of figures; `frontend/tests/web/format.test.ts` checks the browser's version."""
+
+from __future__ import annotations
+
+import pytest
+
+from sessions.figures import UNKNOWN, finely, percent
+
+
+@pytest.mark.parametrize(
+    ("share", "coarse", "fine"),
+    [
+        (0, "0 %", "0 %"), (0.0004, "< 1 %", "< 0.1 %"), (0.004, "< 1 %", "0.4 %"),
+        (0.5, "50 %", "50.0 %"), (0.994, "99 %", "99.4 %"), (0.996, "> 99 %", "99.6 %"),
+        (0.99999, "> 99 %", "> 99.9 %"), (1, "100 %", "100 %"), (1.0004, "> 100 %", "> 100 %"),
+        (1.2, "120 %", "120.0 %"), (None, UNKNOWN, "–"),
+    ],
+)  # fmt: skip
+def test_all_of_it_alone_is_100_percent_and_none_of_it_alone_0(share, coarse, fine):
+    assert (percent(share), finely(share)) == (coarse, fine)

@@ -1,0 +1,156 @@
+"""The test world for all routes: one object of every kind in a team.
+
+A new path parameter needs an entry in `one_of_everything`, and a value in `MISSING` that does not
+exist, unless it is a UUID.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+from uuid import UUID, uuid4
+
+from django.contrib.auth import get_user_model
+from django.db import transaction
+from django.http import HttpResponse
+from django.test import Client
+from django.utils import timezone
+
+from compaction.policies.policy import to_dict
+from compaction.policies.presets import PRESETS
+from sessions.actions.accounts.audit import COMMAND
+from sessions.actions.accounts.invitations import invite
+from sessions.actions.budgets import budgets, spending
+from sessions.actions.jobs import jobs
+from sessions.actions.lab import simulations, tunings
+from sessions.actions.live import next_call, pins
+from sessions.actions.memory import boards, shares
+from sessions.actions.policies import bounds, rollouts
+from sessions.actions.policies.policies import preset_version, save_version
+from sessions.actions.record.imports import begin_import
+from sessions.models import (
+    Approval,
+    ImportFile,
+    Job,
+    Membership,
+    ReviewItem,
+    Revision,
+    Session,
+    SkippedRecord,
+    TuningTrial,
+)
+from tests.sessions.web.addresses import BODIES, Address
+
+if TYPE_CHECKING:
+    from tests.sessions.programs import Program
+
+MISSING = {
+    "name": "nobody-s-policy",
+    "sha": "f" * 64,
+    "prefix": "zzzzzzzz",
+    "record_id": 10**6,
+    "slug": "nobodys",
+}
+MISSING |= {"member_id": 10**6, "invitation_id": 10**6}
+MISSING |= dict.fromkeys(("note_id", "board_id", "subscription_id"), 10**6)
+
+
+def each(asked: list[Address]) -> Iterator[Address]:
+    """Each route in turn, with the world restored before each."""
+    assert asked
+    for address in asked:
+        with transaction.atomic():
+            yield address
+            transaction.set_rollback(True)
+
+
+def reading(call: str) -> list[dict[str, Any]]:
+    """Messages of a step that reads a long file."""
+    use = {"type": "tool_use", "id": call, "name": "Read", "input": {"file_path": f"{call}.py"}}
+    text = "\n".join(f"line {number} of {call}" for number in range(300))
+    result = {"type": "tool_result", "tool_use_id": call, "content": text}
+    return [{"role": "assistant", "content": [use]}, {"role": "user", "content": [result]}]
+
+
+def one_of_everything(program: Program) -> dict[str, Any]:
+    """One object of every kind in a team, by path parameter."""
+    about = {"model": "claude-sonnet-4-5", "window": 40_000, "policy": "offload-first"}
+    program.ask("PUT", "/sessions/run", about)
+    program.post("/sessions/run/messages", BODIES["messages"])
+    for call in ["t1", "t2", "t3", "t4", "t5", "t6", "t7", "t8", "t9"]:
+        program.get("/sessions/run/context")
+        program.post("/sessions/run/messages", {"messages": reading(call)})
+    assert program.get("/sessions/run/context")["revision"], "there is one to take back"
+    session = Session.objects.get(team=program.team)
+    pins.pin(session, 1)
+    job = Job.objects.filter(team=program.team).first() or jobs.enqueue(program.team, "demo", {})
+    made = begin_import(program.team, [("a", "/nowhere/a", 1)], job=job)
+    file = ImportFile.objects.get(import_run=made)
+    skipped = SkippedRecord.objects.create(file=file, type="x", reason="unknown", count=1)
+    message = program.get("/sessions/run/messages")["messages"][0]
+    somebody = get_user_model().objects.create_user(f"somebody of {program.team}")
+    member = Membership.objects.create(user=somebody, team=program.team)
+    invitation, _ = invite(program.team, "viewer", COMMAND)
+    revision = Revision.objects.get(run__session=session, run__origin="managed", number=1)
+    note, _ = boards.put_note(session, "knowledge", "the port is 80")
+    subscription = shares.subscribe(session, "agent", "other", COMMAND)
+    asking = budgets.BudgetFields("session", tokens=10, mode="approval")
+    budget, _ = budgets.put_budget(program.team, asking, COMMAND)
+    next_call.check(session, spending.PlannedCall("c1", 20), timezone.now())
+    approval = Approval.objects.get()
+    budgets.put_budget(program.team, replace(asking, active=False), COMMAND)
+    item = ReviewItem.objects.create(team=program.team, revision=revision, reason="hand")
+    simulation = simulations.ask(
+        program.team, {"by": "query"}, preset_version(program.team, "passthrough"), [], "", COMMAND
+    )
+    tuning = tunings.ask(
+        preset_version(program.team, "passthrough"), {"by": "query"}, "cheap", 1, COMMAND
+    )
+    TuningTrial.objects.create(tuning=tuning, number=1, document=to_dict(PRESETS["recitation"]),
+                               figures={"tokens_sent": 1, "tokens_sent_recorded": 2,
+                                        "named": None, "cache_read_share": None})  # fmt: skip
+    version = save_version(program.team, "our-policy", {}, "sliding-window", "", None, COMMAND)
+    rollout = rollouts.propose(version, "", bounds.defaults(), COMMAND)
+    return {
+        "rollout_id": rollout.pk, "name": "our-policy",
+        "item_id": item.pk, "simulation_id": simulation.pk, "tuning_id": tuning.pk,
+        "note_id": note.pk, "board_id": note.board_id, "subscription_id": subscription.pk,
+        "budget_id": budget.pk, "approval_id": approval.pk,
+        "member_id": member.pk, "invitation_id": invitation.pk, "slug": program.team.slug,
+        "session_id": session.pk, "job_id": job.pk, "import_id": made.pk, "record_id": skipped.pk,
+        "sha": message["blocks"][0]["sha"], "ref": "1", "seq": 1, "number": 1, "step": 1,
+        "a": 1, "b": 1, "run": "managed", "token": "x", "prefix": program.key.prefix, "rest": "x",
+    }  # fmt: skip
+
+
+def missing_like(world: dict[str, Any]) -> dict[str, Any]:
+    """Names of objects that do not exist."""
+    return {
+        name: uuid4() if isinstance(value, UUID) else MISSING.get(name, value)
+        for name, value in world.items()
+    }
+
+
+def browser_of(team: Any, role: str = "owner") -> Client:
+    """The browser of a new person of that role."""
+    person = get_user_model().objects.create_user(f"{role} of {team}")
+    Membership.objects.create(user=person, team=team, role=role)
+    client = Client(SERVER_NAME="127.0.0.1", raise_request_exception=False)
+    client.force_login(person)
+    return client
+
+
+def by_browser(client: Client, address: Address, ids: dict[str, Any]) -> HttpResponse:
+    """As a page would ask."""
+    body = json.dumps(address.body)
+    return client.generic(address.method, address.at(ids), body, "application/json")
+
+
+def by_program(one: Program, address: Address, ids: dict[str, Any], **headers: str) -> HttpResponse:
+    """As a program would ask."""
+    return one.ask(
+        address.method, address.at(ids).removeprefix("/api/v1"),
+        None if address.method == "GET" else address.body, **headers,
+    )  # fmt: skip
