@@ -74,7 +74,7 @@ document.addEventListener('htmx:beforeSwap', (event) => {
     a button offers to ([data-offer]), it appears instead, so that no row moves under the pointer. */
 function follow(section: HTMLElement, topic: string): void {
   const rest = Number(section.dataset.atMostEvery ?? 500);
-  let known = Number(section.dataset.version ?? -1);
+  let known: number | undefined;
   let next = 0;
   let timer: ReturnType<typeof setTimeout> | undefined;
   const ask = () => {
@@ -84,7 +84,9 @@ function follow(section: HTMLElement, topic: string): void {
   };
   const stop = watchTopic(topic, (version) => {
     if (section.dataset.topic !== topic) return stop(); // nothing more can come
-    if (version !== null && version === known) return;
+    // A hint may arrive after the answer that shows what it announces.
+    const shown = Number(section.dataset.version ?? -1);
+    if (version !== null && (version === known || version === shown)) return;
     known = version ?? known;
     const offer = section.querySelector<HTMLElement>('[data-offer]');
     if (!offer) timer ??= setTimeout(ask, Math.max(0, next - Date.now()));

@@ -92,6 +92,7 @@ def sessions(request: HttpRequest) -> HttpResponse:
     team = team_of(request)
     if not _any(team):
         return redirect("start")
+    version = list_version(request)  # before the rows: a change in between is announced again
     filters = SessionFilters.of(request.GET)
     rows = filters.rows(team)
     total = rows.count()
@@ -102,7 +103,7 @@ def sessions(request: HttpRequest) -> HttpResponse:
         "filters": filters,
         "rows": _rows(shown.rows),
         "total": total,
-        "version": list_version(request),
+        "version": version,
         "count_text": f"{len(shown.rows)} of {total:,}",
         "newer_url": filters.address(shown.newer) if shown.newer else "",
         "older_url": filters.address(shown.older) if shown.older else "",
