@@ -66,5 +66,10 @@ def _place(page: Page) -> list[tuple[bool, str]]:
 
 def navigation(_request: HttpRequest) -> dict[str, Any]:
     """Context processor: the main navigation."""
-    linked = [(page.link, page.name) for page in pages() if page.link is not None]
-    return {"navigation": sorted(linked)}
+    return {"navigation": _links()}
+
+
+@cache
+def _links() -> tuple[tuple[Link, str], ...]:
+    """The entries of the main navigation in order, each with the name of its page."""
+    return tuple(sorted((page.link, page.name) for page in pages() if page.link is not None))
