@@ -112,9 +112,10 @@ def _message(session: Session, taken: Taken) -> dict[str, Any]:
 
 def _policy(session: Session, managed: Run | None, *, due: bool) -> dict[str, Any]:
     version, head = session.policy_version, managed.head if managed else 0
+    assert version is not None  # an append selects one for a session that has none
     last = managed.revisions.filter(number=head).first() if managed and head else None
     return {
-        "name": f"{version.policy.name}@{version.number}" if version else "None",
+        "name": str(version),
         "head": head,
         "due": due,
         "last": last

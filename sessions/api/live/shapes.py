@@ -34,6 +34,25 @@ class Advice(Schema):
     text: str
 
 
+class LastRevision(Schema):
+    """The newest revision of a managed context; tokens before and after its edits."""
+
+    revision: int
+    step: int
+    trigger: Trigger
+    tokens_before: int
+    tokens_after: int
+
+
+class ActivePolicy(Schema):
+    """The policy of a session as `name@number`; `due` if the next call triggers a compaction."""
+
+    name: str
+    head: int
+    due: bool
+    last: LastRevision | None
+
+
 class DeliveredOut(Schema):
     """The result of an append, and the state of the session."""
 
@@ -46,7 +65,7 @@ class DeliveredOut(Schema):
     tokens: int
     budget: WindowOut
     advice: Advice
-    policy: dict[str, Json] | None
+    policy: ActivePolicy
     job: str | None
     budgets: list[BudgetUse]
     warnings: list[str]

@@ -108,6 +108,12 @@ def test_a_batch_is_numbered_counted_and_answered():
     assert Job.objects.get().pk.hex == answer["job"].replace("-", "")
 
 
+def test_an_append_to_a_session_without_a_policy_names_the_one_that_it_selects():
+    imported = append(local_team(), reading(1), count, source="test").session
+    assert imported.policy_version is None
+    assert send(imported, user("go on"))["policy"]["name"] == "balanced@1"
+
+
 def test_a_result_learns_of_a_call_that_an_earlier_batch_made():
     session = live()
     send(session, user("go"), reads("t1", "src/a.py"))
