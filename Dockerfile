@@ -21,7 +21,7 @@ COPY --from=wheel /src/dist /tmp/dist
 RUN pip install --no-cache-dir -c /tmp/dist/constraints.txt "$(ls /tmp/dist/*.whl)[postgres]" \
     && rm -r /tmp/dist \
     && useradd --create-home contextlab \
-    && install -d -o contextlab /data
+    && install -d -m 700 -o contextlab /data
 USER contextlab
 ENV CONTEXTLAB_DATA_DIR=/data CONTEXTLAB_HOST=0.0.0.0 PORT=8765
 VOLUME /data

@@ -6,6 +6,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from contextlab import __version__
+from contextlab.permissions import keep_private
 
 # Command -> module of the management command, and short description.
 COMMANDS = {
@@ -64,6 +65,7 @@ def usage() -> str:
 def main(arguments: list[str] | None = None) -> None:
     """Run one command and exit with its exit code."""
     given = sys.argv[1:] if arguments is None else arguments
+    keep_private()
     if not given or given[0] in ("-h", "--help", "help"):
         print(usage(), flush=True)
         sys.exit(0 if given else 2)

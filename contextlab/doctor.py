@@ -15,6 +15,7 @@ from django.conf import settings
 from django.core.management import CommandError
 from django.db import DatabaseError, connection
 
+from contextlab import permissions, safety
 from contextlab.schema import missing_migrations
 
 OK, WARNING, FAILED = "ok", "warning", "failed"
@@ -54,9 +55,23 @@ def _data_dir() -> tuple[str, str]:
     folder = settings.DATA_DIR
     if not os.access(folder, os.W_OK | os.X_OK):
         return FAILED, f"{folder} is not writable; set CONTEXTLAB_DATA_DIR to another folder"
+    if problem := permissions.open_folder(folder):
+        return WARNING, problem
+    loose = ", ".join(str(file) for file in safety.loose_files())
+    if loose:
+        return WARNING, f"other users can read {loose}; `contextlab serve` changes that"
     free = shutil.disk_usage(folder).free
     text = f"{folder}, {free / 1e9:.1f} GB free"
     return (OK if free > FREE_BYTES else WARNING), text
+
+
+def _access() -> tuple[str, str]:
+    unsafe = "; ".join(safety.unsafe())
+    if settings.PUBLIC:
+        state, text = FAILED, f"others can reach this server ({settings.PUBLIC})"
+    else:
+        state, text = WARNING, "only this machine can reach the server"
+    return (state, f"{text}: {unsafe}") if unsafe else (OK, text)
 
 
 def _sqlite() -> tuple[str, str]:
@@ -165,6 +180,7 @@ def _is_ours(port: int) -> bool:
 LOOKS: dict[str, Callable[[], tuple[str, str]]] = {
     "python": _python,
     "data directory": _data_dir,
+    "access": _access,
     "sqlite": _sqlite,
     "database": _database,
     "redis": _redis,

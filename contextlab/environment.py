@@ -2,6 +2,7 @@
 
 import os
 import secrets
+from ipaddress import ip_address
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -39,6 +40,15 @@ def words(name: str) -> list[str]:
     return text(name).replace(",", " ").split()
 
 
+def is_loopback(host: str) -> bool:
+    """Whether a host name or address can only be reached from this machine."""
+    name = host.strip("[]").rstrip(".").lower()
+    try:
+        return ip_address(name).is_loopback
+    except ValueError:
+        return name == "localhost" or name.endswith(".localhost")
+
+
 def data_dir() -> Path:
     """The data directory: CONTEXTLAB_DATA_DIR, else var/ in a checkout, else the user's data
     folder."""
@@ -52,10 +62,11 @@ def data_dir() -> Path:
 
 
 def kept_secret(folder: Path, name: str) -> str:
-    """A random text, generated once and kept in a file that only its owner can read."""
+    """A random text, generated once and kept in a file that only its owner can read. Raises
+    ValueError if the file is empty."""
     path = folder / name
     try:
-        return path.read_text().strip()
+        return _secret_in(path)
     except FileNotFoundError:
         pass
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -70,4 +81,11 @@ def kept_secret(folder: Path, name: str) -> str:
         pass
     finally:
         draft.unlink()
-    return path.read_text().strip()
+    return _secret_in(path)
+
+
+def _secret_in(path: Path) -> str:
+    found = path.read_text().strip()
+    if not found:
+        raise ValueError(f"{path} is empty; delete it, and a new one is made")
+    return found

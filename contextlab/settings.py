@@ -12,6 +12,7 @@ from typing import Any
 import dj_database_url
 
 from contextlab import environment as env
+from contextlab.exposure import how_public
 
 BASE_DIR = env.ROOT
 DATA_DIR = env.data_dir()
@@ -31,7 +32,12 @@ LOGIN_TOKEN = env.text("LOGIN_TOKEN") or env.kept_secret(DATA_DIR, "login_token"
 ALLOWED_HOSTS = ["127.0.0.1", "localhost", "[::1]", *env.words("ALLOWED_HOSTS")]
 # Full origins (https://lab.example.com), required behind a proxy that terminates TLS.
 CSRF_TRUSTED_ORIGINS = env.words("ORIGINS")
-if env.flag("BEHIND_TLS_PROXY"):
+_BEHIND_TLS_PROXY = env.flag("BEHIND_TLS_PROXY")
+# Why others can reach this server; empty if they cannot. `serve --host` changes it.
+PUBLIC = how_public(
+    HOST, env.words("ALLOWED_HOSTS"), CSRF_TRUSTED_ORIGINS, behind_proxy=_BEHIND_TLS_PROXY
+)
+if _BEHIND_TLS_PROXY:
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
     SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = True
 # Cookies ignore ports: without our own names, any other Django on this machine's localhost would

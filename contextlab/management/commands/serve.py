@@ -9,7 +9,7 @@ from django.conf import settings
 from django.core.management import BaseCommand, CommandError
 from django.db import connection, connections
 
-from contextlab import supervisor
+from contextlab import safety, supervisor
 from contextlab.environment import port
 from contextlab.garbage import collect_less
 from contextlab.schema import bring_up_to_date
@@ -29,6 +29,8 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, host: str, **options: Any) -> None:
         """Run until SIGTERM or SIGINT."""
+        for warning in safety.check_start(host, options["port"]):
+            self.stderr.write(f"Warning: {warning}.")
         lock = self._claim_data_dir()
         self._prepare_database()
         self.beside: list[supervisor.EmbeddedWorker | supervisor.Sweeper] = []
