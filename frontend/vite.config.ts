@@ -42,7 +42,7 @@ export default defineConfig(({ command }) => ({
     target: 'es2022',
     rolldownOptions: {
       input: { main: 'src/main.ts' },
-      checks: { eval: false }, // htmx has one, which fragments.ts switches off
+      checks: { eval: false }, // htmx has one, which base.html switches off
     },
   },
   server: { port: 5173, strictPort: true, cors: true },

@@ -4,10 +4,14 @@ import './web/theme';
 import './web/copy';
 import './web/keyboard/keyboard';
 import './web/keyboard/list';
-import './web/fragments';
 import './web/ages';
 import './record/imports';
 import './record/sessions';
 import './jobs/jobs';
 import './accounts/keys';
 import './policies/form';
+
+// Three quarters of the script, for pages that keep up.
+// After `load`: between DOMContentLoaded and `load`, htmx would never begin.
+if (document.querySelector('[hx-get]'))
+  addEventListener('load', () => void import('./web/fragments'));

@@ -302,7 +302,10 @@ def test_a_key_is_shown_once_and_revoked_at_once(
     assert not faults(page, axe, "a new key")
     agent = Agent(served.address, token, "keyed")
     prefix = token[4:12]
-    page.goto("/settings/keys/")
+    scripts: list[str] = []
+    page.on("request", lambda request: scripts.append(request.url))
+    page.goto("/settings/keys/", wait_until="networkidle")
+    assert not [url for url in scripts if "fragments" in url]  # nothing on this page keeps up
     assert token not in page.content()
     row = page.get_by_role("row", name=re.compile(prefix))
     assert "never" not in row.inner_text()

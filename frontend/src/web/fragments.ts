@@ -5,14 +5,6 @@ import { Idiomorph } from 'idiomorph/htmx';
 import { IslandElement } from './island';
 import { watchTopic } from './socket';
 
-// Nothing that the content policy forbids; and the address bar is the pages' own.
-Object.assign(htmx.config, {
-  allowEval: false,
-  allowScriptTags: false,
-  historyEnabled: false,
-  includeIndicatorStyles: false,
-});
-
 /** Whether somebody has typed or chosen something here that was not sent yet. */
 function isTouched(field: Node): boolean {
   if (field instanceof HTMLInputElement)
