@@ -1,4 +1,9 @@
-"""Automatic migration, before anything reads the tables."""
+"""Automatic migration, before anything reads the tables, by one process at a time."""
+
+import fcntl
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 from django.core.management import CommandError, call_command
 from django.db import connection
@@ -7,6 +12,31 @@ from django.db.migrations.executor import MigrationExecutor
 
 LAST_UNSQUASHED = "9ecb88f"
 """The last commit with the migrations replaced by this release's first one."""
+
+_ADVISORY_LOCK = 0x636F6E746578746C
+"""Key of the lock on PostgreSQL: "contextl" in ASCII."""
+
+
+@contextmanager
+def only_migration() -> Iterator[None]:
+    """Wait until no other process migrates the database, and keep others waiting.
+
+    The process must read what is missing inside: another one may have migrated meanwhile.
+    """
+    if connection.vendor == "sqlite":
+        # Beside the database, which several data directories may share.
+        lock = Path(connection.settings_dict["NAME"]).with_name("migrate.lock")
+        lock.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with lock.open("a") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)  # closing the file releases it
+            yield
+        return
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_lock(%s)", [_ADVISORY_LOCK])
+        try:
+            yield
+        finally:
+            cursor.execute("SELECT pg_advisory_unlock(%s)", [_ADVISORY_LOCK])
 
 
 def missing_migrations() -> list[Migration]:

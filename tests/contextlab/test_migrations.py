@@ -13,6 +13,7 @@ import sys
 import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -72,6 +73,11 @@ class Store(ABC):
             text=True,
         )
         return done.returncode, done.stderr
+
+    def run_all(self, *commands: str) -> list[tuple[int, str]]:
+        """Run commands at once; return exit code and stderr of each."""
+        with ThreadPoolExecutor(len(commands)) as threads:
+            return list(threads.map(lambda command: self.run(*command.split()), commands))
 
     def query(self, sql: str) -> list[Any]:
         """Return the rows of a statement, none of one that has no rows."""
@@ -181,6 +187,16 @@ def test_a_store_of_the_replaced_migrations_is_migrated_and_opened(stores):
     assert new.run("migrate") == (0, "")
     assert len(before) > 500
     assert old.schema() == new.schema()
+
+
+def test_processes_that_start_at_once_migrate_one_after_another(stores):
+    store, _ = stores
+    if isinstance(store, SqliteStore):
+        commands = ["token create", "token create", "token list"]  # these migrate by themselves
+    else:
+        commands = ["migrate --verbosity 0"] * 3
+    assert store.run_all(*commands) == [(0, "")] * 3
+    assert store.run("token", "list") == (0, "")
 
 
 def test_a_store_with_some_of_the_replaced_migrations_is_refused_in_one_sentence(stores):

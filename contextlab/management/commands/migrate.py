@@ -4,11 +4,13 @@ from typing import Any
 
 from django.core.management.commands import migrate
 
-from contextlab.schema import missing_migrations
+from contextlab.schema import missing_migrations, only_migration
 
 
 class Command(migrate.Command):
     def handle(self, *args: Any, **options: Any) -> None:
-        """Migrate, unless the database is at a migration that no longer exists."""
-        missing_migrations()
-        super().handle(*args, **options)
+        """Migrate once no other process does, unless the database is at a migration that no longer
+        exists."""
+        with only_migration():
+            missing_migrations()
+            super().handle(*args, **options)

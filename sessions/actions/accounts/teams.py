@@ -2,6 +2,7 @@
 
 import secrets
 
+from django.contrib.auth.hashers import make_password
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils.text import slugify
@@ -79,5 +80,7 @@ def local_user() -> User:
 
 def _local_user() -> User:
     # Django stores a password of None as one that no input matches.
-    found = User.objects.filter(username=LOCAL_USER).first()
-    return found or User.objects.create_user(LOCAL_USER, password=None)
+    found, _ = User.objects.get_or_create(
+        username=LOCAL_USER, defaults={"password": make_password(None)}
+    )
+    return found
