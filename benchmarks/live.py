@@ -194,7 +194,8 @@ def _step(agent: Agent, number: int, text: str) -> tuple[int, float]:
 
 def _signed_in(started: Lab) -> str:
     connection = http.client.HTTPConnection("127.0.0.1", started.server.port, timeout=60)
-    connection.request("GET", started.server.login.removeprefix(started.server.address))
+    address = started.server.login.removeprefix(started.server.address)
+    connection.request("GET", address, headers={"Sec-Fetch-Site": "none"})
     response = connection.getresponse()
     response.read()
     cookies = [value.split(";")[0] for name, value in response.getheaders() if name == "Set-Cookie"]

@@ -18,6 +18,7 @@ COMMANDS = {
     "show": ("sessions.management.commands.show", "print a session's context at a step"),
     "tail": ("sessions.management.commands.tail", "follow model calls as they happen"),
     "export": ("sessions.management.commands.export", "write a session to a file"),
+    "login": ("sessions.management.commands.login", "print an address that signs you in once"),
     "token": ("sessions.management.commands.token", "create and revoke API keys"),
     "invite": ("sessions.management.commands.invite", "invite someone to a team"),
     "doctor": ("contextlab.management.commands.doctor", "check the installation"),
@@ -33,7 +34,9 @@ OF_DJANGO = {
 }  # fmt: skip
 """Options that all Django commands have: they work, but help omits them."""
 
-READ_TABLES = {"import", "demo", "worker", "show", "tail", "export", "token", "invite", "simulate"}
+READ_TABLES = {
+    "import", "demo", "worker", "show", "tail", "export", "token", "login", "invite", "simulate",
+}  # fmt: skip
 """Commands that need up-to-date tables: `serve` migrates itself, the others need none."""
 
 EXIT_CODES = """Exit codes: 0 success; 1 failure, explained on the last line; 2 invalid command

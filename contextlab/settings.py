@@ -27,8 +27,6 @@ REDIS_URL = os.environ.get("REDIS_URL", "")
 # --- access ----------------------------------------------------------------------------------
 DEBUG = env.flag("DEBUG")
 SECRET_KEY = env.text("SECRET_KEY") or env.kept_secret(DATA_DIR, "secret_key")
-# The token in the printed URL; it survives restarts.
-LOGIN_TOKEN = env.text("LOGIN_TOKEN") or env.kept_secret(DATA_DIR, "login_token")
 ALLOWED_HOSTS = ["127.0.0.1", "localhost", "[::1]", *env.words("ALLOWED_HOSTS")]
 # Full origins (https://lab.example.com), required behind a proxy that terminates TLS.
 CSRF_TRUSTED_ORIGINS = env.words("ORIGINS")

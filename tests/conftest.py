@@ -1,5 +1,6 @@
 """What tests of every package share: a served product, a browser, PostgreSQL."""
 
+import http.cookiejar
 import os
 import re
 import shutil
@@ -8,10 +9,12 @@ import subprocess
 import sys
 import threading
 import time
+import urllib.request
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -21,7 +24,8 @@ from tests import on_postgres
 ROOT = Path(__file__).resolve().parent.parent
 CHROMIUM = "/usr/bin/chromium"
 START_SECONDS = 300  # beside eight busy processes on two cores a start took over 60
-LOGIN = re.compile(r"^(http://[\w.:\[\]]+)/login/[\w-]+/$")
+ADDRESS = re.compile(r"^(https?://[\w.:\[\]-]+)(/.*)?/(login/[\w-]+/)?$")
+SESSION = "contextlab_session"
 
 
 def unavailable(what: str) -> None:
@@ -59,7 +63,22 @@ class Server:
     address: str
     """Without a slash at its end."""
     login: str
-    """The address that signs in."""
+    """The printed address: signs in once, where accounts have no passwords."""
+    _cookie: str = ""
+
+    @property
+    def cookie(self) -> str:
+        """The browser session of the local user, signed in with the printed address."""
+        if not self._cookie:
+            asked = urllib.request.Request(self.login, headers={"Sec-Fetch-Site": "none"})
+            jar = http.cookiejar.CookieJar()
+            urllib.request.build_opener(urllib.request.HTTPCookieProcessor(jar)).open(asked).close()
+            self._cookie = next(cookie.value or "" for cookie in jar if cookie.name == SESSION)
+        return self._cookie
+
+    def let_in(self, context: Any) -> None:
+        """Sign in the local user in a browser context of Playwright."""
+        context.add_cookies([{"name": SESSION, "value": self.cookie, "url": self.address}])
 
     @property
     def log(self) -> str:
@@ -117,7 +136,7 @@ def start_server(data_dir: Path, **environment: str) -> Server:
     # A server that hangs is killed, which ends the loop below.
     limit = threading.Timer(START_SECONDS, process.kill)
     limit.start()
-    found = next((found for line in process.stdout if (found := LOGIN.match(line))), None)
+    found = next((found for line in process.stdout if (found := ADDRESS.match(line))), None)
     limit.cancel()
     server = Server(process, data_dir, found[1] if found else "", found[0].strip() if found else "")
     if not found:
@@ -177,7 +196,8 @@ def page(browser, served: Server):
     )
     opened.on("pageerror", lambda error: wrong.append(str(error)))
     opened.on("request", lambda request: wrong.extend(_foreign(request.url, served.address)))
-    opened.goto(served.login)
+    served.let_in(context)
+    opened.goto("/")
     yield opened
     context.close()
     assert not wrong, wrong

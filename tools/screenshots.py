@@ -227,8 +227,8 @@ def main() -> None:
                     context = chromium.new_context(
                         viewport=SIZE, color_scheme=theme, base_url=server.address
                     )
+                    server.let_in(context)
                     page = context.new_page()
-                    page.goto(server.login)
                     for family in wanted:
                         family(Visit(page, theme))
                     context.close()

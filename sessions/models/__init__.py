@@ -1,6 +1,6 @@
 """Database models, one module per concept."""
 
-from sessions.models.accounts.accounts import LoginFailure
+from sessions.models.accounts.accounts import LoginAddress, LoginFailure
 from sessions.models.accounts.audit import AuditEntry
 from sessions.models.accounts.keys import Answer, Key
 from sessions.models.accounts.teams import Invitation, Membership, Team
@@ -48,6 +48,7 @@ __all__ = [
     "Invitation",
     "Job",
     "Key",
+    "LoginAddress",
     "LoginFailure",
     "Membership",
     "Message",

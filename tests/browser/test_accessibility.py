@@ -188,7 +188,7 @@ def test_without_a_user_and_without_a_page(browser: Any, axe: str, served: Serve
     wrong = faults(other, axe, "signed out")
     other.goto("/api/v1/docs")
     wrong += faults(other, axe, "the API's page, signed out")
-    other.goto(served.login)
+    served.let_in(other.context)
     other.goto("/sessions/nothing-is-here/")
     wrong += faults(other, axe, "not found")
     other.context.close()

@@ -15,7 +15,6 @@ def _value(page: Any, path: str) -> Any:
 
 
 def test_a_policy_is_written_and_told_what_goes_wrong(page: Any, served: Server, axe: str) -> None:
-    page.goto(served.login)
     page.goto(f"{served.address}/policies/")
     page.keyboard.press("n")
     page.wait_for_url("**/policies/new/")
@@ -62,7 +61,6 @@ def test_a_policy_is_written_and_told_what_goes_wrong(page: Any, served: Server,
 
 
 def test_yaml_fills_the_form(page: Any, served: Server) -> None:
-    page.goto(served.login)
     page.goto(f"{served.address}/policies/new/")
     page.locator("#yaml-part > summary").click()
     page.fill("#yaml", "name: pasted\nreserve: lots\n")

@@ -154,7 +154,8 @@ def test_a_draft_goes_out_is_paused_and_taken_back(
 ) -> None:
     wrong: list[str] = []
     owner, editor = sits_down("owner"), sits_down("editor", "dark")
-    owner.goto(served.login)
+    served.let_in(owner.context)
+    owner.goto("/")
     invited(owner, editor, "Eve", "editor")
     token = key_of(owner)
     record(served.address, token, tmp_path)
@@ -223,7 +224,8 @@ def test_a_role_does_what_it_may_and_is_refused_the_rest(
     sits_down: Callable[..., Any], served: Server,
 ) -> None:  # fmt: skip
     owner, member = sits_down("owner"), sits_down(role, "dark")
-    owner.goto(served.login)
+    served.let_in(owner.context)
+    owner.goto("/")
     invited(owner, member, f"some-{role}", role)
     member.goto("/policies/")
     assert bool(member.get_by_role("link", name="New policy").count()) is writes

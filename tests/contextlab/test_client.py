@@ -16,7 +16,7 @@ import httpx2
 import pytest
 
 from contextlab.client import ContextLab, OverBudget, Refused, Unreachable, wrap
-from tests.conftest import ROOT, Server, free_port
+from tests.conftest import ROOT, SESSION, Server, free_port
 from tests.provider import Answer, ErrorInStream, Provider, Text, provider
 
 TOOL = {"name": "Read", "input_schema": {"type": "object"}, "description": "Read a file."}
@@ -254,8 +254,9 @@ def test_a_refusal_names_the_field(lab: ContextLab):
 
 def limit(served: Server, session: str, tokens: int, mode: str) -> None:
     """Set a limit, as a person does in the browser."""
-    with httpx2.Client(base_url=served.address, follow_redirects=True) as browser:
-        page = browser.get(served.login).text
+    cookies = {SESSION: served.cookie}
+    with httpx2.Client(base_url=served.address, cookies=cookies, follow_redirects=True) as browser:
+        page = browser.get("/").text
         found = re.search(r'name="csrf-token" content="(\w+)"', page)
         assert found
         wanted = {"scope": "session", "name": session, "tokens": tokens, "mode": mode}

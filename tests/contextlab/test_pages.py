@@ -42,7 +42,8 @@ def test_the_guard_sees_what_the_policy_stops(browser, served):
     # The `page` fixture guarantees that a violated policy reaches the console.
     context = browser.new_context()
     opened = context.new_page()
-    opened.goto(served.login)
+    served.let_in(context)
+    opened.goto(served.address)
     with opened.expect_console_message(lambda said: "elsewhere.invalid" in said.text) as image:
         opened.evaluate("() => { new Image().src = 'http://elsewhere.invalid/x.png'; }")
     with opened.expect_console_message(lambda said: "style-src" in said.text) as style:

@@ -1,6 +1,5 @@
 """One command: starts, prints the way in last, keeps others out, ends cleanly."""
 
-import http.cookiejar
 import json
 import os
 import socket
@@ -27,13 +26,9 @@ def fetch(
         return answer.status, answer.headers, answer.read().decode()
 
 
-def signed_in(served) -> urllib.request.OpenerDirector:
-    jar = http.cookiejar.CookieJar()
-    opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(jar), _StayHere())
-    status, _, _ = fetch(served.login, opener)
-    assert status == 302
-    assert {cookie.name for cookie in jar} >= {"contextlab_session"}
-    return opener
+def opened(address: str, site: str = "none") -> urllib.request.Request:
+    """A request as a browser sends it."""
+    return urllib.request.Request(address, headers={"Sec-Fetch-Site": site})
 
 
 class _StayHere(urllib.request.HTTPRedirectHandler):
@@ -48,8 +43,10 @@ def test_health_needs_no_login(served):
 
 def test_the_printed_address_signs_in_and_only_it(served):
     # Signing out needs a session and a token, so a 403 comes from the CSRF check.
-    inside = signed_in(served)
+    inside = urllib.request.build_opener(_StayHere())
+    inside.addheaders = [("Cookie", f"contextlab_session={served.cookie}")]
     assert "Not signed in" not in fetch(f"{served.address}/logout/", inside)[2]
+    assert fetch(opened(served.login))[0] == 403, "it works once"
 
     status, _, text = fetch(f"{served.address}/logout/")
     assert status == 403
@@ -63,9 +60,12 @@ def test_the_printed_address_signs_in_and_only_it(served):
     assert fetch(f"{served.address}/login/%00%FF/")[0] == 403
 
 
-def test_cookies_are_ours_alone(served):
+def test_a_new_address_is_printed_on_demand(served):
     opener = urllib.request.build_opener(_StayHere())
-    cookies = fetch(served.login, opener)[1].get_all("Set-Cookie")
+    ended = command(served, "login", "--json")
+    address = json.loads(ended.stdout)["url"]
+    assert address.startswith(f"{served.address}/login/")
+    cookies = fetch(opened(address), opener)[1].get_all("Set-Cookie")
     assert "contextlab_session" in {cookie.partition("=")[0] for cookie in cookies}
     for cookie in cookies:
         assert cookie.startswith("contextlab_")
@@ -84,7 +84,7 @@ def test_every_answer_forbids_foreign_content(served):
 
 def test_another_host_name_is_refused(served):
     request = urllib.request.Request(
-        f"{served.address}/healthz", headers={"Host": "rebound.example:80"}
+        f"{served.address}/nowhere/", headers={"Host": "rebound.example:80"}
     )
     assert fetch(request)[0] == 400
 
@@ -97,19 +97,51 @@ def test_a_header_cannot_move_our_addresses(served):
 
 
 def test_secrets_are_kept_for_the_owner_alone(served):
-    for name in ("secret_key", "login_token"):
-        mode = stat.S_IMODE((served.data_dir / name).stat().st_mode)
-        assert mode == 0o600
+    mode = stat.S_IMODE((served.data_dir / "secret_key").stat().st_mode)
+    assert mode == 0o600
     assert served.login.split("/")[-2] not in served.log
 
 
-def test_the_address_stays_valid_and_the_end_is_clean(server_with):
+def test_every_start_prints_a_new_address_and_the_end_is_clean(server_with):
     first = server_with()
     assert first.stop() == 0
     second = server_with(PORT=str(first.port))
-    assert second.login == first.login
+    assert second.login != first.login
+    assert fetch(opened(first.login))[0] == 403, "the unused one ended with the start"
+    assert second.cookie
     assert fetch(f"{second.address}/healthz")[0] == 200
     assert second.stop() == 0
+
+
+def test_a_public_server_prints_no_way_in_but_tells_of_one(server_with):
+    server = server_with(CONTEXTLAB_ALLOWED_HOSTS="lab.example.com")
+    assert server.login == f"{server.address}/"
+    ended = command(server, "login", CONTEXTLAB_ALLOWED_HOSTS="lab.example.com")
+    assert ended.returncode == 1
+    assert "CONTEXTLAB_ALLOWED_HOSTS names lab.example.com" in ended.stderr
+    # A command with other settings may print one; the server does not accept it.
+    address = json.loads(command(server, "login", "--json").stdout)["url"]
+    status, _, text = fetch(opened(address))
+    assert status == 403
+    assert "contextlab invite" in text
+
+
+def command(server, *arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
+    """Run a command on a server's data."""
+    return subprocess.run(
+        [sys.executable, "-m", "contextlab.cli", *arguments],
+        cwd=ROOT,
+        env={
+            **os.environ,
+            "CONTEXTLAB_DATA_DIR": str(server.data_dir),
+            "DATABASE_URL": "",
+            "PORT": str(server.port),
+            **environ,
+        },
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
 
 
 def test_a_second_server_on_the_same_data_says_so(served):

@@ -115,7 +115,6 @@ class Deployment:
             "DATABASE_URL": postgres.url,
             "REDIS_URL": redis.url,
             "CONTEXTLAB_SECRET_KEY": "a secret of this test alone, and of nobody else",
-            "CONTEXTLAB_LOGIN_TOKEN": "the-way-in",
         }
         if not IN_FULL:
             self.environment |= SOONER

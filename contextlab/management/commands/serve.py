@@ -8,6 +8,7 @@ import daphne.server  # noqa: F401 (first: installs the asyncio reactor)
 from django.conf import settings
 from django.core.management import BaseCommand, CommandError
 from django.db import connection, connections
+from django.urls import reverse
 
 from contextlab import safety, supervisor
 from contextlab.environment import port
@@ -15,9 +16,20 @@ from contextlab.garbage import collect_less
 from contextlab.schema import bring_up_to_date
 from sessions import live
 from sessions.actions.accounts.teams import local_user
+from sessions.actions.accounts.addresses import renew_address, why_off
+from sessions.actions.accounts.logins import has_passwords
 from sessions.actions.jobs import jobs
 from sessions.actions.record import assess
 
+from sessions.management.addresses import base_url, login_url
+
+
+def way_in() -> str:
+    """Say how to sign in; the address to open is the last line."""
+    if not why_off():
+        return f"Open this URL; it signs you in once:\n{login_url(renew_address())}"
+    first = "" if has_passwords() else "Create the first account with `contextlab invite`. "
+    return f"{first}Sign in here:\n{base_url()}{reverse('home')}"
 
 class Command(BaseCommand):
     help = "Run the dashboard, with a job worker unless REDIS_URL is set."
@@ -34,6 +46,8 @@ class Command(BaseCommand):
         lock = self._claim_data_dir()
         self._prepare_database()
         self.beside: list[supervisor.EmbeddedWorker | supervisor.Sweeper] = []
+        self.invitation = way_in()
+        connections.close_all()
         if not settings.REDIS_URL:
             from contextlab.celery import app
 
@@ -74,9 +88,7 @@ class Command(BaseCommand):
             live.server_loop = reactor._asyncioEventloop
             for part in self.beside:
                 part.start()
-            name = "127.0.0.1" if host in ("0.0.0.0", "::") else host  # noqa: S104
-            self.stdout.write("ContextLab is running. Stop it with Ctrl+C. Open this URL:")
-            self.stdout.write(f"http://{name}:{port}/login/{settings.LOGIN_TOKEN}/")
+            self.stdout.write(f"ContextLab is running. Stop it with Ctrl+C. {self.invitation}")
             self.stdout.flush()
 
         def stop_beside() -> Any:

@@ -6,7 +6,6 @@ import json
 from argparse import ArgumentParser
 from typing import Any
 
-from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 from django.core.validators import validate_email
@@ -15,6 +14,7 @@ from django.urls import reverse
 from sessions.actions.accounts.audit import COMMAND
 from sessions.actions.accounts.invitations import VALID, invite
 from sessions.actions.accounts.teams import LOCAL_TEAM, team_called
+from sessions.management.addresses import base_url
 from sessions.models import Membership
 
 
@@ -39,7 +39,7 @@ class Command(BaseCommand):
         parser.add_argument("--email", default="", help="intended recipient; no mail is sent")
         parser.add_argument(
             "--url",
-            default=_base_url(),
+            default=base_url(),
             help="URL of this server (default: %(default)s)",
         )
         parser.add_argument("--json", action="store_true", help="print JSON")
@@ -72,10 +72,3 @@ class Command(BaseCommand):
             f"{address}\n\nValid once, within {VALID.days} days, to join team {team.slug} as "
             f"{made.role}. It is not shown again."
         )
-
-
-def _base_url() -> str:
-    """The first trusted origin in the settings, else the address `serve` listens on."""
-    named = [origin for origin in settings.CSRF_TRUSTED_ORIGINS if "*" not in origin]
-    host = "127.0.0.1" if settings.HOST in ("0.0.0.0", "::") else settings.HOST  # noqa: S104
-    return named[0] if named else f"http://{host}:{settings.PORT}"

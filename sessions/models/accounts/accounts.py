@@ -23,3 +23,14 @@ class LoginFailure(models.Model):
 
     def __str__(self) -> str:
         return f"a failed login at {self.at}"
+
+
+class LoginAddress(models.Model):
+    """The token of a printed address that signs in the local user once; at most one row exists."""
+
+    digest = models.CharField(max_length=64, unique=True, help_text="SHA-256 of the token")
+    created = models.DateTimeField(auto_now_add=True)
+    expires = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"a login address until {self.expires}"

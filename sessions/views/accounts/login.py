@@ -1,9 +1,7 @@
 """Sign-in by name and password, or with the URL printed at startup."""
 
-import hmac
 import math
 
-from django.conf import settings
 from django.contrib.auth import login, logout
 from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.models import User
@@ -13,25 +11,39 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_GET, require_http_methods, require_POST
+from django.views.decorators.http import require_http_methods, require_POST
 
 from sessions.access import ip_of
+from sessions.actions.accounts.addresses import is_usable, use_address, why_off
 from sessions.actions.accounts.logins import TooMany, has_passwords, person_of
-from sessions.actions.accounts.teams import local_user
 from sessions.views.accounts.forms import Login
 from sessions.views.web.pages import Page
 
+_OURS = ("none", "same-origin")
+"""Sec-Fetch-Site of an address that a person opened, and of a form or link of ours."""
 REFUSED = "Incorrect name or password. Check both and try again."
 
 
 @login_not_required
 @never_cache
-@require_GET
+@require_http_methods(["GET", "POST"])
 def enter(request: HttpRequest, token: str) -> HttpResponse:
-    """Sign in the local user if the token matches the one in the data directory."""
-    if not hmac.compare_digest(token.encode(), settings.LOGIN_TOKEN.encode()):
+    """Sign in the local user with a printed address, which works once.
+
+    A GET signs in only if the browser says that a person opened the address or another page of
+    ours led there; others, such as previews, get a page with a button. Other sites are refused.
+    """
+    site = request.headers.get("Sec-Fetch-Site")
+    if site not in (None, *_OURS):
         return closed(request)
-    login(request, local_user(), backend="django.contrib.auth.backends.ModelBackend")
+    if request.method == "GET" and (site is None or "Sec-Purpose" in request.headers):
+        if not is_usable(token):
+            return closed(request)
+        return render(request, "accounts/enter.html", {"token": token})
+    person = use_address(token, ip_of(request))
+    if person is None:
+        return closed(request)
+    login(request, person, backend="django.contrib.auth.backends.ModelBackend")
     return redirect("home")
 
 
@@ -109,6 +121,7 @@ def _door(
         "next": wanted,
         "refusal": refusal,
         "has_passwords": has_passwords(),
+        "address_off": why_off(),
     }
     return render(request, "accounts/closed.html", context, status=status)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import http.client
-import http.cookiejar
 import json
 import os
 import subprocess
@@ -13,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import Server
+from tests.conftest import SESSION, Server
 
 
 def contextlab(server: Server, *words: str) -> Any:
@@ -41,9 +40,8 @@ def test_five_lines_of_any_client(served: Server):
     assert context["messages"][0]["content"][0]["text"] == "Hello"
 
     # The operator sees it, too.
-    jar = urllib.request.HTTPCookieProcessor(http.cookiejar.CookieJar())
-    browser = urllib.request.build_opener(jar)
-    browser.open(served.login).read()
+    browser = urllib.request.build_opener()
+    browser.addheaders = [("Cookie", f"{SESSION}={served.cookie}")]
     page = browser.open(call("GET", "/sessions/my-run")["url"]).read().decode()
     assert "Hello" in page
     assert "my-run" in browser.open(f"{served.address}/sessions/?team=first-use").read().decode()
