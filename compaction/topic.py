@@ -90,14 +90,15 @@ _GOES_ON = re.compile(
 _PASTED = re.compile(
     r"^[^\S\n]*(?:traceback|\w*error\b|\w*exception\b|---+ ?fail|===+|fail\b|panic\b|[➜$>%✗│─+]"
     r"|\d+\s*[|│])"
-    r"|\b(?:severity|stack\s?trace|exit (?:code|status))\b|:\d+:\d*|\bat .+:\d+\)?$|```|\"\"\"",
+    r"|\b(?:severity|stack\s?trace|exit (?:code|status))\b|:\d+:\d*"
+    r"|\bat (?:(?!\bat ).)+:\d+\)?$|```|\"\"\"",
     re.IGNORECASE | re.MULTILINE,
 )
 """Pasted output, code and review comments, which usually concern the current work."""
 _CODE = re.compile(
     r"\s*(?:[\w.\[\]]+\s*(?::=|\+=|=)\s*\S|(?:var|let|const)\s+\w+\s*[=:]"
     r"|var\s+\w+\s+[\w.\[\]]+\s*$|(?:func|fn|def|class)\s+\w+\s*[({:]"
-    r"|[\w.]+\([^()]{0,120}\)?\s*[,;{]?\s*$|.*[;{}]\s*$)"
+    r"|[\w.]+\([^()]{0,120}\)?\s*+[,;{]?+\s*+$|.*[;{}]\s*$)"
 )
 """A line of code outside a fence; prose rarely has two of them."""
 _BACK = re.compile(

@@ -23,7 +23,7 @@ _SHELL = ("command", "cmd", "script")
 _TESTS = re.compile(
     r"\b(?:pytest|unittest|tox|jest|vitest|mocha|rspec|phpunit|ctest|nextest)\b"
     r"|\b(?:go|cargo|make|mise|npm|pnpm|yarn|bun|mvn|gradle|gradlew|dotnet|mix|swift|just)"
-    r"(?: run)?(?: -\S+)* (?:test|check)\b"
+    r"(?: run)?(?: -\S{1,80}+){0,8}+ (?:test|check)\b"
 )
 _LOOKS = frozenset(
     re.findall(

@@ -17,7 +17,7 @@ PATTERN = 1_000
 CONTEXT = 20
 LAST = 2**31 - 1
 
-_LINES = re.compile(r"\s*(\d{1,9})?\s*([-:–]?)\s*(\d{1,9})?\s*\Z")
+_LINES = re.compile(r"\s*+(\d{1,9}+)?+\s*+([-:–]?+)\s*+(\d{1,9}+)?+\s*+\Z")
 
 
 class BadSelection(ValueError):

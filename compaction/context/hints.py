@@ -28,9 +28,9 @@ IMAGES = frozenset({"png", "jpg", "jpeg", "gif", "webp", "svg", "bmp", "ico"})
 # Both match the newline before a line: re finds it two or three times as fast as "^".
 _NUMBERED = re.compile(r"\n[ \t]*\d+(?:→|\t|:|\|)[ \t]?")
 _SYMBOL = re.compile(
-    r"\n[ \t]*(?:export\s+|default\s+|public\s+|private\s+|protected\s+|static\s+|async\s+|pub\s+"
-    r"|abstract\s+|final\s+)*"
-    r"(?:class|def|func|function|fn|interface|struct|enum|trait|impl|type|module|object)\s+"
+    r"\n[ \t]*+(?:(?:export|default|public|private|protected|static|async|pub|abstract|final)"
+    r"[^\S\n]++)*+"
+    r"(?:class|def|func|function|fn|interface|struct|enum|trait|impl|type|module|object)[^\S\n]++"
     r"(?:\([^)\n]{0,60}\)\s*)?([A-Za-z_$][\w$]*)"
 )
 _ERROR = re.compile(
@@ -39,7 +39,7 @@ _ERROR = re.compile(
 )
 _ERROR_WORDS = ("error", "exception", "fatal", "panic", "traceback", "fail", "✗", "✘")
 """Every match of `_ERROR` contains one of these; checking them is 100 times as fast."""
-_TITLE = re.compile(r"<title[^>]*>([^<]{1,200})</title>", re.IGNORECASE)
+_TITLE = re.compile(r"<title[^<>]*>([^<]{1,200})</title>", re.IGNORECASE)
 _PAGE_TITLE = re.compile(r"^\W{0,4}Page Title:\s*([^\n]{1,200})", re.MULTILINE)
 _PAGE_URL = re.compile(r"^\W{0,4}Page URL:\s*(\S{4,300})", re.MULTILINE)
 """The header that browser tools write above a page."""

@@ -22,7 +22,8 @@ INSIDE = 8
 """Minimum characters of a part that stands on its own inside a longer name."""
 
 _HUMP = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
-_LINES = re.compile(r":\d[\d:-]*$")
+_LINES = re.compile(r":\d")
+_OF_LINES = "0123456789:-"
 _PARTS = re.compile(r"[.:@-]")
 _DIGITS = re.compile(r"\d{4,}")  # as many as make a fact
 # At most four repeats: longer numbers are not written in groups. Without backtracking.
@@ -36,7 +37,9 @@ def normal(fact: str) -> str:
     # A number after a host is a port, which is part of the fact.
     if "://" in bare or not ("/" in bare or "." in bare):
         return bare
-    return _LINES.sub("", bare)
+    path = bare.rstrip(_OF_LINES)
+    lines = _LINES.search(bare, len(path))
+    return bare if lines is None else bare[: lines.start()]
 
 
 def kind_of(fact: str) -> FactKind:

@@ -34,7 +34,7 @@ Unit = Literal["count", "share", "ratio"]
 Fit = Literal["over", "under", "right"]
 """Whether too much was removed (`over`), too little (`under`), or neither."""
 
-_REFERENCE = re.compile(r"\b([mb]\d[\w.:-]*)@([0-9a-f]{8})\b")
+_REFERENCE = re.compile(r"\b([mb]\d[\w.:-]{0,60})@([0-9a-f]{8})\b")
 
 
 @dataclass(frozen=True, slots=True)

@@ -117,7 +117,7 @@ def _in_environment(data: bytes, start: int) -> bool:
     """Return whether a value follows `NAME=`, in capitals and without blanks, as in .env files."""
     if data[start - 1 : start] != b"=":
         return False
-    name = re.search(rb"[A-Za-z0-9_]+=$", data[max(0, start - 60) : start])
+    name = re.search(rb"(?<![A-Za-z0-9_])[A-Za-z0-9_]+=$", data[max(0, start - 60) : start])
     return name is not None and name[0].upper() == name[0] and len(name[0]) > 3
 
 

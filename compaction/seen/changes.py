@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,9 +12,9 @@ from compaction.context.stubs import arguments
 
 _WHOLE = ("content", "file_text", "contents", "new_content")
 _PAIRS = (("old_string", "new_string"), ("old_str", "new_str"), ("oldText", "newText"))
-_SEARCH = re.compile(
-    r"^[<-]{5,9} SEARCH[^\n]*\n(.*?)^={5,9}\n(.*?)^[>+]{5,9} REPLACE", re.MULTILINE | re.DOTALL
-)
+_SEARCH = re.compile(r"[<-]{5,9} SEARCH")
+_MIDDLE = re.compile(r"={5,9}\n")
+_REPLACE = re.compile(r"[>+]{5,9} REPLACE")
 _LONGEST_PATCH = 400_000
 
 
@@ -72,8 +72,28 @@ def _searched(text: str) -> FileChange | None:
     """Parse search-and-replace blocks (Cline, aider)."""
     if " SEARCH" not in text or " REPLACE" not in text:
         return None
-    swaps = [Swap(old, new) for old, new in _SEARCH.findall(text) if old]
-    return FileChange(swaps=tuple(swaps)) if swaps else None
+    swaps = tuple(_swaps(text))
+    return FileChange(swaps=swaps) if swaps else None
+
+
+def _swaps(text: str) -> Iterator[Swap]:
+    """Yield the swaps of complete search-and-replace blocks that search for something."""
+    old: list[str] | None = None
+    new: list[str] | None = None
+    for line in (f"{line}\n" for line in text.split("\n")):
+        if old is None:
+            old = [] if _SEARCH.match(line) else None
+        elif new is None:
+            if _MIDDLE.match(line):
+                new = []
+            else:
+                old.append(line)
+        elif not _REPLACE.match(line):
+            new.append(line)
+        else:
+            if old:
+                yield Swap("".join(old), "".join(new))
+            old = new = None
 
 
 def _patched(text: str, path: str) -> FileChange | None:

@@ -22,7 +22,7 @@ WIDTH = 100
 
 _NAMES = ("terminal_id", "terminal", "session_id", "shell_id", "session", "tab")
 _FOLDERS = ("workdir", "cwd", "working_directory", "directory")
-_CD = re.compile(r"(?:^|&&|;|\n)\s*cd\s+(\"[^\"\n]+\"|'[^'\n]+'|[^\s;&|()<>]+)")
+_CD = re.compile(r"(?:^|&&|;|\n)[^\S\n]*cd[^\S\n]+(\"[^\"\n]+\"|'[^'\n]+'|[^\s;&|()<>]+)")
 _STATUS = re.compile(
     r"^\W{0,2}(?:Process exited with code|The command completed with exit code|Exit code:?"
     r"|Command finished with exit code|returncode>|.{0,40}\"exit_code\":)\s*(-?\d{1,6})",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from itertools import islice
 
 from compaction.context.blocks import Block
 
@@ -16,7 +17,11 @@ LONGEST = 4_000
 LOOK_AT = 400_000
 """Code points of a block searched for headings."""
 
-_HEADING = re.compile(r"^ {0,3}(#{1,6})[ \t]+(.{1,80}?)[ \t#:]*$", re.MULTILINE)
+_WIDEST = 80
+"""Code points of a heading; longer lines are prose or comments."""
+_AFTER = " \t\r#:"
+
+_HEADING = re.compile(r"^ {0,3}(#{1,6})[ \t]+(\S.*)$", re.MULTILINE)
 
 
 def given_in(blocks: Iterable[Block]) -> list[str]:
@@ -36,12 +41,13 @@ def given_in(blocks: Iterable[Block]) -> list[str]:
 
 def _sections(text: str) -> list[str]:
     found = []
-    headings = list(_HEADING.finditer(text))
+    found_all = _HEADING.finditer(text)
+    headings = [one for one in found_all if len(one.group(2).rstrip(_AFTER)) <= _WIDEST]
     for number, heading in enumerate(headings):
-        if heading.group(2).strip().casefold() not in HEADINGS:
+        if heading.group(2).rstrip(_AFTER).casefold() not in HEADINGS:
             continue
         level = len(heading.group(1))
-        later = headings[number + 1 :]
+        later = islice(headings, number + 1, None)
         end = next((h.start() for h in later if len(h.group(1)) <= level), len(text))
         body = text[heading.end() : end].strip()[:LONGEST]
         if body:

@@ -12,16 +12,16 @@ LOOK_AT = 20_000
 FEWEST = 3
 """Minimum common words found to name a language (our choice)."""
 
-_SCRIPTS: tuple[tuple[str, str], ...] = (
-    (r"[\u3040-\u30ff]", "Japanese"),
-    (r"[\uac00-\ud7af]", "Korean"),
-    (r"[\u4e00-\u9fff]", "Chinese"),
-    (r"[\u0400-\u04ff]", "Russian"),
-    (r"[\u0600-\u06ff]", "Arabic"),
-    (r"[\u0590-\u05ff]", "Hebrew"),
-    (r"[\u0900-\u097f]", "Hindi"),
-    (r"[\u0e00-\u0e7f]", "Thai"),
-    (r"[\u0370-\u03ff]", "Greek"),
+_SCRIPTS: tuple[tuple[re.Pattern[str], str], ...] = (
+    (re.compile(r"[\u3040-\u30ff]"), "Japanese"),
+    (re.compile(r"[\uac00-\ud7af]"), "Korean"),
+    (re.compile(r"[\u4e00-\u9fff]"), "Chinese"),
+    (re.compile(r"[\u0400-\u04ff]"), "Russian"),
+    (re.compile(r"[\u0600-\u06ff]"), "Arabic"),
+    (re.compile(r"[\u0590-\u05ff]"), "Hebrew"),
+    (re.compile(r"[\u0900-\u097f]"), "Hindi"),
+    (re.compile(r"[\u0e00-\u0e7f]"), "Thai"),
+    (re.compile(r"[\u0370-\u03ff]"), "Greek"),
 )
 """Scripts and the most common language that uses each."""
 
@@ -33,11 +33,8 @@ _WORDS: Mapping[str, frozenset[str]] = {
     "Portuguese": frozenset({"o", "os", "e", "é", "não", "uma", "para", "que", "com", "você"}),
     "Italian": frozenset({"il", "gli", "e", "è", "non", "una", "per", "che", "con", "di"}),
 }
-_CODE = re.compile(
-    # The last alternative starts only where a word does: from every letter it is quadratic.
-    r"```.*?(?:```|\Z)|`[^`\n]*`|https?://\S+|(?:(?<!\S)|(?<=`))\S*[/_.\\]\S*",
-    re.DOTALL,
-)
+_CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`|https?://\S+", re.DOTALL)
+_PATH = re.compile(r"(?<!\S)\S*[/_.\\]\S*")  # whole words only: from every letter it is quadratic
 _LETTERS = re.compile(r"[^\W\d_]+")
 
 WEIGHT = 3
@@ -50,11 +47,11 @@ def language_of(texts: Iterable[str]) -> str:
     Code, paths and URLs do not count. A script other than Latin wins from a quarter of the weighted
     letters: people who write Chinese name files in English.
     """
-    text = _CODE.sub(" ", "\n".join(texts)[-LOOK_AT:])
+    text = _PATH.sub(" ", _CODE.sub(" ", "\n".join(texts)[-LOOK_AT:]))
     words = [word.casefold() for word in _LETTERS.findall(text)]
     letters = sum(map(len, words))
     for pattern, language in _SCRIPTS:
-        count = len(re.findall(pattern, text))
+        count = len(pattern.findall(text))
         if count and count * (1 + WEIGHT) >= letters:
             return language
     found = Counter(words)

@@ -33,7 +33,8 @@ _NESTED = re.compile(r"\bexec_command\(\{\s*\"?cmd\"?\s*:\s*(\"(?:[^\"\\]|\\.){1
 """A command call in Codex' code mode."""
 
 _CD = re.compile(r"^\s*cd\s+\S+\s*(?:&&|;)\s*")
-_TRIMMED = re.compile(r"(?:\s*2>&1)?(?:\s*\|\s*(?:tail|head)(?:\s+-n?\s*\d+)?)?\s*$")
+_TRIMMED = re.compile(r"(?: ?2>&1)?(?: ?\| ?(?:tail|head)(?: -n? ?\d{1,9})?)?$")
+"""Of a command on one line, with single spaces."""
 _TEMPORARY = re.compile(
     r"(?:^|[\\/])(?:te?mp|\.cache|node_modules|__pycache__)[\\/]|\.(?:tmp|bak)$"
 )

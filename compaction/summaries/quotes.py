@@ -13,7 +13,7 @@ from compaction.summaries.supported import plain
 SHORTEST = 8
 """Minimum code points of a quotation that counts (our choice)."""
 
-_QUOTED = re.compile(r"“([^”]+)”|\"([^\"]+)\"|«([^»]+)»|„([^“]+)“|「([^」]+)」")
+_QUOTED = re.compile(r"“([^“”]+)”|\"([^\"]+)\"|«([^«»]+)»|„([^„“]+)“|「([^「」]+)」")
 
 
 def quotes(text: str) -> list[str]:

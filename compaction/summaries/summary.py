@@ -63,7 +63,7 @@ _COMMAND = re.compile(
     r'<command(?: key="cmd_(\d{1,9})")? execution="([^"]*)" status="([^"]*)"'
     r'(?: times="\d{1,9}")?\s*/>'
 )
-_ANY_FIXED = re.compile(r"<(?:file_operation|command)\b[^>]*>")
+_ANY_FIXED = re.compile(r"<(?:file_operation|command)\b(?:[^<>]|<(?!file_operation|command))*+>")
 
 
 def names(form: SummaryForm) -> tuple[str, ...]:

@@ -10,7 +10,9 @@ LOOK_AT = 20_000
 WIDTH = 200
 """Maximum code points of a signature."""
 
-_NAMED = re.compile(r"\b[A-Za-z_][\w.]{0,80}(?:Error|Exception|Panic)\b|\berror\[\w{1,12}\]")
+_NAMED = re.compile(
+    r"(?:(?<=\w)|(?<=\w\.))(?:Error|Exception|Panic)\b|\berror\[\w{1,12}\]",
+)
 _SAYS = re.compile(
     r"\b(?:error|failed|failure|fail|fatal|panic|cannot|denied|undefined|not found|no such"
     r"|refused|unknown|invalid|missing|timed out)\b",

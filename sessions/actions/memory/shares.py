@@ -44,7 +44,7 @@ MOST_SUBSCRIPTIONS = 100
 
 _TAG = re.compile(r"</?([a-z_]{2,40})>")
 _ELEMENT = re.compile(r"<(?:file_operation|command) ([^<>]*)/>")
-_VALUE = re.compile(r'\w+="([^"]*)"')
+_VALUE = re.compile(r'\b\w+="([^"]*)"')
 
 
 class CannotSubscribe(ValueError):

@@ -18,7 +18,7 @@ from compaction.strategies import STRATEGIES
 from sessions.models.policies.policy_documents import preset_document
 
 _WHOLE = re.compile(r"\s*[+-]?[0-9]{1,18}\s*")
-_NUMBER = re.compile(r"\s*[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?\s*")
+_NUMBER = re.compile(r"\s*[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?\s*")
 _PLACE = re.compile(r"steps\[(\d+)\]\.parameters\.(\w+)|recite\.(\w+)|(\w+)")
 _UNNAMED = "unnamed"
 
