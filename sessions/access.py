@@ -15,6 +15,7 @@ from sessions.models import Key, Membership, Run, Session, Team
 from sessions.models.accounts.teams import Right, may
 
 SAFE = ("GET", "HEAD", "OPTIONS")
+API = "/api/v1/"
 CHOSEN_TEAM = "team"
 """Key in the browser session and name of the query parameter: slug of the team shown."""
 KEYS_MAY: tuple[Right, ...] = ("read", "write")
@@ -43,6 +44,13 @@ class NotAllowed(PermissionDenied):
             "The role or key does not include this right. Ask an owner of the team for it."
         )
         self.team, self.right, self.by_key = team, right, by_key
+
+
+def by_key(request: HttpRequest) -> bool:
+    """Whether this is an API request that says it has a key, valid or not; other schemes belong to
+    a proxy in front."""
+    scheme = request.META.get("HTTP_AUTHORIZATION", "").partition(" ")[0]
+    return bool(request.path_info.startswith(API) and scheme.lower() == "bearer")
 
 
 def _member(request: HttpRequest) -> QuerySet[Membership]:
@@ -146,8 +154,7 @@ def find_session(request: HttpRequest, name: str) -> Session | None:
     if "\x00" in name:  # PostgreSQL rejects NUL characters
         return None
     for team in teams_of(request):
-        rows = Session.objects.for_team(team).select_related("team", "policy_version__policy")
-        found = rows.named(name)
+        found = Session.objects.named_in(team, name)
         if found is not None:
             return found
     return None

@@ -18,7 +18,7 @@ def find_team(slug: str | None) -> Team:
 
 def find_session(name: str, team: str | None) -> Session:
     """A team's session by external id or UUID. Raises CommandError."""
-    found = Session.objects.for_team(find_team(team)).named(name)
+    found = Session.objects.named_in(find_team(team), name)
     if found is None:
         raise CommandError(
             f"There is no session {name!r} in this team. Find its id in the session list of "

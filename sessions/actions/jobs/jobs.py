@@ -5,13 +5,14 @@ from datetime import datetime, timedelta
 from typing import Any, TypedDict
 
 from django.conf import settings
-from django.db import IntegrityError, transaction
+from django.db import transaction
 from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 
 from sessions import live
 from sessions.actions.jobs.wakes import heard, wake
 from sessions.models import Job, Session, Team
+from sessions.models.web.statements import Statement, given_text, given_uuid, insert_object
 
 # Delay before the sweeper looks at a new job; the regular wake-up usually arrives first.
 WAKE_AGAIN = timedelta(seconds=10)
@@ -43,19 +44,9 @@ def enqueue(team: Team, kind: str, payload: dict[str, Any], dedupe: str = "") ->
     """
     if kind not in settings.JOB_KINDS:
         raise KeyError(f"unknown kind of job: {kind}")
-    # Query first: usually it exists, and a failed insert costs more.
-    same = Job.objects.filter(team=team, dedupe=dedupe, state__in=UNFINISHED)
-    if dedupe and (known := same.first()):
-        return known
-    job = Job(team=team, kind=kind, payload=payload, dedupe=dedupe)
-    job.wake_after = _next_look()
-    try:
-        with transaction.atomic():
-            job.save(force_insert=True)
-    except IntegrityError:
-        if not dedupe:
-            raise
-        return same.get()
+    job = Job(team=team, kind=kind, payload=payload, dedupe=dedupe, wake_after=_next_look())
+    if not insert_object(job, known=bool(dedupe)):
+        return Job.objects.get(team=team, dedupe=dedupe, state__in=UNFINISHED)
     live.hint(f"job:{job.id}", job.version)
     transaction.on_commit(lambda: wake(job.id), robust=True)
     return job
@@ -73,9 +64,7 @@ def ask_for(session: Session, kind: str, *, locked: bool = False) -> Job:
             Session.objects.select_for_update(of=("self",)).only("id").get(pk=session.pk)
             return ask_for(session, kind, locked=True)
     key = f"{kind}:{session.pk}"
-    states = (Job.State.FAILED, *UNFINISHED)
-    rows = Job.objects.filter(team=session.team_id, dedupe=key, state__in=states)
-    known = {job.state: job for job in rows}
+    known = {job.state: job for job in _ASKED.rows(team=session.team_id, dedupe=key)}
     failed = known.pop(Job.State.FAILED, None)
     if failed is None:
         there = next(iter(known.values()), None)
@@ -83,6 +72,15 @@ def ask_for(session: Session, kind: str, *, locked: bool = False) -> Job:
     if failed.finished is None or failed.finished < timezone.now() - REST:
         retry(failed)
     return failed
+
+
+_ASKED = Statement(
+    lambda: Job.objects.filter(
+        team_id=given_uuid("team"),
+        dedupe=given_text("dedupe"),
+        state__in=(Job.State.FAILED, *UNFINISHED),
+    )
+)
 
 
 def claim(job_id: uuid.UUID) -> Job | None:

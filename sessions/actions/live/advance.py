@@ -30,6 +30,14 @@ from sessions.models import (
     ToolGraph,
 )
 from sessions.models.record.values import blocks_of, usage_of
+from sessions.models.web.statements import (
+    Statement,
+    StatementAmong,
+    Update,
+    given_columns,
+    given_int,
+    given_uuid,
+)
 
 SETTLED = frozenset({"rewind", "setup", "pin"})
 """Triggers of revisions made without a strategy; strategies still run after them."""
@@ -54,18 +62,23 @@ class Facts:
 
     @classmethod
     def of(cls, session: Session) -> Facts:
-        rows = Run.objects.filter(session=session, origin=Run.Origin.RECORDED)
-        far = ("session__step_count", "session__block_count", "head")
-        row = rows.values_list(*far, *_BESIDE).first()
+        row = _FACTS.first(session=session.pk)
         return cls() if row is None else cls(*row)
 
 
 _OF_SESSION = {"session": OuterRef("session")}
-_BESIDE = (
-    Exists(Opening.objects.filter(**_OF_SESSION).exclude(sha="")),
-    Exists(Delivery.objects.filter(**_OF_SESSION)),
-    Exists(ToolGraph.objects.filter(**_OF_SESSION)),
-    Exists(Budget.objects.filter(team=OuterRef("session__team"))),
+_FACTS = Statement(
+    lambda: Run.objects.filter(
+        session_id=given_uuid("session"), origin=Run.Origin.RECORDED
+    ).values_list(
+        "session__step_count",
+        "session__block_count",
+        "head",
+        Exists(Opening.objects.filter(**_OF_SESSION).exclude(sha="")),
+        Exists(Delivery.objects.filter(**_OF_SESSION)),
+        Exists(ToolGraph.objects.filter(**_OF_SESSION)),
+        Exists(Budget.objects.filter(team=OuterRef("session__team"))),
+    )
 )
 
 
@@ -126,13 +139,12 @@ def store(fold: Fold, session: Session, revisions: Sequence[edits.Revision]) -> 
         # First, because everyone who writes both rows locks the session's before the run's.
         if _note_use(fold, session) or revisions:
             publish(session)
-        written = Run.objects.filter(
-            pk=run.pk,
-            head=old.head,
-            steps=old.steps,
-            taken=old.taken,
-            fold__writes=old.writes,
-        ).update(
+        written = _ADVANCE.run(
+            run=run.pk,
+            old_head=old.head,
+            old_steps=old.steps,
+            old_taken=old.taken,
+            old_writes=old.writes,
             head=run.head,
             steps=run.steps,
             taken=run.taken,
@@ -150,12 +162,35 @@ def store(fold: Fold, session: Session, revisions: Sequence[edits.Revision]) -> 
     fold.late, fold.left_out, fold.unscaled = {}, [], {}
 
 
+_ADVANCE = Update(
+    lambda: (
+        Run.objects.filter(
+            pk=given_uuid("run"),
+            head=given_int("old_head"),
+            steps=given_int("old_steps"),
+            taken=given_int("old_taken"),
+            fold__writes=given_int("old_writes"),
+        ),
+        given_columns(Run, ("head", "steps", "taken", "fold", "token_ratio")),
+    )
+)
+
+
 def _note_use(fold: Fold, session: Session) -> bool:
     """Store the size of the session's next prompt, unless more messages arrived than were
     processed; return whether it changed."""
     use = {"used_tokens": fold.state.billed, "counted_tokens": fold.state.counted}
-    caught_up = Session.objects.filter(pk=session.pk, block_count=fold.taken)
-    return bool(caught_up.exclude(**use).update(**use))
+    if use == {name: getattr(session, name) for name in use}:
+        return False
+    return bool(_USE.run(session=session.pk, blocks=fold.taken, **use))
+
+
+_USE = Update(
+    lambda: (
+        Session.objects.filter(pk=given_uuid("session"), block_count=given_int("blocks")),
+        given_columns(Session, ("used_tokens", "counted_tokens")),
+    )
+)
 
 
 @dataclass(slots=True)
@@ -185,13 +220,13 @@ class _News:
         gone: dict[int, list[int]] = {}
         if facts.recorded > fold.recorded:
             recorded, gone = _taken_back(session, fold.recorded, facts.recorded)
-        pins = Pin.objects.filter(session=session).values_list("message__blocks__position")
+        pins = _PINS.column(session=session.pk)
         return cls(
             blocks,
             set(left_out(session)) if summaries else set(),
             recorded,
             gone,
-            {place for (place,) in pins if place is not None},
+            {place for place in pins if place is not None},
         )
 
     def out(self, block: Block) -> bool:
@@ -233,6 +268,13 @@ class _News:
         )
 
 
+_PINS = Statement(
+    lambda: Pin.objects.filter(session_id=given_uuid("session")).values_list(
+        "message__blocks__position"
+    )
+)
+
+
 def _taken_back(
     session: Session, after: int, until: int
 ) -> tuple[list[tuple[int, int]], dict[int, list[int]]]:
@@ -253,10 +295,10 @@ class _Calls:
     """The model calls of some steps: start times and prompts."""
 
     def __init__(self, fold: Fold, session: Session, begin: int, end: int) -> None:
-        rows = session.calls.filter(step__range=(begin - 1, end))
+        rows = _CALLS.rows(session=session.pk, begin=begin - 1, end=end)
         self.by_step: dict[int, ModelCall] = {call.step: call for call in rows}
         named = [call.context for call in self.by_step.values() if call.context]
-        managed = ManagedContext.objects.filter(run_id=fold.run_id, pk__in=named) if named else ()
+        managed = _MANAGED.rows(named, run=fold.run_id)
         self.ours = {context.pk: context for context in managed}
         self.now = int(time.time() * 1000)
 
@@ -279,6 +321,18 @@ class _Calls:
         if context is None or usage is None:
             return None, None
         return usage.prompt, _sent(context, state)
+
+
+_CALLS = Statement(
+    lambda: ModelCall.objects.filter(
+        session_id=given_uuid("session"),
+        step__gte=given_int("begin"),
+        step__lte=given_int("end"),
+    )
+)
+_MANAGED = StatementAmong(
+    lambda names: ManagedContext.objects.filter(run_id=given_uuid("run"), pk__in=names)
+)
 
 
 def _sent(context: ManagedContext, state: State) -> int | None:

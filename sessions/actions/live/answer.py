@@ -11,10 +11,11 @@ from typing import Any
 from compaction import tokens
 from compaction.budget.budget import ContextFill, ContextLimits, budget_of, standing
 from compaction.fold.state import EVEN
-from compaction.policies.policy import InvalidPolicy, from_dict
+from compaction.policies.policy import InvalidPolicy, Policy, from_dict
 from sessions.actions.budgets.spending import Settled
 from sessions.actions.record.numbering import Numbering, Taken
-from sessions.models import Job, Run, Session
+from sessions.models import Block, Job, Revision, Run, Session
+from sessions.models.web.statements import Statement, given_int, given_uuid
 
 NAMED_ORPHANS = 5
 
@@ -43,25 +44,32 @@ def budget_for(session: Session) -> ContextLimits:
     counted = session.counted_tokens if session.counted_tokens is not None else used
     beside = used - counted + session.hidden_tokens
     try:
-        return _budget(json.dumps(session.policy_document), window, beside)
+        return budget_of(_policy_of(json.dumps(session.policy_document)), window, beside)
     except InvalidPolicy:  # from another release; pages with many sessions must not fail
         return ContextLimits(window)
 
 
 @lru_cache(maxsize=256)
-def _budget(document: str, window: int, beside: int) -> ContextLimits:
-    return budget_of(from_dict(json.loads(document)), window, beside)
+def _policy_of(document: str) -> Policy:
+    return from_dict(json.loads(document))
 
 
 def note_use(session: Session, managed: Run | None, visible: int) -> None:
     """Update `used_tokens`: the expected size of the next prompt."""
     session.used_tokens = session.counted_tokens = session.hidden_tokens + visible
     if managed is not None and "counted" in managed.fold:
-        since = session.blocks.filter(position__gte=managed.taken).values_list("tokens", flat=True)
+        since = _TOKENS_FROM.column(session=session.pk, position=managed.taken)
         session.counted_tokens = int(managed.fold["counted"]) + sum(map(session.scaled, since))
         scale = managed.fold.get("scale") or EVEN
         session.used_tokens = tokens.scaled(session.counted_tokens, scale)
     session.peak_tokens = max(session.peak_tokens, session.used_tokens)
+
+
+_TOKENS_FROM = Statement(
+    lambda: Block.objects.filter(
+        session_id=given_uuid("session"), position__gte=given_int("position")
+    ).values_list("tokens")
+)
 
 
 def answer(
@@ -113,7 +121,7 @@ def _message(session: Session, taken: Taken) -> dict[str, Any]:
 def _policy(session: Session, managed: Run | None, *, due: bool) -> dict[str, Any]:
     version, head = session.policy_version, managed.head if managed else 0
     assert version is not None  # an append selects one for a session that has none
-    last = managed.revisions.filter(number=head).first() if managed and head else None
+    last = _REVISION.first(run=managed.pk, number=head) if managed and head else None
     return {
         "name": str(version),
         "head": head,
@@ -127,6 +135,13 @@ def _policy(session: Session, managed: Run | None, *, due: bool) -> dict[str, An
             "tokens_after": last.tokens_after,
         },
     }
+
+
+_REVISION = Statement(
+    lambda: Revision.objects.defer("parameters").filter(
+        run_id=given_uuid("run"), number=given_int("number")
+    )
+)
 
 
 def _notes(fresh: list[Taken]) -> list[str]:

@@ -28,6 +28,7 @@ from sessions.importers import records
 from sessions.importers.delivered.delivered import Batch, Unacceptable, delivery
 from sessions.live import hint
 from sessions.models import Budget, Job, Reservation, Run, Session
+from sessions.models.web.statements import Statement, Update, given_columns, given_uuid
 
 __all__ = [
     "AnotherRequest",
@@ -87,18 +88,26 @@ def _answered(session: Session, once: Once | None) -> Delivered | None:
 
 def _prepared(session: Session, batch: Batch) -> Incoming:
     """The batch, counted and compressed as far as it seems to be new, outside any transaction."""
-    runs = Run.objects.filter(session=session, origin=Run.Origin.RECORDED)
-    stored = runs.values_list("fold", "session__message_count").first()
+    stored = _STANDING.first(session=session.pk)
     # The session we were given may have been loaded long ago.
     fold, session.message_count = stored or ({}, 0)
     return prepare(session, fold, batch)
+
+
+_STANDING = Statement(
+    lambda: Run.objects.filter(
+        session_id=given_uuid("session"), origin=Run.Origin.RECORDED
+    ).values_list("fold", "session__message_count")
+)
 
 
 def _in_one_go(
     session: Session, incoming: Incoming, once: Once | None, notes: Sequence[str]
 ) -> Delivered:
     with transaction.atomic():
-        locked = _LOCKED.get(pk=session.pk)
+        locked = _LOCKED.first(session=session.pk)
+        if locked is None:
+            raise Session.DoesNotExist
         if known := _answered(locked, once):
             return known
         if locked.message_count != incoming.stored:
@@ -118,9 +127,10 @@ def _in_one_go(
     return Delivered(made)
 
 
-_LOCKED = (
-    Session.objects.select_for_update(of=("self",))
+_LOCKED = Statement(
+    lambda: Session.objects.select_for_update(of=("self",))
     .select_related("team", "policy_version__policy")
+    .filter(pk=given_uuid("session"))
     .annotate(
         is_budgeted=Exists(Budget.objects.filter(team=OuterRef("team")).values("pk"))
         | Exists(Reservation.objects.filter(session=OuterRef("pk"), state=Reservation.State.OPEN))
@@ -150,8 +160,7 @@ def _begin(session: Session, batch: Batch) -> None:
 
 
 def _managed(session: Session) -> Run | None:
-    runs = Run.objects.only("id", "fold", "taken", "head", "session_id")
-    return runs.filter(session=session, origin=Run.Origin.MANAGED).first()
+    return Run.of(session, Run.Origin.MANAGED)
 
 
 def _announce(new: Numbering) -> Job | None:
@@ -162,7 +171,8 @@ def _announce(new: Numbering) -> Job | None:
     session.title = session.title or first_words(new.fresh)
     session.measured = False
     session.version += 1
-    session.save(update_fields=_KEPT)
+    session.changed = timezone.now()
+    _KEEP.run(session=session.pk, **{name: getattr(session, name) for name in _KEPT})
     hint(f"session:{session.pk}", session.version)
     hint(f"sessions:{session.team_id}", session.version)
     if new.reopened is not None:
@@ -172,10 +182,14 @@ def _announce(new: Numbering) -> Job | None:
 
 _KEPT = (
     *("model", "window", "title", "token_ratio", "token_basis"),
-    *("policy_version", "policy_from", "rollout"),
+    *("policy_version_id", "policy_from", "rollout_id"),
     *("message_count", "block_count", "step_count", "turn_count", "tool_call_count"),
     *("error_count", "compaction_count", "used_tokens", "peak_tokens", "measured"),
     "counted_tokens",
     *("started_at", "ended_at", "changed", "version"),
 )
 """Columns of a session that an append may change."""
+
+_KEEP = Update(
+    lambda: (Session.objects.filter(pk=given_uuid("session")), given_columns(Session, _KEPT))
+)

@@ -130,9 +130,9 @@ class Fold:
 
     def refresh(self, session: Session) -> None:
         """Update the state to what is stored, from scratch or by others' writes."""
-        # Skip large columns that only pages need.
-        runs = Run.objects.select_related("policy_version").defer(*Run.LARGE, "figures")
-        run = runs.get(pk=self.run_id)
+        run = Run.of(session, Run.Origin.MANAGED)
+        if run is None or run.pk != self.run_id:
+            raise Run.DoesNotExist
         stamp = Stamp.of(run)
         older = stamp.head < self.stamp.head or stamp.writes < self.stamp.writes
         if self.current is None or older or self.ratio != session.token_ratio:
@@ -212,8 +212,7 @@ _guard = threading.Lock()
 
 def serving(session: Session) -> Run | None:
     """The managed run of a session, created on demand; None without a policy."""
-    runs = Run.objects.defer(*Run.LARGE, "figures")
-    found = runs.filter(session=session, origin=Run.Origin.MANAGED).first()
+    found = Run.of(session, Run.Origin.MANAGED)
     if found is not None or session.policy_version_id is None:
         return found
     try:

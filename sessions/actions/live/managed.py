@@ -23,6 +23,7 @@ from sessions.actions.memory.openings import ending_with, known_then, known_to, 
 from sessions.models import ManagedContext, Run, Session, ToolGraph
 from sessions.models.record.lived import lived_context
 from sessions.models.record.values import begun_before
+from sessions.models.web.statements import insert_object
 
 __all__ = [
     "NoSuchStep",
@@ -247,7 +248,7 @@ def _lived_plan(
 
 def record_context(plan: Plan, format: str) -> ManagedContext:
     """Record a managed context; the agent's usage report echoes its id."""
-    return ManagedContext.objects.create(
+    made = ManagedContext(
         id=f"ctx_{secrets.token_urlsafe(16)}",
         run=plan.run,
         revision=plan.revision,
@@ -260,3 +261,5 @@ def record_context(plan: Plan, format: str) -> ManagedContext:
         tools=plan.tools,
         retry_of=plan.retry_of,
     )
+    insert_object(made)
+    return made

@@ -25,6 +25,12 @@ class Taken(NamedTuple):
     blocks: list[PreparedBlock]
 
 
+def recorded_run(session: Session) -> Run:
+    """The recorded run of a session, created on demand."""
+    found = Run.of(session, Run.Origin.RECORDED)
+    return found or Run.objects.get_or_create(session=session, origin=Run.Origin.RECORDED)[0]
+
+
 class Numbering:
     """Numbers new records and collects the rows to write.
 
@@ -40,9 +46,7 @@ class Numbering:
     def __init__(self, session: Session, *, live: bool = False) -> None:
         self.session = session
         self.live = live
-        # Skip large columns that only pages need.
-        runs = Run.objects.defer(*Run.LARGE, "figures")
-        self.run, _ = runs.get_or_create(session=session, origin=Run.Origin.RECORDED)
+        self.run = recorded_run(session)
         self.fresh: list[Taken] = []
         self.messages: list[tuple[Any, ...]] = []
         self.blocks: list[tuple[int, PreparedBlock, int]] = []

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
-from uuid import UUID
-
-from django.db import connection, models
 
 from sessions.actions.record.numbering import Numbering
 from sessions.actions.record.prepare import PreparedBlock
@@ -22,6 +19,16 @@ from sessions.models import (
     Replacement,
     Retry,
     Revision,
+    Run,
+)
+from sessions.models.web.statements import (
+    Statement,
+    Update,
+    given_columns,
+    given_int,
+    given_uuid,
+    insert,
+    stored_uuid,
 )
 
 Row = Sequence[Any]
@@ -60,7 +67,23 @@ def write(new: Numbering) -> None:
     if new.revised is not None:
         _write_changes(new.revised)
     new.run.steps = new.session.step_count
-    new.run.save(update_fields=["head", "steps", "fold"])
+    run = new.run
+    _KEEP_RUN.run(run=run.pk, head=run.head, steps=run.steps, fold=run.fold)
+
+
+_KEEP_RUN = Update(
+    lambda: (
+        Run.objects.filter(pk=given_uuid("run")),
+        given_columns(Run, ("head", "steps", "fold")),
+    )
+)
+
+
+_IDS_FROM = Statement(
+    lambda: Message.objects.filter(
+        session_id=given_uuid("session"), seq__gte=given_int("seq")
+    ).values_list("seq", "pk")
+)
 
 
 def _write_blobs(new: Numbering) -> None:
@@ -71,8 +94,7 @@ def _write_blobs(new: Numbering) -> None:
 
 
 def _message_ids(new: Numbering) -> dict[int, int]:
-    rows = new.session.messages.filter(seq__gte=new.fresh[0].seq)
-    return dict(rows.values_list("seq", "pk"))
+    return dict(_IDS_FROM.rows(session=new.session.pk, seq=new.fresh[0].seq))
 
 
 def _block_rows(new: Numbering, session: Any, ids: Mapping[int, int]) -> list[Row]:
@@ -140,30 +162,3 @@ def _write_changes(recorded: RecordedRun) -> None:
     Entry.objects.bulk_create(every(lambda one: one.entries), batch_size=BATCH)
     closed = every(lambda one: one.closed)
     Entry.objects.bulk_update(closed, ["to_step", "closed_by"], batch_size=BATCH // 2)
-
-
-def insert(
-    model: type[models.Model], columns: Sequence[str], rows: Sequence[Row], *, known: bool = False
-) -> None:
-    """Insert rows of values in the order of `columns`; with `known`, skip rows that already exist.
-
-    Values must be in the database's form: UUID keys through `stored_uuid`. Omitted columns need a
-    default in the database.
-    """
-    if not rows:
-        return
-    quote = connection.ops.quote_name
-    names, marks = ", ".join(map(quote, columns)), ", ".join(["%s"] * len(columns))
-    ignore = " ON CONFLICT DO NOTHING" if known else ""
-    table = quote(model._meta.db_table)
-    with connection.cursor() as cursor:
-        # Names are our own columns; values are passed as parameters.
-        cursor.executemany(
-            f"INSERT INTO {table} ({names}) VALUES ({marks}){ignore}",  # noqa: S608
-            rows,
-        )
-
-
-def stored_uuid(value: UUID) -> Any:
-    """A UUID in the form this database stores."""
-    return value if connection.features.has_native_uuid_field else value.hex

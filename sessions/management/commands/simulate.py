@@ -184,7 +184,7 @@ def _policy(named: str, team: str | None) -> Policy:
 
 
 def _stored(name: str, team: str | None) -> StoredSession:
-    found = Session.objects.for_team(find_team(team)).named(name)
+    found = Session.objects.named_in(find_team(team), name)
     if found is None:
         raise CommandError(
             f"There is no file and no session of this team called {name!r}.", returncode=2

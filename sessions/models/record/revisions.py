@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import uuid
+from typing import TYPE_CHECKING
 
 from django.db import models
+
+from sessions.models.web.statements import Statement, given_text, given_uuid
+
+if TYPE_CHECKING:
+    from sessions.models.record.sessions import Session
 
 
 class Run(models.Model):
@@ -61,6 +67,15 @@ class Run(models.Model):
     )
     created = models.DateTimeField(auto_now_add=True)
 
+    @classmethod
+    def of(cls, session: Session, origin: Run.Origin) -> Run | None:
+        """A session's recorded or managed run with its policy version, without what only pages
+        need."""
+        found: Run | None = _OF_ORIGIN.first(session=session.pk, origin=origin.value)
+        if found is not None:
+            found.session = session
+        return found
+
     LARGE = ("columns", "entries_packed", "tail", "bases")
     """Large fields, deferred by most queries."""
 
@@ -85,6 +100,13 @@ class Run(models.Model):
 
     def __str__(self) -> str:
         return f"{self.origin} {self.policy_version or ''}".strip()
+
+
+_OF_ORIGIN = Statement(
+    lambda: Run.objects.select_related("policy_version")
+    .defer(*Run.LARGE, "figures")
+    .filter(session_id=given_uuid("session"), origin=given_text("origin"))
+)
 
 
 class Revision(models.Model):

@@ -10,6 +10,7 @@ from django.db import models
 from django.utils import timezone
 
 from compaction.prices import prices
+from sessions.models.web.statements import Statement, given_text, given_uuid
 
 SOURCE_LIVE = "api"
 """The `source` of sessions that agents report while they run."""
@@ -30,13 +31,13 @@ class SessionQuerySet(models.QuerySet["Session"]):
         since = timezone.now() - QUIET_AFTER
         return self.filter(source=SOURCE_LIVE, outcome="", changed__gte=since)
 
-    def named(self, name: str) -> Session | None:
-        """The session with that external id, or else that UUID."""
-        found = self.filter(external_id=name).first()
+    def named_in(self, team: models.Model, name: str) -> Session | None:
+        """The team's session with that external id, or else that UUID; with its policy."""
+        found: Session | None = _NAMED.first(team=team.pk, name=name)
         if found is not None or len(name) > 36:
             return found
         try:
-            return self.filter(pk=uuid.UUID(name)).first()
+            return self.for_team(team).select_related(*_WITH).filter(pk=uuid.UUID(name)).first()
         except ValueError:
             return None
 
@@ -183,6 +184,14 @@ class Session(models.Model):
     def scaled(self, tokens: int) -> int:
         """Scale stored o200k tokens to the session's counting; the browser repeats this rule."""
         return (tokens * self.token_ratio + 500) // 1000
+
+
+_WITH = ("team", "policy_version__policy")
+_NAMED = Statement(
+    lambda: Session.objects.select_related(*_WITH).filter(
+        team_id=given_uuid("team"), external_id=given_text("name")
+    )
+)
 
 
 class Message(models.Model):

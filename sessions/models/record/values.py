@@ -13,6 +13,7 @@ from compaction.context import wire
 from sessions.models.record.blobs import Blob, DamagedBlob
 from sessions.models.record.revisions import Edit
 from sessions.models.record.sessions import Block, ModelCall, Session
+from sessions.models.web.statements import Statement, StatementAmong, given_int, given_uuid
 
 CHUNK = 400
 """Blobs per query: below SQLite's limit on variables."""
@@ -25,18 +26,21 @@ class MissingBlob(Exception):
 def contents(session: Session, shas: list[str]) -> dict[str, bytes]:
     """Read and verify blobs of the session's team. Raises MissingBlob, DamagedBlob."""
     found: dict[str, bytes] = {}
-    wanted = list(dict.fromkeys(shas))
-    for start in range(0, len(wanted), CHUNK):
-        chunk = wanted[start : start + CHUNK]
-        rows = Blob.objects.filter(team_id=session.team_id, sha__in=chunk)
-        for sha, packed, stored in rows.values_list("sha", "packed", "data"):
-            found[sha] = content_of(sha, packed, stored)
-    if missing := [sha for sha in wanted if sha not in found]:
+    for sha, packed, stored in _BLOBS.rows(shas, team=session.team_id):
+        found[sha] = content_of(sha, packed, stored)
+    if missing := [sha for sha in dict.fromkeys(shas) if sha not in found]:
         raise MissingBlob(
             f"{len(missing)} blobs are missing from the store, first {missing[0]}. "
             "Restore them from a backup."
         )
     return found
+
+
+_BLOBS = StatementAmong(
+    lambda shas: Blob.objects.filter(team_id=given_uuid("team"), sha__in=shas).values_list(
+        "sha", "packed", "data"
+    )
+)
 
 
 def content_of(sha: str, packed: bool, stored: bytes | memoryview) -> bytes:
@@ -67,6 +71,13 @@ def wire_blocks(session: Session, blocks: Iterable[context.Block]) -> dict[str, 
     }
 
 
+_USES = StatementAmong(
+    lambda calls: Block.objects.filter(
+        session_id=given_uuid("session"), type="tool_use", tool_call__in=calls
+    )
+)
+
+
 def block_id(seq: int, index: int) -> str:
     """The id of an original block in edits: message and index."""
     return f"m{seq}.{index}"
@@ -81,11 +92,20 @@ def blocks_of(
     session: Session, *, with_text: bool, start: int = 0, end: int | None = None
 ) -> Iterator[context.Block]:
     """Original blocks at positions [start, end), with tokens in the session's counting."""
-    stored = session.blocks.select_related("message").order_by("position")
-    if start or end is not None:
-        stored = stored.filter(position__gte=start)
-    rows = list(stored if end is None else stored.filter(position__lt=end))
+    last = session.block_count if end is None else end
+    rows = _BLOCKS.rows(session=session.pk, start=start, end=last)
     yield from _values(session, rows, with_text=with_text, whole=start == 0)
+
+
+_BLOCKS = Statement(
+    lambda: Block.objects.select_related("message")
+    .filter(
+        session_id=given_uuid("session"),
+        position__gte=given_int("start"),
+        position__lt=given_int("end"),
+    )
+    .order_by("position")
+)
 
 
 def blocks_at(session: Session, places: Iterable[int]) -> list[context.Block]:
@@ -143,7 +163,7 @@ def _files_by_tool_call(
     if not whole:
         calls = {row.tool_call for row in rows if row.type == "tool_use"}
         missing = {row.tool_call for row in rows if row.tool_call} - calls
-        uses = session.blocks.filter(type="tool_use", tool_call__in=missing) if missing else ()
+        uses = _USES.rows(sorted(missing), session=session.pk) if missing else []
         rows = [*uses, *rows]
     found = ((row.tool_call, _file(row)) for row in rows if row.tool_call)
     return {tool_call: file for tool_call, file in found if file is not None}
@@ -159,9 +179,17 @@ def calls_of(session: Session) -> tuple[recorded.Call, ...]:
 
 def begun_before(session: Session, step: int) -> int | None:
     """Start time of the last call before a step (ms since the epoch); None if unknown."""
-    known = session.calls.filter(step__lt=step, at__isnull=False).order_by("-step")
-    at: int | None = known.values_list("at", flat=True).first()
-    return at
+    row = _BEGUN.first(session=session.pk, step=step)
+    return None if row is None else row[0]
+
+
+_BEGUN = Statement(
+    lambda: ModelCall.objects.filter(
+        session_id=given_uuid("session"), step__lt=given_int("step"), at__isnull=False
+    )
+    .order_by("-step")
+    .values_list("at")[:1]
+)
 
 
 LATELY = 50
@@ -171,11 +199,23 @@ LATELY = 50
 def asked_of(session: Session) -> tuple[int | None, TTL]:
     """Start time of the first call (ms since the epoch; None if unknown), and the TTL that most
     recent cache writes requested. Constant work, however long the session is."""
-    first: int | None = session.calls.order_by("step").values_list("at", flat=True).first()
-    newest = session.calls.exclude(uncached=None).order_by("-step")
-    written = newest.values_list("cache_write_5m", "cache_write_1h")[:LATELY]
+    first = _FIRST_AT.first(session=session.pk)
+    written = _WRITTEN.rows(session=session.pk)
     balance = sum((hour or 0) - (five or 0) for five, hour in written)
-    return first, "1h" if balance > 0 else "5m"
+    return first[0] if first else None, "1h" if balance > 0 else "5m"
+
+
+_FIRST_AT = Statement(
+    lambda: ModelCall.objects.filter(session_id=given_uuid("session"))
+    .order_by("step")
+    .values_list("at")[:1]
+)
+_WRITTEN = Statement(
+    lambda: ModelCall.objects.filter(session_id=given_uuid("session"))
+    .exclude(uncached=None)
+    .order_by("-step")
+    .values_list("cache_write_5m", "cache_write_1h")[:LATELY]
+)
 
 
 def usage_of(call: ModelCall) -> recorded.Usage | None:
