@@ -1,13 +1,14 @@
-"""The ASGI application: pages and API over HTTP, hints over WebSockets."""
+"""The ASGI application: hints over WebSockets. HTTP goes to Django's WSGI application
+(contextlab/door/gateway.py), which needs fewer changes of thread."""
 
 import os
 from typing import Any
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "contextlab.settings")
 
-from django.core.asgi import get_asgi_application
+import django
 
-http = get_asgi_application()  # must come before imports of models
+django.setup()  # must come before imports of models
 
 from channels.auth import AuthMiddlewareStack
 from channels.routing import ProtocolTypeRouter, URLRouter
@@ -57,7 +58,6 @@ class FixedRoot:
 application = FixedRoot(
     ProtocolTypeRouter(
         {
-            "http": http,
             "websocket": SameOrigin(
                 AuthMiddlewareStack(URLRouter([path("ws/live/", Live.as_asgi())]))
             ),

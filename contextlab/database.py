@@ -12,8 +12,11 @@ import sqlite3
 from pathlib import Path
 from typing import Any
 
+from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.signals import connection_created
+
+KEPT_SECONDS = 600
 
 _held: dict[tuple[int, int, int], sqlite3.Connection] = {}
 
@@ -21,6 +24,14 @@ _held: dict[tuple[int, int, int], sqlite3.Connection] = {}
 def hold_connections() -> None:
     """Keep one connection open to each SQLite file that this process opens."""
     connection_created.connect(_hold)
+
+
+def keep_connections() -> None:
+    """Keep each thread's connection open between requests and tasks, unless there is a pool:
+    opening one, with its PRAGMAs, costs more than most requests."""
+    for settings in connections.settings.values():
+        if not settings.get("OPTIONS", {}).get("pool"):
+            settings["CONN_MAX_AGE"] = KEPT_SECONDS
 
 
 def _hold(connection: BaseDatabaseWrapper, **_: Any) -> None:

@@ -77,8 +77,18 @@ UPLOAD_LIMIT = int(env.number("UPLOAD_MB", 64) * 1024 * 1024)  # bytes
 # URL prefixes with the larger limit.
 UPLOAD_PATHS = ("/imports/", "/api/v1/imports")
 BODY_SECONDS = env.number("BODY_SECONDS", 60)  # for a whole request to arrive
-API_AT_ONCE = int(env.number("API_AT_ONCE", 32))  # parallel requests per key and process
-# The server already counts bytes (contextlab/limits.py).
+# Requests of one team, or of one person in a browser: running at once, and waiting for that.
+API_AT_ONCE = int(env.number("API_AT_ONCE", 16))
+API_WAITING = int(env.number("API_WAITING", 256))
+API_RATE = env.number("API_RATE", 500)  # requests per second
+API_RATE_BYTES = env.number("API_RATE_MB", 64) * 1024 * 1024  # per second
+CONNECTIONS = int(env.number("CONNECTIONS", 2000))
+# Behind a proxy all connections come from one address.
+CONNECTIONS_PER_ADDRESS = int(
+    env.number("CONNECTIONS_PER_ADDRESS", CONNECTIONS if env.flag("BEHIND_TLS_PROXY") else 500)
+)
+SOCKETS_PER_USER = int(env.number("SOCKETS_PER_USER", 300))
+# The server already counts bytes (contextlab/door).
 DATA_UPLOAD_MAX_MEMORY_SIZE = UPLOAD_LIMIT
 
 # --- parts ------------------------------------------------------------------------------------
@@ -97,14 +107,14 @@ INSTALLED_APPS = [
 ]
 MIDDLEWARE = [
     "sessions.views.accounts.door.Door",
-    "django.middleware.security.SecurityMiddleware",
-    "csp.middleware.CSPMiddleware",
-    "whitenoise.middleware.WhiteNoiseMiddleware",
-    "django.contrib.sessions.middleware.SessionMiddleware",
-    "django.middleware.common.CommonMiddleware",
-    "django.middleware.csrf.CsrfViewMiddleware",
-    "django.contrib.auth.middleware.AuthenticationMiddleware",
-    "django.contrib.messages.middleware.MessageMiddleware",
+    "sessions.views.web.browsers.Security",
+    "sessions.views.web.browsers.Policy",
+    "sessions.views.web.browsers.Static",
+    "sessions.views.web.browsers.Sessions",
+    "sessions.views.web.browsers.Common",
+    "sessions.views.web.browsers.Csrf",
+    "sessions.views.web.browsers.People",
+    "sessions.views.web.browsers.Messages",
     "sessions.views.accounts.door.SignedIn",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]

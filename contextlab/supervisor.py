@@ -21,6 +21,10 @@ from sessions.actions.web.once import forget_answers
 log = logging.getLogger(__name__)
 
 
+JOIN_SECONDS = 3
+"""How long to wait for each companion; together less than `door.stopping.STOP_SECONDS`."""
+
+
 class AlreadyServed(Exception):
     """Another server uses the same data directory."""
 
@@ -90,7 +94,7 @@ class EmbeddedWorker:
         # Celery waits up to two seconds for a message, plus one more iteration.
         wake.delay()
         wake.delay()
-        self.thread.join(10)
+        self.thread.join(JOIN_SECONDS)
 
 
 class Sweeper:
@@ -108,7 +112,7 @@ class Sweeper:
     def stop(self) -> None:
         """Stop the thread and wait for it."""
         self.stopping.set()
-        self.thread.join(10)
+        self.thread.join(JOIN_SECONDS)
 
     def _run(self) -> None:
         while True:

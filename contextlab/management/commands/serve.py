@@ -11,6 +11,7 @@ from django.db import connection, connections
 from django.urls import reverse
 
 from contextlab import safety, supervisor
+from contextlab.database import keep_connections
 from contextlab.environment import port
 from contextlab.garbage import collect_less
 from contextlab.schema import bring_up_to_date
@@ -75,15 +76,18 @@ class Command(BaseCommand):
         local_user()
         assess.ask_everywhere()
         connections.close_all()
+        keep_connections()
 
     def _serve(self, host: str, port: int) -> None:
         from twisted.internet import reactor
         from twisted.internet.threads import deferToThread
 
         from contextlab.asgi import application
-        from contextlab.limits import LimitedServer
+        from contextlab.door import stopping
+        from contextlab.door.server import LimitedServer
 
         def ready() -> None:
+            stopping.on_signal(lambda: reactor.callFromThread(reactor.stop))
             collect_less()
             live.server_loop = reactor._asyncioEventloop
             for part in self.beside:
@@ -114,6 +118,7 @@ class Command(BaseCommand):
         )
         server.listen_error = not_listening
         reactor.addSystemEventTrigger("before", "shutdown", stop_beside)
+        reactor.addSystemEventTrigger("before", "shutdown", server.drain)
         server.run()
         live.server_loop = None
         if failures:
@@ -121,3 +126,6 @@ class Command(BaseCommand):
                 f"cannot listen on {host}:{port} ({failures[0].type.__name__}): is another server"
                 " using it? Choose another with --port or PORT"
             )
+        if unfinished := server.door.lanes.running():
+            # Their threads would keep the interpreter from ending.
+            stopping.end_now(0, f"stopped with {unfinished} requests in progress")

@@ -1,26 +1,22 @@
-"""Middleware that every request passes: how many at once, who is signed in, what refusals are."""
+"""Middleware that every request passes: who is signed in, what refusals are."""
 
 from __future__ import annotations
 
 import logging
-from collections import Counter
 from collections.abc import Callable
 from http import HTTPStatus
-from threading import Lock
 from typing import Any
 
-from django.conf import settings
 from django.contrib.auth.middleware import LoginRequiredMiddleware
 from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 
+from sessions.access import API
 from sessions.api.web import problems
 from sessions.views.accounts.login import closed
 
 log = logging.getLogger(__name__)
-
-BELOW = "/api/v1/"
 
 _SENTENCES = {
     400: "The request could not be parsed. Check its headers and body.",
@@ -33,45 +29,15 @@ _SENTENCES = {
 
 
 class Door:
-    """Middleware that must come before all others."""
+    """Middleware that must come before all others: refusals of API requests become problem+json."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
-        self._under_way: Counter[int] = Counter()
-        self._lock = Lock()
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        """Handle a request; refusals of API requests become problem+json."""
-        if not request.path_info.startswith(BELOW):
-            return self.get_response(request)
-        # Keep only a hash of the token, and only while the request runs.
-        who = hash(request.headers.get("Authorization") or request.headers.get("Cookie") or "")
-        if not self._enter(who):
-            return problems.problem(
-                429,
-                "Too many parallel requests",
-                f"This key already has {settings.API_AT_ONCE} requests in progress. Wait for "
-                "one to finish, then retry.",
-                headers={"Retry-After": "1"},
-            )
-        try:
-            response = self.get_response(request)
-        finally:
-            self._leave(who)
-        return _as_problem(response)
-
-    def _enter(self, who: int) -> bool:
-        with self._lock:
-            if self._under_way[who] >= settings.API_AT_ONCE:
-                return False
-            self._under_way[who] += 1
-            return True
-
-    def _leave(self, who: int) -> None:
-        with self._lock:
-            self._under_way[who] -= 1
-            if not self._under_way[who]:
-                del self._under_way[who]
+        """Handle a request."""
+        response = self.get_response(request)
+        return _as_problem(response) if request.path_info.startswith(API) else response
 
 
 def _as_problem(response: HttpResponse) -> HttpResponse:
@@ -104,7 +70,7 @@ class SignedIn(LoginRequiredMiddleware):
         """A 503 response for a page without database."""
         if not isinstance(error, OperationalError | InterfaceError):
             return None
-        if request.path_info.startswith(BELOW):
+        if request.path_info.startswith(API):
             return problems.busy(request, error)
         log.warning("no database for a page: %s", type(error).__name__)
         text = "The database is not responding. Try again in a few seconds.\n"

@@ -348,13 +348,3 @@ def test_a_busy_database_asks_for_patience(program: Program, monkeypatch: pytest
     answer = program.ask("GET", "/sessions")
     assert "Idempotency-Key" in problem(answer, 503)["detail"]
     assert int(answer["Retry-After"]) > 0
-
-
-def test_one_key_may_have_so_many_requests_under_way(program: Program, settings: Any):
-    settings.API_AT_ONCE = 0
-    answer = program.ask("GET", "/sessions")
-    assert "0 requests in progress" in problem(answer, 429)["detail"]
-    assert int(answer["Retry-After"]) > 0
-    settings.API_AT_ONCE = 1
-    for _ in range(3):
-        assert program.ask("GET", "/sessions").status_code == 200, "ended requests do not count"

@@ -1,0 +1,91 @@
+"""Django's middleware for browsers, skipped by API requests with a key: those have no cookies, no
+session and no form, and their security headers are constant (`headers`)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from csp.middleware import CSPMiddleware
+from django.contrib.auth.middleware import AuthenticationMiddleware
+from django.contrib.auth.models import AnonymousUser
+from django.contrib.messages.middleware import MessageMiddleware
+from django.contrib.sessions.middleware import SessionMiddleware
+from django.http import HttpRequest
+from django.middleware.common import CommonMiddleware
+from django.middleware.csrf import CsrfViewMiddleware
+from django.middleware.security import SecurityMiddleware
+from whitenoise.middleware import WhiteNoiseMiddleware
+
+from sessions.access import API, by_key
+from sessions.views.web.headers import security_headers
+
+
+class _Browsers:
+    """Skips a middleware for requests with a key."""
+
+    get_response: Any
+
+    def __call__(self, request: HttpRequest) -> Any:
+        if by_key(request):
+            return self.get_response(request)
+        return super().__call__(request)  # type: ignore[misc]
+
+
+class Security(SecurityMiddleware):
+    """Security headers with every answer, also those of the middleware below and of what skips
+    it."""
+
+    def __call__(self, request: HttpRequest) -> Any:
+        """The next answer, with headers."""
+        response: Any = super().__call__(request)
+        for name, value in security_headers():
+            response.headers.setdefault(name, value)
+        return response
+
+
+class Policy(_Browsers, CSPMiddleware):
+    """Content security policy."""
+
+
+class Static(WhiteNoiseMiddleware):
+    """Static files; nothing below the API is one."""
+
+    def __call__(self, request: HttpRequest) -> Any:
+        """A file, or what the others answer."""
+        if request.path_info.startswith(API):
+            return self.get_response(request)
+        return super().__call__(request)
+
+
+class Sessions(_Browsers, SessionMiddleware):
+    """Browser sessions."""
+
+
+class Common(CommonMiddleware):
+    """Host check for all, and URLs and lengths for browsers."""
+
+    def __call__(self, request: HttpRequest) -> Any:
+        """Check the host; the rest for browsers only."""
+        if by_key(request):
+            request.get_host()  # raises DisallowedHost
+            return self.get_response(request)
+        return super().__call__(request)
+
+
+class Csrf(_Browsers, CsrfViewMiddleware):
+    """Forms of other sites."""
+
+
+class People(AuthenticationMiddleware):
+    """The person signed in; nobody, if a key asks."""
+
+    def __call__(self, request: HttpRequest) -> Any:
+        """Set `request.user`."""
+        if by_key(request):
+            request.user = AnonymousUser()
+            return self.get_response(request)
+        return super().__call__(request)
+
+
+class Messages(_Browsers, MessageMiddleware):
+    """Messages of one page to the next."""
