@@ -105,6 +105,7 @@ INSTALLED_APPS = [
     "csp",
     "django_vite",
 ]
+# Django's own, each of which API requests with a key skip.
 MIDDLEWARE = [
     "sessions.views.accounts.door.Door",
     "sessions.views.web.browsers.Security",
@@ -116,7 +117,6 @@ MIDDLEWARE = [
     "sessions.views.web.browsers.People",
     "sessions.views.web.browsers.Messages",
     "sessions.views.accounts.door.SignedIn",
-    "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
 ROOT_URLCONF = "contextlab.urls"
 ASGI_APPLICATION = "contextlab.asgi.application"

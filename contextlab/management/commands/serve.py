@@ -16,12 +16,11 @@ from contextlab.environment import port
 from contextlab.garbage import collect_less
 from contextlab.schema import bring_up_to_date
 from sessions import live
-from sessions.actions.accounts.teams import local_user
 from sessions.actions.accounts.addresses import renew_address, why_off
 from sessions.actions.accounts.logins import has_passwords
+from sessions.actions.accounts.teams import local_user
 from sessions.actions.jobs import jobs
 from sessions.actions.record import assess
-
 from sessions.management.addresses import base_url, login_url
 
 
@@ -31,6 +30,7 @@ def way_in() -> str:
         return f"Open this URL; it signs you in once:\n{login_url(renew_address())}"
     first = "" if has_passwords() else "Create the first account with `contextlab invite`. "
     return f"{first}Sign in here:\n{base_url()}{reverse('home')}"
+
 
 class Command(BaseCommand):
     help = "Run the dashboard, with a job worker unless REDIS_URL is set."
@@ -46,9 +46,9 @@ class Command(BaseCommand):
             self.stderr.write(f"Warning: {warning}.")
         lock = self._claim_data_dir()
         self._prepare_database()
-        self.beside: list[supervisor.EmbeddedWorker | supervisor.Sweeper] = []
         self.invitation = way_in()
         connections.close_all()
+        self.beside: list[supervisor.EmbeddedWorker | supervisor.Sweeper] = []
         if not settings.REDIS_URL:
             from contextlab.celery import app
 
