@@ -21,6 +21,7 @@ from django.utils import timezone
 
 from sessions.actions.accounts import audit
 from sessions.models import Key, Team
+from sessions.models.web.statements import Statement, given_text
 
 SCOPES = ("read", "write")
 """`read` allows GET requests, `write` also changes; a key that can write can also read."""
@@ -30,6 +31,9 @@ _LETTERS = string.digits + string.ascii_uppercase + string.ascii_lowercase
 _TOKEN = re.compile(rf"clk_([0-9A-Za-z]{{{_PREFIX + _SECRET}}})([0-9A-Za-z]{{{_CHECKSUM}}})")
 _NO_DIGEST = "0" * 64
 _USE_NOTED_EVERY = timedelta(minutes=1)
+_VALID = Statement(
+    lambda: Key.objects.select_related("team").filter(prefix=given_text("prefix"), revoked=None)
+)
 
 
 @transaction.atomic
@@ -61,7 +65,7 @@ def check_key(token: str) -> Key | None:
     if found is None or _checksum(found[1]) != found[2]:
         return None
     prefix = found[1][:_PREFIX]
-    key = Key.objects.select_related("team").filter(prefix=prefix, revoked=None).first()
+    key: Key | None = _VALID.first(prefix=prefix)
     # Compare even without a key, so that the response time does not reveal which prefixes exist.
     right = hmac.compare_digest(key.digest if key else _NO_DIGEST, _digest(token))
     if key is None or not right:

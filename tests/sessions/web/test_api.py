@@ -6,9 +6,8 @@ import json
 from typing import Any
 
 import pytest
-from django.db import OperationalError
+from django.db import OperationalError, connection
 
-from sessions.actions.accounts import keys
 from sessions.api.record import sessions as sessions_api
 from sessions.models import Answer, Job, Message, Session
 from tests.sessions.programs import Program, problem
@@ -340,11 +339,11 @@ def test_what_fails_on_our_side_tells_nothing(
     assert talked.token not in lines
 
 
-def test_a_busy_database_asks_for_patience(program: Program, monkeypatch: pytest.MonkeyPatch):
+def test_a_busy_database_asks_for_patience(program: Program):
     def locked(*_: Any) -> Any:
         raise OperationalError("database is locked")
 
-    monkeypatch.setattr(keys.Key.objects, "select_related", locked)
-    answer = program.ask("GET", "/sessions")
+    with connection.execute_wrapper(locked):
+        answer = program.ask("GET", "/sessions")
     assert "Idempotency-Key" in problem(answer, 503)["detail"]
     assert int(answer["Retry-After"]) > 0
