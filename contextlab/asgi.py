@@ -45,14 +45,17 @@ class SameOrigin:
 
 
 class FixedRoot:
-    """Ignores the Daphne-Root-Path header, with which any client could change our URLs."""
+    """Removes CONTEXTLAB_ROOT_PATH, which a proxy in front may keep or remove, and ignores the
+    Daphne-Root-Path header, with which any client could change our URLs."""
 
     def __init__(self, application: Any) -> None:
         self.application = application
 
     async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
-        root = settings.FORCE_SCRIPT_NAME or ""
-        await self.application({**scope, "root_path": root}, receive, send)
+        route, root = scope["path"], settings.FORCE_SCRIPT_NAME
+        if root and route.startswith(f"{root}/"):
+            route = route.removeprefix(root)
+        await self.application({**scope, "path": route, "root_path": ""}, receive, send)
 
 
 application = FixedRoot(

@@ -55,8 +55,10 @@ AUTH_PASSWORD_VALIDATORS = [
     )
 ]
 SECURE_REFERRER_POLICY = "same-origin"
+SECURE_HSTS_SECONDS = 365 * 24 * 3600
 X_FRAME_OPTIONS = "DENY"
-FORCE_SCRIPT_NAME = env.text("ROOT_PATH") or None
+# "/lab", whether the proxy in front removes it or not.
+FORCE_SCRIPT_NAME = "/" + env.text("ROOT_PATH").strip("/") if env.text("ROOT_PATH") else None
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {
         "default-src": ["'none'"],
@@ -107,9 +109,8 @@ INSTALLED_APPS = [
 ]
 # Django's own, each of which API requests with a key skip.
 MIDDLEWARE = [
+    "sessions.views.web.headers.Headers",
     "sessions.views.accounts.door.Door",
-    "sessions.views.web.browsers.Security",
-    "sessions.views.web.browsers.Policy",
     "sessions.views.web.browsers.Static",
     "sessions.views.web.browsers.Sessions",
     "sessions.views.web.browsers.Common",
@@ -144,8 +145,9 @@ LANGUAGE_CODE = "en"
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # --- static files ----------------------------------------------------------------------------
-STATIC_URL = "/static/"
+STATIC_URL = f"{FORCE_SCRIPT_NAME or ''}/static/"
 WHITENOISE_USE_FINDERS = True
+WHITENOISE_ALLOW_ALL_ORIGINS = False
 WHITENOISE_AUTOREFRESH = DEBUG
 # Vite puts a hash of eight letters into names below assets/, so these files never change.
 WHITENOISE_IMMUTABLE_FILE_TEST = r"/contextlab/assets/.+[-.][0-9A-Za-z_-]{8}\.\w+$"
@@ -206,6 +208,7 @@ JOB_SECONDS_OF = {"tend": min(JOB_SECONDS, 240), "tuning": 4 * JOB_SECONDS}
 JOB_LEASE_SECONDS = env.number("JOB_LEASE_SECONDS", 20)
 JOB_RETRY_SECONDS = env.number("JOB_RETRY_SECONDS", 5)  # multiplied by the number of attempts
 JOB_ATTEMPTS = 3
+TEND_SECONDS = env.number("TEND_SECONDS", 1)  # a session is brought up to date so long after an append
 JOB_THREADS = int(env.number("JOB_THREADS", 2))
 SWEEP_SECONDS = env.number("SWEEP_SECONDS", 5)
 LIVE_POLL_SECONDS = env.number("LIVE_POLL_SECONDS", 2)

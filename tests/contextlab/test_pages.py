@@ -51,3 +51,32 @@ def test_the_guard_sees_what_the_policy_stops(browser, served):
     context.close()
     assert "img-src" in image.value.text
     assert (image.value.type, style.value.type) == ("error", "error")
+
+
+def test_pages_work_below_a_root_path_that_a_proxy_keeps_or_removes(browser, server_with):
+    server = server_with(CONTEXTLAB_ROOT_PATH="/lab")
+    assert server.login.startswith(f"{server.address}/lab/login/")
+    context = browser.new_context()
+    server.let_in(context)
+    opened = context.new_page()
+    answers: dict[str, int] = {}
+    opened.on("response", lambda answer: answers.update({answer.url: answer.status}))
+    for root in ("/lab", ""):
+        opened.goto(f"{server.address}{root}/sessions/", wait_until="networkidle")
+        assert opened.evaluate("document.styleSheets.length") > 0
+    failed = {url: status for url, status in answers.items() if status >= 400}
+    assert not failed
+    assert {url.rpartition(".")[2] for url in answers if "/lab/static/" in url} >= {"css", "js"}
+    for root in ("/lab", ""):
+        assert opened.evaluate(LISTENS, f"ws://{server.address.removeprefix('http://')}{root}")
+        bare = f"{server.address}{root}/static/contextlab/manifest.json"
+        assert urllib.request.urlopen(bare).status == 200
+    context.close()
+
+
+LISTENS = """(base) => new Promise((heard, failed) => {
+    const socket = new WebSocket(`${base}/ws/live/`);
+    socket.onopen = () => socket.send(JSON.stringify({watch: ["sessions"]}));
+    socket.onmessage = () => heard(true);
+    socket.onclose = (end) => failed(new Error(`closed: ${end.code}`));
+})"""

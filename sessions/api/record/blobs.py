@@ -41,7 +41,7 @@ def blob(
         content_type="application/octet-stream",
         headers={
             "ETag": etag,
-            "Cache-Control": "private, no-cache",
+            "Cache-Control": "no-store",
             "Content-Disposition": f'attachment; filename="{sha[:12]}.json"',
             "Content-Security-Policy": "sandbox; default-src 'none'",
             "X-Content-Type-Options": "nosniff",

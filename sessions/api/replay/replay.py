@@ -38,7 +38,7 @@ def answer(request: HttpRequest, body: Any) -> HttpResponse:
 
 def _packed(request: HttpRequest, data: bytes) -> HttpResponse:
     response = HttpResponse(data, content_type="application/json")
-    response["Cache-Control"] = "private, no-cache"
+    response["Cache-Control"] = "no-store"
     if len(data) > 1000 and _ACCEPTS_GZIP.search(request.headers.get("Accept-Encoding", "")):
         response.content = gzip.compress(data, 3)
         response["Content-Encoding"] = "gzip"

@@ -29,7 +29,7 @@ _SENTENCES = {
 
 
 class Door:
-    """Middleware that must come before all others: refusals of API requests become problem+json."""
+    """Middleware before all others that refuse: refusals of API requests become problem+json."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response

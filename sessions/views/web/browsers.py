@@ -1,11 +1,10 @@
 """Django's middleware for browsers, skipped by API requests with a key: those have no cookies, no
-session and no form, and their security headers are constant (`headers`)."""
+session and no form."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from csp.middleware import CSPMiddleware
 from django.contrib.auth.middleware import AuthenticationMiddleware
 from django.contrib.auth.models import AnonymousUser
 from django.contrib.messages.middleware import MessageMiddleware
@@ -13,11 +12,9 @@ from django.contrib.sessions.middleware import SessionMiddleware
 from django.http import HttpRequest
 from django.middleware.common import CommonMiddleware
 from django.middleware.csrf import CsrfViewMiddleware
-from django.middleware.security import SecurityMiddleware
 from whitenoise.middleware import WhiteNoiseMiddleware
 
 from sessions.access import API, by_key
-from sessions.views.web.headers import security_headers
 
 
 class _Browsers:
@@ -29,22 +26,6 @@ class _Browsers:
         if by_key(request):
             return self.get_response(request)
         return super().__call__(request)  # type: ignore[misc]
-
-
-class Security(SecurityMiddleware):
-    """Security headers with every answer, also those of the middleware below and of what skips
-    it."""
-
-    def __call__(self, request: HttpRequest) -> Any:
-        """The next answer, with headers."""
-        response: Any = super().__call__(request)
-        for name, value in security_headers():
-            response.headers.setdefault(name, value)
-        return response
-
-
-class Policy(_Browsers, CSPMiddleware):
-    """Content security policy."""
 
 
 class Static(WhiteNoiseMiddleware):
