@@ -205,8 +205,8 @@ class _Attempt:
                 self.last = said
             case ["hint", topic, version]:
                 live.hint(topic, int(version))
-            case ["wake", job_id]:
-                jobs.wake(uuid.UUID(job_id))
+            case ["wake", job_id, after]:
+                jobs.wake(uuid.UUID(job_id), float(after))
             case _:
                 pass  # "progress": the row is checked after every line
 

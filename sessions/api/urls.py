@@ -6,11 +6,12 @@ from django.urls import URLPattern, path
 from django.views.decorators.csrf import csrf_exempt
 from ninja import NinjaAPI
 
+from sessions.api.accounts import keys
 from sessions.api.budgets import budgets
 from sessions.api.dashboard import dashboards
 from sessions.api.jobs import jobs
 from sessions.api.lab import simulations, tunings
-from sessions.api.live import content, contexts, messages, pins, revisions
+from sessions.api.live import content, contexts, messages, pins, revisions, steps
 from sessions.api.memory import boards, memory
 from sessions.api.policies import policies, rollouts
 from sessions.api.record import blobs, caches, imports, sessions
@@ -19,6 +20,7 @@ from sessions.api.reviews import reviews
 from sessions.api.tools import tools
 from sessions.api.web import documents, problems
 from sessions.api.web.exchange import CarefulParser, KeyOrPerson
+from sessions.api.web.queries import check_queries
 
 api = NinjaAPI(
     title="ContextLab",
@@ -34,9 +36,11 @@ api = NinjaAPI(
     docs_url=None,
 )
 problems.register(api)
+api.add_decorator(check_queries, mode="view")
 for router in (
     messages.router,
     contexts.router,
+    steps.router,
     content.router,
     sessions.router,
     pins.router,
@@ -57,6 +61,7 @@ for router in (
     blobs.router,
     imports.router,
     jobs.router,
+    keys.router,
     sessions.last,
 ):
     api.add_router("", router)

@@ -15,8 +15,15 @@ from django.utils.module_loading import import_string
 from sessions import live
 from sessions.actions.jobs import jobs
 from sessions.models import Job, Team
+from sessions.models.web.statements import Statement, given_uuid
 
 log = logging.getLogger(__name__)
+
+_HELD = Statement(
+    lambda: Job.objects.select_related("team").filter(
+        id=given_uuid("job"), token=given_uuid("token")
+    )
+)
 
 SECONDS_BETWEEN_REPORTS = 0.25
 
@@ -76,7 +83,7 @@ def attempt(job_id: uuid.UUID, token: uuid.UUID) -> bool:
     Returns False after an unexpected error: the process should exit, because its memory may be
     corrupt.
     """
-    job = Job.objects.select_related("team").filter(id=job_id, token=token).first()
+    job = _HELD.first(job=job_id, token=token)
     if job is None:
         return True
     try:

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from typing import Any, TypedDict
 
 from django.conf import settings
-from django.db import transaction
+from django.db import DEFAULT_DB_ALIAS, transaction
 from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 
@@ -36,25 +36,29 @@ class Lost(Exception):
     """The job was cancelled or claimed by another attempt: stop silently."""
 
 
-def enqueue(team: Team, kind: str, payload: dict[str, Any], dedupe: str = "") -> Job:
-    """Write the job in the caller's transaction and wake a worker after commit.
+def enqueue(
+    team: Team, kind: str, payload: dict[str, Any], dedupe: str = "", *, after: float = 0
+) -> Job:
+    """Write the job in the caller's transaction and wake a worker `after` seconds from its commit.
 
     With `dedupe`, returns an unfinished job with the same key instead. Raises KeyError for an
     unknown kind.
     """
     if kind not in settings.JOB_KINDS:
         raise KeyError(f"unknown kind of job: {kind}")
-    job = Job(team=team, kind=kind, payload=payload, dedupe=dedupe, wake_after=_next_look())
+    look = _next_look() + timedelta(seconds=after)
+    job = Job(team=team, kind=kind, payload=payload, dedupe=dedupe, wake_after=look)
     if not insert_object(job, known=bool(dedupe)):
         return Job.objects.get(team=team, dedupe=dedupe, state__in=UNFINISHED)
     live.hint(f"job:{job.id}", job.version)
-    transaction.on_commit(lambda: wake(job.id), robust=True)
+    transaction.on_commit(lambda: wake(job.id, after), robust=True)
     return job
 
 
-def ask_for(session: Session, kind: str, *, locked: bool = False) -> Job:
-    """Asks for a job of this kind on a session; one unfinished job does for all that asked.
+def ask_for(session: Session, kind: str, *, locked: bool = False, after: float = 0) -> Job:
+    """Ask for a job of this kind on a session, to begin `after` seconds from now.
 
+    One unfinished job does for all that asked; it begins now if somebody asks for that.
     Takes the lock of the session's row, unless the caller has it: a job that is about to end looks
     for news under it. One that failed stays the only one of its session: after a rest it is tried
     again.
@@ -62,13 +66,17 @@ def ask_for(session: Session, kind: str, *, locked: bool = False) -> Job:
     if not locked:
         with transaction.atomic():
             Session.objects.select_for_update(of=("self",)).only("id").get(pk=session.pk)
-            return ask_for(session, kind, locked=True)
+            return ask_for(session, kind, locked=True, after=after)
     key = f"{kind}:{session.pk}"
     known = {job.state: job for job in _ASKED.rows(team=session.team_id, dedupe=key)}
     failed = known.pop(Job.State.FAILED, None)
     if failed is None:
         there = next(iter(known.values()), None)
-        return there or enqueue(session.team, kind, {"session": str(session.pk)}, key)
+        if there is None:
+            return enqueue(session.team, kind, {"session": str(session.pk)}, key, after=after)
+        if not after and there.state == Job.State.QUEUED:
+            transaction.on_commit(lambda: wake(there.id), robust=True)
+        return there
     if failed.finished is None or failed.finished < timezone.now() - REST:
         retry(failed)
     return failed
@@ -139,7 +147,8 @@ def finish(
 
 def remove(job_id: uuid.UUID, token: uuid.UUID) -> None:
     """Delete a successful job that needs no record. Raises Lost."""
-    if not _held(job_id, token).delete()[0]:
+    # Nothing refers to jobs that leave no row: what might is not looked up.
+    if not _held(job_id, token)._raw_delete(DEFAULT_DB_ALIAS):
         raise Lost
 
 

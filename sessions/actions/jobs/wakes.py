@@ -23,12 +23,17 @@ def heard() -> bool:
     return bool(live.server_loop or live.parent or settings.REDIS_URL)
 
 
-def wake(job_id: uuid.UUID) -> None:
-    """Notify a worker; if that fails, the sweeper does it some seconds later."""
+def wake(job_id: uuid.UUID, after: float = 0) -> None:
+    """Notify a worker, `after` seconds from now; if that fails, the sweeper does it some seconds
+    later."""
     if not heard():
         return
     if live.parent is not None:
-        live.parent(f"wake {job_id}")
+        live.parent(f"wake {job_id} {after}")
+    elif after:
+        later = threading.Timer(after, wake, [job_id])
+        later.daemon = True
+        later.start()
     elif live.server_loop is not None and settings.REDIS_URL:
         sender().put(job_id)
     else:

@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.db.models import Exists, OuterRef
 from django.utils import timezone
 
 from sessions.actions.budgets.spending import Settled, settle, spent_before
-from sessions.actions.jobs.jobs import ask_for
+from sessions.actions.live import tend
 from sessions.actions.live.answer import answer, note_use
 from sessions.actions.live.conversation import Incoming, bring_in, prepare
 from sessions.actions.live.live_sessions import choose_for_new, fix_counting, learn_model
@@ -128,12 +129,16 @@ def _in_one_go(
 
 
 _LOCKED = Statement(
-    lambda: Session.objects.select_for_update(of=("self",))
-    .select_related("team", "policy_version__policy")
-    .filter(pk=given_uuid("session"))
-    .annotate(
-        is_budgeted=Exists(Budget.objects.filter(team=OuterRef("team")).values("pk"))
-        | Exists(Reservation.objects.filter(session=OuterRef("pk"), state=Reservation.State.OPEN))
+    lambda: (
+        Session.objects.select_for_update(of=("self",))
+        .select_related("team", "policy_version__policy")
+        .filter(pk=given_uuid("session"))
+        .annotate(
+            is_budgeted=Exists(Budget.objects.filter(team=OuterRef("team")).values("pk"))
+            | Exists(
+                Reservation.objects.filter(session=OuterRef("pk"), state=Reservation.State.OPEN)
+            )
+        )
     )
 )
 """Sessions with their rows locked, and whether a budget counts their spending."""
@@ -177,7 +182,7 @@ def _announce(new: Numbering) -> Job | None:
     hint(f"sessions:{session.team_id}", session.version)
     if new.reopened is not None:
         reopen(session, new.reopened)
-    return ask_for(session, "tend", locked=True)
+    return tend.ask(session, locked=True, after=settings.TEND_SECONDS)
 
 
 _KEPT = (

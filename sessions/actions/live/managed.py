@@ -93,7 +93,7 @@ def catch_up(session: Session, *, wait: float = 0) -> Plan:
 
 
 def _next_plan(session: Session) -> Plan:
-    session.refresh_from_db()
+    session.reread()
     run = serving(session)
     facts = Facts.of(session)
     known, knowledge, more = known_to(session) if facts.shared else ("", "", 0)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from uuid import UUID
+
+from django.conf import settings
 from django.db import transaction
 
 from compaction.proposals.plan import Wish
@@ -13,70 +16,79 @@ from sessions.actions.live.folds import Fold, serving, with_fold
 from sessions.actions.memory import gathering, shares
 from sessions.actions.record import assess
 from sessions.actions.record.measure import measure
-from sessions.models import Job, Run, Session
+from sessions.models import Block, Job, Run, Session
+from sessions.models.web.statements import Statement, given_int, given_uuid
 
 ROUNDS = 5
 """Maximum rounds of artefacts per step: each may cause a strategy to request another."""
-
-PASSES = 50
-"""Passes after which a job hands over to another one, so that none runs forever."""
 
 Handled = tuple[Facts, bool, list[str]]
 """Extent of the records, whether they are measured, and missing artefacts."""
 
 
-def ask(session: Session) -> Job:
-    """Queue a tend job for a session."""
-    return jobs.ask_for(session, "tend")
+def ask(session: Session, *, locked: bool = False, after: float = 0) -> Job:
+    """Queue a tend job for a session, to begin `after` seconds from now."""
+    return jobs.ask_for(session, "tend", locked=locked, after=after)
 
 
 def tend(running: Running) -> None:
-    """Run the `tend` job: payload {session}. Ends itself and leaves no row on success."""
-    session = Session.objects.for_team(running.team).filter(pk=running.payload["session"]).first()
+    """Run the `tend` job: payload {session}. Ends itself and leaves no row on success; what was
+    stored meanwhile is left to another job, after a pause."""
+    session = _SESSION.first(team=running.team.pk, session=UUID(running.payload["session"]))
     if session is None:
         raise PermanentFailure("The session no longer exists", "It was deleted.", "Nothing to do.")
-    for number in range(PASSES):
-        running.progress(number, None, "pass")
-        # Before summarizing, because the board is background for the summarizer.
+    handled = _tend(running, session)
+    measure(session)
+    if gathering.is_due(session):
         gathering.gather(session)
-        handled = _tend(running, session)
-        measure(session)
-        gathering.gather(session)
-        shares.share_due(session)
-        if _ended(running, session, handled, last=number == PASSES - 1):
-            break
+    shares.share_due(session)
+    _end(running, session, handled)
     if assess.is_due(session, newest=True):
         assess.ask(session)
 
 
-def _ended(running: Running, session: Session, handled: Handled, *, last: bool) -> bool:
-    """End the job if nothing is newer than what it handled; on its last pass queue another."""
+_SESSION = Statement(
+    lambda: Session.objects.select_related("policy_version__policy").filter(
+        team_id=given_uuid("team"), pk=given_uuid("session")
+    )
+)
+
+
+def _end(running: Running, session: Session, handled: Handled) -> None:
+    """End the job; if something is newer than what it handled, queue another."""
     with transaction.atomic():
-        Session.objects.select_for_update().get(pk=session.pk)
+        _LOCK.first(session=session.pk)
         done = _handled(session) == handled
-        if not (done or last):
-            return False
         jobs.remove(running.job.id, running.token)
         if not done:
-            ask(session)
-        return True
+            ask(session, locked=True, after=settings.TEND_SECONDS)
+
+
+_LOCK = Statement(
+    lambda: (
+        Session.objects.select_for_update()
+        .filter(pk=given_uuid("session"))
+        .values_list("pk", "measured")
+    )
+)
 
 
 def _handled(session: Session) -> Handled:
     """What a job must have handled before it may end."""
-    row = Session.objects.values_list("measured", flat=True).get(pk=session.pk)
-    run = Run.objects.filter(session=session, origin=Run.Origin.MANAGED).only("fold").first()
-    return Facts.of(session), row, run.fold.get("wanted", []) if run else []
+    _, measured = _LOCK.first(session=session.pk)
+    run = Run.of(session, Run.Origin.MANAGED)
+    return Facts.of(session), measured, run.fold.get("wanted", []) if run else []
 
 
 def _tend(running: Running, session: Session) -> Handled:
     """Advance, make missing artefacts, and advance again; return what was handled."""
-    session.refresh_from_db()
     facts = Facts.of(session)
     run = serving(session)
     if run is None:
         return facts, True, []
     target = facts.steps + (0 if _awaits_results(session, facts.steps + 1) else 1)
+    if not run.fold.get("wanted") and run.steps >= target and run.taken >= facts.blocks:
+        return facts, True, []  # a request has advanced it
     wanted: list[Wish] = []
 
     def work(fold: Fold) -> None:
@@ -86,6 +98,8 @@ def _tend(running: Running, session: Session) -> Handled:
 
     for number in range(ROUNDS):
         with_fold(session, run, work)
+        if wanted and not number:
+            gathering.gather(session)  # the board is background for the summarizer
         for wish in wanted:
             running.progress(number, None, "artefact")
             artefacts.make(session, wish)
@@ -97,10 +111,27 @@ def _tend(running: Running, session: Session) -> Handled:
 
 def _awaits_results(session: Session, born: int) -> bool:
     """Whether tool calls of the newest response have no result yet."""
-    recorded = Run.objects.filter(session=session, origin=Run.Origin.RECORDED)
-    newest = session.blocks.filter(born=born, type="tool_use")
-    uses = set(newest.exclude(entries__run__in=recorded).values_list("tool_call", flat=True))
+    uses = set(_OPEN.column(session=session.pk, born=born))
     if not uses:
         return False
-    answers = session.blocks.filter(type="tool_result", tool_call__in=uses)
-    return bool(uses - set(answers.values_list("tool_call", flat=True)))
+    return bool(uses - set(_ANSWERED.column(session=session.pk, born=born)))
+
+
+_OPEN = Statement(
+    lambda: (
+        Block.objects.filter(
+            session_id=given_uuid("session"), born=given_int("born"), type="tool_use"
+        )
+        .exclude(
+            entries__run__in=Run.objects.filter(
+                session_id=given_uuid("session"), origin=Run.Origin.RECORDED
+            )
+        )
+        .values_list("tool_call")
+    )
+)
+_ANSWERED = Statement(
+    lambda: Block.objects.filter(
+        session_id=given_uuid("session"), born__gte=given_int("born"), type="tool_result"
+    ).values_list("tool_call")
+)

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from django.db import transaction
+from django.db.models import OuterRef
+from django.db.models.functions import Coalesce
 
 from compaction.board.board import LONGEST, BoardNote, plain
 from compaction.board.notes import Gatherer
@@ -14,14 +16,44 @@ from compaction.board.project import Observed
 from compaction.redaction.redact import Masker, redact
 from sessions.actions.memory.boards import board_of, mark_stale, project_of, trim
 from sessions.actions.reviews.fact_ledgers import is_over
-from sessions.models import Board, Gathering, Note, Session
+from sessions.models import Block, Board, Gathering, Note, Session
 from sessions.models.record.values import blocks_at, blocks_of
+from sessions.models.web.statements import Statement, given_int, given_uuid
 
 AT_ONCE = 1_000
 """Blocks read at a time; their texts are in memory together."""
 
+WAITING = 50
+"""Blocks after which a board is brought up to date within a turn."""
+
 WITNESSES = 50
 """Most sessions listed as evidence for one note, newest first."""
+
+
+def is_due(session: Session) -> bool:
+    """Whether a turn or the session has ended, or many blocks wait, so that there may be something
+    to tell others."""
+    if is_over(session):
+        return True
+    row = _STANDING.first(session=session.pk, last=session.block_count - 1)
+    gathered, role, type = row or (0, "", "")
+    turn_ended = role == "assistant" and type != "tool_use"
+    return gathered < session.block_count and (
+        turn_ended or session.block_count - gathered >= WAITING
+    )
+
+
+_STANDING = Statement(
+    lambda: (
+        Block.objects.filter(session_id=given_uuid("session"), position=given_int("last"))
+        .annotate(
+            gathered=Coalesce(
+                Gathering.objects.filter(session=OuterRef("session")).values("blocks")[:1], 0
+            )
+        )
+        .values_list("gathered", "message__role", "type")
+    )
+)
 
 
 def gather(session: Session) -> None:

@@ -19,6 +19,7 @@ from sessions.actions.memory import boards
 from sessions.actions.web.changed import publish
 from sessions.models import (
     Delivery,
+    Edit,
     Gathering,
     Note,
     Revision,
@@ -28,9 +29,10 @@ from sessions.models import (
     Subscription,
     Team,
 )
-from sessions.models.record.replaced import replaced, summarised
+from sessions.models.record.replaced import SUMMARISING, replaced, summarised
 from sessions.models.record.sessions import SOURCE_LIVE
 from sessions.models.record.values import block_id
+from sessions.models.web.statements import Statement, given_uuid
 
 KIND = "share"
 AT_ONCE = 100
@@ -62,17 +64,34 @@ def share_due(session: Session) -> None:
     """Share a live session's compactions since its last share, and its outcome."""
     if session.source != SOURCE_LIVE:
         return
-    managed = summarised(session).filter(run__origin=Run.Origin.MANAGED)
-    known = set(
-        Share.objects.filter(session=session, cause="compaction").values_list("key", flat=True)
-    )
-    for revision in managed.order_by("number"):
-        if (key := f"revision:{revision.number}") not in known:
-            _of_revision(session, revision, key)
+    known = set(_SHARED.column(session=session.pk))
+    for number in _COMPACTED.column(session=session.pk):
+        if (key := f"revision:{number}") not in known:
+            made = summarised(session).filter(run__origin=Run.Origin.MANAGED, number=number)
+            _of_revision(session, made.get(), key)
     if session.outcome in ("succeeded", "failed"):
         done = Share.objects.filter(session=session, key="done").exists()
         if not done:
             share(session, "done", Share.Cause.TASK_DONE)
+
+
+_SHARED = Statement(
+    lambda: Share.objects.filter(
+        session_id=given_uuid("session"), cause=Share.Cause.COMPACTION
+    ).values_list("key")
+)
+_COMPACTED = Statement(
+    lambda: (
+        Edit.objects.filter(
+            SUMMARISING,
+            revision__run__session_id=given_uuid("session"),
+            revision__run__origin=Run.Origin.MANAGED,
+        )
+        .order_by("revision__number")
+        .values_list("revision__number")
+        .distinct()
+    )
+)
 
 
 def _of_revision(session: Session, revision: Revision, key: str) -> None:

@@ -18,6 +18,7 @@ from sessions.models import Assessment, Run, Session
 from sessions.models.record import tail
 from sessions.models.record.replaced import entries_of
 from sessions.models.record.values import blocks_of, calls_of, contents, recorded_session
+from sessions.models.web.statements import Statement, given_uuid
 
 ENGINE = 3
 """Increment when a rule of assessments changes."""
@@ -29,13 +30,20 @@ the total work is linear in the session."""
 
 def assessment_due(session: Session) -> bool:
     """Whether a session has changed enough since its assessment."""
-    row = Assessment.objects.filter(session=session).only("steps", "engine").first()
-    if row is None or row.engine < ENGINE:
+    steps, engine = _ASSESSED.first(session=session.pk) or (0, 0)
+    if engine < ENGINE:
         return True
-    grown = session.step_count - row.steps
+    grown = session.step_count - steps
     if is_over(session):
-        return grown != 0
-    return grown >= max(SOONEST, row.steps // 4)
+        return bool(grown)
+    return grown >= max(SOONEST, steps // 4)
+
+
+_ASSESSED = Statement(
+    lambda: Assessment.objects.filter(session_id=given_uuid("session")).values_list(
+        "steps", "engine"
+    )
+)
 
 
 def outdate(session: Session) -> None:

@@ -10,7 +10,8 @@ from compaction.cache.simulator import CacheUse
 from compaction.context.session import Call
 from compaction.policies.trigger_words import words
 from compaction.strategies import STRATEGIES
-from sessions.models import Revision, Run, Session
+from sessions.models import Retry, Revision, Run, Session
+from sessions.models.web.statements import Statement, given_uuid
 
 SHRANK_TOKENS, SHRANK_SHARE = 1024, 0.05
 """Minimum unexplained decrease of a reported prompt that is marked; both must be exceeded."""
@@ -129,11 +130,29 @@ def _errors(errors: Sequence[tuple[int, str]]) -> list[Event]:
 
 def retries(session: Session) -> list[Event]:
     """Steps at which a response retried a failed step."""
-    rows = session.retries.order_by("step").values_list("step", "of_step")
+    rows = _RETRIES.rows(session=session.pk)
     return [mark(step, "retry", f"retries S{of_step}") for step, of_step in rows]
+
+
+_RETRIES = Statement(
+    lambda: (
+        Retry.objects.filter(session_id=given_uuid("session"))
+        .order_by("step")
+        .values_list("step", "of_step")
+    )
+)
 
 
 def sub_agents(session: Session) -> list[Event]:
     """Steps at which other sessions were started."""
-    children = session.children.exclude(parent_step=None)
-    return [mark(child.parent_step or 1, "subagent", str(child)) for child in children]
+    children = _CHILDREN.rows(session=session.pk)
+    return [mark(step or 1, "subagent", title or name) for step, title, name in children]
+
+
+_CHILDREN = Statement(
+    lambda: (
+        Session.objects.filter(parent_id=given_uuid("session"))
+        .exclude(parent_step=None)
+        .values_list("parent_step", "title", "external_id")
+    )
+)

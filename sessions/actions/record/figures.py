@@ -13,8 +13,9 @@ from compaction.cache import causes
 from compaction.cache.simulator import Break, CacheUse
 from compaction.context.session import Call
 from sessions.actions.record import events
-from sessions.models import Revision, Run, Session
+from sessions.models import Block, Message, Revision, Run, Session
 from sessions.models.record.tail import COLUMNS, Figures, in_order
+from sessions.models.web.statements import Statement, given_int, given_uuid
 
 BASIS = {"measured": 0, "estimated": 1, "simulated": 2}
 """Codes for the basis of a figure; keep in sync with the browser."""
@@ -117,17 +118,38 @@ def _bring_up(before: Before, inputs: FigureInputs, causes: int) -> None:
 
 def error_rows(session: Session, position: int = 0) -> list[tuple[int, str]]:
     """Errors from a position on: step of birth, and preview."""
-    rows = session.blocks.filter(error=True, position__gte=position).order_by("position")
-    return list(rows.values_list("born", "preview"))
+    return _ERRORS.rows(session=session.pk, first=position)
+
+
+_ERRORS = Statement(
+    lambda: (
+        Block.objects.filter(
+            session_id=given_uuid("session"), error=True, position__gte=given_int("first")
+        )
+        .order_by("position")
+        .values_list("born", "preview")
+    )
+)
 
 
 def turn_starts(session: Session, seq: int = 0) -> dict[int, list[int]]:
     """Turns that began after a message, by the step that began them."""
-    rows = session.messages.filter(human=True, seq__gt=seq).values("turn")
     starts: dict[int, list[int]] = {}
-    for row in rows.annotate(first=Min("born")):
-        starts.setdefault(row["first"], []).append(row["turn"])
+    for turn, first in _STARTS.rows(session=session.pk, seq=seq):
+        starts.setdefault(first, []).append(turn)
     return starts
+
+
+_STARTS = Statement(
+    lambda: (
+        Message.objects.filter(
+            session_id=given_uuid("session"), human=True, seq__gt=given_int("seq")
+        )
+        .values("turn")
+        .annotate(first=Min("born"))
+        .values_list("turn", "first")
+    )
+)
 
 
 def cause_card(step: int, broken: Break) -> dict[str, Any]:

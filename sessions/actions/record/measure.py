@@ -24,9 +24,9 @@ from sessions.models import Revision, Run, Session
 from sessions.models.record.manifest import Extent
 from sessions.models.record.values import block_id, recorded_session
 
-SETTLE_ABOVE, LEAVE_OPEN = 128, 32
+SETTLE_ABOVE, LEAVE_OPEN = 32, 8
 """When more open steps than the first number exist, all but about the second settle: late usage is
-rarely later, and columns are rewritten only once in a hundred steps."""
+rarely later, and columns are rewritten only once in some twenty steps."""
 
 Columns = Mapping[str, Sequence[int]]
 
@@ -39,7 +39,7 @@ def measure(session: Session) -> None:
     """
     while not keep(_compute(session)):
         pass
-    session.refresh_from_db()
+    session.reread()
 
 
 def is_outdated(session: Session) -> bool:
@@ -58,7 +58,7 @@ def reopen(session: Session, step: int) -> None:
 
 
 def _compute(session: Session) -> Measuring:
-    session.refresh_from_db()
+    session.reread()
     rows = session.runs.filter(origin__in=(RECORDED, MANAGED)).defer("columns", "entries_packed")
     runs = {row.origin: row for row in rows}
     bases = _bases(runs)
@@ -101,7 +101,7 @@ def _go_on(made: Measuring) -> None:
             if place is not None:
                 step, tally.blocks, tally.seq = place
                 made.settled.append(_take(made, step))
-                made.bases.found.append(tally.copy())
+                made.bases.keep(tally.copy())
                 made.bases.table += tallies.packed(made.settled[0].table)
     else:
         _choose_counting(session, [call for call, *_ in news.calls])

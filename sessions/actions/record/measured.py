@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -13,14 +14,24 @@ from django.utils import timezone
 from compaction.context import composition
 from sessions.actions.memory.openings import opening_tokens
 from sessions.actions.record import tally as tallies
-from sessions.actions.record.events import retries, sub_agents
+from sessions.actions.record.events import Event, retries, sub_agents
 from sessions.actions.record.news import RECORDED, News
 from sessions.actions.record.tally import Table, Tally, TallyPart
 from sessions.live import hint
 from sessions.models import ModelCall, Revision, Run, Session
 from sessions.models.record import delta, manifest, tail
+from sessions.models.web.statements import (
+    Statement,
+    Update,
+    given_columns,
+    given_int,
+    given_uuid,
+)
 
 SPARKLINE_COLUMNS = 60
+
+BASES_APART = 128
+"""Steps between bases that are kept for long: what changes late is rare."""
 
 ENGINE = 2
 """Increment when a rule of figures changes: older figures are then recomputed."""
@@ -44,6 +55,12 @@ class Bases(msgspec.Struct):
         """The newest settled step."""
         return self.found[-1].step if self.found else 0
 
+    def keep(self, tally: Tally) -> None:
+        """Add a newest base; of older ones, keep some."""
+        self.found.append(tally)
+        if len(self.found) > 3 and self.found[-2].step - self.found[-4].step < BASES_APART:
+            del self.found[-3]
+
     def reopen(self, step: int) -> None:
         """Drop everything that depends on a step."""
         self.found = [base for base in self.found if base.step < step]
@@ -62,20 +79,22 @@ class Measuring:
     parts: list[TallyPart] = field(default_factory=list)
     settled: list[TallyPart] = field(default_factory=list)
     resized: list[Revision] = field(default_factory=list)
+    beside: list[Event] = field(default_factory=list)
 
 
 def keep(made: Measuring) -> bool:
     """Store the results. Returns False if another measurement was faster."""
     session, runs = made.session, made.runs
+    made.beside = [*sub_agents(session), *retries(session)]
     fields = _session_fields(made)
     rows = {origin: _run_fields(made, origin) for origin in runs}
     with transaction.atomic():
-        now = Session.objects.select_for_update().values_list("version", flat=True)
-        measured = now.get(pk=session.pk) == session.version
+        (now,) = _VERSION.first(session=session.pk)
+        measured = now == session.version
         if not _write_run(runs[RECORDED], rows.pop(RECORDED)):
             return False
         for origin, values in rows.items():
-            Run.objects.filter(pk=runs[origin].pk).update(**values)
+            _write_run(runs[origin], values)
         reopened = runs[RECORDED].reopened
         if reopened is not None:
             Run.objects.filter(pk=runs[RECORDED].pk, reopened=reopened).update(reopened=None)
@@ -83,14 +102,30 @@ def keep(made: Measuring) -> bool:
         Session.objects.filter(pk=session.pk).update(
             **fields, measured=measured, version=F("version") + 1, changed=timezone.now()
         )
-        version = Session.objects.values_list("version", flat=True).get(pk=session.pk)
-        hint(f"session:{session.pk}", version)
+        hint(f"session:{session.pk}", now + 1)
     return True
+
+
+_VERSION = Statement(
+    lambda: (
+        Session.objects.select_for_update().filter(pk=given_uuid("session")).values_list("version")
+    )
+)
 
 
 def _write_run(run: Run, values: dict[str, Any]) -> bool:
     # One statement: of two measurements that read the same generation, only the first writes.
-    return bool(Run.objects.filter(pk=run.pk, generation=run.generation).update(**values))
+    return bool(_write_to(tuple(values)).run(run=run.pk, now=run.generation, **values))
+
+
+@cache
+def _write_to(names: tuple[str, ...]) -> Update:
+    return Update(
+        lambda: (
+            Run.objects.filter(pk=given_uuid("run"), generation=given_int("now")),
+            given_columns(Run, names),
+        )
+    )
 
 
 def _write_costs(made: Measuring) -> None:
@@ -100,9 +135,19 @@ def _write_costs(made: Measuring) -> None:
         for call, pk, cost in made.news.calls
         if call.step in uses and uses[call.step].cost != cost
     ]
-    ModelCall.objects.bulk_update(changed, ["cost_microusd"], batch_size=200)
+    for call in changed:
+        _COST.run(call=call.pk, cost_microusd=call.cost_microusd)
     fields = ["tokens_before", "tokens_after", "cache_rewritten", "cost_microusd"]
-    Revision.objects.bulk_update(made.resized, fields, batch_size=100)
+    if made.resized:
+        Revision.objects.bulk_update(made.resized, fields, batch_size=100)
+
+
+_COST = Update(
+    lambda: (
+        ModelCall.objects.filter(pk=given_int("call")),
+        given_columns(ModelCall, ("cost_microusd",)),
+    )
+)
 
 
 def _session_fields(made: Measuring) -> dict[str, Any]:
@@ -144,7 +189,7 @@ def _run_fields(made: Measuring, origin: str) -> dict[str, Any]:
     session, run = made.session, made.runs[origin]
     values: dict[str, Any] = {"generation": run.generation + 1, "engine": ENGINE}
     new = made.parts[-1].figures[origin]
-    new.events = tail.in_order([*new.events, *sub_agents(session), *retries(session)])
+    new.events = tail.in_order([*new.events, *made.beside])
     if is_live(session):
         values |= _tail_fields(made, origin, new)
     else:

@@ -7,14 +7,15 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
-from compaction.context import edits
+from compaction.context import edits as values
 from compaction.context.blocks import KINDS
 from compaction.context.session import Call, Usage
 from compaction.simulation.moments import WRITES, ContextChange, Placed, is_program
 from sessions.actions.record.figures import error_rows, turn_starts
-from sessions.models import ManagedContext, Revision, Run, Session
+from sessions.models import Block, Edit, ManagedContext, ModelCall, Revision, Run, Session
 from sessions.models.record import delta
 from sessions.models.record.manifest import Extent, Row
+from sessions.models.web.statements import Statement, given_int, given_uuid
 
 _KIND = {kind: index for index, kind in enumerate(KINDS)}
 RECORDED, MANAGED = Run.Origin.RECORDED.value, Run.Origin.MANAGED.value
@@ -145,23 +146,10 @@ def read_news(
         origin: delta.news(run, extent[origin], Extent(session.block_count, run.head))
         for origin, run in runs.items()
     }
-    rows = list(
-        session.calls.filter(step__gt=step, step__lte=session.step_count)
-        .order_by("step")
-        .values_list(*_CALL, "id", "cost_microusd", "context")
-    )
-    new = session.blocks.filter(position__gte=extent[RECORDED].blocks)
-    writes = new.filter(type="tool_use", file_action__in=WRITES)
-    written = writes.values_list("position", "file_path")
+    rows = _CALLS.rows(session=session.pk, after=step, last=session.step_count)
+    first = extent[RECORDED].blocks
     recited = _recited(runs[MANAGED], step) if MANAGED in runs else None
-    revisions = {
-        origin: list(
-            run.revisions.filter(number__gt=extent[origin].head, number__lte=run.head)
-            .order_by("number")
-            .prefetch_related("edits__summary")
-        )
-        for origin, run in runs.items()
-    }
+    revisions = {origin: _revisions(run, extent[origin].head) for origin, run in runs.items()}
     return News(
         runs,
         entries,
@@ -169,27 +157,97 @@ def read_news(
         {} if recited is None else {row[0]: recited.get(row[-1], 0) for row in rows if row[-1]},
         revisions,
         turn_starts(session, seq),
-        error_rows(session, extent[RECORDED].blocks),
-        frozenset(new.filter(type="image").values_list("position", flat=True)),
-        frozenset(position for position, path in written if is_program(path)),
+        error_rows(session, first),
+        frozenset(_IMAGES.column(session=session.pk, first=first)),
+        frozenset(
+            position
+            for position, path in _WRITTEN.rows(session=session.pk, first=first)
+            if is_program(path)
+        ),
     )
 
 
-def _revision(row: Revision, number: int) -> edits.Revision:
-    made = tuple(edits.Edit(edit.strategy, (), None, "") for edit in row.edits.all())
-    trigger: edits.Trigger = row.trigger  # type: ignore[assignment]
-    return edits.Revision(number, row.step, trigger, made, 0, 0)
+def _revisions(run: Run, after: int) -> list[Revision]:
+    """A run's revisions after a number, with their edits."""
+    if run.head <= after:
+        return []
+    place = {"run": run.pk, "after": after, "last": run.head}
+    found: list[Revision] = _REVISIONS.rows(**place)
+    edits: dict[int, list[Edit]] = {row.pk: [] for row in found}
+    for edit in _EDITS.rows(**place):
+        edits[edit.revision_id].append(edit)
+    for row in found:
+        row._prefetched_objects_cache = {"edits": edits[row.pk]}  # type: ignore[attr-defined]
+    return found
+
+
+_REVISIONS = Statement(
+    lambda: (
+        Revision.objects.defer("parameters")
+        .filter(
+            run_id=given_uuid("run"), number__gt=given_int("after"), number__lte=given_int("last")
+        )
+        .order_by("number")
+    )
+)
+_EDITS = Statement(
+    lambda: (
+        Edit.objects.select_related("summary")
+        .filter(
+            revision__run_id=given_uuid("run"),
+            revision__number__gt=given_int("after"),
+            revision__number__lte=given_int("last"),
+        )
+        .order_by("revision__number", "index")
+    )
+)
+
+
+def _revision(row: Revision, number: int) -> values.Revision:
+    made = tuple(values.Edit(edit.strategy, (), None, "") for edit in row.edits.all())
+    trigger: values.Trigger = row.trigger  # type: ignore[assignment]
+    return values.Revision(number, row.step, trigger, made, 0, 0)
 
 
 def _recited(run: Run, after: int) -> dict[str, int]:
     """Recited tokens of managed contexts for later steps, by id."""
-    found = ManagedContext.objects.filter(run=run, step__gt=after, recited__gt=0)
-    return dict(found.values_list("pk", "recited"))
+    return dict(_RECITED.rows(run=run.pk, after=after))
 
 
 _CALL = (
     *("step", "model", "at", "settings", "client"),
     *("uncached", "cache_read", "cache_write_5m", "cache_write_1h", "output"),
+)
+
+
+_CALLS = Statement(
+    lambda: (
+        ModelCall.objects.filter(
+            session_id=given_uuid("session"),
+            step__gt=given_int("after"),
+            step__lte=given_int("last"),
+        )
+        .order_by("step")
+        .values_list(*_CALL, "id", "cost_microusd", "context")
+    )
+)
+_RECITED = Statement(
+    lambda: ManagedContext.objects.filter(
+        run_id=given_uuid("run"), step__gt=given_int("after"), recited__gt=0
+    ).values_list("pk", "recited")
+)
+_IMAGES = Statement(
+    lambda: Block.objects.filter(
+        session_id=given_uuid("session"), position__gte=given_int("first"), type="image"
+    ).values_list("position")
+)
+_WRITTEN = Statement(
+    lambda: Block.objects.filter(
+        session_id=given_uuid("session"),
+        position__gte=given_int("first"),
+        type="tool_use",
+        file_action__in=list(WRITES),
+    ).values_list("position", "file_path")
 )
 
 

@@ -12,10 +12,18 @@ from compaction.losses.quality import Compacted, Measure, measures
 from compaction.losses.weighty import named_later
 from compaction.summaries.asked import AskedSection, parts_of
 from sessions.actions.reviews.after_effects import STEPS, AfterEffects, after_effects
-from sessions.models import FactLedger, Revision, Session
-from sessions.models.record.replaced import Replaced, replaced, summarised, unseen
+from sessions.models import Edit, FactLedger, Revision, Session
+from sessions.models.record.replaced import (
+    REAL,
+    SUMMARISING,
+    Replaced,
+    replaced,
+    summarised,
+    unseen,
+)
 from sessions.models.record.sessions import SOURCE_LIVE
 from sessions.models.record.values import blocks_at
+from sessions.models.web.statements import Statement, given_int, given_uuid
 
 NAMED_WITHIN = 50
 """Steps after a compaction whose calls are searched for facts they name."""
@@ -162,11 +170,24 @@ def due(session: Session, *, newest: bool = False) -> Iterator[Revision]:
     """
     rows = summarised(session).select_related("fact_ledger", "run")
     if newest and not is_over(session):
-        rows = rows.filter(step__gte=session.step_count - 2 * NAMED_WITHIN)
+        since = session.step_count - 2 * NAMED_WITHIN
+        if not _LATELY.first(session=session.pk, step=since):
+            return
+        rows = rows.filter(step__gte=since)
     for revision in rows:
         ledger = getattr(revision, "fact_ledger", None)
         if ledger is None or ledger.engine < ENGINE or _look_is_due(session, revision, ledger):
             yield revision
+
+
+_LATELY = Statement(
+    lambda: Edit.objects.filter(
+        SUMMARISING,
+        revision__run__session_id=given_uuid("session"),
+        revision__run__origin__in=REAL,
+        revision__step__gte=given_int("step"),
+    ).values_list("pk")[:1]
+)
 
 
 def _look_is_due(session: Session, revision: Revision, ledger: FactLedger) -> bool:

@@ -54,7 +54,7 @@ def append(
     if found is not None:
         require(request, found.team, "write")
     else:
-        found, created = _begun(request, session_id)
+        found, created = begun(request, session_id)
         notes = [MADE] if created else []
     try:
         done = deliver(found, batch, once=once, notes=notes)
@@ -63,7 +63,8 @@ def append(
     return json_answer(done.answer, 201, AGAIN if done.again else None)
 
 
-def _begun(request: HttpRequest, name: str) -> tuple[Session, bool]:
+def begun(request: HttpRequest, name: str) -> tuple[Session, bool]:
+    """The session with that external id, and whether it was created just now."""
     return put_session(team_to(request, "write"), own_id(request, name), SessionFields())
 
 

@@ -96,7 +96,9 @@ class ContextOut(Schema):
     """The context to send: `system`, `tools` and `messages` go to the provider unchanged.
 
     `recited` is the part of `tokens` that the policy repeats at the end. `retry_of` is the failed
-    step that the call retries. `tool_choice` belongs in the request, too.
+    step that the call retries. `tool_choice` belongs in the request, too. If `since` names the
+    context that was asked about, `messages` follow the first `keep` of that one, and `system` and
+    `tools` are null if they did not change.
     """
 
     context_id: str | None
@@ -113,6 +115,8 @@ class ContextOut(Schema):
     toolset: Toolset | None = None
     tool_choice: Json = None
     notes: list[str]
+    since: str | None = None
+    keep: int = 0
     system: list[dict[str, Json]] | None = None
     tools: list[dict[str, Json]] | None = None
     messages: list[dict[str, Json]] | None = None

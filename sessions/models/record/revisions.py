@@ -67,15 +67,6 @@ class Run(models.Model):
     )
     created = models.DateTimeField(auto_now_add=True)
 
-    @classmethod
-    def of(cls, session: Session, origin: Run.Origin) -> Run | None:
-        """A session's recorded or managed run with its policy version, without what only pages
-        need."""
-        found: Run | None = _OF_ORIGIN.first(session=session.pk, origin=origin.value)
-        if found is not None:
-            found.session = session
-        return found
-
     LARGE = ("columns", "entries_packed", "tail", "bases")
     """Large fields, deferred by most queries."""
 
@@ -100,6 +91,15 @@ class Run(models.Model):
 
     def __str__(self) -> str:
         return f"{self.origin} {self.policy_version or ''}".strip()
+
+    @classmethod
+    def of(cls, session: Session, origin: Run.Origin) -> Run | None:
+        """A session's recorded or managed run with its policy version, without what only pages
+        need."""
+        found: Run | None = _OF_ORIGIN.first(session=session.pk, origin=origin.value)
+        if found is not None:
+            found.session = session
+        return found
 
 
 _OF_ORIGIN = Statement(

@@ -7,9 +7,12 @@ from datetime import timedelta
 from typing import Any
 
 from django.db import models
+from django.db.models import F
+from django.db.models.functions import Cast
 from django.utils import timezone
 
 from compaction.prices import prices
+from sessions.models.web.periods import OrElse, ended
 from sessions.models.web.statements import Statement, given_text, given_uuid
 
 SOURCE_LIVE = "api"
@@ -17,6 +20,22 @@ SOURCE_LIVE = "api"
 
 QUIET_AFTER = timedelta(minutes=30)
 """Time without a message or outcome after which an agent counts as gone."""
+
+
+_WINDOW = models.Func(F("window"), template="NULLIF(%(expressions)s, 0)")
+_FILL = models.Func(
+    Cast("peak_tokens", models.BigIntegerField()), _WINDOW,
+    template="%(expressions)s", arg_joiner=" * 1000000 / ",
+)  # fmt: skip
+"""The peak in millionths of the window; as in an index, numbers are in the text."""
+
+SORT_KEYS: dict[str, OrElse] = {
+    "newest": ended(),
+    "peak": OrElse(_FILL, -1),
+    "cost": OrElse(F("cost_microusd"), -1),
+    "steps": OrElse(F("step_count"), 0),
+}
+"""What lists sort by, never null; each has an index."""
 
 
 class SessionQuerySet(models.QuerySet["Session"]):
@@ -137,6 +156,12 @@ class Session(models.Model):
     created = models.DateTimeField(auto_now_add=True)
     changed = models.DateTimeField(auto_now=True)
     version = models.PositiveBigIntegerField(default=0)
+    tallied_version = models.BigIntegerField(
+        default=-1, db_default=-1, help_text="the version that is in the kept sums of its day"
+    )
+    tally_day = models.PositiveIntegerField(
+        null=True, help_text="the day in whose kept sums it is, from the epoch"
+    )
 
     objects = SessionQuerySet.as_manager()
 
@@ -146,10 +171,37 @@ class Session(models.Model):
                 fields=["team", "external_id"], name="external_id_once_per_team"
             )
         ]
-        indexes = [models.Index(fields=["team", "-changed"], name="session_newest")]
+        indexes = [
+            models.Index(fields=["team", "-changed"], name="session_newest"),
+            *(
+                models.Index(F("team"), key.desc(), F("id").desc(), name=f"session_by_{name}")
+                for name, key in SORT_KEYS.items()
+            ),
+            models.Index(
+                fields=["team", "created"],
+                condition=models.Q(ended_at=None),
+                name="session_untimed",
+            ),
+            models.Index(
+                fields=["team"],
+                condition=models.Q(version__gt=F("tallied_version")),
+                name="session_due",
+            ),
+        ]
 
     def __str__(self) -> str:
         return self.title or self.external_id
+
+    def reread(self) -> None:
+        """Read its columns again, like refresh_from_db. Raises DoesNotExist."""
+        row = _BY_ID.first(session=self.pk)
+        if row is None:
+            raise Session.DoesNotExist
+        for field in self._meta.concrete_fields:
+            value = getattr(row, field.attname)
+            if field.is_relation and value != getattr(self, field.attname):
+                self._state.fields_cache.pop(field.name, None)
+            setattr(self, field.attname, value)
 
     @property
     def live(self) -> bool:
@@ -192,6 +244,8 @@ _NAMED = Statement(
         team_id=given_uuid("team"), external_id=given_text("name")
     )
 )
+
+_BY_ID = Statement(lambda: Session.objects.filter(pk=given_uuid("session")))
 
 
 class Message(models.Model):

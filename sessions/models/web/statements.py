@@ -31,7 +31,7 @@ class Given(Expression):
         super().__init__(output_field=field)
         self.name = name
 
-    def as_sql(self, compiler: Any, connection: Any) -> tuple[str, tuple[_Slot]]:  # noqa: ARG002
+    def as_sql(self, compiler: Any, connection: Any) -> tuple[str, tuple[Any]]:  # noqa: ARG002
         """A placeholder, with the slot as its parameter."""
         return "%s", (_Slot(self.name, self.output_field),)
 
@@ -84,7 +84,7 @@ class Statement:
         def converted(rows: list[Sequence[Any]]) -> list[Any]:
             return list(compiler.apply_converters(rows, converters)) if converters else rows
 
-        if not issubclass(queryset._iterable_class, ModelIterable):  # type: ignore[attr-defined]
+        if not issubclass(queryset._iterable_class, ModelIterable):
             return composed, lambda rows: [tuple(row) for row in converted(rows)]
         return composed, lambda rows: _objects(compiler, queryset.db, converted(rows))
 
@@ -149,7 +149,7 @@ class Update:
     @cached_property
     def _composed(self) -> _Composed:
         queryset, values = self._build()
-        query = queryset.query.chain(UpdateQuery)
+        query: Any = queryset.query.chain(UpdateQuery)
         fields = {field.attname: field for field in queryset.model._meta.concrete_fields}
         query.add_update_fields([(fields[name], None, value) for name, value in values.items()])
         return _Composed(*query.get_compiler(queryset.db).as_sql())
@@ -171,7 +171,8 @@ def _plain(field: Any) -> models.Field[Any, Any]:
     """A foreign key is stored as what it points at."""
     while field.is_relation:
         field = field.target_field
-    return field  # type: ignore[no-any-return]
+    found: models.Field[Any, Any] = field
+    return found
 
 
 def insert(
@@ -196,7 +197,7 @@ def insert(
 def insert_object(made: models.Model, *, known: bool = False) -> bool:
     """Insert an object that has its key; with `known`, return False if it conflicts with
     another."""
-    fields = made._meta.concrete_fields
+    fields: Any = made._meta.concrete_fields
     row = [field.get_db_prep_save(field.pre_save(made, True), connection) for field in fields]
     done = insert(type(made), [field.column for field in fields], [row], known=known)
     made._state.adding = not done
@@ -224,7 +225,7 @@ def _objects(compiler: Any, using: str, rows: list[Any]) -> list[Any]:
     model, places = info["model"], info["select_fields"]
     start, end = places[0], places[-1] + 1
     names = [selected[0].target.attname for selected in compiler.select[start:end]]
-    related = get_related_populators(info, compiler.select, using)
+    related = get_related_populators(info, compiler.select, using)  # type: ignore[call-arg]
     found = []
     for row in rows:
         made = model.from_db(using, names, row[start:end])

@@ -217,11 +217,12 @@ def test_tending_sees_what_is_appended_while_it_works(monkeypatch: pytest.Monkey
         real(session)
         if later:
             append_ = send(*later.pop(0))
-            assert tend.ask(append_) == job
+            assert tend.ask(append_).state == Job.State.RUNNING
 
     monkeypatch.setattr(tend, "measure", measure)
-    job = tend.ask(stored)
-    assert do(job) is None
+    tend.ask(stored)
+    while job := Job.objects.filter(kind="tend").first():
+        assert do(job) is None
     assert run_of(stored).taken == 3
     assert not later
 
@@ -269,7 +270,6 @@ def test_a_job_that_always_finds_news_lets_another_go_on(monkeypatch: pytest.Mon
         send(user("and on", key=str(next(sent))))
 
     monkeypatch.setattr(tend, "measure", measure)
-    monkeypatch.setattr(tend, "PASSES", 3)
     job = tend.ask(stored)
     assert do(job) is None
     other = Job.objects.get(kind="tend")

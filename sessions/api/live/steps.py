@@ -1,0 +1,80 @@
+"""A whole step of an agent in one request: report the last answer, append, get the next context."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from ninja import Router
+from pydantic import Field
+
+from sessions.access import find_session, require
+from sessions.actions.live.deliver import AnotherRequest, deliver, delivery
+from sessions.actions.live.managed import LONGEST_WAIT, catch_up
+from sessions.api.budgets.shapes import OverBudgetOut
+from sessions.api.live import shapes
+from sessions.api.live.contexts import over_budget
+from sessions.api.live.handing_out import Form, Format, OverBudget, context_answer, hand_out
+from sessions.api.live.messages import MADE, begun
+from sessions.api.web.exchange import another_request, once_of, value_of
+
+router = Router(tags=["Context"])
+
+
+class StepIn(shapes.MessagesIn):
+    """The messages since the last step, and how the next context is wanted."""
+
+    format: Format = Field("anthropic", description="provider format")
+    breakpoints: bool = Field(True, description="place cache_control (Anthropic's form only)")
+    since: str = Field(
+        "",
+        max_length=40,
+        description="id of the last context, if you still have it: only what changed is sent",
+    )
+    wait: float = Field(
+        0, ge=0, le=LONGEST_WAIT, description="seconds to wait for a summary in progress"
+    )
+
+
+class StepOut(shapes.ContextOut):
+    """The context to send, and what the append did; `appended` is null without messages."""
+
+    appended: shapes.DeliveredOut | None
+
+
+_OURS = set(StepIn.model_fields) - set(shapes.MessagesIn.model_fields)
+
+
+@router.post(
+    "sessions/{path:session_id}/steps",
+    response={200: StepOut, 402: OverBudgetOut},
+    url_name="steps",
+)
+def steps(request: HttpRequest, session_id: str, wanted: StepIn) -> HttpResponse:
+    """Append the messages of a step, with the usage of its call, and get the next context.
+
+    The same as an append followed by `GET …/context`, in one request. With `since`, `keep` says
+    how many messages of that context come first, and `messages` are those after them; `system`
+    and `tools` are null if they did not change. 402 as for `GET …/context`; what was sent is
+    stored.
+    """
+    given = {name: value for name, value in value_of(request).items() if name not in _OURS}
+    session, notes = find_session(request, session_id), []
+    if session is not None:
+        require(request, session.team, "write")
+    else:
+        session, created = begun(request, session_id)
+        notes = [MADE] if created else []
+    appended: dict[str, Any] | None = None
+    if any(given.get(name) is not None for name in ("messages", "tools", "system")):
+        try:
+            done = deliver(session, delivery(given), once=once_of(request), notes=notes)
+        except AnotherRequest as error:
+            raise another_request(error) from None
+        appended = done.answer
+    form = Form(wanted.format, wanted.breakpoints, wanted.since)
+    try:
+        fields = hand_out(request, catch_up(session, wait=wanted.wait), form)
+    except OverBudget as error:
+        return over_budget(error, appended=appended)
+    return context_answer({"appended": appended, **fields})
