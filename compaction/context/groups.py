@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from compaction.context.blocks import Block
@@ -122,17 +122,29 @@ class Groups:
         found = bisect_right(self.cuts, position)
         return self.cuts[found - 1] if found else position
 
-    def companions(self, block: Block) -> list[int]:
-        """Return the positions of all originals that share a call pair or response with a block."""
-        places = set(self.responses.get(block.call, ())) if block.call is not None else set()
-        calls = {block.tool_call} if block.tool_call is not None else set()
+    def companions(self, blocks: Iterable[Block]) -> set[int]:
+        """Return the positions of all originals that share a call pair or response with any of
+        these blocks.
+
+        Linear in the blocks and what is returned: a response may have thousands of blocks.
+        """
+        places: set[int] = set()
+        responses: set[str | None] = set()
+        calls: set[str | None] = set()
+        for block in blocks:
+            responses.add(block.call)
+            calls.add(block.tool_call)
         for call in calls:
+            if call is None:
+                continue
             places.update(self.results.get(call, ()))
-            if call in self.uses:
-                use = self.uses[call]
+            if (use := self.uses.get(call)) is not None:
                 places.add(use.position)
-                places.update(self.responses.get(use.call, ()) if use.call is not None else ())
-        return sorted(places)
+                responses.add(use.call)
+        for response in responses:
+            if response is not None:
+                places.update(self.responses.get(response, ()))
+        return places
 
     def unmended(self, originals: Mapping[int, Block]) -> set[int]:
         """Return the positions of unresolved failures and of everything grouped with them.
@@ -140,10 +152,8 @@ class Groups:
         That includes the other calls of the same response, and their results.
         """
         kept: set[int] = set()
-        found = list(self.open_failures)
+        found = set(self.open_failures)
         while found:
-            place = found.pop()
-            if place not in kept:
-                kept.add(place)
-                found.extend(self.companions(originals[place]))
+            kept |= found
+            found = self.companions(originals[place] for place in found) - kept
         return kept

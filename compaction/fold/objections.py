@@ -26,7 +26,6 @@ def objection(state: State, edits: Iterable[Edit]) -> str:
             targets.append(position)
             after[position] = None
             places.add(position)
-            places.update(state.groups.companions(state.originals[position]))
         if not targets or targets != sorted(targets):
             return "targets are not in context order"
         if edit.replacement is not None:
@@ -34,6 +33,7 @@ def objection(state: State, edits: Iterable[Edit]) -> str:
                 return f"{edit.replacement.id} is not at the position of its first target"
             ids[edit.replacement.id] = targets[0]
             after[targets[0]] = edit.replacement
+    places |= state.groups.companions(state.originals[place] for place in places)
     standing = state.standing
     old = {place: standing[place] for place in sorted(places) if place in standing}
     merged: Mapping[int, Block | None] = old | after

@@ -74,8 +74,8 @@ def pinned_again(state: State, places: Iterable[int]) -> Edit | None:
         original = state.originals[place]
         if state.standing.get(place) is not original:
             missing.add(place)
-            ties = state.groups.companions(original)
-            missing.update(tie for tie in ties if not _stands_in_some_form(state, tie))
+    ties = state.groups.companions(state.originals[place] for place in missing)
+    missing.update(tie for tie in ties if not _stands_in_some_form(state, tie))
     missing -= state.gone
     if not missing:
         return None

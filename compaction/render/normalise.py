@@ -99,7 +99,7 @@ class _Pairs:
         self.calls: dict[int, Block] = {}
         self.repeated: set[int] = set()
         waiting: dict[str, list[Block]] = {}
-        taken: set[str] = set()
+        taken: dict[str, int] = {}
         for block in blocks:
             call = block.tool_call or ""
             if _is_call(block):
@@ -117,14 +117,17 @@ def _is_call(block: Block) -> bool:
     return block.type == "tool_use" and block.role == "assistant"
 
 
-def _free(name: str, limit: int, taken: set[str]) -> str:
-    """Return an id for a call; a second call with the same id gets a stable new one."""
-    found = permitted(name, limit)
-    again = 1
+def _free(name: str, limit: int, taken: dict[str, int]) -> str:
+    """Return an id for a call; a second call with the same id gets a stable new one.
+
+    `taken` counts for each id how often it was asked for, so that thousands of equal ids stay
+    cheap.
+    """
+    first = found = permitted(name, limit)
     while found in taken:
-        again += 1
-        found = permitted(f"{name}#{again}", limit)
-    taken.add(found)
+        taken[first] += 1
+        found = permitted(f"{name}#{taken[first]}", limit)
+    taken[found] = 1
     return found
 
 
@@ -141,6 +144,7 @@ class _Turns:
         self.pairs = _Pairs(blocks, dialect.ids)
         self.turns: list[Turn] = []
         self.assistant: Turn | None = None
+        self.asked: dict[int, Turn] = {}
         self.call: str | None = None
         for block in blocks:
             self._take(block)
@@ -204,11 +208,12 @@ class _Turns:
         turn = self._response(block)
         turn.parts.append(ContentPart(part, block))
         turn.calls.append(block)
+        self.asked[block.position] = turn
 
     def _place_result(self, block: Block) -> None:
         """End the assistant's turn; the result is inserted with its call."""
         use = self.pairs.calls[block.position]
-        if self.assistant is not None and use not in self.assistant.calls:
+        if self.assistant is not None and self.asked.get(use.position) is not self.assistant:
             self.notes.add("A late result was moved up to its call", block)
         self._turn("user")
 
