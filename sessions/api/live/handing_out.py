@@ -28,6 +28,9 @@ from sessions.models.record.values import wire_blocks
 
 Format = Literal["anthropic", "openai", "pairs", "blocks"]
 
+SESSIONS = 16
+"""Sessions of which a process keeps the blocks of the last context; nobody may change them."""
+
 REMEMBERED = 256
 """Contexts of which a process knows the hashes of their messages, to send only what is new."""
 
@@ -63,7 +66,7 @@ def hand_out(
 
     Raises OverBudget.
     """
-    wires = wire_blocks(plan.session, plan.blocks)
+    wires = _wires_of(plan)
     plan, offered = offer(plan, wires, form.format, managed) if plan.tooled else (plan, None)
     admission = Admission(None)
     if goes_out and plan.budgeted and may_write(request):
@@ -91,6 +94,25 @@ def hand_out(
         **({"tool_choice": choice} if choice is not None else {}),
         **_news(plan.session.pk, handed, form.since, body),
     }
+
+
+_wires: OrderedDict[UUID, dict[str, WireBlock]] = OrderedDict()
+_guard = Lock()
+
+
+def _wires_of(plan: Plan) -> dict[str, WireBlock]:
+    """The blocks of a context in wire form; most are those of the session's last one."""
+    session = plan.session.pk
+    with _guard:
+        known = _wires.get(session)
+    wires = wire_blocks(plan.session, plan.blocks, known)
+    originals = {block.sha: wires[block.id] for block in plan.blocks if block.replaces is None}
+    with _guard:
+        _wires[session] = originals
+        _wires.move_to_end(session)
+        if len(_wires) > SESSIONS:
+            _wires.popitem(last=False)
+    return wires
 
 
 def _toolset(offered: Offer) -> dict[str, object]:
@@ -135,7 +157,6 @@ class _Shown(NamedTuple):
 
 
 _shown: OrderedDict[tuple[UUID, str], _Shown] = OrderedDict()
-_guard = Lock()
 
 
 def _news(session: UUID, handed: str | None, since: str, body: dict[str, Any]) -> dict[str, Any]:

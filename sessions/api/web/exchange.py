@@ -19,6 +19,7 @@ from sessions.actions.accounts.keys import check_key
 from sessions.actions.live.folds import ready, serving
 from sessions.actions.web.once import AnotherRequest, Once
 from sessions.api.web.problems import Refusal, refusal_of
+from sessions.api.web.sizes import TooMany, check_blocks, check_values
 from sessions.importers import decoded
 from sessions.models import Team
 
@@ -58,7 +59,8 @@ def _with_key(token: str) -> Asker:
         raise Refusal(
             401,
             "Invalid key",
-            "The key is unknown or revoked. Create one with `contextlab token create --team NAME`.",
+            "The key is unknown, revoked or expired. Create one with `contextlab token create "
+            "--team NAME`.",
             headers={"WWW-Authenticate": f'{CHALLENGE}, error="invalid_token"'},
         )
     return Asker((key.team,), key)
@@ -87,8 +89,8 @@ def _in_browser(request: HttpRequest) -> Asker:
 
 
 class CarefulParser(Parser):
-    """Parse JSON bodies; raises Refusal 400 for invalid JSON, 415 for other types, 422 for
-    excessive depth."""
+    """Parse JSON bodies; raises Refusal 400 for invalid JSON, 413 for too many values or blocks,
+    415 for other types, 422 for excessive depth."""
 
     def parse_body(self, request: HttpRequest) -> Any:
         """Parse the body, preserving NUL and lone surrogates."""
@@ -101,7 +103,11 @@ class CarefulParser(Parser):
                 "The body must be JSON. Send it with `Content-Type: application/json`.",
             )
         try:
+            check_values(request.body)
             value = decoded.exact(request.body)
+            check_blocks(value)
+        except TooMany as error:
+            raise Refusal(413, "Too much at once", str(error), field=error.pointer) from None
         except decoded.Unreadable as error:
             raise Refusal(
                 400,
@@ -145,10 +151,13 @@ def json_answer(
 
     Escapes non-ASCII characters, because only then can JSON carry lone surrogates.
     """
-    return _json(json.dumps(body, separators=(",", ":")).encode(), status, headers)
+    return json_bytes(json.dumps(body, separators=(",", ":")).encode(), status, headers)
 
 
-def _json(data: bytes, status: int, headers: dict[str, str] | None = None) -> HttpResponse:
+def json_bytes(
+    data: bytes, status: int = 200, headers: dict[str, str] | None = None
+) -> HttpResponse:
+    """A response with a JSON text that caches must not store."""
     return HttpResponse(
         data,
         status=status,
@@ -244,7 +253,7 @@ def _again(once: Once, team: Team) -> HttpResponse | None:
         known = once.answered(team)
     except AnotherRequest as error:
         raise another_request(error) from None
-    return _json(bytes(known.body), known.status, AGAIN) if known else None
+    return json_bytes(bytes(known.body), known.status, AGAIN) if known else None
 
 
 def _kept(once: Once, team: Team, response: HttpResponse) -> HttpResponse:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from compaction.cache.simulator import TTL
 from compaction.context import blocks as context
@@ -57,16 +57,24 @@ def content_of(sha: str, packed: bool, stored: bytes | memoryview) -> bytes:
     return data
 
 
-def wire_blocks(session: Session, blocks: Iterable[context.Block]) -> dict[str, wire.WireBlock]:
-    """The wire form of blocks by id; one query per 400 blocks.
+def wire_blocks(
+    session: Session,
+    blocks: Iterable[context.Block],
+    known: Mapping[str, wire.WireBlock] | None = None,
+) -> dict[str, wire.WireBlock]:
+    """The wire form of blocks by id.
 
-    Originals are the stored bytes, verified; replacements are built from their text. Raises
-    MissingBlob, DamagedBlob.
+    Originals are the stored bytes, verified; those in `known`, by SHA, are not read again.
+    Replacements are built from their text. Raises MissingBlob, DamagedBlob.
     """
-    listed = list(blocks)
-    data = contents(session, [block.sha for block in listed if block.replaces is None])
+    listed, known = list(blocks), known or {}
+    originals = [block.sha for block in listed if block.replaces is None]
+    data = contents(session, [sha for sha in originals if sha not in known])
+    decoded = {sha: wire.decode(one) for sha, one in data.items()}
     return {
-        block.id: wire.decode(data[block.sha]) if block.replaces is None else wire.block_of(block)
+        block.id: wire.block_of(block)
+        if block.replaces is not None
+        else known.get(block.sha) or decoded[block.sha]
         for block in listed
     }
 
