@@ -1,14 +1,18 @@
 """Keep one SQLite connection open for the life of each process.
 
-SQLite keeps POSIX locks per process: a thread that closes the last connection to a file can drop
-locks that another thread has just taken. A second process may then believe that it is the last user
-and truncate the log of committed rows. One connection that is never closed prevents this.
+POSIX locks belong to the process, and `close()` of any descriptor of a file drops all that the
+process has on it. SQLite's `unixClose` therefore keeps a descriptor open while the process has
+locks; but it checks that (`nLock`) first, releases its mutex, and closes then. A second thread can
+take a lock in between, and loses it. A second process then believes that it is the last user and
+empties the log with rows that are committed (same code in 3.40 and 3.54). A connection that is
+never closed has a lock at every such check, so that nothing is closed.
 """
 
 from __future__ import annotations
 
 import os
 import sqlite3
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +23,17 @@ from django.db.backends.signals import connection_created
 KEPT_SECONDS = 600
 
 _held: dict[tuple[int, int, int], sqlite3.Connection] = {}
+_holding = threading.Lock()
 
 
 def hold_connections() -> None:
     """Keep one connection open to each SQLite file that this process opens."""
     connection_created.connect(_hold)
+
+
+def holds(connection: BaseDatabaseWrapper) -> bool:
+    """Return whether this process holds a connection to the file of this one."""
+    return _key(Path(str(connection.settings_dict["NAME"]))) in _held
 
 
 def keep_connections() -> None:
@@ -38,12 +48,17 @@ def _hold(connection: BaseDatabaseWrapper, **_: Any) -> None:
     name = Path(str(connection.settings_dict["NAME"]))
     if connection.vendor != "sqlite" or not name.is_file():
         return
-    file = name.stat()
+    key = _key(name)
+    with _holding:
+        if key in _held:
+            return
+        held = sqlite3.connect(name, check_same_thread=False, isolation_level=None)
+        held.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchall()  # opens the file and its log
+        _held[key] = held
+
+
+def _key(name: Path) -> tuple[int, int, int]:
     # Per process, because a forked child must not use its parent's connections; per file rather
     # than name, because a restore replaces the file.
-    key = (os.getpid(), file.st_dev, file.st_ino)
-    if key in _held:
-        return
-    held = sqlite3.connect(name, check_same_thread=False, isolation_level=None)
-    held.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchall()  # opens the file and its log
-    _held[key] = held
+    file = name.stat()
+    return os.getpid(), file.st_dev, file.st_ino

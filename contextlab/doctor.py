@@ -15,7 +15,7 @@ from django.conf import settings
 from django.core.management import CommandError
 from django.db import DatabaseError, connection
 
-from contextlab import permissions, safety
+from contextlab import database, permissions, safety
 from contextlab.schema import missing_migrations
 
 OK, WARNING, FAILED = "ok", "warning", "failed"
@@ -76,12 +76,18 @@ def _access() -> tuple[str, str]:
 
 def _sqlite() -> tuple[str, str]:
     text = f"SQLite {sqlite3.sqlite_version}"
-    if connection.vendor != "sqlite" or sqlite3.sqlite_version_info >= SQLITE_MENDED:
+    if connection.vendor != "sqlite":
+        return OK, text
+    connection.ensure_connection()
+    if not database.holds(connection):
+        return FAILED, f"{text}: no connection is held open, so closing others can lose rows"
+    text += ", one connection held open against lost locks"
+    if sqlite3.sqlite_version_info >= SQLITE_MENDED:
         return OK, text
     mended = ".".join(map(str, SQLITE_MENDED))
     return WARNING, (
-        f"{text} can damage the database in rare cases when two processes write at once; "
-        f"fixed in {mended}. Keep backups, or use a newer Python or PostgreSQL"
+        f"{text}. When two processes write at once, this version can reset its log wrongly in rare "
+        f"cases; fixed in {mended}. Keep backups, or use a newer Python or PostgreSQL"
     )
 
 
