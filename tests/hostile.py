@@ -41,8 +41,8 @@ METHODS: dict[str, Callable[..., Any]] = {
     "search": lambda pattern, text: pattern.search(text),
     "findall": lambda pattern, text: pattern.findall(text),
     "finditer": lambda pattern, text: sum(1 for _ in pattern.finditer(text)),
-    "sub": lambda pattern, text: pattern.sub("", text),
-    "subn": lambda pattern, text: pattern.sub("", text),
+    "sub": lambda pattern, text: pattern.sub(text[:0], text),
+    "subn": lambda pattern, text: pattern.sub(text[:0], text),
     "split": lambda pattern, text: pattern.split(text),
 }
 
