@@ -28,7 +28,7 @@ SECONDS_BETWEEN_LOOKS = 0.2
 # The server rejects longer messages (`serve`); pages request longer deltas themselves.
 LONGEST_DELTA = 60_000
 NOT_BROUGHT = b"null"
-NOT_UNDERSTOOD, SIGNED_OUT = 4400, 4401
+NOT_UNDERSTOOD, SIGNED_OUT, TOO_MANY = 4400, 4401, 4429
 
 
 class Seen(NamedTuple):
@@ -110,6 +110,9 @@ class Live(AsyncWebsocketConsumer):
         self.follow: FollowedRun | None = None
         self.carried: tuple[FollowedRun, str] | None = None
         self.user_id: int | None = self.scope["user"].pk
+        if pages.of(self.user_id) >= settings.SOCKETS_PER_USER:
+            await self.close(TOO_MANY)
+            return
         self.key: str = self.scope["session"].session_key or ""
         self.proof: str = self.scope["session"].get(HASH_SESSION_KEY, "")
         if self.user_id is None:
@@ -202,6 +205,10 @@ class Pages:
     """The open pages of this process; reads the database once for all of them."""
 
     def __init__(self) -> None:
+    def of(self, user: int) -> int:
+        """How many pages a user has open."""
+        return sum(page.user_id == user for page in self.open)
+
         self.open: set[Live] = set()
         self.reader: asyncio.Task[None] | None = None
         self.courier: asyncio.Task[None] | None = None
@@ -276,7 +283,7 @@ pages = Pages()
 def _topics(text: str | None) -> list[str] | None:
     try:
         topics = json.loads(text or "")["watch"]
-    except (ValueError, TypeError, KeyError):
+    except (ValueError, TypeError, KeyError, RecursionError):
         return None
     wellformed = isinstance(topics, list) and all(isinstance(topic, str) for topic in topics)
     return list(dict.fromkeys(topics[:TOPICS_PER_PAGE])) if wellformed else None

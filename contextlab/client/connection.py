@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
 import os
+import random
 import time
 import uuid
 from collections.abc import Mapping
@@ -13,8 +15,10 @@ from urllib.parse import quote
 
 import httpx2
 
-ATTEMPTS = 5
-LONGEST_PAUSE = 10.0  # seconds, whatever Retry-After says
+PATIENCE = 180.0
+"""How long a request is tried again by default, in seconds."""
+FIRST_PAUSE, LONGEST_PAUSE = 0.2, 10.0
+"""Seconds between attempts that say no Retry-After: the first pause, doubled up to the longest."""
 OVER_BUDGET = 402
 _AGAIN = frozenset({429, 502, 503, 504})
 
@@ -42,18 +46,24 @@ class OverBudget(Refused):
 
 
 class Unreachable(Exception):
-    """No answer after all attempts. Repeating the same call on this connection is safe: it reuses
+    """No answer in time. Repeating the same call on this connection is safe: it reuses
     the Idempotency-Key, so nothing is stored twice."""
 
 
 class Connection:
     """A server and a key; `url` and `token` default to CONTEXTLAB_URL and CONTEXTLAB_TOKEN.
 
-    `timeout` is per attempt, in seconds. Raises ValueError without a token.
+    While the server is away or busy, a request is tried again for `patience` seconds; `timeout` is
+    per attempt, in seconds. Raises ValueError without a token.
     """
 
     def __init__(
-        self, url: str | None = None, token: str | None = None, *, timeout: float = 30.0
+        self,
+        url: str | None = None,
+        token: str | None = None,
+        *,
+        timeout: float = 30.0,
+        patience: float = PATIENCE,
     ) -> None:
         self.url = (url or os.environ.get("CONTEXTLAB_URL") or "http://127.0.0.1:8765").rstrip("/")
         token = token or os.environ.get("CONTEXTLAB_TOKEN")
@@ -67,7 +77,14 @@ class Connection:
             headers={"Authorization": f"Bearer {token}"},
             timeout=timeout,
         )
+        self.patience = patience
         self._unanswered: dict[str, str] = {}
+
+    def hurried(self, patience: float) -> Self:
+        """The same connection, for those who cannot wait longer."""
+        twin = copy.copy(self)
+        twin.patience = min(self.patience, patience)
+        return twin
 
     def request(
         self, method: str, address: str, body: Any = None, query: Mapping[str, Any] | None = None
@@ -80,9 +97,9 @@ class Connection:
         call = hashlib.sha256(json.dumps([method, address, body, given]).encode()).hexdigest()
         key = self._unanswered.get(call) or uuid.uuid4().hex
         headers = {} if method == "GET" else {"Idempotency-Key": key}
-        last = ""
-        for attempt in range(ATTEMPTS):
-            pause = min(0.2 * 2**attempt, LONGEST_PAUSE)
+        limit, pause = time.monotonic() + self.patience, FIRST_PAUSE
+        while True:
+            wait = pause * random.uniform(0.5, 1)  # noqa: S311 (no secret)
             try:
                 answer = self._http.request(
                     method, address, json=body, params=given, headers=headers
@@ -94,9 +111,11 @@ class Connection:
                     self._unanswered.pop(call, None)
                     return _body(answer)
                 last = f"status {answer.status_code}"
-                pause = min(_retry_after(answer, pause), LONGEST_PAUSE)
-            if attempt + 1 < ATTEMPTS:
-                time.sleep(pause)
+                wait = _retry_after(answer, wait)
+            if time.monotonic() + wait > limit:
+                break
+            time.sleep(wait)
+            pause = min(2 * pause, LONGEST_PAUSE)
         if method != "GET":
             self._unanswered[call] = key
         raise Unreachable(f"{self.url} did not answer {method} {address}: {last}")
@@ -130,7 +149,9 @@ def _body(answer: httpx2.Response) -> dict[str, Any]:
 
 
 def _retry_after(answer: httpx2.Response, otherwise: float) -> float:
+    """What the server asks for, and up to half more: those it turned away together should not come
+    back together."""
     try:
-        return float(answer.headers.get("Retry-After", ""))
+        return float(answer.headers.get("Retry-After", "")) * random.uniform(1, 1.5)  # noqa: S311
     except ValueError:
         return otherwise

@@ -13,6 +13,8 @@ from contextlab.client.sessions import Context, ContextLab, Session
 
 log = logging.getLogger(__name__)
 
+PATIENCE = 10.0
+"""Seconds that a model call waits for a busy server before it is sent unmanaged."""
 PAUSE = 30.0
 """Minimum seconds to bypass our server after a failure; at least ten times the duration of that
 failure."""
@@ -27,7 +29,8 @@ class ManagedSession:
     """
 
     def __init__(self, server: ContextLab, external_id: str, fields: dict[str, Any]) -> None:
-        self._server, self._external_id, self._fields = server, external_id, fields
+        self._server = server.hurried(PATIENCE)
+        self._external_id, self._fields = external_id, fields
         self._session: Session | None = None
         self._again_at = 0.0
         self._passed: set[str] = set()

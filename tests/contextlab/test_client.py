@@ -201,10 +201,10 @@ def test_other_ways_to_a_model_warn_once(
 def test_an_agent_goes_on_where_no_server_answers(
     lab: ContextLab, model: Provider, claude: anthropic.Anthropic, monkeypatch, caplog
 ):
-    monkeypatch.setattr("contextlab.client.connection.ATTEMPTS", 1)
     clock, asked = [0.0], []
     monkeypatch.setattr("contextlab.client.managed.monotonic", lambda: clock[0])
-    with ContextLab(f"http://127.0.0.1:{free_port()}", "clk_none") as nobody:
+    away = f"http://127.0.0.1:{free_port()}"
+    with ContextLab(away, "clk_none", patience=0) as nobody:
         real = nobody.request
         monkeypatch.setattr(nobody, "request", lambda *call: asked.append(call) or real(*call))
         client = wrap(claude, session="x", server=nobody)

@@ -7,7 +7,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from contextlab.client import ContextLab, Unreachable, connection
+from contextlab.client import ContextLab, Unreachable
 from tests.conftest import Server
 from tests.faults.live_agent import new_token
 
@@ -17,7 +17,7 @@ GO_ON = {"role": "user", "content": "Go on."}
 def test_a_batch_without_an_answer_is_stored_once(
     served: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lab = ContextLab(served.address, new_token(served.data_dir))
+    lab = ContextLab(served.address, new_token(served.data_dir), patience=0)
     session = lab.session("unanswered")
     session.append({"role": "user", "content": "Begin."})
     ask = lab._http.request
@@ -27,7 +27,6 @@ def test_a_batch_without_an_answer_is_stored_once(
         raise httpx2.ReadError("the connection is gone")
 
     with monkeypatch.context() as patched:
-        patched.setattr(connection, "ATTEMPTS", 1)
         patched.setattr(lab._http, "request", unheard)
         for _ in range(3):
             with pytest.raises(Unreachable):

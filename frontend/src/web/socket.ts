@@ -7,6 +7,8 @@ type State = 'live' | 'waiting';
 const pollEvery = 8000;
 const pulseEvery = 5000;
 const answerWithin = 3000;
+const tooMany = 4429; // this user has too many pages open: come back as rarely as possible
+const patient = 9; // attempts after which the pause no longer grows
 const watches = new Map<string, Set<Watch>>();
 let socket: WebSocket | undefined;
 let attempt = 0;
@@ -92,8 +94,10 @@ function connect(): void {
     if (delta !== undefined) following?.take(delta, run ?? '');
     else for (const watch of watches.get(topic) ?? []) watch(version);
   };
-  mine.onclose = () => {
-    if (mine === socket) lost();
+  mine.onclose = ({ code }) => {
+    if (mine !== socket) return;
+    if (code === tooMany) attempt = patient;
+    lost();
   };
 }
 

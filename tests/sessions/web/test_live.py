@@ -36,7 +36,7 @@ async def hinting(settings, monkeypatch) -> AsyncIterator[None]:
     settings.JOB_KINDS = {"add": "nowhere"}
     settings.LIVE_POLL_SECONDS = 0.05
     monkeypatch.setattr(live, "server_loop", asyncio.get_running_loop())
-    monkeypatch.setattr(jobs, "wake", lambda _: None)
+    monkeypatch.setattr(jobs, "wake", lambda *_: None)
     yield
 
 
@@ -220,13 +220,33 @@ async def test_a_page_behind_a_proxy_that_is_named(settings):
     await opened.disconnect()
 
 
-@pytest.mark.parametrize("said", ["[]", "{", '{"watch": 1}', '{"watch": [1]}', "null"])
+@pytest.mark.parametrize(
+    "said", ["[]", "{", '{"watch": 1}', '{"watch": [1]}', "null", "[" * 60_000, '{"a":' * 10_000]
+)
 async def test_what_is_not_understood_closes(said):
     opened = page(await signed_in())
     await opened.connect(PATIENCE)
     await opened.send_to(text_data=said)
     assert (await opened.receive_output(PATIENCE))["code"] == 4400
     await opened.disconnect()
+
+
+async def test_a_user_may_have_so_many_pages_open(settings):
+    settings.SOCKETS_PER_USER = 2
+    cookie = await signed_in()
+    opened = [page(cookie) for _ in range(3)]
+    for one in opened:
+        await one.connect(PATIENCE)
+    assert (await opened[2].receive_output(PATIENCE))["code"] == 4429
+    other = page(await signed_in(await sync_to_async(User.objects.create_user)("other")))
+    await other.connect(PATIENCE)
+    await opened[0].disconnect()
+    again = page(cookie)
+    await again.connect(PATIENCE)
+    for one in (opened[1], other, again):
+        await one.send_json_to({"watch": []})
+        assert await one.receive_nothing()
+        await one.disconnect()
 
 
 async def test_a_user_in_no_team_sees_nothing():
