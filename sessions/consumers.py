@@ -110,15 +110,15 @@ class Live(AsyncWebsocketConsumer):
         self.follow: FollowedRun | None = None
         self.carried: tuple[FollowedRun, str] | None = None
         self.user_id: int | None = self.scope["user"].pk
-        if pages.of(self.user_id) >= settings.SOCKETS_PER_USER:
-            await self.close(TOO_MANY)
-            return
         self.key: str = self.scope["session"].session_key or ""
         self.proof: str = self.scope["session"].get(HASH_SESSION_KEY, "")
         if self.user_id is None:
             await self.close(SIGNED_OUT)
             return
         await self.accept()
+        if pages.of(self.user_id) >= settings.SOCKETS_PER_USER:
+            await self.close(TOO_MANY)
+            return
         pages.add(self)
 
     async def disconnect(self, code: int) -> None:  # noqa: ARG002
@@ -205,15 +205,15 @@ class Pages:
     """The open pages of this process; reads the database once for all of them."""
 
     def __init__(self) -> None:
-    def of(self, user: int) -> int:
-        """How many pages a user has open."""
-        return sum(page.user_id == user for page in self.open)
-
         self.open: set[Live] = set()
         self.reader: asyncio.Task[None] | None = None
         self.courier: asyncio.Task[None] | None = None
         self.asked = asyncio.Event()
         self.changed: set[str] = set()
+
+    def of(self, user: int) -> int:
+        """How many pages a user has open."""
+        return sum(page.user_id == user for page in self.open)
 
     def add(self, page: Live) -> None:
         """Register a page; reading starts with the first."""
