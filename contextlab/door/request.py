@@ -47,7 +47,7 @@ class DoorRequest(WebRequest):
         self.size = 0
         self.gone = False
         self.payer = ""
-        self._refused = self._admitted = self._complete = False
+        self.refused = self._admitted = self._complete = False
         self._limit = settings.BODY_LIMIT
         self.door.arriving[self] = reactor.seconds() + settings.BODY_SECONDS
 
@@ -73,7 +73,7 @@ class DoorRequest(WebRequest):
     def handleContentChunk(self, data: bytes) -> None:
         """Count the bytes of a body, whose length a chunked one does not declare."""
         self.size += len(data)
-        if self._refused:
+        if self.refused:
             return
         if self.size > self._limit:
             self._too_large()
@@ -93,7 +93,7 @@ class DoorRequest(WebRequest):
             self.door.identify(self, credentials, self._identified)
 
     def _identified(self, payer: str) -> None:
-        if self.gone or self._refused or self._complete:
+        if self.gone or self.refused or self._complete:
             return
         if payer:
             self.channel.transport.resumeProducing()
@@ -109,7 +109,7 @@ class DoorRequest(WebRequest):
     def requestReceived(self, command: bytes, path: bytes, version: bytes) -> None:
         """The body is complete: pass the request on. Arguments and forms are Django's to parse."""
         self.door.arriving.pop(self, None)
-        if self._refused:
+        if self.refused:
             self._close()
             return
         self.content.seek(0)
@@ -223,7 +223,7 @@ class DoorRequest(WebRequest):
 
     def too_slow(self) -> None:
         """BODY_SECONDS have passed, or DRAIN_SECONDS after it was refused."""
-        if self._refused:
+        if self.refused:
             self._close()
             return
         self.refuse(
@@ -236,13 +236,13 @@ class DoorRequest(WebRequest):
         again = ("Retry-After", str(math.ceil(seconds)))
         if self._complete:
             self.simple(status, detail, again)
-        elif not self._refused:
+        elif not self.refused:
             self.refuse(status, detail, again)
 
     def refuse(self, status: int, detail: str, *headers: tuple[str, str]) -> None:
         """Answer while the request still arrives, and close the connection."""
         log.warning("request refused: %s after %s bytes", status, self.size)
-        self._refused = True
+        self.refused = True
         transport = self.channel.transport
         if status == 401:
             headers += (("WWW-Authenticate", 'Bearer realm="ContextLab"'),)

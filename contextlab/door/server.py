@@ -41,6 +41,11 @@ class Channel(HTTPChannel):
         self.factory.leave(self.transport)
         super().connectionLost(reason)
 
+    @property
+    def awaited(self) -> bool:
+        """Whether an answer is due, or being sent; not to a body that was refused half-way."""
+        return not (self.requests and self.requests[-1].refused)
+
     def drain(self) -> None:
         """Close the connection after the request in progress, or now without one."""
         self.persistent = 0
@@ -149,7 +154,7 @@ class LimitedServer(daphne.server.Server):
         self.door.drain()
         for channel in list(self.http_factory.channels):
             channel.drain()
-        return until(lambda: not self.http_factory.channels)
+        return until(lambda: not any(one.awaited for one in self.http_factory.channels))
 
     def kill_all_applications(self) -> Any:
         """Cancel the applications of sockets. Connections that are about to become one have
