@@ -1,4 +1,4 @@
-"""The printed sign-in address: works once, for the local user, on a server for this machine only."""
+"""The printed sign-in address: works once, for the local user, on a server for this machine."""
 
 from __future__ import annotations
 

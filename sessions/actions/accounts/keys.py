@@ -13,8 +13,9 @@ import secrets
 import string
 import zlib
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 
+from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
@@ -32,7 +33,11 @@ _TOKEN = re.compile(rf"clk_([0-9A-Za-z]{{{_PREFIX + _SECRET}}})([0-9A-Za-z]{{{_C
 _NO_DIGEST = "0" * 64
 _USE_NOTED_EVERY = timedelta(minutes=1)
 _VALID = Statement(
-    lambda: Key.objects.select_related("team").filter(prefix=given_text("prefix"), revoked=None)
+    lambda: (
+        Key.objects.with_owner_role()
+        .select_related("team")
+        .filter(prefix=given_text("prefix"), revoked=None)
+    )
 )
 
 
@@ -42,8 +47,12 @@ def create_key(
     name: str = "",
     scopes: Sequence[str] = SCOPES,
     actor: audit.Actor = audit.COMMAND,
+    *,
+    owner: User | None = None,
+    expires: datetime | None = None,
 ) -> tuple[Key, str]:
-    """Create a key; return it with its token, which is not stored. Raises ValueError."""
+    """Create a key, of the actor unless another owner is named; return it with its token, which is
+    not stored. Raises ValueError."""
     if not scopes or not set(scopes) <= set(SCOPES):
         raise ValueError(f"Unknown key scope. Use one or more of: {', '.join(SCOPES)}.")
     granted = list(SCOPES) if "write" in scopes else ["read"]
@@ -53,14 +62,29 @@ def create_key(
             break
     token = f"clk_{body}{_checksum(body)}"
     key = Key.objects.create(
-        team=team, prefix=body[:_PREFIX], digest=_digest(token), name=name, scopes=granted
+        team=team,
+        prefix=body[:_PREFIX],
+        digest=_digest(token),
+        name=name,
+        scopes=granted,
+        owner=owner or actor.user,
+        expires=expires,
     )
-    audit.note(team, actor, "key.made", name or key.prefix, prefix=key.prefix, scopes=granted)
+    audit.note(
+        team,
+        actor,
+        "key.made",
+        name or key.prefix,
+        prefix=key.prefix,
+        scopes=granted,
+        **({"expires": expires.isoformat(timespec="seconds")} if expires else {}),
+    )
     return key, token
 
 
 def check_key(token: str) -> Key | None:
-    """The key of a token, with its team; None if the token is malformed, unknown or revoked."""
+    """The key of a token, with its team; None if the token is malformed or unknown, or the key has
+    ended."""
     found = _TOKEN.fullmatch(token)
     if found is None or _checksum(found[1]) != found[2]:
         return None
@@ -68,7 +92,7 @@ def check_key(token: str) -> Key | None:
     key: Key | None = _VALID.first(prefix=prefix)
     # Compare even without a key, so that the response time does not reveal which prefixes exist.
     right = hmac.compare_digest(key.digest if key else _NO_DIGEST, _digest(token))
-    if key is None or not right:
+    if key is None or not right or key.why_ended(timezone.now()):
         return None
     _note_use(key)
     return key
@@ -81,6 +105,22 @@ def revoke_key(key: Key, actor: audit.Actor = audit.COMMAND) -> bool:
     if ended:
         audit.note(key.team, actor, "key.revoked", key.name or key.prefix, prefix=key.prefix)
     return bool(ended)
+
+
+@transaction.atomic
+def take_over(key: Key, person: User, actor: audit.Actor) -> None:
+    """Make a member who may create keys the owner of a key; it no longer ends with the former
+    owner's membership."""
+    before = key.owner.get_username() if key.owner else ""
+    if Key.objects.filter(pk=key.pk, revoked=None).exclude(owner=person).update(owner=person):
+        named = key.name or key.prefix
+        audit.note(key.team, actor, "key.taken", named, prefix=key.prefix, before=before)
+
+
+def keys_of(team: Team, person: User) -> list[Key]:
+    """The keys that end if that person leaves the team."""
+    rows = Key.objects.filter(team=team, owner=person, revoked=None).select_related("team", "owner")
+    return list(rows.order_by("created"))
 
 
 def _note_use(key: Key) -> None:

@@ -6,6 +6,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from sessions.actions.accounts import audit
+from sessions.actions.accounts.keys import keys_of, revoke_key, take_over
 from sessions.models import Invitation, Membership, Team
 from sessions.signals import members_changed
 
@@ -20,11 +21,11 @@ class LastOwner(ValueError):
 
 
 @transaction.atomic
-def change_role(membership: Membership, role: str, actor: audit.Actor) -> None:
-    """Change a member's role. Raises LastOwner."""
+def change_role(membership: Membership, role: str, actor: audit.Actor) -> int:
+    """Change a member's role; return how many of their keys ended by it. Raises LastOwner."""
     member = _held(membership)
     if member is None or member.role == role:
-        return
+        return 0
     _keep_an_owner(member)
     before, member.role = member.role, role
     member.save(update_fields=["role"])
@@ -32,17 +33,22 @@ def change_role(membership: Membership, role: str, actor: audit.Actor) -> None:
     members_changed.send(Membership, team=member.team)
     name = member.user.get_username()
     audit.note(member.team, actor, "role.changed", name, before=before, role=role)
+    return 0 if member.may("keys") else _end_keys(member, actor)
 
 
 @transaction.atomic
-def remove(membership: Membership, actor: audit.Actor) -> None:
-    """Remove a member from the team; their work stays. Raises LastOwner."""
+def remove(membership: Membership, actor: audit.Actor, *, take_keys: bool = False) -> None:
+    """Remove a member from the team; their work stays, and their keys end unless the actor takes
+    them over. Raises LastOwner."""
+    if take_keys and actor.user is not None:
+        for key in keys_of(membership.team, membership.user):
+            take_over(key, actor.user, actor)
     _end(membership, actor, "member.removed")
 
 
 @transaction.atomic
 def leave(membership: Membership, actor: audit.Actor) -> None:
-    """Leave a team. Raises LastOwner."""
+    """Leave a team; the person's keys end. Raises LastOwner."""
     _end(membership, actor, "member.left")
 
 
@@ -55,6 +61,11 @@ def _end(membership: Membership, actor: audit.Actor, action: str) -> None:
     _withdraw_theirs(member)
     members_changed.send(Membership, team=member.team)
     audit.note(member.team, actor, action, member.user.get_username(), role=member.role)
+    _end_keys(member, actor)
+
+
+def _end_keys(member: Membership, actor: audit.Actor) -> int:
+    return sum(revoke_key(key, actor) for key in keys_of(member.team, member.user))
 
 
 def _held(membership: Membership) -> Membership | None:

@@ -17,7 +17,7 @@ from sessions.api.web import problems, shapes
 Document = dict[str, Any]
 
 _EVERYWHERE = {
-    401: "The key is missing, unknown or revoked",
+    401: "The key is missing, unknown, revoked or expired",
     403: "The key has only read scope",
     404: "Missing, or it belongs to another team",
     422: "A field is invalid; `errors` says which and why",
@@ -53,7 +53,7 @@ curl -H "$KEY" "$API/sessions/my-run/context?format=anthropic\""""
 
 _ORDER = (
     *("Sessions", "Messages", "Context", "Budgets", "Pins", "Tools", "Memory", "Revisions"),
-    *("Imports", "Jobs", "Dashboard", "Replay", "Lab", "Policies", "Reviews"),
+    *("Imports", "Jobs", "Keys", "Dashboard", "Replay", "Lab", "Policies", "Reviews"),
 )
 """Groups in order of use: first those an agent needs at every step."""
 

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
-from argparse import ArgumentParser
+from argparse import ArgumentParser, ArgumentTypeError
+from datetime import timedelta
 from typing import Any
 
+from django.contrib.auth.models import User
 from django.core.management.base import BaseCommand, CommandError
+from django.utils import timezone
 
 from sessions.actions.accounts.keys import SCOPES, create_key, revoke_key
 from sessions.actions.accounts.teams import LOCAL_TEAM, team_called
+from sessions.api.accounts.keys import key_body
 from sessions.management.named import find_team
-from sessions.models import Key
+from sessions.models import Key, Team
+from sessions.models.accounts.teams import may
 
 
 class Command(BaseCommand):
@@ -32,6 +37,12 @@ class Command(BaseCommand):
             choices=SCOPES,
             help="`read` for read-only access (default: read and write)",
         )
+        create.add_argument(
+            "--owner", help="member whose leaving ends the key (default: it has no owner)"
+        )
+        create.add_argument(
+            "--expires", type=_days, metavar="DAYS", help="days until it ends (default: never)"
+        )
         listed = verbs.add_parser("list", help="list keys, without their tokens")
         listed.add_argument("--team", help="team slug (default: all teams)")
         revoke = verbs.add_parser("revoke", help="revoke a key immediately")
@@ -51,8 +62,16 @@ class Command(BaseCommand):
             team, _ = team_called(options["team"])
         except ValueError as problem:
             raise CommandError(str(problem), returncode=2) from None
-        key, token = create_key(team, options["name"][:100], options["scope"] or SCOPES)
+        days = options["expires"]
+        key, token = create_key(
+            team,
+            options["name"][:100],
+            options["scope"] or SCOPES,
+            owner=_member(team, options["owner"]),
+            expires=timezone.now() + timedelta(days=days) if days else None,
+        )
         shown = {"token": token, "prefix": key.prefix, "team": team.slug, "scopes": key.scopes}
+        shown |= {"owner": options["owner"], "expires": key.expires and key.expires.isoformat()}
         said = (
             f"{token}\n\nKey of team {team.slug} with scopes {' and '.join(key.scopes)}. "
             "Save it now: it is not shown again."
@@ -60,13 +79,14 @@ class Command(BaseCommand):
         return shown, said
 
     def _list(self, options: dict[str, Any]) -> tuple[Any, str]:
-        keys = Key.objects.select_related("team").order_by("team__slug", "created")
+        keys = Key.objects.with_owner_role().select_related("team", "owner")
+        keys = keys.order_by("team__slug", "created")
         if options["team"] is not None:
             keys = keys.filter(team=find_team(options["team"]))
         rows = [_row(key) for key in keys]
         lines = [
             f"{row['prefix']}  {row['team']:<16} {' '.join(row['scopes']):<11} "
-            f"{_state(row):<26} {row['name']}".rstrip()
+            f"{row['owner'] or '-':<12} {_state(row):<26} {row['name']}".rstrip()
             for row in rows
         ]
         return rows, "\n".join(lines) or "No keys. Create one with `contextlab token create`."
@@ -74,7 +94,8 @@ class Command(BaseCommand):
     def _revoke(self, options: dict[str, Any]) -> tuple[Any, str]:
         # Accept a whole token, too.
         prefix = options["prefix"].removeprefix("clk_")[:8]
-        key = Key.objects.select_related("team").filter(prefix=prefix).first()
+        rows = Key.objects.with_owner_role().select_related("team", "owner")
+        key = rows.filter(prefix=prefix).first()
         if key is None:
             raise CommandError(
                 "There is no key with that prefix. List keys with `contextlab token list`.",
@@ -87,18 +108,33 @@ class Command(BaseCommand):
 
 
 def _row(key: Key) -> dict[str, Any]:
-    return {
-        "prefix": key.prefix,
-        "team": key.team.slug,
-        "name": key.name,
-        "scopes": key.scopes,
-        "created": key.created.isoformat(timespec="seconds"),
-        "used": key.used.isoformat(timespec="minutes") if key.used else None,
-        "revoked": key.revoked.isoformat(timespec="seconds") if key.revoked else None,
-    }
+    revoked = key.revoked.isoformat(timespec="seconds") if key.revoked else None
+    return {**key_body(key), "revoked": revoked}
 
 
 def _state(row: dict[str, Any]) -> str:
     if row["revoked"]:
         return f"revoked {row['revoked'][:16]}"
-    return f"used {row['used'][:16]}" if row["used"] else "never used"
+    if row["ended"]:
+        return str(row["ended"])
+    used = f"used {row['used'][:16]}" if row["used"] else "never used"
+    return f"{used}, expires {row['expires'][:10]}" if row["expires"] else used
+
+
+def _days(text: str) -> int:
+    if not text.isdecimal() or not 0 < int(text) <= 36_500:
+        raise ArgumentTypeError("use a number of days from 1 to 36500")
+    return int(text)
+
+
+def _member(team: Team, name: str | None) -> User | None:
+    """The member with that name who may create keys; None without a name. Raises CommandError."""
+    if name is None:
+        return None
+    user = User.objects.filter(username=name).first()
+    if user is None or not may(user.pk, team, "keys"):
+        raise CommandError(
+            f"{name!r} is not an owner or editor of team {team.slug}, who may have keys.",
+            returncode=2,
+        )
+    return user

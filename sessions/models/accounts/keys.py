@@ -2,13 +2,32 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
+from django.conf import settings
 from django.db import models
+from django.db.models import OuterRef, Subquery
+
+from sessions.models.accounts.teams import ROLE_MAY, Membership
+
+
+class KeyRows(models.QuerySet["Key"]):
+    """Keys of teams."""
+
+    def with_owner_role(self) -> KeyRows:
+        """Annotate the role that the owner has in the team now, as `owner_role`."""
+        held = Membership.objects.filter(
+            user=OuterRef("owner"), team=OuterRef("team"), user__is_active=True
+        )
+        return self.annotate(owner_role=Subquery(held.values("role")[:1]))
 
 
 class Key(models.Model):
     """A bearer key: shown once on creation, stored as a hash, found by its prefix.
 
-    `scopes` are `read` and `write`. A revoked key keeps its row for the audit log.
+    `scopes` are `read` and `write`. A revoked key keeps its row for the audit log. A key with an
+    owner, who is the person that created or took it over, works only while that person may create
+    keys in the team; one created by a command may have none.
     """
 
     team = models.ForeignKey("agent_sessions.Team", on_delete=models.CASCADE, related_name="keys")
@@ -19,9 +38,26 @@ class Key(models.Model):
     created = models.DateTimeField(auto_now_add=True)
     used = models.DateTimeField(null=True, help_text="last use, to the minute")
     revoked = models.DateTimeField(null=True)
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.CASCADE, related_name="keys"
+    )
+    expires = models.DateTimeField(null=True)
+
+    objects = KeyRows.as_manager()
+    owner_role: str | None
 
     def __str__(self) -> str:
         return self.prefix
+
+    def why_ended(self, now: datetime) -> str:
+        """Why the key does not work; empty if it does. Needs `with_owner_role`."""
+        if self.revoked is not None:
+            return "revoked"
+        if self.expires is not None and self.expires <= now:
+            return "expired"
+        if self.owner_id is not None and "keys" not in ROLE_MAY.get(self.owner_role or "", ()):
+            return "its owner may no longer have keys"
+        return ""
 
 
 class Answer(models.Model):

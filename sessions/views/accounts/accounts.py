@@ -9,6 +9,7 @@ from django.contrib import messages
 from django.contrib.auth import update_session_auth_hash
 from django.contrib.auth.models import User
 from django.core.exceptions import BadRequest
+from django.db.models import Count, OuterRef, Subquery
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -18,9 +19,9 @@ from django.views.decorators.http import require_http_methods, require_POST
 from sessions.access import CHOSEN_TEAM, actor_of, ip_of, teams_of
 from sessions.actions.accounts import members
 from sessions.actions.accounts.accounts import change_password
-from sessions.actions.accounts.logins import TooMany, person_of
+from sessions.actions.accounts.logins import TooMany, own_browser, person_of
 from sessions.actions.accounts.teams import make_team
-from sessions.models import Membership
+from sessions.models import Key, Membership
 from sessions.views.accounts.forms import NewPassword, Profile, TeamName
 from sessions.views.web.pages import Page
 
@@ -121,6 +122,8 @@ def leave_team(request: HttpRequest, slug: str) -> HttpResponse:
 
 def _shown(request: HttpRequest, status: int = 200, **given: Any) -> HttpResponse:
     person = _person(request)
+    keys = Key.objects.filter(owner=person, team=OuterRef("team"), revoked=None)
+    counted = Subquery(keys.values("team").annotate(n=Count("pk")).values("n"))
     mine = Membership.objects.filter(user=person).select_related("team").order_by("team__name")
     teams = teams_of(request)
     context: dict[str, Any] = {
@@ -129,7 +132,7 @@ def _shown(request: HttpRequest, status: int = 200, **given: Any) -> HttpRespons
         "profile": Profile(person),
         "password": NewPassword(person),
         "team_form": TeamName(auto_id="team-%s"),
-        "mine": mine,
+        "mine": mine.annotate(key_count=counted),
         "keys_off": request.COOKIES.get(KEYS_COOKIE) == "off",
     }
     return render(request, "accounts/account.html", context | given, status=status)

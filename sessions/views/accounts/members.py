@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import messages
+from django.db.models import Count, Q
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -42,7 +43,9 @@ def members(request: HttpRequest) -> HttpResponse:
 
 
 def _shown(request: HttpRequest, team: Team, status: int = 200, **given: Any) -> HttpResponse:
-    rows = list(Membership.objects.filter(team=team).select_related("user"))
+    theirs = Count("user__keys", filter=Q(user__keys__team=team, user__keys__revoked=None))
+    members = Membership.objects.filter(team=team).select_related("user")
+    rows = list(members.annotate(key_count=theirs))
     rows.sort(key=lambda row: (RANK[row.role], row.user.get_username().casefold()))
     may_change = allowed(request, team, "members")
     context: dict[str, Any] = {
@@ -83,9 +86,12 @@ def change_role(request: HttpRequest, member_id: int) -> HttpResponse:
         refusal = (member.pk, "Choose one of the roles.")
         return _shown(request, member.team, status=422, refusal=refusal)
     try:
-        actions.change_role(member, given.cleaned_data["role"], actor_of(request))
+        ended = actions.change_role(member, given.cleaned_data["role"], actor_of(request))
     except actions.LastOwner as error:
         return _shown(request, member.team, status=409, refusal=(member.pk, str(error)))
+    if ended:
+        keys = "1 key" if ended == 1 else f"{ended} keys"
+        messages.warning(request, f"{keys} of {member.user.get_username()} ended with the role.")
     return _back("members", member.team)
 
 
@@ -94,7 +100,8 @@ def remove(request: HttpRequest, member_id: int) -> HttpResponse:
     """Remove a member; pages open in their browser get no more updates."""
     member = _member_of(request, member_id)
     try:
-        actions.remove(member, actor_of(request))
+        take_keys = "keys" in request.POST and allowed(request, member.team, "keys")
+        actions.remove(member, actor_of(request), take_keys=take_keys)
     except actions.LastOwner as error:
         return _shown(request, member.team, status=409, refusal=(member.pk, str(error)))
     gone = f"{member.user.get_username()} is no longer a member of {member.team.name}."

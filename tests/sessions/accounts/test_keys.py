@@ -122,6 +122,8 @@ def test_the_command_makes_lists_and_revokes():
         "prefix": made["token"][4:12],
         "team": "night-shift",
         "scopes": ["read", "write"],
+        "owner": None,
+        "expires": None,
     }
     assert check_key(made["token"])
     (listed,) = json.loads(answer("list", "--json"))
