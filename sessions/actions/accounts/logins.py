@@ -1,19 +1,32 @@
-"""Sign-in by name or email and password, with rate limits."""
+"""Sign-in by name or email and password, with rate limits that cannot lock others out.
+
+Failures count for a name together with their source: an address, or a browser in which that account
+has signed in before. Whoever tries names from elsewhere cannot use up the attempts of such a
+browser.
+"""
 
 from __future__ import annotations
 
+import secrets
 from datetime import datetime, timedelta
+from ipaddress import IPv6Address, ip_address
+from typing import NamedTuple
 
 from django.contrib.auth import authenticate
 from django.contrib.auth.models import User
+from django.core import signing
+from django.db.models import QuerySet
 from django.utils import timezone
 from django.utils.crypto import salted_hmac
 
 from sessions.models import LoginFailure
 
 WINDOW = timedelta(minutes=15)
-PER_NAME, PER_ADDRESS = 10, 30
-"""Failures within WINDOW after which a user name, or an IP address, has to wait."""
+PER_NAME_AND_SOURCE, PER_ADDRESS, PER_NAME = 10, 30, 100
+"""Failures within WINDOW after which the next attempt has to wait. PER_NAME counts all addresses,
+and limits only browsers in which the account has not signed in before."""
+KNOWN_FOR = timedelta(days=365)
+_SALT = "contextlab.known-browser"
 
 
 class TooMany(Exception):
@@ -24,32 +37,86 @@ class TooMany(Exception):
         self.until = until
 
 
-def person_of(name: str, password: str, ip: str) -> User | None:
+class KnownBrowser(NamedTuple):
+    """A browser in which the account with the marked name has signed in before."""
+
+    id: str
+    name: str
+
+
+def remember(user: User) -> str:
+    """A cookie for a browser in which this user has just signed in."""
+    return signing.dumps([secrets.token_hex(8), _marked(user.get_username())], salt=_SALT)
+
+
+def known_browser(cookie: str) -> KnownBrowser | None:
+    """The browser with that cookie; None if it is not ours or too old."""
+    try:
+        return KnownBrowser(*signing.loads(cookie, salt=_SALT, max_age=KNOWN_FOR))
+    except (signing.BadSignature, TypeError):
+        return None
+
+
+def own_browser(user: User) -> KnownBrowser:
+    """The browser of a user who is signed in and asked for the password again."""
+    return KnownBrowser(f"account {user.pk}", _marked(user.get_username()))
+
+
+def person_of(
+    name: str, password: str, ip: str, browser: KnownBrowser | None = None
+) -> User | None:
     """Authenticate a user by name or email and password; None if the credentials are wrong.
 
     Unknown names take as long as known ones (Django hashes either way) and are rate-limited too.
     Raises TooMany.
     """
-    marked = salted_hmac("contextlab.login", name.casefold(), algorithm="sha256").hexdigest()
+    username = _username(name)
+    marked = _marked(username)
+    known = browser is not None and browser.name == marked
+    source = browser.id if browser is not None and known else _network(ip)
     # Count the attempt before its result is known, so that many parallel attempts cannot slip
     # through.
-    attempt = LoginFailure.objects.create(name=marked, ip=ip)
+    attempt = LoginFailure.objects.create(name=marked, source=source)
+    _check_limits(attempt, known=known)
+    found = authenticate(username=username, password=password)
+    if not isinstance(found, User):
+        return None
+    LoginFailure.objects.filter(name=marked, source=source).delete()
+    return found
+
+
+def _check_limits(attempt: LoginFailure, *, known: bool) -> None:
     since = timezone.now() - WINDOW
     LoginFailure.objects.filter(at__lt=since).delete()
     earlier = LoginFailure.objects.filter(at__gte=since, pk__lt=attempt.pk).order_by("-at")
-    for rows, most in (
-        (earlier.filter(name=marked), PER_NAME),
-        (earlier.filter(ip=ip), PER_ADDRESS),
-    ):
+    limits: list[tuple[QuerySet[LoginFailure], int]] = [
+        (earlier.filter(name=attempt.name, source=attempt.source), PER_NAME_AND_SOURCE)
+    ]
+    if not known:
+        limits += [
+            (earlier.filter(source=attempt.source), PER_ADDRESS),
+            (earlier.filter(name=attempt.name), PER_NAME),
+        ]
+    for rows, most in limits:
         last = rows[most - 1 : most].first()
         if last is not None:
             attempt.delete()  # otherwise every further attempt would extend the wait
             raise TooMany(last.at + WINDOW)
-    found = authenticate(username=_username(name), password=password)
-    if not isinstance(found, User):
-        return None
-    LoginFailure.objects.filter(name=marked, ip=ip).delete()
-    return found
+
+
+def _marked(name: str) -> str:
+    return salted_hmac("contextlab.login", name.casefold(), algorithm="sha256").hexdigest()
+
+
+def _network(ip: str) -> str:
+    """An address; of IPv6 the network of 64 bits, all of which one customer has."""
+    try:
+        address = ip_address(ip)
+    except ValueError:
+        return ip
+    if isinstance(address, IPv6Address) and address.ipv4_mapped is None:
+        return str(IPv6Address(int(address) >> 64 << 64))
+    return ip
 
 
 def _username(typed: str) -> str:

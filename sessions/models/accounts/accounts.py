@@ -8,17 +8,18 @@ from django.db import models
 class LoginFailure(models.Model):
     """A sign-in attempt that failed or is still in progress; kept for 15 minutes.
 
-    `name` is a keyed hash of the text typed as user name, because people type passwords there.
+    `name` is a keyed hash of the user name meant, or of what was typed, because people type
+    passwords there. `source` is an address, or a browser in which the account has signed in before.
     """
 
     name = models.CharField(max_length=64)
-    ip = models.CharField(max_length=45)
+    source = models.CharField(max_length=45)
     at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
         indexes = [
             models.Index(fields=["name", "at"], name="login_failures_of_name"),
-            models.Index(fields=["ip", "at"], name="login_failures_from"),
+            models.Index(fields=["source", "at"], name="login_failures_from"),
         ]
 
     def __str__(self) -> str:

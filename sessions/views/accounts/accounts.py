@@ -64,7 +64,8 @@ def _password(request: HttpRequest, person: User) -> HttpResponse:
     if "current" in given.fields:
         current = given.cleaned_data["current"]
         try:
-            right = person_of(person.username, current, ip_of(request)) == person
+            found = person_of(person.username, current, ip_of(request), own_browser(person))
+            right = found == person
             wrong = "" if right else "This is not your current password. Try again."
         except TooMany:
             wrong = "Too many failed attempts. Try again in 15 minutes."

@@ -15,10 +15,18 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from sessions.access import ip_of
 from sessions.actions.accounts.addresses import is_usable, use_address, why_off
-from sessions.actions.accounts.logins import TooMany, has_passwords, person_of
+from sessions.actions.accounts.logins import (
+    KNOWN_FOR,
+    TooMany,
+    has_passwords,
+    known_browser,
+    person_of,
+    remember,
+)
 from sessions.views.accounts.forms import Login
 from sessions.views.web.pages import Page
 
+KNOWN_COOKIE = "contextlab_known"
 _OURS = ("none", "same-origin")
 """Sec-Fetch-Site of an address that a person opened, and of a form or link of ours."""
 REFUSED = "Incorrect name or password. Check both and try again."
@@ -73,13 +81,25 @@ def sign_in(request: HttpRequest) -> HttpResponse:
     if person is None:
         return _door(request, "Sign in", wanted, given, REFUSED, status=403)
     login(request, person)
-    return redirect(onward(request))
+    answer = redirect(onward(request))
+    answer.set_cookie(
+        KNOWN_COOKIE,
+        remember(person),
+        max_age=KNOWN_FOR,
+        path=reverse("login_form"),
+        httponly=True,
+        samesite="Lax",
+        secure=request.is_secure(),
+    )
+    return answer
 
 
 def _person(request: HttpRequest, given: Login) -> User | None:
     if not given.is_valid():
         return None
-    return person_of(given.cleaned_data["name"], given.cleaned_data["password"], ip_of(request))
+    browser = known_browser(request.COOKIES.get(KNOWN_COOKIE, ""))
+    name, password = given.cleaned_data["name"], given.cleaned_data["password"]
+    return person_of(name, password, ip_of(request), browser)
 
 
 def onward(request: HttpRequest) -> str:
@@ -88,7 +108,7 @@ def onward(request: HttpRequest) -> str:
     ours = url_has_allowed_host_and_scheme(
         wanted, {request.get_host()}, require_https=request.is_secure()
     )
-    return wanted if ours else reverse("home")
+    return wanted if ours and wanted.startswith("/") else reverse("home")
 
 
 @require_POST

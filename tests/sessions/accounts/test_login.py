@@ -81,7 +81,7 @@ def test_an_unknown_name_costs_a_hash_like_a_known_one(monkeypatch: pytest.Monke
     ("wanted", "led"),
     [("/jobs/?team=ours", "/jobs/?team=ours"), ("https://elsewhere.example/", "/"),
      ("//elsewhere.example/", "/"), ("javascript:alert(1)", "/"), ("/\\elsewhere.example", "/"),
-     ("", "/")],
+     ("sessions", "/"), ("", "/")],
 )  # fmt: skip
 def test_one_is_led_on_to_places_of_ours_only(wanted: str, led: str):
     person("mara")
@@ -125,18 +125,61 @@ def fail(times: int, name: str, ip: str) -> None:
         assert logins.person_of(name, "wrong", ip) is None
 
 
-def test_a_name_has_ten_attempts_wherever_they_come_from():
-    person("mara")
-    for number in range(logins.PER_NAME):
-        fail(1, "MARA" if number % 2 else "mara", f"10.0.0.{number}")
+def test_wrong_passwords_from_one_address_lock_the_name_there_only():
+    person("mara", "mara@example.org")
+    for number in range(logins.PER_NAME_AND_SOURCE):
+        fail(1, ("MARA", "mara", "mara@example.org")[number % 3], "10.0.0.1")
     with pytest.raises(logins.TooMany):
-        logins.person_of("mara", PASSWORD, "10.0.1.1")
-    assert LoginFailure.objects.count() == logins.PER_NAME, "refused unheard counts no more"
+        logins.person_of("mara", PASSWORD, "10.0.0.1")
+    assert LoginFailure.objects.count() == logins.PER_NAME_AND_SOURCE, "refused unheard is no more"
+    assert logins.person_of("mara", PASSWORD, "10.0.0.2") is not None
     fail(1, "jo", "10.0.0.1")
 
 
+def test_one_customer_has_one_ipv6_network():
+    person("mara")
+    for number in range(logins.PER_NAME_AND_SOURCE):
+        fail(1, "mara", f"2001:db8:1:2::{number:x}")
+    with pytest.raises(logins.TooMany):
+        logins.person_of("mara", PASSWORD, "2001:db8:1:2:ffff::1")
+    assert logins.person_of("mara", PASSWORD, "2001:db8:1:3::1") is not None
+
+
+def test_many_addresses_cannot_lock_out_a_browser_that_signed_in_before():
+    person("mara")
+    mine = browser()
+    assert sign_in(mine, "mara").status_code == 302
+    mine.post("/logout/")
+    for number in range(logins.PER_NAME):
+        fail(1, "mara", f"10.0.{number % 12}.{number}")
+    with pytest.raises(logins.TooMany):
+        logins.person_of("mara", PASSWORD, "10.9.9.9")
+    assert sign_in(browser(), "mara").status_code == 429
+    assert sign_in(mine, "mara", "wrong").status_code == 403, "it is heard"
+    assert sign_in(mine, "mara").status_code == 302
+
+
+def test_a_known_browser_has_ten_attempts_for_its_own_account():
+    mara = person("mara")
+    person("jo")
+    known = logins.known_browser(logins.remember(mara))
+    assert known is not None
+    for _ in range(logins.PER_NAME_AND_SOURCE):
+        assert logins.person_of("mara", "wrong", "10.0.0.1", known) is None
+    with pytest.raises(logins.TooMany):
+        logins.person_of("mara", PASSWORD, "10.0.0.1", known)
+    assert logins.person_of("mara", PASSWORD, "10.0.0.1") is not None, "as from any address"
+    logins.person_of("jo", "wrong", "10.0.0.7", known)
+    assert LoginFailure.objects.last().source == "10.0.0.7", "of another account it says nothing"
+
+
+@pytest.mark.parametrize("cookie", ["", "x", "a:b:c", logins.signing.dumps(["id", "name"])])
+def test_a_cookie_of_others_makes_no_browser_known(cookie: str):
+    assert logins.known_browser(cookie) is None
+
+
 def test_a_name_that_is_none_waits_just_so():
-    fail(logins.PER_NAME, "nobody", "10.0.0.1")
+    fail(logins.PER_NAME_AND_SOURCE, "nobody", "10.0.0.1")
     with pytest.raises(logins.TooMany):
         logins.person_of("nobody", "wrong", "10.0.0.1")
 
@@ -152,7 +195,7 @@ def test_an_address_has_thirty_attempts_whatever_the_name():
 
 def test_it_says_when_the_next_attempt_is_heard():
     person("mara")
-    fail(logins.PER_NAME, "mara", "127.0.0.1")
+    fail(logins.PER_NAME_AND_SOURCE, "mara", "127.0.0.1")
     LoginFailure.objects.update(at=timezone.now() - timedelta(minutes=10, seconds=30))
     answer = sign_in(browser(), "mara")
     assert "Try again in 5 minutes." in shown(answer, 429).text
@@ -192,14 +235,14 @@ def test_many_at_once_do_not_slip_through(monkeypatch: pytest.MonkeyPatch):
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(asked) <= logins.PER_NAME
+    assert len(asked) <= logins.PER_NAME_AND_SOURCE
 
 
 def test_behind_a_proxy_everybody_has_an_address_of_his_own(settings: Any):
     settings.SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
     for said in ("10.0.0.1", "10.6.6.6, 10.0.0.1"):
         browser().post("/login/", {"name": "x", "password": "y"}, headers={"x-forwarded-for": said})
-    assert set(LoginFailure.objects.values_list("ip", flat=True)) == {"10.0.0.1"}
+    assert set(LoginFailure.objects.values_list("source", flat=True)) == {"10.0.0.1"}
 
 
 @pytest.mark.parametrize(
