@@ -109,6 +109,12 @@ def _line(row: AuditEntry) -> dict[str, Any]:
 
 
 PAGES = (
-    Page(route="settings/audit/", view=audit, name="audit", needs={"GET": "audit"}),
+    Page(
+        route="settings/audit/",
+        query=(*CHOICES, "cursor"),
+        view=audit,
+        name="audit",
+        needs={"GET": "audit"},
+    ),
     Page(route="settings/audit/export/", view=export, name="audit_export", needs={"POST": "audit"}),
 )

@@ -147,7 +147,7 @@ def _door(
 
 
 PAGES = (
-    Page(route="login/", view=sign_in, name="login_form", public=True),
+    Page(route="login/", query=("next",), view=sign_in, name="login_form", public=True),
     Page(route="login/<str:token>/", view=enter, name="login", public=True),
-    Page(route="logout/", view=leave, name="logout", needs={"POST": None}),
+    Page(route="logout/", query=("next",), view=leave, name="logout", needs={"POST": None}),
 )

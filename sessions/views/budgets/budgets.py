@@ -268,6 +268,7 @@ def decide(request: HttpRequest, approval_id: UUID) -> HttpResponse:
 PAGES = (
     Page(
         route="budgets/",
+        query=("change",),
         view=budgets,
         name="budgets",
         needs={"POST": "accept"},

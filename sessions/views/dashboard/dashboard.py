@@ -235,6 +235,7 @@ def _offer(there: SessionSpan) -> dict[str, Any]:
 PAGES = (
     Page(
         route="dashboard/",
+        query=("range", "from", "to"),
         view=page,
         name="dashboard",
         link=Link(10, "Dashboard", "dashboard", "g d", "dashboard"),

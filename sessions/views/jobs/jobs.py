@@ -180,7 +180,13 @@ def retry(request: HttpRequest, job_id: UUID) -> HttpResponse:
 
 
 PAGES = (
-    Page(route="jobs/", view=jobs, name="jobs", link=Link(100, "Jobs", "jobs", "g j", "jobs")),
+    Page(
+        route="jobs/",
+        query=("cursor",),
+        view=jobs,
+        name="jobs",
+        link=Link(100, "Jobs", "jobs", "g j", "jobs"),
+    ),
     Page(route="jobs/<uuid:job_id>/", view=job, name="job"),
     Page(
         route="jobs/<uuid:job_id>/cancel/", view=cancel, name="job_cancel", needs={"POST": "write"}

@@ -263,7 +263,16 @@ def _facets(team: Team) -> dict[str, list[str]]:
     }
 
 
+_CHOICE = ("by", "q", "agent", "model", "source", "flags", "limit", "n", "seed", "min_steps", "ids")
+"""The choice of sessions that the page's script keeps in its address (`choice.ts`)."""
+
 PAGES = (
-    Page(route="lab/", view=lab, name="lab", link=Link(60, "Lab", "lab", "g t", "lab")),
+    Page(
+        route="lab/",
+        query=("simulation", "draft", *_CHOICE),
+        view=lab,
+        name="lab",
+        link=Link(60, "Lab", "lab", "g t", "lab"),
+    ),
     Page(route="lab/draft/", view=draft, name="lab_draft", needs={"POST": "read"}),
 )

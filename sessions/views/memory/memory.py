@@ -270,11 +270,17 @@ def remove(request: HttpRequest, note_id: int) -> HttpResponse:
 PAGES = (
     Page(
         route="memory/",
+        query=("q", "task", "cursor"),
         view=memory,
         name="memory",
         link=Link(80, "Memory", "memory", "g m", "memory"),
     ),
-    Page(route="memory/boards/<int:board_id>/", view=board, name="memory_board"),
+    Page(
+        route="memory/boards/<int:board_id>/",
+        query=("kind", "session", "cursor"),
+        view=board,
+        name="memory_board",
+    ),
     Page(route="memory/sessions/<uuid:session_id>/", view=of_session, name="memory_of_session"),
     Page(
         route="memory/notes/<int:note_id>/remove/",

@@ -240,6 +240,11 @@ PAGES = (
         name="policies",
         link=Link(50, "Policies", "policies", "g p", "policies"),
     ),
-    Page(route="policies/<str:name>/", view=policy, name="policy"),
-    Page(route="policies/<str:name>/<int:number>/", view=version, name="policy_version"),
+    Page(route="policies/<str:name>/", query=("cursor",), view=policy, name="policy"),
+    Page(
+        route="policies/<str:name>/<int:number>/",
+        query=("as", "kept"),
+        view=version,
+        name="policy_version",
+    ),
 )

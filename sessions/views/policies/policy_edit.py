@@ -222,10 +222,15 @@ def _shown(
 
 PAGES = (
     Page(
-        route="policies/new/", view=new, name="policy_new", needs={"GET": "write", "POST": "write"}
+        route="policies/new/",
+        query=("from", "based_on", "suggested"),
+        view=new,
+        name="policy_new",
+        needs={"GET": "write", "POST": "write"},
     ),
     Page(
         route="policies/<str:name>/edit/",
+        query=("from", "suggested"),
         view=edit,
         name="policy_edit",
         needs={"GET": "write", "POST": "write"},

@@ -148,6 +148,7 @@ def _simulation(version: PolicyVersion, said: str) -> Simulation | None:
 PAGES = (
     Page(
         route="policies/<str:name>/<int:number>/propose/",
+        query=("simulation",),
         view=propose,
         name="propose",
         needs={"GET": "write", "POST": "write"},

@@ -263,7 +263,7 @@ def version_named(request: HttpRequest, name: str, number: int) -> PolicyVersion
 
 
 PAGES = (
-    Page(route="rollouts/", view=rollouts, name="rollouts"),
+    Page(route="rollouts/", query=("cursor",), view=rollouts, name="rollouts"),
     Page(route="rollouts/<uuid:rollout_id>/", view=rollout, name="rollout"),
     Page(
         route="rollouts/<uuid:rollout_id>/check/",

@@ -192,6 +192,7 @@ def _text(data: bytes) -> tuple[str, int]:
 PAGES = (
     Page(
         route="imports/",
+        query=("cursor",),
         view=imports,
         name="imports",
         needs={"POST": "write"},

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from importlib.util import find_spec
 from typing import Any
 
@@ -252,12 +252,18 @@ def demo(request: HttpRequest) -> HttpResponse:
     return redirect("job", job.pk)
 
 
+_QUERY = (
+    *(field.name for field in fields(SessionFilters) if field.name != "flags"),
+    *("flag", "cursor"),
+)
+
 PAGES = (
     Page(route="", view=home, name="home"),
     Page(route="start/", view=start, name="start"),
     Page(route="start/demo/", view=demo, name="demo", needs={"POST": "write"}),
     Page(
         route="sessions/",
+        query=_QUERY,
         view=sessions,
         name="sessions",
         link=Link(20, "Sessions", "sessions", "g s", "sessions"),

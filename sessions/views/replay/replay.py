@@ -80,7 +80,17 @@ def diff(request: HttpRequest, session_id: UUID, a: int, b: int) -> HttpResponse
 
 
 PAGES = (
-    Page(route="sessions/<uuid:session_id>/", view=replay, name="replay"),
-    Page(route="sessions/<uuid:session_id>/steps/<int:step>/", view=replay, name="replay_step"),
-    Page(route="sessions/<uuid:session_id>/diff/<int:a>..<int:b>/", view=diff, name="diff"),
+    Page(route="sessions/<uuid:session_id>/", query=("run", "m"), view=replay, name="replay"),
+    Page(
+        route="sessions/<uuid:session_id>/steps/<int:step>/",
+        query=("run", "m"),
+        view=replay,
+        name="replay_step",
+    ),
+    Page(
+        route="sessions/<uuid:session_id>/diff/<int:a>..<int:b>/",
+        query=("run", "with"),
+        view=diff,
+        name="diff",
+    ),
 )

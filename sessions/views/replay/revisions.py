@@ -221,6 +221,7 @@ def _places(session: Session, run: Run, revision: Revision) -> dict[str, Any]:
 PAGES = (
     Page(
         route="sessions/<uuid:session_id>/revisions/<str:run>/<int:number>/",
+        query=("facts",),
         view=revision,
         name="revision",
     ),

@@ -269,31 +269,12 @@ def release(request: HttpRequest, found: ReviewItem, user: User) -> dict[str, An
     return {}
 
 
+_ITEM = "review/items/<uuid:item_id>/"
 PAGES = (
-    Page(route="review/items/<uuid:item_id>/", view=item, name="review_item"),
-    Page(route="review/items/<uuid:item_id>/blocks/", view=blocks, name="review_blocks"),
-    Page(
-        route="review/items/<uuid:item_id>/submit/",
-        view=submit,
-        name="review_submit",
-        needs={"POST": "review"},
-    ),
-    Page(
-        route="review/items/<uuid:item_id>/renew/",
-        view=renew,
-        name="review_renew",
-        needs={"POST": "review"},
-    ),
-    Page(
-        route="review/items/<uuid:item_id>/skip/",
-        view=skip,
-        name="review_skip",
-        needs={"POST": "review"},
-    ),
-    Page(
-        route="review/items/<uuid:item_id>/release/",
-        view=release,
-        name="review_release",
-        needs={"POST": "review"},
-    ),
+    Page(route=_ITEM, view=item, name="review_item"),
+    Page(route=f"{_ITEM}blocks/", query=("at", "whole"), view=blocks, name="review_blocks"),
+    Page(route=f"{_ITEM}submit/", view=submit, name="review_submit", needs={"POST": "review"}),
+    Page(route=f"{_ITEM}renew/", view=renew, name="review_renew", needs={"POST": "review"}),
+    Page(route=f"{_ITEM}skip/", view=skip, name="review_skip", needs={"POST": "review"}),
+    Page(route=f"{_ITEM}release/", view=release, name="review_release", needs={"POST": "review"}),
 )

@@ -301,6 +301,7 @@ def _read(given: QueryDict, kept: Rules) -> tuple[Rules, dict[str, str]]:
 PAGES = (
     Page(
         route="review/",
+        query=("verdict", "reason", "policy", "since", "cursor"),
         view=queue,
         name="reviews",
         link=Link(70, "Review", "review", "g r", "reviews"),

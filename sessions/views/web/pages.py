@@ -15,6 +15,7 @@ from django.urls import URLPattern, path
 from compaction.records import records_in
 from sessions import views
 from sessions.models.accounts.teams import Right
+from sessions.views.web.queries import check_query
 
 
 class Link(NamedTuple):
@@ -44,13 +45,17 @@ class Page:
     Without methods, the page accepts GET and is visible to the whole team."""
     public: bool = False
     """Whether it needs no sign-in."""
+    query: tuple[str, ...] = ()
+    """Query parameters that the page or its script reads; others are refused. Every page has `team`
+    (`access.CHOSEN_TEAM`)."""
     link: Link | None = None
     arguments: Mapping[str, Any] = field(default_factory=dict)
     """Arguments for the view besides those in the route."""
 
     @property
     def pattern(self) -> URLPattern:
-        return path(self.route, self.view, dict(self.arguments), self.name)
+        view = check_query(self.view, self.query)
+        return path(self.route, view, dict(self.arguments), self.name)
 
 
 @cache

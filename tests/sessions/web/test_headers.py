@@ -47,6 +47,7 @@ def test_on_every_answer(method: str, path: str, status: int, headers: dict[str,
         assert answer[name] == value, name
     assert "Access-Control-Allow-Origin" not in answer
     assert ("no-store" in answer["Cache-Control"]) is (path != MANIFEST)
+    answer.close()
 
 
 def test_they_forbid_frames_sniffing_and_foreign_content():
