@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.db.models.signals import post_delete, post_save
+
+from sessions.actions.dashboard.day_totals import forget_day, sums_changed
 from sessions.actions.reviews.reviews import want_no_more_than_can
-from sessions.models import Team
+from sessions.models import Assessment, FactLedger, Review, ReviewItem, Session
+from sessions.models.accounts.teams import Team
 from sessions.signals import members_changed
 
 
 def connect() -> None:
     """Connect all receivers; called once, when apps are ready."""
     members_changed.connect(_reviews_follow_members)
+    for model in (Session, Assessment, FactLedger, Review, ReviewItem):
+        post_save.connect(sums_changed, sender=model)
+    post_delete.connect(forget_day, sender=Session)
 
 
 def _reviews_follow_members(team: Team, **_: Any) -> None:

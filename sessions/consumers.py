@@ -13,13 +13,13 @@ from django.contrib.auth import HASH_SESSION_KEY
 from django.contrib.auth.models import User
 from django.contrib.sessions.models import Session as BrowserSession
 from django.db import Error
-from django.db.models import Count, F, Sum
 from django.utils import timezone
 
 from sessions.api.replay.following import FollowedRun, RunDelta, news_of
 from sessions.live import group
 from sessions.models import Job, Membership, Session
 from sessions.models.policies.rollouts import topic_versions
+from sessions.models.record.list_versions import list_version, together
 
 LIST = "sessions"
 TOPICS_PER_PAGE = 50
@@ -44,7 +44,7 @@ class Seen(NamedTuple):
         """The version of a topic; None if it does not exist or the user is not in its team."""
         teams = self.teams.get(user, set())
         if topic == LIST:
-            return sum(self.lists.get(team, 0) for team in teams)
+            return together(self.lists.get(team, 0) for team in teams)
         team, version = self.versions.get(topic, (None, None))
         return version if team in teams else None
 
@@ -68,14 +68,8 @@ def look(users: Iterable[int], keys: Iterable[str], topics: set[str]) -> Seen:
     if rollouts:
         for row, seen in topic_versions(rollouts).items():
             versions[f"rollout:{row}"] = seen
-    lists: dict[uuid.UUID, int] = {}
-    if LIST in topics:
-        watched = {team for found in teams.values() for team in found}
-        # Rises with every new or changed session.
-        counted = Session.objects.filter(team__in=watched).values("team")
-        lists = dict(
-            counted.annotate(at=Sum("version") + Count("id")).values_list(F("team"), F("at"))
-        )
+    watched = {team for found in teams.values() for team in found} if LIST in topics else ()
+    lists = {team: list_version(team) for team in watched}
     signed_in = set(alive.values_list("session_key", flat=True))
     return Seen(teams, signed_in, proofs, versions, lists)
 

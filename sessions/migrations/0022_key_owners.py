@@ -8,7 +8,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ("agent_sessions", "0020_login_addresses"),
+        ("agent_sessions", "0021_day_totals"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

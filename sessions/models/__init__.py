@@ -5,6 +5,7 @@ from sessions.models.accounts.audit import AuditEntry
 from sessions.models.accounts.keys import Answer, Key
 from sessions.models.accounts.teams import Invitation, Membership, Team
 from sessions.models.budgets.budgets import Approval, Budget, Reservation, Use
+from sessions.models.dashboard.day_totals import DayTotals
 from sessions.models.jobs.jobs import Job
 from sessions.models.lab.simulations import Simulation, SimulationResult
 from sessions.models.lab.tunings import Tuning, TuningTrial
@@ -38,6 +39,7 @@ __all__ = [
     "Block",
     "Board",
     "Budget",
+    "DayTotals",
     "Delivery",
     "Edit",
     "Entry",

@@ -11,9 +11,10 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import permutations
 from statistics import fmean
-from typing import Any
+from typing import Any, NamedTuple
+from uuid import UUID
 
-from django.db.models import Prefetch, QuerySet
+from django.db.models import QuerySet
 
 from sessions.models import PolicyVersion, Review, ReviewItem, Team
 
@@ -101,17 +102,30 @@ class Reviewed:
         return [(verdict, self.share(verdict)) for verdict in Review.Verdict.values]
 
 
-def _finished(items: QuerySet[ReviewItem]) -> list[list[Review]]:
-    given = Review.objects.filter(submitted__isnull=False).order_by("submitted", "pk")
-    rows = items.filter(finished__isnull=False).prefetch_related(Prefetch("reviews", given))
-    return [list(item.reviews.all()) for item in rows]
+class Given(NamedTuple):
+    """What agreement is computed from of a submitted review."""
+
+    verdict: str
+    scores: dict[str, int]
 
 
-def _value(review: Review, part: str) -> Any:
+def _finished(items: QuerySet[ReviewItem]) -> list[list[Given]]:
+    """The submitted reviews of each finished item."""
+    given = Review.objects.filter(
+        submitted__isnull=False, item__in=items.filter(finished__isnull=False).values("pk")
+    )
+    found: dict[UUID, list[Given]] = {}
+    rows = given.order_by("submitted", "pk").values_list("item", "verdict", "scores")
+    for item, verdict, scores in rows:
+        found.setdefault(item, []).append(Given(verdict, scores))
+    return list(found.values())
+
+
+def _value(review: Given, part: str) -> Any:
     return review.verdict if part == "verdict" else review.scores[part]
 
 
-def _agreement(found: list[list[Review]]) -> Agreement:
+def _agreement(found: list[list[Given]]) -> Agreement:
     doubles = [reviews for reviews in found if len(reviews) > 1]
     if len(doubles) < FEWEST:
         return Agreement(len(doubles), {}, {})

@@ -10,6 +10,7 @@ from django.utils import timezone
 from ninja import Query, Router, Schema
 
 from sessions.access import team_of
+from sessions.actions.dashboard.day_totals import keep_totals
 from sessions.actions.reviews.agreement import Agreement, reviewed
 from sessions.api.web.exchange import json_answer
 from sessions.api.web.problems import Refusal
@@ -133,6 +134,7 @@ def get_dashboard(
     team = team_of(request)
     now = int(timezone.now().timestamp() * 1000)
     month, left_days = month_of(now)
+    keep_totals(team)
     there = extent(team, month)
     asked = {"range": range_, "from": from_, "to": to}
     try:

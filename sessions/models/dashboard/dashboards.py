@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from django.db.models import Count, F, Max, Min, Q, QuerySet, Sum
+import msgspec
+from django.db.models import Count, F, Max, Min, Q, Sum
 
 from sessions.models.accounts.audit import AuditEntry
 from sessions.models.accounts.teams import Team
-from sessions.models.dashboard.counted import CONDITIONS, LEFT, SUMMED
-from sessions.models.dashboard.tiles import REAL_RUNS
-from sessions.models.record.revisions import Revision, Run
+from sessions.models.dashboard.added_up import add_up
+from sessions.models.dashboard.counted import LEFT
+from sessions.models.dashboard.day_totals import (
+    DayTotals,
+    KeptSums,
+    due_days,
+    kept,
+    kept_sums,
+    ranges_of,
+    spans_of,
+)
 from sessions.models.record.sessions import Session
-from sessions.models.reviews.assessments import FactLedger
 from sessions.models.reviews.reviews import Review
-from sessions.models.web.periods import DAY, Period, happened
+from sessions.models.web.periods import DAY, Period, happened, happened_in
 from sessions.models.web.sums import Column, Sums, Tile, Value
 
 MARKED = ("rollout.accepted", "rollout.widened", "rollout.completed", "rollout.rolled_back")
@@ -37,15 +44,38 @@ class SessionSpan:
 
 
 def extent(team: Team, since: int) -> SessionSpan:
-    """Count the team's sessions, and add up what they cost since `since` (ms)."""
-    rows = Session.objects.for_team(team).annotate(happened=happened())
-    found = rows.aggregate(
+    """Count the team's sessions, and add up what they cost since `since` (ms, a whole day)."""
+    due = due_days(team)
+    rows = DayTotals.objects.filter(team=team).exclude(day__in=due)
+    ends, spent = [], Sums()
+    sessions = 0
+    for day, text in rows.values_list("day", "sums"):
+        sums = msgspec.json.decode(text, type=KeptSums)
+        if not sums.of:  # its sessions went on, into another day
+            continue
+        sessions += sums.of["sessions"]
+        ends += [sums.first, sums.last]
+        if day * DAY >= since:
+            spent.of.update(sums.of)
+    more = (
+        Session.objects.for_team(team)
+        .filter(happened_in(ranges_of(due)))
+        .annotate(happened=happened())
+    )
+    found = more.aggregate(
         sessions=Count("pk"),
         first=Min("happened"),
         last=Max("happened"),
-        spent=Sum("cost_microusd", filter=Q(happened__gte=since)),
+        cost=Sum("cost_microusd", filter=Q(happened__gte=since)),
     )
-    return SessionSpan(**found)
+    ends += [at for at in (found["first"], found["last"]) if at is not None]
+    known = spent.of["priced"] or found["cost"] is not None
+    return SessionSpan(
+        sessions + found["sessions"],
+        min(ends, default=None),
+        max(ends, default=None),
+        spent.of["cost"] + (found["cost"] or 0) if known else None,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,16 +165,14 @@ def _together(parts: tuple[Sums, ...]) -> Sums:
 
 
 def dashboard(team: Team, period: Period) -> Dashboard:
-    """Add up a period in six queries, however many sessions there are."""
+    """Add up a period, from what is kept of it and from the sessions of the rest."""
     parts = [Sums() for _ in range(period.earlier + len(period.parts))]
-    for read in _sums, _compactions, _ledgers, _reviews:
-        for row in read(team, period):
-            parts[row.pop("part")].of.update(row)
-    for index, peak, window, steps in _sizes(team, period):
-        if peak and window:
-            parts[index].peaks.append(peak / window)
-        if steps:
-            parts[index].steps.append(steps)
+    found = kept(team, spans_of(period), hourly=period.size < DAY)
+    for at, sums in kept_sums(team, found):
+        sums.add_to(parts[(at - period.origin) // period.size])
+    at_part = (F("happened") - period.origin) / period.size
+    for index, more in add_up(team, found.rest, at_part).items():
+        parts[index].add(more)
     for part in parts:
         _work_out(part)
     return Dashboard(
@@ -153,80 +181,6 @@ def dashboard(team: Team, period: Period) -> Dashboard:
         _together(tuple(parts[: period.earlier])) if period.before else None,
         _marks(team, period),
     )
-
-
-def within(rows: QuerySet[Any], period: Period, path: str = "") -> QuerySet[Any]:
-    """Rows whose session is in the period or the period before, each annotated with the number of
-    its `part`. `path` leads from the row to its session, as in `happened`."""
-    rows = rows.annotate(happened=happened(path))
-    inside = Q(happened__gte=period.since, happened__lt=period.until)
-    if period.before:
-        inside |= Q(happened__gte=period.before[0], happened__lt=period.before[1])
-    return rows.filter(inside).annotate(part=(F("happened") - period.origin) / period.size)
-
-
-Rows = Iterator[dict[str, int]]
-
-
-def _sums(team: Team, period: Period) -> Rows:
-    rows = within(Session.objects.for_team(team), period).order_by().values("part")
-    # Grouping sorts the columns that it counts: a small one that is never null is quicker than ids.
-    counts = {f"n_{name}": Count("step_count", filter=where) for name, where in CONDITIONS.items()}
-    sums = {f"s_{name}": Sum(column) for name, column in SUMMED.items()}
-    for row in rows.annotate(n_sessions=Count("*"), **counts, **sums):
-        yield {name.removeprefix("n_").removeprefix("s_"): int(row[name] or 0) for name in row}
-
-
-def _sizes(team: Team, period: Period) -> Iterator[tuple[int, int, int | None, int]]:
-    rows = within(Session.objects.for_team(team), period)
-    yield from rows.values_list("part", "peak_tokens", "window", "step_count")
-
-
-def _compactions(team: Team, period: Period) -> Rows:
-    made = Revision.objects.filter(
-        run__session__team=team, run__origin=Run.Origin.MANAGED, edits__strategy="compact"
-    )
-    rows = within(made, period, "run__session__").order_by().values("part")
-    found = rows.annotate(
-        managed=Count("pk", distinct=True),
-        compacted_by_us=Count(
-            "run__session", distinct=True, filter=Q(run__session__compaction_count=0)
-        ),
-    )
-    for row in found:
-        yield {name: int(row[name]) for name in row}
-
-
-def _ledgers(team: Team, period: Period) -> Rows:
-    made = FactLedger.objects.filter(
-        revision__run__session__team=team, revision__run__origin__in=REAL_RUNS
-    )
-    rows = within(made, period, "revision__run__session__").order_by().values("part")
-    scored = Q(score__isnull=False)
-    sums = ("score", "kept", "retrievable", "lost", "unsupported")
-    found = rows.annotate(
-        ledgers_made=Count("pk"),
-        ledgers=Count("pk", filter=scored),
-        with_ledger=Count("revision__run__session", distinct=True),
-        ledgered=Count("revision__run__session", distinct=True, filter=scored),
-        **{f"s_{name}": Sum(name, filter=scored) for name in sums},
-    )
-    for row in found:
-        yield {re.sub("^s_", "ledger_", name): int(row[name] or 0) for name in row}
-
-
-def _reviews(team: Team, period: Period) -> Rows:
-    made = Review.objects.filter(
-        item__team=team, item__finished__isnull=False, submitted__isnull=False
-    )
-    rows = within(made, period, "item__revision__run__session__").order_by().values("part")
-    verdicts = {
-        f"review_{verdict}": Count("pk", filter=Q(verdict=verdict))
-        for verdict in Review.Verdict.values
-    }
-    found = rows.annotate(reviewed=Count("item__revision__run__session", distinct=True), **verdicts)
-    for row in found:
-        yield {name: int(row[name]) for name in row}
 
 
 def _work_out(part: Sums) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from typing import Any
 from uuid import UUID
 
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
@@ -10,7 +11,7 @@ from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from sessions.models.accounts.teams import Team
 from sessions.models.record.revisions import Revision, Run
 from sessions.models.record.sessions import Block, Session
-from sessions.models.web.periods import happened
+from sessions.models.web.periods import LAST, happened_in
 
 NEAR_LIMIT = 0.8
 """Share of the window from which a session counts as near the limit."""
@@ -26,6 +27,12 @@ def compactions_managed() -> QuerySet[Revision]:
     )
 
 
+def _compacted() -> QuerySet[Revision, Any]:
+    """Sessions whose managed context was compacted: read at once, not for each row of a list."""
+    made = Revision.objects.filter(run__origin=Run.Origin.MANAGED, edits__strategy="compact")
+    return made.order_by().values("run__session")
+
+
 def blocks_with(text: str) -> QuerySet[Block]:
     """Blocks of the outer row's session whose preview contains the text."""
     return Block.objects.filter(session=OuterRef("pk"), preview__icontains=text)
@@ -35,7 +42,7 @@ FLAGS: dict[str, tuple[str, str, Callable[[], Q | Exists]]] = {
     "compacted": (
         "◆",
         "Compacted",
-        lambda: Q(compaction_count__gt=0) | Q(Exists(compactions_managed())),
+        lambda: Q(compaction_count__gt=0) | Q(pk__in=_compacted()),
     ),
     "breaks": ("✕", "Cache breaks", lambda: Q(break_count__gt=0)),
     "near-limit": (
@@ -98,19 +105,10 @@ def matching(
     if counted is not None:
         rows = rows.filter(counted)
     if timed:
-        rows = _happened_in(rows, since, until)
+        rows = rows.filter(happened_in([(since or 0, LAST if until is None else until)]))
     if q:
         found = Q(Exists(blocks_with(q)))
         for field in ("title", "agent", "model", "external_id"):
             found |= Q(**{f"{field}__icontains": q})
         rows = rows.filter(found)
     return rows
-
-
-def _happened_in(
-    rows: QuerySet[Session], since: int | None, until: int | None
-) -> QuerySet[Session]:
-    rows = rows.annotate(happened=happened())
-    if since is not None:
-        rows = rows.filter(happened__gte=since)
-    return rows if until is None else rows.filter(happened__lt=until)

@@ -16,6 +16,21 @@ REAL_RUNS = (Run.Origin.RECORDED, Run.Origin.MANAGED)
 """Origins of runs that are not simulated."""
 
 
+def _peak(sums: Sums, share: float) -> Value:
+    permille = quantile(sums.peaks, share)
+    return None if permille is None else permille / 1000
+
+
+def _near(sums: Sums) -> Value:
+    if not sums.peaks:
+        return None
+    return sum(many for peak, many in sums.peaks.items() if peak >= 1000 * NEAR_LIMIT)
+
+
+def _steps(sums: Sums) -> Value:
+    return sum(steps * many for steps, many in sums.steps.items()) if sums.steps else None
+
+
 def _assessed(name: str) -> Callable[[Sums], Value]:
     return total(name, "split")
 
@@ -90,14 +105,9 @@ WINDOW = Tile(
     "windowed",
     lambda: Q(window__gt=0, peak_tokens__gt=0),
     (
-        Column("median", "Median", "share", lambda sums: quantile(sums.peaks, 0.5)),
-        Column("p90", "9 of 10 below", "share", lambda sums: quantile(sums.peaks, 0.9)),
-        Column(
-            "near",
-            "near the limit",
-            "count",
-            lambda sums: sum(peak >= NEAR_LIMIT for peak in sums.peaks) if sums.peaks else None,
-        ),
+        Column("median", "Median", "share", lambda sums: _peak(sums, 0.5)),
+        Column("p90", "9 of 10 below", "share", lambda sums: _peak(sums, 0.9)),
+        Column("near", "near the limit", "count", _near),
     ),
     (
         ("no_window", "of a model without a known window, or without a step"),
@@ -293,7 +303,7 @@ STEPS = Tile(
     (
         Column("median", "Median", "count", lambda sums: quantile(sums.steps, 0.5)),
         Column("p90", "9 of 10 below", "count", lambda sums: quantile(sums.steps, 0.9)),
-        Column("all", "in all", "count", lambda sums: sum(sums.steps) if sums.steps else None),
+        Column("all", "in all", "count", _steps),
     ),
     (("stepless", "without a model call"),),
 )

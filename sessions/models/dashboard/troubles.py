@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from heapq import nlargest
 from typing import Any
 from uuid import UUID
 
-from django.db.models import BigIntegerField, F, QuerySet
-from django.db.models.functions import Cast
+from django.db.models import F, QuerySet
+from django.db.models.functions import Coalesce
 
 from compaction.cache.causes import is_avoidable
 from sessions.models.accounts.teams import Team
+from sessions.models.dashboard.day_totals import Range, kept, kept_lists
 from sessions.models.dashboard.matching import NEAR_LIMIT
 from sessions.models.dashboard.tiles import REAL_RUNS
 from sessions.models.record import tail
 from sessions.models.record.revisions import Run
-from sessions.models.record.sessions import Session
+from sessions.models.record.sessions import SORT_KEYS, Session
 from sessions.models.reviews.reviews import ReviewItem
-from sessions.models.web.periods import Period, happened
+from sessions.models.web.periods import DAY, HOUR, Period, happened_in
+
+Ranked = tuple[list[int], UUID]
+"""What a session is ranked by, and its id."""
 
 COSTLIEST = 200
 """Most sessions to scan for cache breaks; scanning all would be too slow for a page."""
@@ -28,8 +33,7 @@ NEAREST = 8
 
 def inside(team: Team, period: Period) -> QuerySet[Session]:
     """The team's sessions of a period."""
-    rows = Session.objects.for_team(team).annotate(happened=happened())
-    return rows.filter(happened__gte=period.since, happened__lt=period.until)
+    return Session.objects.for_team(team).filter(happened_in([(period.since, period.until)]))
 
 
 def review_items(team: Team, period: Period) -> QuerySet[ReviewItem]:
@@ -79,18 +83,53 @@ class Breaks:
 
 
 def breaks(team: Team, period: Period) -> Breaks:
-    """Find the causes of cache breaks in the sessions that paid most for them, in two queries."""
-    rows = inside(team, period).filter(break_count__gt=0)
-    again = F("assessment__avoidable_microusd") + F("assessment__unexplained_microusd")
-    ranked = rows.order_by(again.desc(nulls_last=True), "-cost_microusd")
-    found = {row.pk: row for row in ranked.only("title", "external_id", "step_count")[:COSTLIEST]}
+    """Find the causes of cache breaks in the sessions that paid most for them."""
+    ids = _ranked(team, period, "costliest", costliest_in, COSTLIEST)
+    rows = Session.objects.filter(pk__in=ids).only("title", "external_id", "step_count")
+    found = rows.in_bulk()
     by_kind: dict[str, Cause] = {}
-    for session, card in _cards(found):
+    for session, card in _cards({pk: found[pk] for pk in ids if pk in found}):
         kind = card["kind"]
         cause = by_kind.setdefault(kind, Cause(kind, avoidable=is_avoidable(kind)))
         cause.add(session, card)
     causes = sorted(by_kind.values(), key=lambda one: (-(one.cost or 0), -one.tokens, one.kind))
     return Breaks(causes, len(found))
+
+
+def costliest_in(team: Team, ranges: Sequence[Range]) -> list[Ranked]:
+    """The sessions of these times that paid most for cache breaks: what they paid again, and in
+    all, in micro-dollars (-1 if unknown)."""
+    rows = Session.objects.for_team(team).filter(happened_in(ranges), break_count__gt=0)
+    again = F("assessment__avoidable_microusd") + F("assessment__unexplained_microusd")
+    rows = rows.annotate(again=Coalesce(again, -1), cost=Coalesce("cost_microusd", -1))
+    listed = rows.order_by("-again", "-cost", "-pk").values_list("again", "cost", "pk")
+    return [([again, cost], pk) for again, cost, pk in listed[:COSTLIEST]]
+
+
+def fullest_in(team: Team, ranges: Sequence[Range]) -> list[Ranked]:
+    """The sessions of these times that came nearest to their window limit, and how near, in
+    millionths."""
+    rows = Session.objects.for_team(team).filter(
+        happened_in(ranges), window__gt=0, peak_tokens__gte=F("window") * NEAR_LIMIT
+    )
+    listed = rows.annotate(fill=SORT_KEYS["peak"]).order_by("-fill", "-pk")
+    return [([fill], pk) for fill, pk in listed.values_list("fill", "pk")[:NEAREST]]
+
+
+def _ranked(
+    team: Team,
+    period: Period,
+    name: str,
+    read: Callable[[Team, Sequence[Range]], list[Ranked]],
+    most: int,
+) -> list[UUID]:
+    """The first sessions of a period, from what is kept of its days and from the rest."""
+    found = kept(team, [(period.since, period.until)])
+    hours = [(at := day * DAY + hour * HOUR, at + HOUR) for day, hour in sorted(found.hours)]
+    rest = [*found.rest, *hours]
+    rows = kept_lists(team, found, name)
+    rows += [[key, str(pk)] for key, pk in read(team, rest)] if rest else []
+    return [UUID(pk) for _, pk in nlargest(most, rows)]
 
 
 def _cards(found: dict[UUID, Session]) -> Iterable[tuple[Session, dict[str, Any]]]:
@@ -107,10 +146,8 @@ def _cards(found: dict[UUID, Session]) -> Iterable[tuple[Session, dict[str, Any]
 
 def nearest_limit(team: Team, period: Period) -> list[Session]:
     """Sessions that came near their window limit, nearest first."""
-    rows = inside(team, period).filter(window__gt=0, peak_tokens__gte=F("window") * NEAR_LIMIT)
-    filled = Cast(F("peak_tokens"), BigIntegerField()) * 1_000_000 / F("window")
+    ids = _ranked(team, period, "fullest", fullest_in, NEAREST)
     fields = ("title", "external_id", "peak_tokens", "peak_measured", "window", "model", "agent")
     more = ("break_count", "error_count", "compaction_count", "outcome", "step_count")
-    return list(
-        rows.annotate(filled=filled).order_by("-filled", "pk").only(*fields, *more)[:NEAREST]
-    )
+    found = Session.objects.filter(pk__in=ids).only(*fields, *more).in_bulk()
+    return [found[pk] for pk in ids if pk in found]

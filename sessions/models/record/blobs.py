@@ -24,7 +24,9 @@ def sha256(data: bytes) -> str:
 class Blob(models.Model):
     """Bytes as received; never updated, deleted only by erasure."""
 
-    team = models.ForeignKey("agent_sessions.Team", on_delete=models.CASCADE, related_name="blobs")
+    team = models.ForeignKey(
+        "agent_sessions.Team", on_delete=models.CASCADE, related_name="blobs", db_index=False
+    )
     sha = models.CharField(max_length=64)
     size = models.PositiveIntegerField(help_text="bytes before compression")
     packed = models.BooleanField(default=False)

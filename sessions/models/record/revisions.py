@@ -103,9 +103,11 @@ class Run(models.Model):
 
 
 _OF_ORIGIN = Statement(
-    lambda: Run.objects.select_related("policy_version")
-    .defer(*Run.LARGE, "figures")
-    .filter(session_id=given_uuid("session"), origin=given_text("origin"))
+    lambda: (
+        Run.objects.select_related("policy_version")
+        .defer(*Run.LARGE, "figures")
+        .filter(session_id=given_uuid("session"), origin=given_text("origin"))
+    )
 )
 
 
@@ -116,7 +118,7 @@ class Revision(models.Model):
     them. `payback_steps` is the number of steps until it has earned back the cache it broke.
     """
 
-    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="revisions")
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="revisions", db_index=False)
     number = models.PositiveIntegerField()
     step = models.PositiveIntegerField()
     key = models.CharField(max_length=200, blank=True, help_text="the log's own id")
@@ -157,7 +159,9 @@ class Revision(models.Model):
 class Replacement(models.Model):
     """A block that replaces original blocks in a context; its bytes are the blob `sha`."""
 
-    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="replacements")
+    run = models.ForeignKey(
+        Run, on_delete=models.CASCADE, related_name="replacements", db_index=False
+    )
     position = models.PositiveIntegerField()
     name = models.CharField(
         max_length=200, blank=True, help_text="the engine's id, used by later edits"
@@ -187,7 +191,9 @@ class Edit(models.Model):
     `summary` is set if the replacement is itself a message of the log, as in recorded compactions.
     """
 
-    revision = models.ForeignKey(Revision, on_delete=models.CASCADE, related_name="edits")
+    revision = models.ForeignKey(
+        Revision, on_delete=models.CASCADE, related_name="edits", db_index=False
+    )
     index = models.PositiveIntegerField()
     strategy = models.CharField(max_length=20)
     reason = models.CharField(max_length=400, blank=True)
@@ -213,7 +219,7 @@ class Entry(models.Model):
     A block without entries in a run is in the context from its birth on.
     """
 
-    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="entries")
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="entries", db_index=False)
     position = models.PositiveIntegerField()
     block = models.ForeignKey(
         "agent_sessions.Block", null=True, on_delete=models.CASCADE, related_name="entries"

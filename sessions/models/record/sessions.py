@@ -8,11 +8,10 @@ from typing import Any
 
 from django.db import models
 from django.db.models import F
-from django.db.models.functions import Cast
 from django.utils import timezone
 
 from compaction.prices import prices
-from sessions.models.web.periods import OrElse, ended
+from sessions.models.web.periods import Fill, OrElse, ended
 from sessions.models.web.statements import Statement, given_text, given_uuid
 
 SOURCE_LIVE = "api"
@@ -22,16 +21,9 @@ QUIET_AFTER = timedelta(minutes=30)
 """Time without a message or outcome after which an agent counts as gone."""
 
 
-_WINDOW = models.Func(F("window"), template="NULLIF(%(expressions)s, 0)")
-_FILL = models.Func(
-    Cast("peak_tokens", models.BigIntegerField()), _WINDOW,
-    template="%(expressions)s", arg_joiner=" * 1000000 / ",
-)  # fmt: skip
-"""The peak in millionths of the window; as in an index, numbers are in the text."""
-
-SORT_KEYS: dict[str, OrElse] = {
+SORT_KEYS: dict[str, models.Func] = {
     "newest": ended(),
-    "peak": OrElse(_FILL, -1),
+    "peak": Fill("peak_tokens", "window"),
     "cost": OrElse(F("cost_microusd"), -1),
     "steps": OrElse(F("step_count"), 0),
 }
@@ -76,7 +68,7 @@ class Session(models.Model):
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     team = models.ForeignKey(
-        "agent_sessions.Team", on_delete=models.CASCADE, related_name="sessions"
+        "agent_sessions.Team", on_delete=models.CASCADE, related_name="sessions", db_index=False
     )
     external_id = models.CharField(max_length=300)
     source = models.CharField(max_length=40, blank=True, help_text="log format, or “api”")
@@ -251,7 +243,9 @@ _BY_ID = Statement(lambda: Session.objects.filter(pk=given_uuid("session")))
 class Message(models.Model):
     """One message, immutable. `seq` is gapless from 1 within its session."""
 
-    session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="messages")
+    session = models.ForeignKey(
+        Session, on_delete=models.CASCADE, related_name="messages", db_index=False
+    )
     seq = models.PositiveIntegerField()
     key = models.CharField(max_length=200, null=True, help_text="the sender's own id")  # noqa: DJ001
     digest = models.CharField(max_length=64, help_text="of role, call and block hashes")
@@ -285,7 +279,9 @@ class Block(models.Model):
     say otherwise. `tokens` are o200k tokens, counted once.
     """
 
-    session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="blocks")
+    session = models.ForeignKey(
+        Session, on_delete=models.CASCADE, related_name="blocks", db_index=False
+    )
     message = models.ForeignKey(Message, on_delete=models.CASCADE, related_name="blocks")
     index = models.PositiveIntegerField()
     position = models.PositiveIntegerField()
@@ -319,7 +315,9 @@ class Block(models.Model):
 class ModelCall(models.Model):
     """One API request of the agent; usage as reported and normalized, null if not reported."""
 
-    session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="calls")
+    session = models.ForeignKey(
+        Session, on_delete=models.CASCADE, related_name="calls", db_index=False
+    )
     call = models.CharField(max_length=200)
     step = models.PositiveIntegerField()
     model = models.CharField(max_length=120, blank=True)

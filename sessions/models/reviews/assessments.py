@@ -75,5 +75,8 @@ class Assessment(models.Model):
     engine = models.PositiveIntegerField(default=0, help_text="rises when its rules change")
     changed = models.DateTimeField(auto_now=True)
 
+    class Meta:
+        indexes = [models.Index(fields=["-changed"], name="assessment_newest")]
+
     def __str__(self) -> str:
         return f"assessment up to S{self.steps}"

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import calendar
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import Any
 
-from django.db.models import BigIntegerField, F, Func
+from django.db.models import BigIntegerField, F, Func, Q
 from django.db.models.functions import Coalesce
+from django.db.models.lookups import GreaterThanOrEqual, LessThan
+
+LAST = 253_370_764_800_000
+"""The beginning of the year 9999, after everything."""
 
 HOUR = 3_600_000
 DAY = 24 * HOUR
@@ -91,6 +95,47 @@ def happened(path: str = "") -> Coalesce:
     `path` leads from the row to its session, as in "run__session__".
     """
     return Coalesce(F(f"{path}ended_at"), _Milliseconds(F(f"{path}created")))
+
+
+class OrElse(Func):
+    """A column, or a number where it is null: the number is in the text, as in an index's."""
+
+    template = "COALESCE(%(expressions)s, %(number)s)"
+    output_field = BigIntegerField()
+
+    def __init__(self, expression: Any, number: int) -> None:
+        super().__init__(expression, number=number)
+
+
+class Fill(Func):
+    """A peak in millionths of a window; -1 if the window is unknown."""
+
+    template = "COALESCE(CAST(1000000 AS bigint) * %(expressions)s, 0), -1)"
+    arg_joiner = " / NULLIF("
+    output_field = BigIntegerField()
+
+
+def ended(path: str = "") -> OrElse:
+    """When the last step of a session happened, in ms; 0 if its log has no times."""
+    return OrElse(F(f"{path}ended_at"), 0)
+
+
+def happened_in(ranges: Iterable[tuple[int, int]], path: str = "") -> Q:
+    """Sessions that happened in one of these [since, until), in a form that indexes serve."""
+    found = Q(pk__in=[])
+    for since, until in ranges:
+        timed = Q(GreaterThanOrEqual(ended(path), max(since, 1)), LessThan(ended(path), until))
+        arrived = {"gte": _second(since), "lt": _second(until)}
+        found |= timed | Q(
+            **{f"{path}ended_at": None},
+            **{f"{path}created__{side}": at for side, at in arrived.items()},
+        )
+    return found
+
+
+def _second(ms: int) -> datetime:
+    """The whole second from which a rounded-down arrival is not before `ms`."""
+    return datetime.fromtimestamp(-(-ms // 1000), UTC)
 
 
 def ending_now(name: str, now: int) -> Period:

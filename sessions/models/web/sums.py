@@ -19,17 +19,18 @@ Value = float | int | None
 
 @dataclass(slots=True)
 class Sums:
-    """Sums over sessions: by name, peak shares of the window, and step counts."""
+    """Sums over sessions: by name, and how many have each peak (permille of the window) and each
+    number of steps."""
 
     of: Counter[str] = field(default_factory=Counter)
-    peaks: list[float] = field(default_factory=list)
-    steps: list[int] = field(default_factory=list)
+    peaks: Counter[int] = field(default_factory=Counter)
+    steps: Counter[int] = field(default_factory=Counter)
 
     def add(self, other: Sums) -> None:
         """Add the sums of other sessions."""
         self.of.update(other.of)
-        self.peaks += other.peaks
-        self.steps += other.steps
+        self.peaks.update(other.peaks)
+        self.steps.update(other.steps)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,10 +91,12 @@ def ratio(above: str, *below: str) -> Callable[[Sums], Value]:
     return of
 
 
-def quantile(values: list[float] | list[int], share: float) -> Value:
-    """The smallest value that is at least as large as that share of the values; None without
-    values."""
-    if not values:
-        return None
-    ranked = sorted(values)
-    return ranked[max(0, math.ceil(share * len(ranked)) - 1)]
+def quantile(values: Counter[int], share: float) -> int | None:
+    """The smallest value that is at least as large as that share of the values, which are given
+    with how often each occurs; None without values."""
+    left = max(1, math.ceil(share * values.total()))
+    for value in sorted(values):
+        left -= values[value]
+        if left <= 0:
+            return value
+    return None

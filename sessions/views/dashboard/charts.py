@@ -106,7 +106,9 @@ def _over_time(
 
 def _peaks(made: Dashboard) -> Chart:
     """Number of sessions by peak, per tenth of the window."""
-    counts = Counter(min(int(peak * BINS), BINS - 1) for peak in made.whole.peaks)
+    counts: Counter[int] = Counter()
+    for peak, many in made.whole.peaks.items():
+        counts[min(peak * BINS // 1000, BINS - 1)] += many
     values = [counts[i] for i in range(BINS)] if counts else []
     lows = [i * 100 // BINS for i in range(BINS)] if counts else []
     props = {
@@ -128,7 +130,7 @@ def _peaks(made: Dashboard) -> Chart:
 
 def _summary(made: Dashboard) -> str:
     median, _, near = (number.value for number in made.numbers(tiles.WINDOW))
-    few = len(made.whole.peaks)
+    few = made.whole.peaks.total()
     return (
         f"Half of {few:,} sessions stay at or below {percent(median)}; "
         f"{near:,} used 80 % or more of their window."

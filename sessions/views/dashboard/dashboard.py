@@ -14,6 +14,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_GET
 
 from sessions.access import team_of
+from sessions.actions.dashboard.day_totals import keep_totals
 from sessions.actions.reviews.agreement import Agreement, reviewed
 from sessions.figures import figure
 from sessions.models import Team
@@ -100,6 +101,7 @@ def page(request: HttpRequest) -> HttpResponse:
     team = team_of(request)
     now = int(timezone.now().timestamp() * 1000)
     month, left_days = month_of(now)
+    keep_totals(team)
     there = extent(team, month)
     if not there.sessions:
         return redirect("start")

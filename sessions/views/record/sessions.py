@@ -8,7 +8,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Count, Q
+from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -16,18 +16,13 @@ from django.views.decorators.http import require_GET, require_POST
 
 from sessions.access import actor_of, allowed, team_of, team_to, teams_of
 from sessions.actions.accounts import audit
+from sessions.actions.dashboard.day_totals import keep_totals
 from sessions.actions.jobs.jobs import enqueue
 from sessions.actions.record.uploads import FILES_AT_ONCE
 from sessions.importers import IMPORTERS
 from sessions.models import Block, Rollout, Session, Team
-from sessions.models.dashboard.matching import (
-    FACETS,
-    FLAGS,
-    HAS_WARM_UP,
-    NEAR_LIMIT,
-    managed_by,
-    matching,
-)
+from sessions.models.dashboard.facets import ALL, POLICY, Counted, facets
+from sessions.models.dashboard.matching import FACETS, FLAGS, NEAR_LIMIT, managed_by, matching
 from sessions.models.dashboard.tiles import COUNTED
 from sessions.models.web.periods import written
 from sessions.views.web.filters import SORTS, SessionFilters, list_version
@@ -36,8 +31,11 @@ from sessions.views.web.paging import page
 from sessions.views.web.places import entry_url
 from sessions.views.web.sparklines import HEIGHT, Sparkline, sparkline
 
-_FOLDED = Q(parent__isnull=False) | HAS_WARM_UP
-"""Sessions that the list shows only with a filter: sub-agents and warm-ups."""
+VALUES = 40
+"""Most values offered of a filter."""
+
+COUNTED_UP_TO = 10_000
+"""Matching sessions are counted up to here: more would be too slow for a page."""
 
 DEMO = "demo"
 """The job kind that loads the demo, if this release has it."""
@@ -92,10 +90,12 @@ def sessions(request: HttpRequest) -> HttpResponse:
     team = team_of(request)
     if not _any(team):
         return redirect("start")
+    keep_totals(team)
     version = list_version(request)  # before the rows: a change in between is announced again
     filters = SessionFilters.of(request.GET)
     rows = filters.rows(team)
-    total = rows.count()
+    counted = facets(team)
+    total = _total(rows, filters, counted)
     shown = page(filters.with_details(rows), request.GET.get("cursor", ""), "key")
     context = {
         "section": "sessions",
@@ -104,16 +104,16 @@ def sessions(request: HttpRequest) -> HttpResponse:
         "rows": _rows(shown.rows),
         "total": total,
         "version": version,
-        "count_text": f"{len(shown.rows)} of {total:,}",
+        "count_text": _count_text(len(shown.rows), total, filters),
         "newer_url": filters.address(shown.newer) if shown.newer else "",
         "older_url": filters.address(shown.older) if shown.older else "",
         "chips": _chips(team, filters),
         "flags": _flags(filters),
         "sorts": [
             (name, label, filters.address(sort=name), name == filters.sort)
-            for name, (label, _) in SORTS.items()
+            for name, label in SORTS.items()
         ],
-        "facets": _facets(team, filters),
+        "facets": _facets(team, filters, counted),
         "sparkline_height": HEIGHT,
         "near_limit": NEAR_LIMIT,
     }
@@ -172,47 +172,30 @@ def _flags(filters: SessionFilters) -> list[tuple[str, str, str, bool]]:
     ]
 
 
-def _facets(team: Team, filters: SessionFilters) -> list[dict[str, Any]]:
-    """Filter values with their number of sessions, most frequent first; omits filters without a
-    choice.
-
-    Also counts how many of these the unfiltered list hides.
-    """
-    facets = []
-    for facet in FACETS:
-        counted = (
-            Session.objects.for_team(team)
-            .exclude(**{facet: ""})
-            .values_list(facet)
-            .annotate(n=Count("pk"), folded=Count("pk", filter=_FOLDED))
-            .order_by("-n", facet)[:40]
-        )
-        values = list(counted)
+def _facets(team: Team, filters: SessionFilters, counted: Counted) -> list[dict[str, Any]]:
+    """Filter values with their number of sessions, most frequent first, and how many of these the
+    unfiltered list hides; omits filters without a choice."""
+    shown = []
+    for facet in (*FACETS, POLICY):
+        values = counted.get(facet, [])[:VALUES]
         chosen = getattr(filters, facet)
+        if facet == POLICY and chosen and chosen not in {name for name, *_ in values}:
+            values.insert(0, (chosen, matching(team, counted=managed_by(chosen)).count(), 0))
         if len(values) > 1 or chosen:
-            facets.append({"name": facet, "chosen": chosen, "values": values})
-    policies = _policies(team)
-    if filters.policy and filters.policy not in {name for name, *_ in policies}:
-        policies.insert(
-            0, (filters.policy, matching(team, counted=managed_by(filters.policy)).count(), 0)
-        )
-    if len(policies) > 1 or filters.policy:
-        facets.append({"name": "policy", "chosen": filters.policy, "values": policies})
-    return facets
+            shown.append({"name": facet, "chosen": chosen, "values": values})
+    return shown
 
 
-def _policies(team: Team) -> list[tuple[str, int, int]]:
-    """Policy versions as name@number, with their number of sessions and how many of these the
-    unfiltered list hides."""
-    version = ("policy_version__policy__name", "policy_version__number")
-    counted = (
-        Session.objects.for_team(team)
-        .exclude(policy_version=None)
-        .values_list(*version)
-        .annotate(n=Count("pk"), folded=Count("pk", filter=_FOLDED))
-        .order_by("-n", *version)[:40]
-    )
-    return [(f"{name}@{number}", n, folded) for name, number, n, folded in counted]
+def _total(rows: QuerySet[Session], filters: SessionFilters, counted: Counted) -> int:
+    """How many sessions match; of more than COUNTED_UP_TO, one more than that."""
+    if not filters.active:
+        return sum(many - folded for _, many, folded in counted[ALL])
+    return rows.order_by()[: COUNTED_UP_TO + 1].count()
+
+
+def _count_text(shown: int, total: int, filters: SessionFilters) -> str:
+    beyond = filters.active and total > COUNTED_UP_TO
+    return f"{shown} of " + (f"more than {COUNTED_UP_TO:,}" if beyond else f"{total:,}")
 
 
 @require_GET

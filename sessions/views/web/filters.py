@@ -7,23 +7,11 @@ from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID
 
-from django.db.models import (
-    BigIntegerField,
-    Count,
-    F,
-    IntegerField,
-    OuterRef,
-    Q,
-    QuerySet,
-    Subquery,
-    Sum,
-    Value,
-)
-from django.db.models.expressions import Combinable
-from django.db.models.functions import Cast, Coalesce
+from django.db.models import Count, F, IntegerField, OuterRef, Q, QuerySet, Subquery
+from django.db.models.functions import Coalesce
 from django.http import HttpRequest, QueryDict
 
-from sessions.models import Session, Team
+from sessions.models import Membership, Session, Team
 from sessions.models.dashboard.matching import (
     FACETS,
     FLAGS,
@@ -33,27 +21,15 @@ from sessions.models.dashboard.matching import (
     matching,
 )
 from sessions.models.dashboard.tiles import COUNTED
+from sessions.models.record import list_versions
+from sessions.models.record.list_versions import together
+from sessions.models.record.sessions import SORT_KEYS
 from sessions.models.web.periods import read_time, written
 
-MILLION = 1_000_000
 QUERY_CHARS = 200
 
-
-def _big(expression: Combinable | str, default: int) -> Coalesce:
-    return Coalesce(
-        Cast(expression, BigIntegerField()), Value(default), output_field=BigIntegerField()
-    )
-
-
-SORTS: dict[str, tuple[str, Coalesce]] = {
-    "newest": ("Newest", _big("ended_at", 0)),
-    "peak": (
-        "Peak",
-        _big(Cast(F("peak_tokens"), BigIntegerField()) * MILLION / F("window"), -1),
-    ),
-    "cost": ("Cost", _big("cost_microusd", -1)),
-    "steps": ("Steps", _big("step_count", 0)),
-}
+SORTS: dict[str, str] = {"newest": "Newest", "peak": "Peak", "cost": "Cost", "steps": "Steps"}
+"""Labels of the orders, each by the key in SORT_KEYS."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +110,7 @@ class SessionFilters:
             within=(self.since, self.until),
             counted=self._condition(),
         )
-        return rows.annotate(key=SORTS[self.sort][1])
+        return rows.annotate(key=SORT_KEYS[self.sort])
 
     def _condition(self) -> Q | None:
         """Conditions without a column of their own: tile, policy, rollout."""
@@ -179,8 +155,6 @@ def _uuid(text: str) -> UUID | None:
 
 
 def list_version(request: HttpRequest) -> int:
-    """The version of the "sessions" topic; it rises with every session and every change."""
-    seen = Session.objects.filter(team__memberships__user=request.user.pk).aggregate(
-        versions=Sum("version", default=0), count=Count("pk")
-    )
-    return int(seen["versions"] + seen["count"])
+    """The version of the "sessions" topic for this user."""
+    teams = Membership.objects.filter(user=request.user.pk).values_list("team", flat=True)
+    return together(map(list_versions.list_version, teams))

@@ -127,7 +127,7 @@ async def test_the_list_of_sessions_changes_with_any_of_them():
     assert (topic, first is not None and first > 0) == ("sessions", True)
     session.version += 1
     await session.asave(update_fields=["version"])
-    assert (await answer(opened))[1] > first
+    assert (await answer(opened))[1] not in (None, first)
     await opened.disconnect()
 
 

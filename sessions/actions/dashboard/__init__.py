@@ -1,0 +1,1 @@
+"""The kept sums of dashboards and lists."""

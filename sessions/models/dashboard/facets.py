@@ -1,0 +1,71 @@
+"""How many sessions have each value of the session list's filters."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+
+import msgspec
+from django.db.models import Count, Q
+
+from sessions.models.accounts.teams import Team
+from sessions.models.dashboard.day_totals import DayTotals, Range, due_days, ranges_of
+from sessions.models.dashboard.matching import FACETS, HAS_WARM_UP
+from sessions.models.record.sessions import Session
+from sessions.models.web.periods import happened_in
+
+ALL = "all"
+"""The name under which all sessions are counted, with the value "all"."""
+
+POLICY = "policy"
+
+_FOLDED = Q(parent__isnull=False) | HAS_WARM_UP
+"""Sessions that the list shows only with a filter: sub-agents and warm-ups."""
+
+Counted = dict[str, list[tuple[str, int, int]]]
+"""By filter: value, sessions, and how many of these the unfiltered list hides."""
+
+
+def facets_between(team: Team, ranges: Sequence[Range]) -> Counted:
+    """Count the sessions of these times; policies as name@number."""
+    rows = Session.objects.for_team(team).filter(happened_in(ranges)).order_by()
+    many = {"n": Count("pk"), "folded": Count("pk", filter=_FOLDED)}
+    found: Counted = {
+        name: [(value, n, folded)
+               for value, n, folded in rows.values_list(name).annotate(**many) if value]
+        for name in FACETS
+    }  # fmt: skip
+    version = ("policy_version__policy__name", "policy_version__number")
+    pinned = rows.exclude(policy_version=None).values_list(*version).annotate(**many)
+    found[POLICY] = [(f"{name}@{number}", n, folded) for name, number, n, folded in pinned]
+    whole = rows.aggregate(**many)
+    return {**found, ALL: [(ALL, whole["n"], whole["folded"])]}
+
+
+def facets(team: Team) -> Counted:
+    """Count all sessions of a team, from what is kept and from the rows of the other days; the most
+    frequent values first."""
+    due = due_days(team)
+    kept = DayTotals.objects.filter(team=team).exclude(day__in=due)
+    days = [msgspec.json.decode(text, type=Counted)
+            for text in kept.values_list("facets", flat=True)]  # fmt: skip
+    if due:
+        days.append(facets_between(team, ranges_of(due)))
+    return _added(days)
+
+
+def _added(days: Iterable[Counted]) -> Counted:
+    sums: dict[str, Counter[str]] = defaultdict(Counter)
+    hidden: dict[str, Counter[str]] = defaultdict(Counter)
+    for one in days:
+        for facet, values in one.items():
+            for value, many, folded in values:
+                sums[facet][value] += many
+                hidden[facet][value] += folded
+    return {
+        facet: sorted(
+            ((value, many, hidden[facet][value]) for value, many in values.items()),
+            key=lambda row: (-row[1], row[0]),
+        )
+        for facet, values in sums.items()
+    }
