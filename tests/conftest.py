@@ -106,6 +106,10 @@ class Server:
             self.process.stdout.close()
 
 
+STARTED: list[Server] = []
+"""All servers of this run, also those that have ended."""
+
+
 def free_port() -> int:
     """A port nobody listens on now."""
     with socket.socket() as probe:
@@ -142,6 +146,7 @@ def start_server(data_dir: Path, **environment: str) -> Server:
     if not found:
         server.kill()
         raise RuntimeError(f"contextlab serve did not start: {server.log}")
+    STARTED.append(server)
     return server
 
 
