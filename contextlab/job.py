@@ -6,7 +6,7 @@ reads lines of "<job id> <token>" from stdin and writes to stdout:
     took                     the attempt begins
     progress                 the job's row has changed
     hint <topic> <version>   for open pages
-    wake <job id>            for a worker
+    wake <job id> <seconds>  for a worker, so many seconds from now
     over | last              the attempt is over and recorded in the job's row; after `last` the
                              process exits, because its memory may be corrupt
 
@@ -26,8 +26,9 @@ from pathlib import Path
 MOST_JOBS = 1000
 """Jobs per process, to limit the effect of leaks."""
 
-WARM_MB = 300
-"""Process size in MB above which it exits after a job instead of waiting for the next."""
+GROWTH_MB = 150
+"""Growth in MB since its first job above which it exits after a job instead of waiting for the
+next: what a session needs is in memory, and building it again is slow."""
 
 
 def die_with_parent() -> "queue.SimpleQueue[str]":
@@ -95,12 +96,14 @@ def main() -> None:
 
     live.parent = say
     collect_less()
+    first = 0
     for number in range(1, MOST_JOBS + 1):
         job_id, token = lines.get().split()
         say("took")
         unharmed = attempt(uuid.UUID(job_id), uuid.UUID(token))
         close_old_connections()
-        if not unharmed or number == MOST_JOBS or memory_mb() > WARM_MB:
+        first = first or memory_mb()
+        if not unharmed or number == MOST_JOBS or memory_mb() > first + GROWTH_MB:
             say("last")
             return
         say("over")

@@ -19,6 +19,7 @@ from sessions.importers import records
 from sessions.importers.delivered.delivered import Unacceptable, call_report
 from sessions.models import ManagedContext, ModelCall, Session
 from sessions.models.record.values import usage_of
+from sessions.models.web.statements import StatementAmong, given_uuid
 
 
 def report_call(session: Session, body: Any) -> ModelCall:
@@ -49,10 +50,15 @@ def report_call(session: Session, body: Any) -> ModelCall:
 def check_context(session: Session, ids: Sequence[str]) -> None:
     """Raise Unacceptable for an id that is not a context of this session."""
     wanted = set(ids)
-    if wanted:
-        given = ManagedContext.objects.filter(pk__in=wanted, run__session=session)
-        if given.count() != len(wanted):
-            raise Unacceptable("/context_id", "is not a context of this session")
+    if wanted and len(_GIVEN.rows(sorted(wanted), session=session.pk)) != len(wanted):
+        raise Unacceptable("/context_id", "is not a context of this session")
+
+
+_GIVEN = StatementAmong(
+    lambda ids: ManagedContext.objects.filter(
+        pk__in=ids, run__session_id=given_uuid("session")
+    ).values_list("pk")
+)
 
 
 def _find(session: Session, record: records.Call, step: int | None) -> ModelCall | None:

@@ -14,6 +14,7 @@ from compaction.context import wire
 from compaction.context.blocks import Block as BlockValue
 from compaction.simulation.simulate import Run as RunValue
 from sessions.actions.record.recorded import BATCH
+from sessions.actions.record.writing import BLOB_COLUMNS
 from sessions.models import (
     Blob,
     Block,
@@ -27,6 +28,13 @@ from sessions.models import (
 )
 from sessions.models.record.blobs import sha256
 from sessions.models.record.values import summary_messages
+from sessions.models.web.statements import (
+    StatementAmong,
+    given_int,
+    given_uuid,
+    insert,
+    stored_uuid,
+)
 
 
 def store_run(
@@ -137,16 +145,11 @@ class RunWriter:
         """Load the rows of changed positions: blocks, and open entries."""
         named = [*_named(news.revisions)]
         places = sorted({news.places[name] for name in named} | {*news.late, *news.left_out})
-        for start in range(0, len(places), BATCH):
-            chunk = places[start : start + BATCH]
-            stored = self.session.blocks.filter(position__in=chunk)
-            self._blocks.update(
-                (place, (pk, born))
-                for place, pk, born in stored.values_list("position", "pk", "born")
-            )
-            if not fresh:
-                standing = self.run.entries.filter(position__in=chunk, to_step=None)
-                self._open.update((entry.position, entry) for entry in standing)
+        stored = _BLOCKS_AT.rows(places, session=self.session.pk)
+        self._blocks.update((place, (pk, born)) for place, pk, born in stored)
+        if not fresh:
+            standing = _STANDING_AT.rows(places, run=self.run.pk)
+            self._open.update((entry.position, entry) for entry in standing)
 
     def _write_replacements(self, revisions: Sequence[values.Revision]) -> None:
         made = {
@@ -175,16 +178,9 @@ class RunWriter:
 
     def _store_blobs(self, by_sha: dict[str, bytes]) -> None:
         team = self.session.team_id
-        known: set[str] = set()
-        shas = list(by_sha)
-        for start in range(0, len(shas), BATCH):
-            stored = Blob.objects.filter(team_id=team, sha__in=shas[start : start + BATCH])
-            known.update(stored.values_list("sha", flat=True))
-        Blob.objects.bulk_create(
-            [Blob.of(team, one, sha) for sha, one in by_sha.items() if sha not in known],
-            ignore_conflicts=True,
-            batch_size=200,
-        )
+        blobs = [Blob.of(team, one, sha) for sha, one in by_sha.items()]
+        rows = [(stored_uuid(team), b.sha, b.size, b.packed, b.data) for b in blobs]
+        insert(Blob, BLOB_COLUMNS, rows, known=True)
 
     def _replacement(self, block: BlockValue, data: bytes) -> Replacement:
         counted = self.unscaled.get(block.text)
@@ -289,6 +285,20 @@ class RunWriter:
         )
         self._rows.append(entry)
         self._open[place] = entry
+
+
+_BLOCKS_AT = StatementAmong(
+    lambda places: Block.objects.filter(
+        session_id=given_uuid("session"), position__in=places
+    ).values_list("position", "pk", "born"),
+    given_int,
+)
+_STANDING_AT = StatementAmong(
+    lambda places: Entry.objects.filter(
+        run_id=given_uuid("run"), position__in=places, to_step=None
+    ),
+    given_int,
+)
 
 
 def _named(revisions: Iterable[values.Revision]) -> Iterator[str]:

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable
 from uuid import UUID
 
+from django.conf import settings
 from django.db import transaction
 from django.db.models import F, Q
 
@@ -34,8 +35,9 @@ AT_ONCE = 200
 
 
 def ask(session: Session) -> Job:
-    """Queue the assessment of a session."""
-    return ask_for(session, "assess")
+    """Queue the assessment of a session; a little later, so that the process which asks can do
+    it."""
+    return ask_for(session, "assess", after=settings.TEND_SECONDS)
 
 
 def ask_all(team: Team) -> Job | None:

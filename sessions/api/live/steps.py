@@ -42,12 +42,18 @@ class StepOut(shapes.ContextOut):
     appended: shapes.DeliveredOut | None
 
 
+class StepOverBudgetOut(OverBudgetOut):
+    """A budget check that refuses the call, and what the append did."""
+
+    appended: shapes.DeliveredOut | None
+
+
 _OURS = set(StepIn.model_fields) - set(shapes.MessagesIn.model_fields)
 
 
 @router.post(
     "sessions/{path:session_id}/steps",
-    response={200: StepOut, 402: OverBudgetOut},
+    response={200: StepOut, 402: StepOverBudgetOut},
     url_name="steps",
 )
 def steps(request: HttpRequest, session_id: str, wanted: StepIn) -> HttpResponse:

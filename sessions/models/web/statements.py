@@ -114,8 +114,12 @@ class StatementAmong:
 
     AT_ONCE = 256
 
-    def __init__(self, build: Callable[[list[Given]], models.QuerySet[Any, Any]]) -> None:
-        self._build = build
+    def __init__(
+        self,
+        build: Callable[[list[Given]], models.QuerySet[Any, Any]],
+        given: Callable[[str], Given] = given_text,
+    ) -> None:
+        self._build, self._given = build, given
         self._sized: dict[int, Statement] = {}
 
     def rows(self, among: Sequence[Any], **given: Any) -> list[Any]:
@@ -132,7 +136,7 @@ class StatementAmong:
 
     def _of(self, size: int) -> Statement:
         if size not in self._sized:
-            names = [given_text(f"among_{number}") for number in range(size)]
+            names = [self._given(f"among_{number}") for number in range(size)]
             self._sized[size] = Statement(lambda: self._build(names))
         return self._sized[size]
 

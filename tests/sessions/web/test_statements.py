@@ -1,0 +1,144 @@
+"""Queries that are composed once: they find and write what the same querysets do."""
+
+from __future__ import annotations
+
+import pytest
+from django.db import connection
+from django.db.models import F
+from django.test.utils import CaptureQueriesContext
+
+from sessions.models import Job, Session, Team
+from sessions.models.web.statements import (
+    Statement,
+    StatementAmong,
+    Update,
+    given_columns,
+    given_int,
+    given_text,
+    given_uuid,
+    insert_object,
+)
+
+pytestmark = [pytest.mark.django_db, pytest.mark.store]
+
+OF_TEAM = Statement(
+    lambda: (
+        Session.objects.select_related("team")
+        .filter(team_id=given_uuid("team"), step_count__gte=given_int("steps"))
+        .order_by("external_id")
+    )
+)
+
+
+@pytest.fixture
+def team() -> Team:
+    return Team.objects.create(name="One", slug="one")
+
+
+@pytest.fixture
+def stored(team: Team) -> list[Session]:
+    return [
+        Session.objects.create(team=team, external_id=f"s{n}", step_count=n, meta={"n": [n]})
+        for n in range(5)
+    ]
+
+
+def test_rows_are_objects_as_a_queryset_makes_them(team: Team, stored: list[Session]):
+    found = OF_TEAM.rows(team=team.pk, steps=2)
+    assert found == stored[2:]
+    first = found[0]
+    names = [field.attname for field in Session._meta.concrete_fields]
+    usual = Session.objects.get(pk=first.pk)
+    assert [getattr(first, name) for name in names] == [getattr(usual, name) for name in names]
+    with CaptureQueriesContext(connection) as asked:
+        assert first.team == team
+    assert not asked.captured_queries
+    first.title = "Renamed"
+    first.save()
+    assert Session.objects.get(pk=first.pk).title == "Renamed"
+
+
+def test_each_execution_has_its_own_values(team: Team, stored: list[Session]):
+    other = Team.objects.create(name="Two", slug="two")
+    assert OF_TEAM.rows(team=other.pk, steps=0) == []
+    assert OF_TEAM.first(team=team.pk, steps=4) == stored[4]
+    assert OF_TEAM.first(team=team.pk, steps=5) is None
+
+
+def test_values_come_as_tuples_in_their_types(team: Team, stored: list[Session]):
+    some = Statement(
+        lambda: Session.objects.filter(external_id=given_text("name")).values_list(
+            "id", "meta", "created", "measured", "step_count"
+        )
+    )
+    usual = Session.objects.values_list("id", "meta", "created", "measured", "step_count")
+    assert some.rows(name="s3") == [usual.get(external_id="s3")]
+    assert some.column(name="s3") == [stored[3].pk]
+
+
+def test_deferred_columns_stay_away():
+    light = Statement(lambda: Session.objects.defer("meta").filter(external_id=given_text("n")))
+    team = Team.objects.create(name="T", slug="t")
+    Session.objects.create(team=team, external_id="x", meta={"a": 1})
+    found = light.first(n="x")
+    assert found.get_deferred_fields() == {"meta"}
+    assert found.meta == {"a": 1}
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 3, 5, 300])
+def test_many_values_are_asked_for_in_powers_of_two(team: Team, stored: list[Session], count: int):
+    among = StatementAmong(
+        lambda names: Session.objects.filter(
+            team_id=given_uuid("team"), external_id__in=names
+        ).values_list("external_id")
+    )
+    wanted = [f"s{n}" for n in range(count)]
+    found = {row[0] for row in among.rows([*wanted, *wanted], team=team.pk)}
+    assert found == {one.external_id for one in stored} & set(wanted)
+
+
+def test_numbers_are_compared_as_numbers(team: Team, stored: list[Session]):
+    among = StatementAmong(
+        lambda steps: Session.objects.filter(step_count__in=steps).values_list("external_id"),
+        given_int,
+    )
+    assert {row[0] for row in among.rows([1, 4, 9])} == {"s1", "s4"}
+
+
+def test_an_update_writes_columns_and_counts_rows(team: Team, stored: list[Session]):
+    columns = ("title", "meta", "window", "policy_version_id")
+    keep = Update(
+        lambda: (Session.objects.filter(pk=given_uuid("id")), given_columns(Session, columns))
+    )
+    values = {"title": "T", "meta": {"a": [1, None]}, "window": None, "policy_version_id": None}
+    assert keep.run(id=stored[1].pk, **values) == 1
+    stored[1].refresh_from_db()
+    assert {name: getattr(stored[1], name) for name in columns} == values
+    assert keep.run(id=team.pk, **values) == 0
+    rise = Update(
+        lambda: (Session.objects.filter(pk=given_uuid("id")), {"version": F("version") + 1})
+    )
+    rise.run(id=stored[1].pk)
+    rise.run(id=stored[1].pk)
+    stored[1].refresh_from_db()
+    assert stored[1].version == 2
+
+
+def test_an_object_is_inserted_once(team: Team):
+    job = Job(team=team, kind="tend", payload={"session": "x"}, dedupe="same")
+    assert insert_object(job, known=True)
+    again = Job(team=team, kind="tend", payload={}, dedupe="same")
+    assert not insert_object(again, known=True)
+    assert Job.objects.get() == job
+    assert Job.objects.get().payload == {"session": "x"}
+
+
+def test_a_read_again_session_forgets_what_it_pointed_at(team: Team, stored: list[Session]):
+    one, parent = stored[0], stored[1]
+    Session.objects.filter(pk=one.pk).update(title="New", parent=parent)
+    assert one.parent is None
+    one.reread()
+    assert (one.title, one.parent) == ("New", parent)
+    one.delete()
+    with pytest.raises(Session.DoesNotExist):
+        Session(pk=one.pk or team.pk).reread()
