@@ -46,7 +46,7 @@ def unsafe_settings(*, debug: bool, secret_key: str, folder: Path) -> list[str]:
             else f"delete {folder / 'secret_key'}"
         )
         found.append(
-            f"{how}, because whoever guesses this weak key can sign in as anyone "
+            f"{how}, because a guessed key lets anyone sign in as anyone "
             "(`openssl rand -hex 32` prints a strong one)"
         )
     if env.text("LOGIN_TOKEN"):

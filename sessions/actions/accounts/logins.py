@@ -1,8 +1,7 @@
 """Sign-in by name or email and password, with rate limits that cannot lock others out.
 
 Failures count for a name together with their source: an address, or a browser in which that account
-has signed in before. Whoever tries names from elsewhere cannot use up the attempts of such a
-browser.
+has signed in before. Attempts from elsewhere cannot use up those of such a browser.
 """
 
 from __future__ import annotations
