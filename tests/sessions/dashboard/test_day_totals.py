@@ -1,0 +1,204 @@
+"""Kept sums of days: the same figures as from all rows, whatever changed since they were kept."""
+
+from __future__ import annotations
+
+import random
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+import pytest
+from django.contrib.auth import get_user_model
+from django.db import connection
+from django.db.models import F
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from sessions.actions.accounts.teams import local_team
+from sessions.actions.dashboard.day_totals import keep_totals
+from sessions.models import (
+    Assessment,
+    DayTotals,
+    FactLedger,
+    ReviewItem,
+    Revision,
+    Run,
+    Session,
+    Team,
+)
+from sessions.models.dashboard import day_totals
+from sessions.models.dashboard.dashboards import dashboard, extent
+from sessions.models.dashboard.facets import facets
+from sessions.models.dashboard.troubles import breaks, nearest_limit
+from sessions.models.record.manifest import pack
+from sessions.models.record.sessions import SORT_KEYS
+from sessions.models.record.tail import Figures
+from sessions.models.web.periods import DAY, HOUR, Period, ending_now, of_all
+from tests.sessions.pages import other_team
+from tests.sessions.web.test_periods import NOW
+
+pytestmark = [pytest.mark.django_db, pytest.mark.store]
+
+SINCE = NOW - 12 * DAY
+PERIODS = (
+    ending_now("24h", NOW),
+    ending_now("7d", NOW),
+    of_all(SINCE, NOW),
+    Period("", NOW - 3 * HOUR - 1, NOW, HOUR, (NOW - 7 * HOUR, NOW - 3 * HOUR - 7)),
+)
+CARD = {"step": 1, "title": "", "detail": "", "tokens": 9, "advice": "", "kind": "ttl"}
+
+
+@pytest.fixture
+def team() -> Team:
+    """Eighty sessions of twelve days at random, with all that is counted of them."""
+    dice, team = random.Random(5), local_team()
+    for i in range(80):
+        priced = dice.random() < 0.7
+        session = Session.objects.create(
+            team=team, external_id=f"s{i}",
+            ended_at=NOW - dice.randrange(12 * DAY) if i % 9 else None,
+            step_count=dice.randrange(40), usage_calls=dice.randrange(5), window=1000,
+            cost_microusd=dice.randrange(10**6) if priced else None, break_count=i % 3,
+            peak_tokens=dice.randrange(1100), agent=f"agent-{i % 4}", model=f"m{i % 3}",
+            meta={"warmup": True} if i % 11 == 0 else {},
+        )  # fmt: skip
+        at = datetime.fromtimestamp((NOW - dice.randrange(12 * DAY)) / 1000, UTC)
+        Session.objects.filter(pk=session.pk).update(created=at)
+        Assessment.objects.create(
+            session=session, failures=i % 4, uncached_microusd=i, avoidable_microusd=7 * i % 50,
+            unexplained_microusd=0,
+        )  # fmt: skip
+        columns = pack(msgspec.json.encode(Figures(causes=[{**CARD, "cost_microusd": i}])))
+        run = Run.objects.create(session=session, origin="recorded", columns=columns)
+        if i % 8 == 0:
+            compaction(run)
+    Session.objects.create(team=other_team(), external_id="theirs", ended_at=NOW - HOUR)
+    return team
+
+
+def compaction(run: Run) -> Revision:
+    """A compaction with a ledger."""
+    revision = Revision.objects.create(run=run, number=1, step=1, trigger="tokens")
+    revision.edits.create(index=0, strategy="compact")
+    FactLedger.objects.create(revision=revision, score=800, kept=8, lost=2)
+    return revision
+
+
+def shown(team: Team) -> Any:
+    """All that pages read of a team's days."""
+    found: list[Any] = [extent(team, SINCE // DAY * DAY), extent(team, 0), facets(team)]
+    for period in PERIODS:
+        made = dashboard(team, period)
+        of = [{name: many for name, many in part.of.items() if many} for part in made.parts]
+        before = made.before and {name: many for name, many in made.before.of.items() if many}
+        causes = [(one.kind, one.breaks, one.cost, one.costliest)
+                  for one in breaks(team, period).causes]  # fmt: skip
+        sizes = [(part.peaks, part.steps) for part in made.parts]
+        found += [of, before, sizes, causes, nearest_limit(team, period)]
+    return found
+
+
+def from_rows(team: Team) -> Any:
+    """The same without anything kept."""
+    Session.objects.for_team(team).update(tallied_version=-1)
+    DayTotals.objects.all().delete()
+    return shown(team)
+
+
+def checked(team: Team) -> Any:
+    """What is shown before and after days are kept again, which must be what the rows say."""
+    before = shown(team)
+    keep_totals(team)
+    assert not day_totals.due_days(team)
+    assert shown(team) == before
+    assert from_rows(team) == before
+    keep_totals(team)
+    return before
+
+
+def test_kept_sums_are_those_of_the_rows(team: Team):
+    assert checked(team)[0].sessions == 80
+    assert {row.team for row in DayTotals.objects.all()} == {team}
+
+
+def grown(one: Session) -> None:
+    one.step_count += 100
+    one.version += 1
+    one.save(update_fields=["step_count", "version"])
+
+
+def moved(one: Session) -> None:
+    Session.objects.filter(pk=one.pk).update(ended_at=NOW - 9 * DAY, version=F("version") + 1)
+
+
+def described(one: Session) -> None:
+    one.agent, one.outcome = "another", "succeeded"
+    one.save(update_fields=["agent", "outcome"])
+
+
+def assessed(one: Session) -> None:
+    one.assessment.failures = 90
+    one.assessment.save()
+
+
+def compacted(one: Session) -> None:
+    compaction(Run.objects.create(session=one, origin="managed"))
+
+
+def reviewed(one: Session) -> None:
+    revision = compaction(Run.objects.create(session=one, origin="managed"))
+    item = ReviewItem.objects.create(team=one.team, revision=revision, reason="hand")
+    user = get_user_model().objects.create_user(username="somebody")
+    review = item.reviews.create(reviewer=user, verdict="")
+    keep_totals(one.team)
+    review.verdict, review.submitted = "pass", timezone.now()
+    review.save()
+    ReviewItem.objects.filter(pk=item.pk).update(finished=timezone.now())
+
+
+def deleted(one: Session) -> None:
+    one.delete()
+
+
+def added(one: Session) -> None:
+    Session.objects.create(team=one.team, external_id="added", ended_at=NOW - DAY, step_count=3)
+
+
+@pytest.mark.parametrize(
+    "change", [grown, moved, described, assessed, compacted, reviewed, deleted, added]
+)
+def test_what_changed_is_shown_at_once(team: Team, change: Any):
+    before = checked(team)
+    change(Session.objects.for_team(team).get(external_id="s1"))
+    assert checked(team) != before
+
+
+def test_what_is_kept_is_not_read_from_rows(team: Team):
+    keep_totals(team)
+    with CaptureQueriesContext(connection) as asked:
+        dashboard(team, of_all(SINCE, NOW))
+        extent(team, 0)
+        facets(team)
+        keep_totals(team)
+    reads = [one["sql"] for one in asked if 'FROM "agent_sessions_session"' in one["sql"]]
+    assert all("tallied_version" in sql for sql in reads)
+    assert len(asked) == 8
+
+
+@pytest.mark.parametrize("name", SORT_KEYS)
+def test_every_order_of_the_list_has_an_index(team: Team, name: str):
+    rows = Session.objects.for_team(team).annotate(key=SORT_KEYS[name])
+    ordered = rows.order_by("-key", "-pk")[:50]
+    with connection.cursor() as cursor:
+        if connection.vendor == "postgresql":
+            cursor.execute("SET LOCAL enable_seqscan = off")
+            cursor.execute("SET LOCAL enable_sort = off")
+    assert f"session_by_{name}" in ordered.explain()
+
+
+def test_changed_sessions_are_found_by_an_index(team: Team):
+    with connection.cursor() as cursor:
+        if connection.vendor == "postgresql":
+            cursor.execute("SET LOCAL enable_seqscan = off")
+    assert "session_due" in Session.objects.for_team(team).filter(day_totals.DUE).explain()
