@@ -81,7 +81,7 @@ class Connection:
         self._unanswered: dict[str, str] = {}
 
     def hurried(self, patience: float) -> Self:
-        """The same connection, for those who cannot wait longer."""
+        """Return this connection with less patience, for callers that cannot wait."""
         twin = copy.copy(self)
         twin.patience = min(self.patience, patience)
         return twin

@@ -14,7 +14,7 @@ from contextlab.client.sessions import Context, ContextLab, Session
 log = logging.getLogger(__name__)
 
 PATIENCE = 10.0
-"""Seconds that a model call waits for a busy server before it is sent unmanaged."""
+"""Seconds that a model call waits for a busy server before it is sent as it is."""
 PAUSE = 30.0
 """Minimum seconds to bypass our server after a failure; at least ten times the duration of that
 failure."""

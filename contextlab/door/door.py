@@ -16,7 +16,7 @@ from twisted.internet import reactor
 from contextlab.door import callers
 from contextlab.door.callers import Credentials
 from contextlab.door.gateway import Gateway, below_root
-from contextlab.door.lanes import Full, Lanes, Limits
+from contextlab.door.lanes import Full, LaneLimits, Lanes
 from contextlab.door.readiness import Readiness
 from contextlab.door.threads import Threads
 
@@ -44,7 +44,7 @@ class Identify:
     size: int = 0
 
 
-class Door:
+class FrontDoor:
     """Lets requests in, in the order of the lanes; all methods run on the event loop."""
 
     def __init__(self) -> None:
@@ -159,10 +159,10 @@ class Door:
             _turn_away(request, 503, _STOPPING, 2)
 
 
-def limits_of(payer: str) -> Limits:
+def limits_of(payer: str) -> LaneLimits:
     """What a team or a person may have at once, and what an address without credentials."""
     known = not payer.startswith("address ")
-    return Limits(
+    return LaneLimits(
         running=settings.API_AT_ONCE if known else STRANGERS,
         waiting=settings.API_WAITING,
         bytes_waiting=2 * settings.UPLOAD_LIMIT,

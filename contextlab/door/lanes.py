@@ -26,7 +26,7 @@ class Work(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class LaneLimits:
     """What one lane may have at once (requests running, requests and bytes waiting), and its rates
     per second."""
 
@@ -41,7 +41,7 @@ class Limits:
 class Lane:
     """The requests of one payer; `used` is what it has cost so far, in seconds."""
 
-    limits: Limits
+    limits: LaneLimits
     requests: Bucket
     bytes: Bucket
     used: float = 0.0
@@ -68,7 +68,7 @@ class Lanes:
         self.waiting: set[str] = set()
         self._clock = 0.0
 
-    def offer(self, payer: str, limits: Limits, work: Work) -> None:
+    def offer(self, payer: str, limits: LaneLimits, work: Work) -> None:
         """Let a request wait. Raises Full."""
         lane = self.lanes.get(payer) or self._open(payer, limits)
         lane.seen = now = monotonic()
@@ -134,7 +134,7 @@ class Lanes:
         """How many requests run."""
         return sum(lane.running for lane in self.lanes.values())
 
-    def _open(self, payer: str, limits: Limits) -> Lane:
+    def _open(self, payer: str, limits: LaneLimits) -> Lane:
         # Who comes late neither owes nor is owed for the time before.
         buckets = Bucket(limits.requests), Bucket(limits.bytes)
         lane = self.lanes[payer] = Lane(limits, *buckets, used=self._clock)

@@ -15,7 +15,7 @@ from twisted.internet import protocol, reactor
 from twisted.web.http import HTTPChannel
 
 from contextlab.door import answers
-from contextlab.door.door import Door
+from contextlab.door.door import FrontDoor
 from contextlab.door.request import DoorRequest
 from contextlab.door.stopping import DRAIN_SECONDS, until
 
@@ -78,7 +78,7 @@ class SocketFactory(WebSocketFactory):
     protocol = Socket
 
 
-class TooMany(protocol.Protocol):
+class RefusedConnection(protocol.Protocol):
     """Tells a connection too many to come again, and closes it."""
 
     def __init__(self, detail: str) -> None:
@@ -112,9 +112,9 @@ class LimitedFactory(HTTPFactory):
         self.of[host] += 1
         built: Any = Channel()
         if total >= settings.CONNECTIONS:
-            built = TooMany("The server has too many connections. Try again later.")
+            built = RefusedConnection("The server has too many connections. Try again later.")
         elif self.of[host] > settings.CONNECTIONS_PER_ADDRESS:
-            built = TooMany(f"{host} has too many connections. Close some, then try again.")
+            built = RefusedConnection(f"{host} has too many connections. Close some first.")
         built.factory, built.timeOut, built.callLater = self, self.timeOut, reactor.callLater
         return built
 
@@ -126,7 +126,7 @@ class LimitedFactory(HTTPFactory):
             del self.of[host]
 
     def log(self, request: Any) -> None:
-        """No access log: Twisted would format a line per request that nobody reads."""
+        """No access log: Twisted would format a line per request, and drop it."""
 
 
 class LimitedServer(daphne.server.Server):
@@ -138,7 +138,7 @@ class LimitedServer(daphne.server.Server):
         daphne.server.HTTPFactory = LimitedFactory
         daphne.server.WebSocketFactory = SocketFactory
         raise_file_limit()
-        self.door = Door()
+        self.door = FrontDoor()
         self.door.start()
         super().run()
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import pytest
 
-from contextlab.door.lanes import Full, Lanes, Limits
+from contextlab.door.lanes import Full, LaneLimits, Lanes
 from contextlab.door.rates import BURST_SECONDS, Bucket
 
-LIMITS = Limits(running=2, waiting=5, bytes_waiting=1000, requests=1e6, bytes=1e9)
+LIMITS = LaneLimits(running=2, waiting=5, bytes_waiting=1000, requests=1e6, bytes=1e9)
 
 
 @dataclass(eq=False)

@@ -19,7 +19,7 @@ from sessions.actions.accounts.keys import check_key
 from sessions.actions.live.folds import ready, serving
 from sessions.actions.web.once import AnotherRequest, Once
 from sessions.api.web.problems import Refusal, refusal_of
-from sessions.api.web.sizes import TooMany, check_blocks, check_values
+from sessions.api.web.sizes import OversizedBody, check_blocks, check_values
 from sessions.importers import decoded
 from sessions.models import Team
 
@@ -106,7 +106,7 @@ class CarefulParser(Parser):
             check_values(request.body)
             value = decoded.exact(request.body)
             check_blocks(value)
-        except TooMany as error:
+        except OversizedBody as error:
             raise Refusal(413, "Too much at once", str(error), field=error.pointer) from None
         except decoded.Unreadable as error:
             raise Refusal(

@@ -14,7 +14,7 @@ BLOCKS = 1000
 _STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
 
 
-class TooMany(ValueError):
+class OversizedBody(ValueError):
     """A limit that a body exceeds, in one sentence; `pointer` is where."""
 
     def __init__(self, sentence: str, pointer: str = "") -> None:
@@ -23,7 +23,7 @@ class TooMany(ValueError):
 
 
 def check_values(raw: bytes) -> None:
-    """Refuse a body with more than VALUES values. Raises TooMany.
+    """Refuse a body with more than VALUES values. Raises OversizedBody.
 
     Each value but the first of a list or object follows a comma; and the first follows its bracket.
     """
@@ -32,18 +32,18 @@ def check_values(raw: bytes) -> None:
     # At least so many strings, half of which may be names.
     strings = (raw.count(b'"') - raw.count(b'\\"')) // 2
     if strings > 2 * VALUES or _separators(_STRING.sub(b"", raw)) >= VALUES:
-        raise TooMany(
+        raise OversizedBody(
             f"The body holds more than {VALUES:,} values. Split it into several requests."
         )
 
 
 def check_blocks(body: Any) -> None:
-    """Refuse a message with more than BLOCKS content blocks. Raises TooMany."""
+    """Refuse a message with more than BLOCKS content blocks. Raises OversizedBody."""
     messages = body.get("messages") if isinstance(body, dict) else None
     for index, message in enumerate(messages if isinstance(messages, list) else ()):
         content = message.get("content") if isinstance(message, dict) else None
         if isinstance(content, list) and len(content) > BLOCKS:
-            raise TooMany(
+            raise OversizedBody(
                 f"A message may have at most {BLOCKS:,} content blocks; this one has "
                 f"{len(content):,}. Split it into several messages.",
                 f"/messages/{index}/content",

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sessions.api.web import sizes
-from sessions.api.web.sizes import BLOCKS, VALUES, TooMany, check_values
+from sessions.api.web.sizes import BLOCKS, VALUES, OversizedBody, check_values
 from sessions.importers import decoded
 from sessions.models import Message
 from tests.sessions.programs import Program, problem
@@ -75,7 +75,7 @@ def test_what_strings_hold_is_not_counted(value: Any) -> None:
     ],
 )
 def test_values_are_counted_without_parsing(raw: bytes) -> None:
-    with pytest.raises(TooMany):
+    with pytest.raises(OversizedBody):
         check_values(raw)
 
 
