@@ -208,6 +208,7 @@ JOB_SECONDS_OF = {"tend": min(JOB_SECONDS, 240), "tuning": 4 * JOB_SECONDS}
 JOB_LEASE_SECONDS = env.number("JOB_LEASE_SECONDS", 20)
 JOB_RETRY_SECONDS = env.number("JOB_RETRY_SECONDS", 5)  # multiplied by the number of attempts
 JOB_ATTEMPTS = 3
+JOB_LOSSES = 100  # attempts that ended with their server or worker, after which a job fails
 TEND_SECONDS = env.number("TEND_SECONDS", 1)  # a session is brought up to date so long after an append
 JOB_THREADS = int(env.number("JOB_THREADS", 2))
 SWEEP_SECONDS = env.number("SWEEP_SECONDS", 5)

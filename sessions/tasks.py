@@ -164,6 +164,8 @@ class _Attempt:
         if not self.last and not self.took and not process.fresh:
             return self.outcome()  # the process died while idle, which is not this job's fault
         self._report()
+        if not self.last and code < 0 and leaving.wait(WORD_SECONDS):
+            return LEAVING  # whoever ended this process ends ours too, which is not the job's fault
         return "" if self.last else _said(code)
 
     def _watch(self, process: _Process) -> str | None:

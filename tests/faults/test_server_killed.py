@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,8 +15,9 @@ from typing import Any
 import pytest
 
 from contextlab.client import Refused
-from tests.conftest import Server
+from tests.conftest import ROOT, Server, wait_until
 from tests.faults.live_agent import Work, new_token, watching
+from tests.faults.services import IN_FULL
 from tests.faults.store import in_data_dir
 
 Start = Callable[..., Server]
@@ -39,3 +46,46 @@ def test_nothing_acknowledged_is_lost_and_the_page_catches_up(
         watched.tell(f"server killed {kills} times")
         work.audit(in_data_dir(tmp_path))
     assert server.stop() == 0
+
+
+def test_a_job_outlives_its_servers(server_with: Start, tmp_path: Path) -> None:
+    """No attempt is used up by servers that are killed with all their processes."""
+    settings = {"DJANGO_SETTINGS_MODULE": "tests.sessions.job_settings"}
+    server = server_with(**settings)
+    enqueue(tmp_path, "until", {"note": str(tmp_path / "pid")}, settings)
+    for kill in range(10 if IN_FULL else 3):
+        wait_until((tmp_path / "pid").exists)
+        job = int((tmp_path / "pid").read_text())
+        (tmp_path / "pid").unlink()
+        for pid in (job, server.process.pid) if kill % 2 else (server.process.pid, job):
+            with contextlib.suppress(ProcessLookupError):  # the job ends with its server
+                os.kill(pid, signal.SIGKILL)
+        server.kill()
+        server = server_with(PORT=str(server.port), **settings)
+    (tmp_path / "go").touch()
+    rows = "SELECT state, attempts, losses FROM agent_sessions_job WHERE kind = 'until'"
+    store = in_data_dir(tmp_path)
+    wait_until(lambda: store.rows(rows)[0][0] not in ("queued", "running"))
+    assert store.rows(rows) == [("done", 1, kill + 1)]
+    assert server.stop() == 0
+
+
+def enqueue(folder: Path, kind: str, payload: dict[str, Any], settings: dict[str, str]) -> None:
+    """Queue a job as a command would."""
+    script = (
+        "import django, json, sys; django.setup()\n"
+        "from sessions.actions.accounts.teams import local_team\n"
+        "from sessions.actions.jobs import jobs\n"
+        "jobs.enqueue(local_team(), sys.argv[1], json.loads(sys.argv[2]))"
+    )
+    subprocess.run(
+        [sys.executable, "-c", script, kind, json.dumps(payload)],
+        env={
+            **{name: value for name, value in os.environ.items() if name != "REDIS_URL"},
+            "PYTHONPATH": str(ROOT),
+            "CONTEXTLAB_DATA_DIR": str(folder),
+            "DATABASE_URL": "",
+            **settings,
+        },
+        check=True,
+    )

@@ -2,5 +2,5 @@
 
 from contextlab.settings import *  # noqa: F403
 
-_KINDS = ("add", "half", "who", "fail", "panic", "refuse", "leave", "crash", "forever")
+_KINDS = ("add", "half", "who", "fail", "panic", "refuse", "leave", "crash", "forever", "until")
 JOB_KINDS = {kind: f"tests.sessions.job_kinds.{kind}" for kind in _KINDS}

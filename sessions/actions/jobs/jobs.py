@@ -6,7 +6,15 @@ from typing import Any, TypedDict
 
 from django.conf import settings
 from django.db import DEFAULT_DB_ALIAS, transaction
-from django.db.models import F, Q, QuerySet
+from django.db.models import (
+    Case,
+    ExpressionWrapper,
+    F,
+    PositiveSmallIntegerField,
+    Q,
+    QuerySet,
+    When,
+)
 from django.utils import timezone
 
 from sessions import live
@@ -93,17 +101,25 @@ _ASKED = Statement(
 
 def claim(job_id: uuid.UUID) -> Job | None:
     """Claim a queued job, or one whose lease expired, for one attempt. Returns None if another
-    worker has it, it has ended, or no attempt is left (the job then fails here)."""
+    worker has it, it has ended, or no attempt is left (the job then fails here).
+
+    A lease expires when a server or worker dies, which says nothing about the job: that attempt
+    does not count. After JOB_LOSSES of them the job fails all the same, because every job ends.
+    """
     now = timezone.now()
-    free = Q(state=Job.State.QUEUED) | Q(state=Job.State.RUNNING, lease_until__lt=now)
+    lost = Q(state=Job.State.RUNNING, lease_until__lt=now)
+    free = Q(state=Job.State.QUEUED, attempts__lt=settings.JOB_ATTEMPTS) | (
+        lost & Q(losses__lt=settings.JOB_LOSSES)
+    )
     token = uuid.uuid4()
     taken = (
-        Job.objects.filter(free, id=job_id, attempts__lt=settings.JOB_ATTEMPTS)
+        Job.objects.filter(free, id=job_id)
         # One statement, so that a duplicate message runs only once.
         .update(
             state=Job.State.RUNNING,
             token=token,
-            attempts=F("attempts") + 1,
+            attempts=_one_more("attempts", Job.State.QUEUED),
+            losses=_one_more("losses", Job.State.RUNNING),
             lease_until=now + timedelta(seconds=settings.JOB_LEASE_SECONDS),
             started=now,
             done_units=0,
@@ -113,12 +129,17 @@ def claim(job_id: uuid.UUID) -> Job | None:
     if taken:
         return _announce(job_id)
     _end(
-        Job.objects.filter(free, id=job_id, attempts__gte=settings.JOB_ATTEMPTS),
+        Job.objects.filter(lost, id=job_id, losses__gte=settings.JOB_LOSSES),
         job_id,
         state=Job.State.FAILED,
-        problem=_worn_out("The process running it disappeared."),
+        problem=_lost_too_often(),
     )
     return None
+
+
+def _one_more(field: str, state: str) -> Case:
+    more = ExpressionWrapper(F(field) + 1, output_field=PositiveSmallIntegerField())
+    return Case(When(state=state, then=more), default=F(field))
 
 
 def renew(job_id: uuid.UUID, token: uuid.UUID) -> None:
@@ -212,6 +233,7 @@ def retry(job: Job) -> bool:
         ).update(
             state=Job.State.QUEUED,
             attempts=0,
+            losses=0,
             problem=None,
             finished=None,
             wake_after=_next_look(),
@@ -271,6 +293,14 @@ def _announce(job_id: uuid.UUID) -> Job:
     job = Job.objects.get(id=job_id)
     live.hint(f"job:{job_id}", job.version)
     return job
+
+
+def _lost_too_often() -> JobProblem:
+    return {
+        "title": "The job did not finish",
+        "detail": f"Its server or worker stopped {settings.JOB_LOSSES} times while it ran.",
+        "action": "Look in the server's log why it stopped, then retry the job.",
+    }
 
 
 def _worn_out(reason: str) -> JobProblem:

@@ -41,6 +41,9 @@ class Job(models.Model):
     )
     state = models.CharField(max_length=10, choices=State.choices, default=State.QUEUED)
     attempts = models.PositiveSmallIntegerField(default=0)
+    losses = models.PositiveSmallIntegerField(
+        default=0, help_text="attempts that ended with their server or worker; they do not count"
+    )
     token = models.UUIDField(null=True, help_text="of the attempt that may write")
     lease_until = models.DateTimeField(null=True)
     wake_after = models.DateTimeField(

@@ -215,15 +215,40 @@ def test_a_lease_that_ran_out_is_swept_and_the_old_holder_writes_no_more(team):
     assert (job.state, job.result) == (State.DONE, {"right": 1})
 
 
-def test_a_job_whose_workers_all_died_fails(team):
-    job = jobs.enqueue(team, "add", {"numbers": []})
-    for _ in range(3):
-        assert jobs.claim(job.id)
+def test_workers_that_die_use_up_no_attempts_but_not_for_ever(team, settings):
+    settings.JOB_LOSSES = 10
+    job = jobs.enqueue(team, "fail", {})
+    for losses in range(10):
+        claimed = jobs.claim(job.id)
+        assert (claimed.attempts, claimed.losses) == (1, losses)
         Job.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
+    job = run(job)  # the last time that its worker may have died; now it fails by itself
+    assert (job.state, job.attempts, job.losses) == (State.QUEUED, 1, 10)
+    assert jobs.claim(job.id).attempts == 2
+    Job.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
     assert jobs.claim(job.id) is None
     job.refresh_from_db()
     assert job.state == State.FAILED
-    assert "disappeared" in job.problem["detail"]
+    assert "stopped 10 times" in job.problem["detail"]
+    assert jobs.retry(job)
+    job.refresh_from_db()
+    assert (job.attempts, job.losses) == (0, 0)
+
+
+@pytest.mark.parametrize("ends", ["server", "job"])
+def test_a_process_killed_with_its_server_used_up_no_attempt(team, tmp_path, monkeypatch, ends):
+    """A service manager signals all processes of a service at once."""
+    monkeypatch.setattr(tasks, "leaving", threading.Event())
+    note = tmp_path / "pid"
+    job = jobs.enqueue(team, "forever", {"note": str(note)})
+    worker = Worker(job)
+    wait_until(note.exists)
+    os.kill(int(note.read_text()), signal.SIGKILL)
+    if ends == "server":
+        tasks.leaving.set()
+    worker.ended()
+    job.refresh_from_db()
+    assert (job.state, job.attempts) == (State.QUEUED, 0 if ends == "server" else 1)
 
 
 def test_a_renewed_lease_holds(team):
