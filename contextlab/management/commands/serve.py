@@ -42,10 +42,11 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, host: str, **options: Any) -> None:
         """Run until SIGTERM or SIGINT."""
-        for warning in safety.check_start(host, options["port"]):
-            self.stderr.write(f"Warning: {warning}.")
+        warnings = safety.check_start(host, options["port"])
         lock = self._claim_data_dir()
         self._prepare_database()
+        for warning in warnings:
+            self.stderr.write(f"Warning: {warning}.")
         self.invitation = way_in()
         connections.close_all()
         self.beside: list[supervisor.EmbeddedWorker | supervisor.Sweeper] = []
