@@ -68,16 +68,16 @@ def _keep(team: Team, days: list[int]) -> None:
             "sums": _kept(together, ends["first"] or 0, ends["last"] or 0),
             "hours": {hour: _kept(sums) for hour, sums in its.items()},
             "facets": facets_between(team, whole),
-            "fullest": fullest_in(team, whole),
-            "costliest": costliest_in(team, whole),
         }
         texts = {name: msgspec.json.encode(one).decode() for name, one in kept.items()}
+        texts["fullest"] = "\n".join(fullest_in(team, whole))
+        texts["costliest"] = "\n".join(costliest_in(team, whole))
         DayTotals.objects.update_or_create(team=team, day=day, defaults=texts)
 
 
 def _kept(sums: Sums, first: int = 0, last: int = 0) -> KeptSums:
     of = {name: many for name, many in sums.of.items() if many}
-    return KeptSums(of, dict(sums.peaks), dict(sums.steps), first, last)
+    return KeptSums(of, first, last, dict(sums.peaks), dict(sums.steps))
 
 
 def sums_changed(

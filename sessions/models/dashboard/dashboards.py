@@ -16,7 +16,7 @@ from sessions.models.dashboard.added_up import add_up
 from sessions.models.dashboard.counted import LEFT
 from sessions.models.dashboard.day_totals import (
     DayTotals,
-    KeptSums,
+    KeptExtent,
     due_days,
     kept,
     kept_sums,
@@ -50,7 +50,7 @@ def extent(team: Team, since: int) -> SessionSpan:
     ends, spent = [], Sums()
     sessions = 0
     for day, text in rows.values_list("day", "sums"):
-        sums = msgspec.json.decode(text, type=KeptSums)
+        sums = msgspec.json.decode(text, type=KeptExtent)
         if not sums.of:  # its sessions went on, into another day
             continue
         sessions += sums.of["sessions"]

@@ -19,14 +19,19 @@ Range = tuple[int, int]
 """[since, until) in ms since the epoch."""
 
 
-class KeptSums(msgspec.Struct):
-    """`Sums` as stored; `first` and `last` are the times of the first and last session in ms."""
+class KeptExtent(msgspec.Struct):
+    """Sums by name, and the times of the first and last session in ms."""
 
     of: dict[str, int] = {}
-    peaks: dict[int, int] = {}
-    steps: dict[int, int] = {}
     first: int = 0
     last: int = 0
+
+
+class KeptSums(KeptExtent):
+    """`Sums` as stored."""
+
+    peaks: dict[int, int] = {}
+    steps: dict[int, int] = {}
 
     def add_to(self, sums: Sums) -> None:
         """Add these sums to others."""
@@ -40,7 +45,8 @@ class DayTotals(models.Model):
 
     `day` counts from the epoch. `sums` are of the day, `hours` of its hours (`KeptSums` as JSON),
     `facets` the sessions by value of each list filter, with how many of these the unfiltered list
-    hides; `fullest` and `costliest` the first sessions in the dashboard's tables, with their ranks.
+    hides; `fullest` and `costliest` the first sessions in the dashboard's tables, one a line
+    (`troubles.ranked`).
     A day is as stored unless one of its sessions is due (`due_days`).
     """
 
@@ -149,7 +155,7 @@ def _of_days(rows: Any, days: Iterable[int]) -> Any:
     return rows.exclude(day__in=gaps) if gaps else rows
 
 
-def kept_lists(team: Team, of: Kept, name: str) -> list[list[Any]]:
-    """The rows of `fullest` or `costliest` of the kept days together."""
+def kept_lists(team: Team, of: Kept, name: str) -> list[str]:
+    """The lines of `fullest` or `costliest` of the kept days together."""
     rows = _of_days(DayTotals.objects.filter(team=team), of.days)
-    return [row for text in rows.values_list(name, flat=True) for row in msgspec.json.decode(text)]
+    return [line for text in rows.values_list(name, flat=True) for line in text.split()]

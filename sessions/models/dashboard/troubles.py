@@ -22,9 +22,6 @@ from sessions.models.record.sessions import SORT_KEYS, Session
 from sessions.models.reviews.reviews import ReviewItem
 from sessions.models.web.periods import DAY, HOUR, Period, happened_in
 
-Ranked = tuple[list[int], UUID]
-"""What a session is ranked by, and its id."""
-
 COSTLIEST = 200
 """Most sessions to scan for cache breaks; scanning all would be too slow for a page."""
 
@@ -96,40 +93,44 @@ def breaks(team: Team, period: Period) -> Breaks:
     return Breaks(causes, len(found))
 
 
-def costliest_in(team: Team, ranges: Sequence[Range]) -> list[Ranked]:
+def ranked(pk: UUID, *numbers: int) -> str:
+    """A session in a text that sorts by numbers from -1 on: a day has many, and texts are cheap."""
+    return "".join(f"{number + 1:018}" for number in numbers) + pk.hex
+
+
+def costliest_in(team: Team, ranges: Sequence[Range]) -> list[str]:
     """The sessions of these times that paid most for cache breaks: what they paid again, and in
     all, in micro-dollars (-1 if unknown)."""
     rows = Session.objects.for_team(team).filter(happened_in(ranges), break_count__gt=0)
     again = F("assessment__avoidable_microusd") + F("assessment__unexplained_microusd")
     rows = rows.annotate(again=Coalesce(again, -1), cost=Coalesce("cost_microusd", -1))
     listed = rows.order_by("-again", "-cost", "-pk").values_list("again", "cost", "pk")
-    return [([again, cost], pk) for again, cost, pk in listed[:COSTLIEST]]
+    return [ranked(pk, again, cost) for again, cost, pk in listed[:COSTLIEST]]
 
 
-def fullest_in(team: Team, ranges: Sequence[Range]) -> list[Ranked]:
+def fullest_in(team: Team, ranges: Sequence[Range]) -> list[str]:
     """The sessions of these times that came nearest to their window limit, and how near, in
     millionths."""
     rows = Session.objects.for_team(team).filter(
         happened_in(ranges), window__gt=0, peak_tokens__gte=F("window") * NEAR_LIMIT
     )
     listed = rows.annotate(fill=SORT_KEYS["peak"]).order_by("-fill", "-pk")
-    return [([fill], pk) for fill, pk in listed.values_list("fill", "pk")[:NEAREST]]
+    return [ranked(pk, fill) for fill, pk in listed.values_list("fill", "pk")[:NEAREST]]
 
 
 def _ranked(
     team: Team,
     period: Period,
     name: str,
-    read: Callable[[Team, Sequence[Range]], list[Ranked]],
+    read: Callable[[Team, Sequence[Range]], list[str]],
     most: int,
 ) -> list[UUID]:
     """The first sessions of a period, from what is kept of its days and from the rest."""
     found = kept(team, [(period.since, period.until)])
     hours = [(at := day * DAY + hour * HOUR, at + HOUR) for day, hour in sorted(found.hours)]
     rest = [*found.rest, *hours]
-    rows = kept_lists(team, found, name)
-    rows += [[key, str(pk)] for key, pk in read(team, rest)] if rest else []
-    return [UUID(pk) for _, pk in nlargest(most, rows)]
+    lines = kept_lists(team, found, name) + (read(team, rest) if rest else [])
+    return [UUID(line[-32:]) for line in nlargest(most, lines)]
 
 
 def _cards(found: dict[UUID, Session]) -> Iterable[tuple[Session, dict[str, Any]]]:

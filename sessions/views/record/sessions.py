@@ -34,7 +34,7 @@ from sessions.views.web.sparklines import HEIGHT, Sparkline, sparkline
 VALUES = 40
 """Most values offered of a filter."""
 
-COUNTED_UP_TO = 10_000
+COUNTED_UP_TO = 2_000
 """Matching sessions are counted up to here: more would be too slow for a page."""
 
 DEMO = "demo"

@@ -80,7 +80,8 @@ def page(rows: QuerySet[Any], text: str, key: str, size: int = PAGE) -> RowPage:
         beyond = Q(**{f"{key}__{side}": cursor.key})
         level = Q(**{key: cursor.key, f"pk__{side}": cursor.row})
         try:
-            rows = rows.filter(beyond | level)
+            # The first is implied by the second, but only it leads into an index.
+            rows = rows.filter(**{f"{key}__{side}e": cursor.key}).filter(beyond | level)
         except (ValueError, TypeError):  # a number where this list needs a time
             return page(rows, "", key, size)
     found = list(rows.order_by(*((key, "pk") if back else (f"-{key}", "-pk")))[: size + 1])
