@@ -7,7 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from django.db import transaction
-from django.db.models import Exists, OuterRef
+from django.db.models import BigIntegerField, Exists, OuterRef
+from django.db.models.fields.json import KeyTransform
+from django.db.models.functions import Cast
 
 from compaction.context import edits
 from compaction.context.blocks import Block
@@ -164,12 +166,12 @@ def store(fold: Fold, session: Session, revisions: Sequence[edits.Revision]) -> 
 
 _ADVANCE = Update(
     lambda: (
-        Run.objects.filter(
+        Run.objects.alias(writes=Cast(KeyTransform("writes", "fold"), BigIntegerField())).filter(
             pk=given_uuid("run"),
             head=given_int("old_head"),
             steps=given_int("old_steps"),
             taken=given_int("old_taken"),
-            fold__writes=given_int("old_writes"),
+            writes=given_int("old_writes"),
         ),
         given_columns(Run, ("head", "steps", "taken", "fold", "token_ratio")),
     )
