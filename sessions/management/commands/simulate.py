@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from argparse import ArgumentParser
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -91,12 +92,15 @@ class Command(BaseCommand):
         elif objective is not None:
             policy = replace(policy, objective=objective)
         sources = fullest(self._sources(sessions, options["team"]))
-        rows = []
+        rows: list[dict[str, Any]] = []
+        acted: Counter[str] = Counter()
         for number, source in enumerate(sources, start=1):
             self._progress(number, len(sources))
             recording = _recording(source)
             if recording is not None:
-                rows.append({"id": source.id, **figures_of(recording, policy).figures})
+                found = figures_of(recording, policy)
+                rows.append({"id": source.id, **found.figures})
+                acted.update(edit.strategy for made in found.run.revisions for edit in made.edits)
         if not rows:
             raise CommandError(
                 "None of these contains a session with a model call. Choose others.", returncode=2
@@ -116,7 +120,7 @@ class Command(BaseCommand):
         if options["json"]:
             self.stdout.write(json.dumps(answer, ensure_ascii=False))
         else:
-            self._print(policy, answer)
+            self._print(policy, answer, acted)
 
     def _sources(self, named: list[str], team: str | None) -> Iterator[Logged | StoredSession]:
         for name in named:
@@ -130,7 +134,7 @@ class Command(BaseCommand):
         if self.stderr.isatty():
             self.stderr.write(f"\r{done}/{total} sessions", ending="\n" if done == total else "")
 
-    def _print(self, policy: Policy, answer: dict[str, Any]) -> None:
+    def _print(self, policy: Policy, answer: dict[str, Any], acted: Counter[str]) -> None:
         heads = ("session", "steps", "tokens", "cost", "in context", "named", "retriev.", "lost")
         lines = [_line(heads)]
         lines += [_line((row["id"], *_cells(row))) for row in answer["per_session"]]
@@ -145,6 +149,7 @@ class Command(BaseCommand):
             )
         self.stdout.write(
             f"\nSimulated under {policy.name}; changes are against the recorded baseline.\n"
+            f"{_edits(acted)}\n"
             f"{_many(answer['compactions'], 'compaction')}, "
             f"{answer['read_back_tokens']:,} tokens to read back, "
             f"{'–' if share is None else f'{share:.0%}'} of prompts read from the cache, "
@@ -190,6 +195,14 @@ def _stored(name: str, team: str | None) -> StoredSession:
             f"There is no file and no session of this team called {name!r}.", returncode=2
         )
     return StoredSession(found)
+
+
+def _edits(acted: Counter[str]) -> str:
+    """Which strategies acted, and how often."""
+    if not acted:
+        return "No strategy acted."
+    listed = ", ".join(f"{many:,} by {name}" for name, many in acted.most_common())
+    return f"{_many(acted.total(), 'edit')}: {listed}."
 
 
 def _cells(row: dict[str, Any]) -> tuple[str, ...]:

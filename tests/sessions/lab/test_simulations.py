@@ -348,6 +348,14 @@ def test_an_objective_takes_the_preset_that_has_numbers_for_it(team, policy, obj
     assert ran["steps"] == to_dict(PRESETS[taken])["steps"]
 
 
+def test_the_text_names_the_strategies_that_acted(team):
+    store(team, log("x", 30))
+    for policy, said in (("offload-first", " by offload"), ("passthrough", "No strategy acted.")):
+        out = StringIO()
+        call_command("simulate", "x", "--policy", policy, stdout=out)
+        assert said in out.getvalue()
+
+
 def test_an_objective_that_no_step_asks_for_is_said(team):
     store(team, log("x", 3))
     out, err = StringIO(), StringIO()
