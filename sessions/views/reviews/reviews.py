@@ -312,6 +312,8 @@ PAGES = (
     Page(route="review/add/", view=add, name="review_add", needs={"POST": "review"}),
     Page(
         route="review/rules/",
+        # A browser tries rules with the whole form.
+        query=(*_NUMBERS, "after_effects", "csrfmiddlewaretoken"),
         view=rules,
         name="review_rules",
         needs={"GET": "write", "POST": "write"},

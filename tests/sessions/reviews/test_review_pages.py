@@ -272,7 +272,7 @@ def test_rules_are_tried_kept_and_refused_beside_their_field(ours: Team):
     page = page_of(client, address)
     assert "The rules as they are would have picked 1 of the last 1 compaction" in page.text
     tried = "share=0&low_score=5&double=0&minutes=30"
-    page = page_of(client, f"{address}?{tried}")
+    page = page_of(client, f"{address}?csrfmiddlewaretoken=x&{tried}")
     assert "These rules would have picked 0 of the last 1 compaction" in page.text
     assert "not saved yet" in page.text and review_rules.rules_of(ours) == Rules()
     saved = client.post(address, dict(pair.split("=") for pair in tried.split("&")))
