@@ -48,6 +48,8 @@ def write(root: Path, kind: str, name: str = "") -> list[Path]:
         )
     files = {
         root / _renamed(path, example, name): _renamed(text, example, name)
+        if name == example
+        else _renamed(_without_sentences(text), example, name)
         for path, text in files_of(root, kind).items()
     }
     if existing := next((path for path in files if path.exists()), None):
@@ -56,6 +58,22 @@ def write(root: Path, kind: str, name: str = "") -> list[Path]:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
     return list(files)
+
+
+_SENTENCES = (
+    (r'(?m)^"""([^\n:]+): [^\n]*"""$', r'"""\1: say in one line what it is."""'),
+    (r'(?m)^( +)"""[^\n]*"""$', r'\1"""Say what it is or does."""'),
+    (r'\bdoes="[^"]+"', 'does="Say in one sentence what it does."'),
+    (r'\bwhen="[^"]+"', 'when="say when"'),
+    (r'"help": "[^"]+"', '"help": "Say in one sentence what it sets."'),
+)
+"""What the example says of itself, and what a new file says there instead."""
+
+
+def _without_sentences(text: str) -> str:
+    for sentence, instead in _SENTENCES:
+        text = re.sub(sentence, instead, text)
+    return text
 
 
 def _renamed(text: str, example: str, name: str) -> str:

@@ -96,27 +96,32 @@ def never(block: Block) -> bool:  # noqa: ARG001
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """The context just before a model call; read-only.
-
-    `arrivals` are the positions of all originals that ever arrived, ascending; `standing` is the
-    context. `used` is the number of tokens of the whole prompt in the provider's count as far as
-    known (hidden prompt included), `scale` the provider's count in permille of ours. `room` is the
-    window minus the reserve. `resolved` are positions of failed results whose failure was resolved,
-    in that order.
-    """
+    """The context just before a model call; read-only."""
 
     step: int
+    """The step of the call, from 1."""
     turn: int
+    """Messages of people so far."""
     standing: Mapping[int, Block]
+    """The context: its blocks by position, in order."""
     arrivals: Sequence[int]
+    """The positions of all originals that ever arrived, ascending."""
     originals: Mapping[int, Block]
+    """The originals by position, whether or not they are still in the context."""
     total: int
+    """Tokens of the context, as we count them."""
     used: int
+    """Tokens of the whole prompt, hidden part included, in the provider's count as far as known."""
     scale: int
+    """The provider's count in permille of ours."""
     room: int
+    """The window minus what is reserved for the output."""
     guard: Guard
+    """What may be replaced or removed, and the groups of calls and results."""
     means: Means
+    """Functions from outside: `count`, `summarize`, `outline`; and the model's `rates`."""
     mark: Mark
+    """What the strategy kept from the call before."""
     sights: Sights = field(default_factory=Sights)
     """The readings, writes and edits of each file."""
     rounds: Rounds = field(default_factory=Rounds)
@@ -126,6 +131,7 @@ class View:
     repeats: Repeats = field(default_factory=Repeats)
     """Repeated calls; maintained only if a strategy asks for `repeats`."""
     objective: Objective = "cheap"
+    """What the policy optimizes for."""
     known: Mapping[str, int] = field(default_factory=dict)
     """Positions of all blocks and replacements ever in the context, by id."""
     ripening: Ripening = field(default_factory=Ripening)

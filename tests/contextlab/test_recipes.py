@@ -4,6 +4,7 @@ and everything accepts what they add."""
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -11,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from contextlab.recipes import RECIPES, write
+from contextlab.recipes import RECIPES, files_of, write
 from tests.conftest import ROOT
 
 COPIED = ("compaction", "contextlab", "docs", "sessions", "templates", "tests")
-LONGEST = 60
+LONGEST = 75
 """Lines of a recipe's file."""
 
 TAKEN_BY = {
@@ -110,6 +111,38 @@ def test_what_is_written_passes_its_own_test(copy: Path, kind: str, folder: str)
     again = run(copy, *asked)
     assert (again.returncode, again.stderr.count("\n")) == (1, 1)
     assert "already exists" in again.stderr
+
+
+def test_a_new_page_answers(copy: Path) -> None:
+    made = run(copy, "-m", "contextlab.cli", "new", "page", "my_page")
+    assert made.returncode == 0, made.stderr
+    assert len(made.stdout.splitlines()) == 2
+    passed = run(copy, "-c", ASKED, cwd=copy)
+    assert passed.stdout == "/my-page/ My page\n", passed.stderr
+
+
+ASKED = """
+import os, django
+os.environ["DJANGO_SETTINGS_MODULE"] = "contextlab.settings"
+django.setup()
+from django.urls import reverse
+from sessions.views.web.pages import pages
+(page,) = [page for page in pages() if page.name == "my_page"]
+print(reverse("my_page"), page.link.title)
+"""
+
+
+@pytest.mark.parametrize("kind", ["strategy", "importer", "page"])
+def test_a_new_file_says_nothing_that_only_holds_for_the_example(tmp_path: Path, kind: str) -> None:
+    page = tmp_path / "docs" / "extending.md"
+    page.parent.mkdir()
+    shutil.copy(ROOT / "docs" / "extending.md", page)
+    example = "\n".join(files_of(tmp_path, kind).values())
+    told = set(re.findall(r'"""(?:[^":]+: )?([^"]{12,})"""|(?:does=|"help": )"([^"]+)"', example))
+    sentences = {text for pair in told for text in pair if text}
+    assert len(sentences) >= 2
+    new = "\n".join(path.read_text() for path in write(tmp_path, kind, "my_own"))
+    assert not [text for text in sentences if text in new]
 
 
 @pytest.mark.parametrize(

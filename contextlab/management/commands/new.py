@@ -1,4 +1,4 @@
-"""`contextlab new`: create a strategy or importer with a test, from a template."""
+"""`contextlab new`: create a strategy, importer or page from its recipe."""
 
 import subprocess
 import sys
@@ -13,13 +13,13 @@ from contextlab.recipes import NotPossible, write
 
 class Command(BaseCommand):
     help = (
-        "Write a strategy or an importer and its test into the checkout in the current folder, "
-        "from the recipes in docs/extending.md."
+        "Write the files of a strategy, an importer or a page into the checkout in the current "
+        "folder, from the recipes in docs/extending.md."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Add the kind and its name."""
-        parser.add_argument("kind", choices=("strategy", "importer"))
+        parser.add_argument("kind", choices=("strategy", "importer", "page"))
         parser.add_argument("name", help="lowercase letters, digits and underscores")
 
     def handle(self, *args: Any, kind: str, name: str, **options: Any) -> None:

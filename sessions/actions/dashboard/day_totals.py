@@ -1,4 +1,4 @@
-"""Keep the sums of days: add up the days whose sessions changed, when somebody looks."""
+"""Keep the sums of days: add up the days whose sessions changed, when a page is opened."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def sums_changed(
     update_fields: Collection[str] | None = None,
     **_: Any,
 ) -> None:
-    """Have the day of a session added up anew, when it or a row beside it was saved.
+    """Mark a session as due when it or a row beside it was saved.
 
     A change that raises the session's version says so itself.
     """
@@ -104,7 +104,7 @@ def sums_changed(
 
 
 def forget_day(instance: Session, **_: Any) -> None:
-    """Have the day of a deleted session added up anew."""
+    """Mark the other sessions of a deleted session's day as due."""
     if instance.tally_day is None:
         return
     DayTotals.objects.filter(team=instance.team_id, day=instance.tally_day).delete()

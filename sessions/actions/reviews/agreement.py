@@ -102,30 +102,30 @@ class Reviewed:
         return [(verdict, self.share(verdict)) for verdict in Review.Verdict.values]
 
 
-class Given(NamedTuple):
+class SubmittedReview(NamedTuple):
     """What agreement is computed from of a submitted review."""
 
     verdict: str
     scores: dict[str, int]
 
 
-def _finished(items: QuerySet[ReviewItem]) -> list[list[Given]]:
+def _finished(items: QuerySet[ReviewItem]) -> list[list[SubmittedReview]]:
     """The submitted reviews of each finished item."""
     given = Review.objects.filter(
         submitted__isnull=False, item__in=items.filter(finished__isnull=False).values("pk")
     )
-    found: dict[UUID, list[Given]] = {}
+    found: dict[UUID, list[SubmittedReview]] = {}
     rows = given.order_by("submitted", "pk").values_list("item", "verdict", "scores")
     for item, verdict, scores in rows:
-        found.setdefault(item, []).append(Given(verdict, scores))
+        found.setdefault(item, []).append(SubmittedReview(verdict, scores))
     return list(found.values())
 
 
-def _value(review: Given, part: str) -> Any:
+def _value(review: SubmittedReview, part: str) -> Any:
     return review.verdict if part == "verdict" else review.scores[part]
 
 
-def _agreement(found: list[list[Given]]) -> Agreement:
+def _agreement(found: list[list[SubmittedReview]]) -> Agreement:
     doubles = [reviews for reviews in found if len(reviews) > 1]
     if len(doubles) < FEWEST:
         return Agreement(len(doubles), {}, {})

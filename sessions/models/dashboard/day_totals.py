@@ -79,7 +79,7 @@ def due_days(team: Team) -> set[int]:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class KeptTimes:
     """What is kept of a time: whole days, single hours of others as [day, hour], and the rest,
     which must be added up."""
 
@@ -88,7 +88,7 @@ class Kept:
     rest: tuple[Range, ...]
 
 
-def kept(team: Team, spans: Iterable[Range], *, hourly: bool = False) -> Kept:
+def kept(team: Team, spans: Iterable[Range], *, hourly: bool = False) -> KeptTimes:
     """Divide times into what is kept and what is not; `hourly` takes the hours of whole days."""
     due = due_days(team)
     days: set[int] = set()
@@ -106,7 +106,7 @@ def kept(team: Team, spans: Iterable[Range], *, hourly: bool = False) -> Kept:
                 _extend(rest, begin, min(end, first * HOUR))
                 hours |= {(day, hour % 24) for hour in range(first, last)}
                 _extend(rest, max(begin, last * HOUR), end)
-    return Kept(frozenset(days), frozenset(hours), tuple(rest))
+    return KeptTimes(frozenset(days), frozenset(hours), tuple(rest))
 
 
 def ranges_of(days: Iterable[int]) -> list[Range]:
@@ -130,7 +130,7 @@ def spans_of(period: Period) -> list[Range]:
     return [*([period.before] if period.before else []), (period.since, period.until)]
 
 
-def kept_sums(team: Team, of: Kept) -> Iterable[tuple[int, KeptSums]]:
+def kept_sums(team: Team, of: KeptTimes) -> Iterable[tuple[int, KeptSums]]:
     """The kept sums with the ms at which each begins."""
     rows = DayTotals.objects.filter(team=team)
     for day, sums in _of_days(rows, of.days).values_list("day", "sums"):
@@ -155,7 +155,7 @@ def _of_days(rows: Any, days: Iterable[int]) -> Any:
     return rows.exclude(day__in=gaps) if gaps else rows
 
 
-def kept_lists(team: Team, of: Kept, name: str) -> list[str]:
+def kept_lists(team: Team, of: KeptTimes, name: str) -> list[str]:
     """The lines of `fullest` or `costliest` of the kept days together."""
     rows = _of_days(DayTotals.objects.filter(team=team), of.days)
     return [line for text in rows.values_list(name, flat=True) for line in text.split()]

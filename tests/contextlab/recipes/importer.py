@@ -17,5 +17,5 @@ SAMPLES = Path(__file__).parents[2] / "sessions" / "importers" / "samples"
 def test_it_is_imported_and_the_pages_name_it() -> None:
     call_command("import_logs", str(SAMPLES / "chat-lines"))
     session = Session.objects.get(external_id="c1")
-    assert (session.source, session.step_count) == ("chat-lines", 1)
+    assert (session.source, session.step_count) == ("chat-lines", 2)
     assert "Chat lines" in page_of(signed_in(), "/imports/").text

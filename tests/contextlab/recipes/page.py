@@ -11,14 +11,14 @@ from tests.sessions.web.addresses import AT_LARGE, PRIVATE
 
 @pytest.mark.django_db
 def test_it_answers_and_the_navigation_shows_it() -> None:
-    assert "Model Sessions" in page_of(signed_in(), "/models/").text
-    assert page_of(signed_in(), "/imports/").links["Models"] == "/models/"
+    assert "Model Sessions" in page_of(signed_in(), "/models-used/").text
+    assert page_of(signed_in(), "/imports/").links["Models used"] == "/models-used/"
 
 
 @pytest.mark.django_db
 def test_the_access_matrix_sees_it() -> None:
-    found = {one.method: one for one in PRIVATE if one.route == "models/"}
-    assert found.keys() == {"GET", "POST"} and "models/" in AT_LARGE
+    found = {one.method: one for one in PRIVATE if one.route == "models-used/"}
+    assert found.keys() == {"GET", "POST"} and "models-used/" in AT_LARGE
     assert (found["GET"].needs, found["POST"].takes) == ("read", False)
-    assert Client().get("/models/").status_code == 403
-    assert signed_in().post("/models/").status_code == 405
+    assert Client().get("/models-used/").status_code == 403
+    assert signed_in().post("/models-used/").status_code == 405
