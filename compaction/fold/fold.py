@@ -60,7 +60,7 @@ class Arrival:
     part; None if it is the current context. `gone` are positions of originals that the agent
     removed (a rewind, a newer setup), `pinned` and `unpinned` those that people pinned and
     unpinned. `last` is when the newest call before it began, as recorded; None if that was given
-    earlier.
+    earlier. `past` says that the call was made without this context: nothing is decided for it.
     """
 
     step: int
@@ -72,6 +72,7 @@ class Arrival:
     pinned: tuple[int, ...] = ()
     unpinned: tuple[int, ...] = ()
     last: int | None = None
+    past: bool = False
 
 
 def advance(state: State, arrival: Arrival) -> tuple[State, Revision | None]:
@@ -98,7 +99,7 @@ def advance(state: State, arrival: Arrival) -> tuple[State, Revision | None]:
     for block in arrival.blocks:
         take_in(state, block, state.step)
     state.used = state.billed
-    revision = _settle(state, arrival) or _revise(state)
+    revision = _settle(state, arrival) or (None if arrival.past else _revise(state))
     if state.touched is not None:
         state.unchanged_prefix = min(before, state.prefix_tokens(state.touched))
     state.ending = ending_of(state)

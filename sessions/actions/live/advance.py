@@ -85,9 +85,10 @@ _FACTS = Statement(
 
 
 def advance_to(fold: Fold, session: Session, facts: Facts, target: int) -> None:
-    """Process every step up to `target` as a simulation does, and store the result.
+    """Process every step up to `target`, and store the result.
 
-    A step already processed is repeated if something new belongs to it. Raises Raced.
+    Decides as a simulation does, but nothing for calls that were made without a context of this
+    run: many of them may come at once. A step already processed is repeated if something new belongs to it. Raises Raced.
     """
     news = _News.of(fold, session, facts)
     begin = news.begin(fold, target)
@@ -99,7 +100,7 @@ def advance_to(fold: Fold, session: Session, facts: Facts, target: int) -> None:
     calls = _Calls(fold, session, begin, target)
     revisions: list[edits.Revision] = []
     for step in range(begin, target + 1):
-        arrival = news.arrival(fold.state, step, calls)
+        arrival = news.arrival(fold.state, step, calls, last=step == target)
         fold.late.update((b.position, step) for b in arrival.blocks if b.born != step)
         fold.weigh(arrival.blocks)
         revisions.extend(fold.stopwatch.over(_advance(fold.state, arrival)))
@@ -113,7 +114,7 @@ def _advance(state: State, arrival: Arrival) -> Iterator[edits.Revision]:
     _, revision = advance(state, arrival)
     if revision is not None and revision.trigger in SETTLED:
         yield revision
-        _, revision = advance(state, Arrival(arrival.step, at=arrival.at))
+        _, revision = advance(state, Arrival(arrival.step, at=arrival.at, past=arrival.past))
     if revision is not None:
         yield revision
 
@@ -247,8 +248,8 @@ class _News:
             early = early or wanted or known != set(state.groups.pins)
         return max(state.step, 1) if early else state.step + 1
 
-    def arrival(self, state: State, step: int, calls: _Calls) -> Arrival:
-        """The changes before the call of a step."""
+    def arrival(self, state: State, step: int, calls: _Calls, *, last: bool) -> Arrival:
+        """The changes before the call of a step; `last` if its context is wanted."""
         begin = self.looked_at
         while self.looked_at < len(self.blocks) and self.blocks[self.looked_at].born <= step:
             self.looked_at += 1
@@ -267,6 +268,7 @@ class _News:
             tuple(sorted(pins - now)),
             tuple(sorted(now - pins)),
             calls.begun_before(step),
+            not last and calls.made_without(step),
         )
 
 
@@ -308,6 +310,11 @@ class _Calls:
         """The start time of a step's call; now if it is still to come."""
         call = self.by_step.get(step)
         return call.at if call is not None else self.now
+
+    def made_without(self, step: int) -> bool:
+        """Whether the call of a step has been made, and not with a context of this run."""
+        call = self.by_step.get(step)
+        return call is not None and call.context not in self.ours
 
     def begun_before(self, step: int) -> int | None:
         """The recorded start time of the call before a step; None if unknown."""

@@ -35,7 +35,7 @@ from sessions.actions.record.append import append
 from sessions.importers import records
 from sessions.models import ModelCall, Run, Session
 from sessions.models.record import manifest
-from sessions.models.record.values import recorded_session
+from sessions.models.record.values import blocks_of, recorded_session
 from tests.sessions.made import reads, result, says, session, user
 
 pytestmark = [pytest.mark.django_db, pytest.mark.store]
@@ -159,13 +159,23 @@ def grown(steps: int = 24, policy: Policy | None = BOTH) -> Session:
     return stored
 
 
-def test_a_run_that_was_never_asked_for_steps_through_all_that_happened():
+def test_a_run_asked_for_step_by_step_decides_as_a_simulation():
+    for batch in talk(24):
+        stored = send(*batch)
+    for step in range(1, stored.step_count + 2):
+        plan = plan_at(stored, step)
+    assert plan.step == stored.step_count + 1
+    made = [r.step for r in simulated(stored, BOTH).revisions]
+    assert len(made) > 1
+    assert [r.step for r in plan.run.revisions.order_by("number")][: len(made)] == made
+
+
+def test_nothing_is_decided_for_calls_that_were_made_without_it():
     for batch in talk(24):
         stored = send(*batch)
     plan = catch_up(stored)
-    assert plan.step == stored.step_count + 1
-    made = [r.step for r in simulated(stored, BOTH).revisions]
-    assert [r.step for r in plan.run.revisions.order_by("number")][: len(made)] == made
+    assert [r.step for r in plan.run.revisions.all()] == [stored.step_count + 1]
+    assert plan.standing.used < sum(block.tokens for block in blocks_of(stored, with_text=False))
 
 
 def test_a_context_that_was_handed_out_stays_what_it_was():

@@ -14,7 +14,7 @@ from sessions.actions.accounts.teams import local_team
 from sessions.actions.lab.simulate import simulate_session
 from sessions.actions.live import folds
 from sessions.actions.live.folds import Stopwatch
-from sessions.actions.live.managed import catch_up
+from sessions.actions.live.managed import plan_at
 from sessions.actions.policies.policies import version_of
 from sessions.actions.record.append import append
 from sessions.importers import records
@@ -49,7 +49,8 @@ def live() -> Session:
     stored.policy_version = version_of(stored.team, "both", to_dict(POLICY), preset=False)
     stored.window = 40_000
     stored.save()
-    catch_up(stored)
+    for step in range(1, stored.step_count + 2):
+        plan_at(stored, step)
     return stored
 
 

@@ -11,7 +11,7 @@ from compaction.advice.adaptive import LEAST
 from sessions.actions.accounts.audit import COMMAND
 from sessions.actions.accounts.teams import local_team
 from sessions.actions.live import folds
-from sessions.actions.live.managed import catch_up
+from sessions.actions.live.managed import plan_at
 from sessions.actions.policies.policies import preset_version, save_version
 from sessions.actions.record.append import append
 from sessions.actions.record.assess import assess_session
@@ -55,7 +55,8 @@ def live(version: PolicyVersion, steps: int = 240) -> Session:
     stored = append(local_team(), of, tokens.counted, source="live").session
     stored.policy_version, stored.window, stored.outcome = version, 25_000, "succeeded"
     stored.save()
-    catch_up(stored)
+    for step in range(1, stored.step_count + 2):
+        plan_at(stored, step)
     stored.refresh_from_db()
     assess_session(stored)
     return stored
