@@ -124,7 +124,8 @@ def happened_in(ranges: Iterable[tuple[int, int]], path: str = "") -> Q:
     """Sessions that happened in one of these [since, until), in a form that indexes serve."""
     found = Q(pk__in=[])
     for since, until in ranges:
-        timed = Q(GreaterThanOrEqual(ended(path), max(since, 1)), LessThan(ended(path), until))
+        timed = Q(GreaterThanOrEqual(ended(path), since), LessThan(ended(path), until))
+        timed &= Q(**{f"{path}ended_at__isnull": False})
         arrived = {"gte": _second(since), "lt": _second(until)}
         found |= timed | Q(
             **{f"{path}ended_at": None},
