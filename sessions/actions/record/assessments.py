@@ -24,8 +24,8 @@ ENGINE = 3
 """Increment when a rule of assessments changes."""
 
 SOONEST = 50
-"""Minimum steps before a live session is reassessed; it must also have grown by a quarter, so that
-the total work is linear in the session."""
+"""Minimum steps before a live session is reassessed; it must also have doubled, so that the total
+work is about twice that of assessing it once."""
 
 
 def assessment_due(session: Session) -> bool:
@@ -36,7 +36,7 @@ def assessment_due(session: Session) -> bool:
     grown = session.step_count - steps
     if is_over(session):
         return bool(grown)
-    return grown >= max(SOONEST, steps // 4)
+    return grown >= max(SOONEST, steps)
 
 
 _ASSESSED = Statement(
