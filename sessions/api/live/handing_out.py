@@ -166,7 +166,8 @@ def _news(session: UUID, handed: str | None, since: str, body: dict[str, Any]) -
     """
     if "messages" not in body:
         return body
-    setup = {name: hash(_encoded(body[name])) for name in ("system", "tools") if name in body}
+    parts = [name for name in ("system", "tools") if name in body]
+    setup = {str(name): hash(_encoded(body[name])) for name in parts}
     encoded = [_encoded(message) for message in body["messages"]]
     shown = _Shown(setup, [hash(message) for message in encoded])
     with _guard:

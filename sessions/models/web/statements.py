@@ -116,7 +116,7 @@ class StatementAmong:
 
     def __init__(
         self,
-        build: Callable[[list[Given]], models.QuerySet[Any, Any]],
+        build: Callable[[list[Any]], models.QuerySet[Any, Any]],
         given: Callable[[str], Given] = given_text,
     ) -> None:
         self._build, self._given = build, given
