@@ -104,7 +104,8 @@ def sessions(request: HttpRequest) -> HttpResponse:
         "rows": _rows(shown.rows),
         "total": total,
         "version": version,
-        "count_text": _count_text(len(shown.rows), total, filters),
+        "total_text": (total_text := _total_text(total, filters)),
+        "count_text": f"{len(shown.rows)} of {total_text}",
         "newer_url": filters.address(shown.newer) if shown.newer else "",
         "older_url": filters.address(shown.older) if shown.older else "",
         "chips": _chips(team, filters),
@@ -193,9 +194,9 @@ def _total(rows: QuerySet[Session], filters: SessionFilters, counted: Counted) -
     return rows.order_by()[: COUNTED_UP_TO + 1].count()
 
 
-def _count_text(shown: int, total: int, filters: SessionFilters) -> str:
+def _total_text(total: int, filters: SessionFilters) -> str:
     beyond = filters.active and total > COUNTED_UP_TO
-    return f"{shown} of " + (f"more than {COUNTED_UP_TO:,}" if beyond else f"{total:,}")
+    return f"{COUNTED_UP_TO:,}+" if beyond else f"{total:,}"
 
 
 @require_GET
