@@ -11,16 +11,19 @@ ROOT = Path(__file__).resolve().parent.parent
 from benchmarks.processes import machine, say  # noqa: E402
 
 ALL = (
-    "engine", "outline", "redact", "manifest", "start", "ingest", "peers",
-    "agent", "live", "page", "stream", "scrub", "recall", "planted", "lab", "fact_ledger",
+    "policies.engine", "policies.outline", "reviews.redact", "record.manifest", "web.start",
+    "record.ingest", "peers", "live.agent", "live.live", "live.page", "live.stream", "replay.scrub",
+    "dashboard.lists", "policies.recall", "record.planted", "lab.lab", "reviews.fact_ledger",
 )  # fmt: skip
+ON_LOGS = ("policies.recall", "record.planted", "lab.lab")
 
 
 def main() -> int:
     """Run the named benchmarks, or all; return how many failed."""
     failed = []
-    for name in sys.argv[1:] or ALL:
-        if name in ("recall", "planted", "lab") and not os.environ.get("CONTEXTLAB_CORPUS"):
+    named = {name.rpartition(".")[2]: name for name in ALL}
+    for name in [named.get(one, one) for one in sys.argv[1:]] or ALL:
+        if name in ON_LOGS and not os.environ.get("CONTEXTLAB_CORPUS"):
             say(f"== {name}: left out, CONTEXTLAB_CORPUS names no folder of logs")
             continue
         say(f"== {name} ({machine()})")

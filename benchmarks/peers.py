@@ -29,8 +29,8 @@ from http.client import HTTPConnection
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks.ingest import BATCH, BATCHES, SINGLES, bodies
 from benchmarks.processes import cpu_seconds, memory_mb, percentile, say
+from benchmarks.record.ingest import BATCH, BATCHES, SINGLES, bodies
 from tests.conftest import free_port
 
 HOME = Path(
@@ -87,7 +87,7 @@ SHAPERS = {
     "semantic-kernel": "semantic-kernel",
     "agent-framework": "agent-framework-core",
 }
-"""Libraries that shape a context (benchmarks/shaping.py), by the package that is installed."""
+"""Libraries that shape a context (benchmarks/policies/shaping.py), by installed package."""
 
 NEWER = {
     "openhands-sdk": (os.environ.get("CONTEXTLAB_BENCH_PYTHON", ""), "python3.12", "python3.13")

@@ -33,7 +33,7 @@ CODE_WIDTH = 200
 """Maximum code points of a line of code (our choice)."""
 
 NEW = 14
-"""Points from which a message counts as a new topic (our choice, benchmarks/topics.py)."""
+"""Points from which a message counts as a new topic (our choice, benchmarks/policies/topics.py)."""
 
 Boundary = Literal["", "new_topic", "task_done"]
 """What ended just before this call, if detected; empty for nothing."""

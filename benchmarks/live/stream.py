@@ -1,7 +1,7 @@
 """Thirty appends a second of 50 kB each: latency, errors, memory.
 
-    python -m benchmarks.stream                  # a minute
-    python -m benchmarks.stream --minutes 10
+    python -m benchmarks.live.stream                  # a minute
+    python -m benchmarks.live.stream --minutes 10
 
 Ten agents with a session and a connection each, three messages a second apiece, sent when they
 are due: who is late catches up, so that a slow server is not asked less. Latency counts from the
@@ -16,7 +16,7 @@ import threading
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 from benchmarks.processes import percentile, say  # noqa: E402
 from benchmarks.server import Lab, lab  # noqa: E402
 

@@ -1,6 +1,6 @@
 """Scrubbing a session of 10,000 messages in Chromium with its processor slowed four times.
 
-Run: python -m benchmarks.scrub. Needs Chromium and the built pages.
+Run: python -m benchmarks.replay.scrub. Needs Chromium and the built pages.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 from tests.conftest import CHROMIUM, start_server  # noqa: E402
 
 MESSAGES, STEPS_SCRUBBED, SLOWED = 10_000, 80, 4
 
 FILL = f"""
 import django; django.setup()
-from benchmarks.manifest import _count, _session
+from benchmarks.record.manifest import _count, _session
 from sessions.actions.record.append import append
 from sessions.actions.record.measure import measure
 from sessions.actions.accounts.teams import local_team

@@ -1,7 +1,7 @@
 """What shaping a context costs in other libraries, at one call and over a session, and plainly.
 
     python -m benchmarks.peers --install     # environments of the libraries below the cache folder
-    python -m benchmarks.shaping
+    python -m benchmarks.policies.shaping
 
 Each library runs in an environment of its own, on messages of 250 tokens: a request, then tool
 calls and their results in turn. CPU milliseconds, the best of several; no model is asked, where

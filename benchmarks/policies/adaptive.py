@@ -1,6 +1,6 @@
 """What compactions of real sessions suggest, and what comes of it: the table in strategies.md.
 
-    python -m benchmarks.adaptive /path/to/logs    # or CONTEXTLAB_CORPUS
+    python -m benchmarks.policies.adaptive /path/to/logs    # or CONTEXTLAB_CORPUS
 
 Every session of 30 steps or more runs in a window of --window tokens (60,000), with the extractive
 summarizer, under each policy below. All its compactions are measured; what they suggest is taken
@@ -21,8 +21,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.fact_ledger import _begin, _stored
 from benchmarks.processes import say
+from benchmarks.reviews.fact_ledger import _begin, _stored
 from compaction.advice.adaptive import Model, Past, suggestions, task_of
 from compaction.context.session import Session
 from compaction.losses.ledger import CompactedContext, ledger_of

@@ -1,6 +1,6 @@
 """How fast secrets are masked, how many are found, and how often clean code is taken for one.
 
-Run: python -m benchmarks.redact. Prints numbers only.
+Run: python -m benchmarks.reviews.redact. Prints numbers only.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 from compaction.redaction.redact import redact, secrets  # noqa: E402
 from tests.compaction.secret_samples import samples  # noqa: E402
 

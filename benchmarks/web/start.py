@@ -1,6 +1,6 @@
 """Start to the first 200, and the memory of all processes that idle.
 
-    python -m benchmarks.start
+    python -m benchmarks.web.start
 
 Of `contextlab serve` on an empty folder (the database is made) and on one that is there; then
 once it has waited ten seconds with nothing to do, and again some seconds after a live session's
@@ -16,8 +16,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from benchmarks.ingest import bodies
 from benchmarks.processes import cpu_seconds, percentile, say, tree
+from benchmarks.record.ingest import bodies
 from benchmarks.server import environment, served
 from tests.conftest import free_port
 

@@ -1,6 +1,6 @@
 """From an append to the step that a real page shows: the replay page in Chromium.
 
-    python -m benchmarks.page
+    python -m benchmarks.live.page
 
 One agent, one page that follows it, five steps a second at most. The time runs from the moment at
 which a message is sent to the frame in which the page names the new step; the script that looks
@@ -12,8 +12,8 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from benchmarks.ingest import bodies
 from benchmarks.processes import percentile, say
+from benchmarks.record.ingest import bodies
 from benchmarks.server import lab
 from tests.conftest import CHROMIUM
 

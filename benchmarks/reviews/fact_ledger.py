@@ -1,8 +1,8 @@
 """Fact ledgers of compactions with planted losses and inventions: the table in reviews.md.
 
-    python -m benchmarks.fact_ledger               # CONTEXTLAB_CORPUS, or the demo
-    python -m benchmarks.fact_ledger /path/to/logs
-    python -m benchmarks.fact_ledger /path/to/logs --show
+    python -m benchmarks.reviews.fact_ledger               # CONTEXTLAB_CORPUS, or the demo
+    python -m benchmarks.reviews.fact_ledger /path/to/logs
+    python -m benchmarks.reviews.fact_ledger /path/to/logs --show
 
 Of every session: the compactions that its log records, and those of the extractive summarizer in a
 narrow window, at most 8 of each. Out of each summary and its context, up to 5 facts are

@@ -1,6 +1,6 @@
 """What an agent waits for at full speed: its context, and the appends of its step.
 
-    python -m benchmarks.agent
+    python -m benchmarks.live.agent
 
 Over HTTP, managed sessions of 1,000 and 10,000 messages, and one that nothing manages. Latency as
 the agent sees it, CPU of the server with its job processes. A step is: take the context, append
@@ -14,8 +14,8 @@ import json
 import time
 from collections.abc import Callable
 
-from benchmarks.ingest import bodies
 from benchmarks.processes import percentile, say
+from benchmarks.record.ingest import bodies
 from benchmarks.server import Lab, lab
 
 STEPS = 60

@@ -1,6 +1,6 @@
 """Every preset over real logs: the tables in docs/policies/presets.md.
 
-    python -m benchmarks.presets PATH… [--json FILE] [--out docs/policies/presets.md]
+    python -m benchmarks.policies.presets PATH… [--json FILE] [--out docs/policies/presets.md]
 
 Reads every log below the paths, of whatever format, takes sessions of 30 model calls or more and
 over 30,000 tokens (one that several logs hold once, from the longest), and puts each under every
@@ -217,8 +217,8 @@ def document(rows: Sequence[Row]) -> str:
 
 HEAD = """# Presets on real sessions
 
-Written by `benchmarks/presets.py` over {sessions} recorded sessions of 30 model calls or more and
-over 30,000 tokens. Everything is simulated: the agent is assumed to behave as recorded.
+Written by `benchmarks/policies/presets.py` over {sessions} recorded sessions of 30 model calls or
+more and over 30,000 tokens. Everything is simulated: the agent is assumed to behave as recorded.
 
 - **prompt tokens**: sent over whole sessions, hidden system prompt and tool schemas included,
   against the sessions as recorded, with their logged compactions.

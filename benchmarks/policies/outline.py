@@ -1,8 +1,8 @@
 """What an outline costs and how long it is, for 5,000 lines of each language and for hostile text.
 
-    python -m benchmarks.outline
-    python -m benchmarks.outline --repeat 9 --json figures.json
-    python -m benchmarks.outline path/to/file.py ...
+    python -m benchmarks.policies.outline
+    python -m benchmarks.policies.outline --repeat 9 --json figures.json
+    python -m benchmarks.policies.outline path/to/file.py ...
 
 CPU milliseconds of one process, the best of several runs. The languages' sources are the samples
 of the tests, repeated; name files to measure real ones, which are repeated up to 5,000 lines too.
@@ -22,7 +22,7 @@ from compaction.outlines.outline import outline
 LINES = 5_000
 AIM = 25.0
 """Milliseconds for 5,000 lines."""
-SAMPLES = Path(__file__).parent.parent / "tests" / "compaction" / "outlined"
+SAMPLES = Path(__file__).parents[2] / "tests" / "compaction" / "outlined"
 
 
 def repeated(text: str) -> str:

@@ -1,6 +1,6 @@
 """Tools on real sessions: which comes next, what definitions cost, and how sessions drift.
 
-    CONTEXTLAB_CORPUS=/path/to/logs python -m benchmarks.tools
+    CONTEXTLAB_CORPUS=/path/to/logs python -m benchmarks.tools.tools
 
 Next tools are predicted for each session from all others that do not lie in the same folder, as
 pages do it, and from frequency alone. Prints numbers only, by format; writes nothing of the logs.
@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from benchmarks.recall import session_of
+from benchmarks.policies.recall import session_of
 from compaction import tokens
 from compaction.context.blocks import Block
 from compaction.context.session import Session

@@ -1,7 +1,7 @@
 """Causes of cache breaks planted into real sessions: is each named right? See docs/record/cache.md.
 
-    CONTEXTLAB_CORPUS=/path/to/logs python -m benchmarks.planted
-    python -m benchmarks.planted /path/to/logs
+    CONTEXTLAB_CORPUS=/path/to/logs python -m benchmarks.record.planted
+    python -m benchmarks.record.planted /path/to/logs
 
 As sent: the contexts of two steps that follow each other are rendered as requests, with a list of
 tools and a system prompt of our own; one thing is changed in the second, and the simulator names

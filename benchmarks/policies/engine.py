@@ -1,13 +1,13 @@
 """CPU time of a fold step and of a whole session, compared with libraries that shape a context.
 
-    python -m benchmarks.engine
-    python -m benchmarks.engine --repeat 5 --json figures.json
-    python -m benchmarks.engine --only balanced --only seven-principles
+    python -m benchmarks.policies.engine
+    python -m benchmarks.policies.engine --repeat 5 --json figures.json
+    python -m benchmarks.policies.engine --only balanced --only seven-principles
 
 CPU milliseconds of one process, the best of several runs; made-up coding sessions of about 250
 tokens a message; stubs, summaries and recitations are built and counted with o200k. A step is one
 model call; its cost is the mean over a session of so many messages, rare compactions included.
-Libraries are measured where `benchmarks/peers.py --install` put them (benchmarks/shaping.py).
+Libraries are measured where `benchmarks/peers.py --install` put them (see `shaping.py`).
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
+from benchmarks.policies.shaping import LENGTHS, Shaper, floors, others  # noqa: E402
 from benchmarks.processes import machine, say  # noqa: E402
-from benchmarks.shaping import LENGTHS, Shaper, floors, others  # noqa: E402
 from compaction import tokens  # noqa: E402
 from compaction.cache.economy import rates_of  # noqa: E402
 from compaction.context.edits import context_at  # noqa: E402

@@ -1,6 +1,6 @@
 """Status queries in real sessions: how many there are, are repeated, or ask what a dashboard tells.
 
-    CONTEXTLAB_CORPUS=/path/to/logs python -m benchmarks.status
+    CONTEXTLAB_CORPUS=/path/to/logs python -m benchmarks.policies.status
 
 Reads every log below the folder and takes sessions of 10 steps or more. Prints counts of calls, and
 tokens times steps for which the results of queries stand, as recorded and under `replace`. Tokens
@@ -15,7 +15,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from benchmarks.recall import session_of
+from benchmarks.policies.recall import session_of
 from compaction.context.edits import Entry
 from compaction.context.session import Session
 from compaction.policies.policy import Policy, Step

@@ -1,6 +1,6 @@
 """A simulation of a hundred real sessions, and how quick the server stays meanwhile.
 
-    CONTEXTLAB_CORPUS=/path/to/logs python -m benchmarks.lab
+    CONTEXTLAB_CORPUS=/path/to/logs python -m benchmarks.lab.lab
 
 Imports the logs below the folder into a store of its own and simulates up to a hundred of their
 sessions under new drafts: time until the first session is shown, and in total.
@@ -21,7 +21,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from benchmarks.live import _signed_in
+from benchmarks.live.live import _signed_in
 from benchmarks.processes import percentile, say
 from benchmarks.server import Agent, Lab, command, in_store, served
 

@@ -1,6 +1,6 @@
 """Opening a session of 10,000 messages: bytes and server CPU of everything a usable page needs.
 
-Run: python -m benchmarks.manifest
+Run: python -m benchmarks.record.manifest
 """
 
 from __future__ import annotations

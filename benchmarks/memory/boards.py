@@ -1,6 +1,6 @@
 """Boards of real sessions: how large they are, and what of them is kept across compactions.
 
-    python -m benchmarks.boards /path/to/logs     # or CONTEXTLAB_CORPUS
+    python -m benchmarks.memory.boards /path/to/logs     # or CONTEXTLAB_CORPUS
 
 Of each session of 30 steps or more and over 30,000 tokens the board is gathered block by block. At
 each compaction of three presets (`seven-principles`, `offload-first`, `sliding-window`; extractive
@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from benchmarks.recall import long_sessions
+from benchmarks.policies.recall import long_sessions
 from compaction import tokens
 from compaction.board.board import BoardNote, BoardSize, put, render
 from compaction.board.notes import Gatherer

@@ -1,6 +1,6 @@
 """Lists and dashboards of a team with 200,000 sessions, on PostgreSQL.
 
-    CONTEXTLAB_BENCH_POSTGRES=postgres://root@127.0.0.1:5432/test python -m benchmarks.lists
+    CONTEXTLAB_BENCH_POSTGRES=postgres://… python -m benchmarks lists
 
 Makes a database of its own beside the named one, fills it with SQL, asks for each page, drops it.
 CPU of Python's process and of PostgreSQL's without parallel workers, per request. The sessions lie

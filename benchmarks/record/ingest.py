@@ -1,7 +1,7 @@
 """Messages of live agents, 1 KB each, over HTTP into `contextlab serve`.
 
-    python -m benchmarks.ingest
-    python -m benchmarks.ingest --profile      # the append alone, in one process, profiled
+    python -m benchmarks.record.ingest
+    python -m benchmarks.record.ingest --profile      # the append alone, in one process, profiled
 
 A `contextlab serve` of its own, one connection with a key. A batch counts once it is answered:
 then it is committed (fsync: synchronous=FULL on SQLite), counted (o200k) and queryable. Messages
@@ -22,7 +22,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 from benchmarks.processes import cpu_seconds, percentile, say  # noqa: E402
 from benchmarks.server import Agent, Lab, lab, postgres  # noqa: E402
 

@@ -1,7 +1,7 @@
 """Summaries of the longest real sessions, without a model: the tables in strategies.md.
 
-    CONTEXTLAB_CORPUS=/path/to/logs python -m benchmarks.summaries
-    python -m benchmarks.summaries /path/to/logs --sessions 20 --json figures.json
+    CONTEXTLAB_CORPUS=/path/to/logs python -m benchmarks.reviews.summaries
+    python -m benchmarks.reviews.summaries /path/to/logs --sessions 20 --json figures.json
 
 Reads every log below the folder, takes the sessions with most tokens (o200k, the log's own text
 without summaries), and prints of each: tokens before, tokens of the extractive summary of all of
@@ -22,7 +22,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import median
 
-from benchmarks.recall import session_of
+from benchmarks.policies.recall import session_of
 from compaction import tokens
 from compaction.context.blocks import Block
 from compaction.context.groups import Groups

@@ -1,7 +1,7 @@
 """Needed-later recall of plain policies on real sessions: the table in docs/record/cache.md.
 
-    CONTEXTLAB_CORPUS=/path/to/logs python -m benchmarks.recall
-    python -m benchmarks.recall /path/to/logs --json figures.json
+    CONTEXTLAB_CORPUS=/path/to/logs python -m benchmarks.policies.recall
+    python -m benchmarks.policies.recall /path/to/logs --json figures.json
 
 Reads every Claude Code log below the folder, takes sessions of 30 steps or more and over 30,000
 tokens (o200k, the log's own text without summaries), and prints for each policy: tokens sent over
@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from benchmarks.plain import everything, offload, window
+from benchmarks.policies.plain import everything, offload, window
 from compaction import tokens
 from compaction.cache.simulator import TTL
 from compaction.context import wire

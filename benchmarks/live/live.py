@@ -1,6 +1,6 @@
 """An agent at five steps a second, and open pages that follow it.
 
-    python -m benchmarks.live
+    python -m benchmarks.live.live
 
 A step over REST: take the context, report the answer with its usage, then the tool's result. The
 pages are websockets that follow the recorded run as the replay page does. Latency: from the moment
@@ -21,9 +21,9 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
-from benchmarks.ingest import bodies, message  # noqa: E402
+ROOT = Path(__file__).resolve().parents[2]
 from benchmarks.processes import percentile, say  # noqa: E402
+from benchmarks.record.ingest import bodies, message  # noqa: E402
 from benchmarks.server import Agent, Lab, lab  # noqa: E402
 
 RATE = 5.0

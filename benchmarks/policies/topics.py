@@ -1,6 +1,6 @@
 """New topics: what the judgement without a model finds, and how often it is wrong.
 
-    python -m benchmarks.topics /path/to/logs [--show]
+    python -m benchmarks.policies.topics /path/to/logs [--show]
 
 Reads every log below the folders that an importer knows, conversations that other JSON files hold
 as lists of messages with roles, and histories of Aider. *Continues*: every message of a person
