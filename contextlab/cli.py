@@ -25,6 +25,7 @@ COMMANDS = {
     "backup": ("sessions.management.commands.backup", "back up the data while in use"),
     "restore": ("sessions.management.commands.restore", "restore a backup"),
     "new": ("contextlab.management.commands.new", "create a strategy or importer from a template"),
+    "verify": ("sessions.management.commands.verify", "check all stored data"),
     "worker": ("contextlab.management.commands.worker", "run jobs, with Redis"),
     "migrate": ("contextlab.management.commands.migrate", "migrate the database"),
 }
@@ -36,6 +37,7 @@ OF_DJANGO = {
 
 READ_TABLES = {
     "import", "demo", "worker", "show", "tail", "export", "token", "login", "invite", "simulate",
+    "verify",
 }  # fmt: skip
 """Commands that need up-to-date tables: `serve` migrates itself, the others need none."""
 

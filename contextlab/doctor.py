@@ -106,6 +106,15 @@ def _database() -> tuple[str, str]:
     return FAILED, f"{where} is {len(missing)} migrations behind: run `contextlab migrate`"
 
 
+def _store() -> tuple[str, str]:
+    from sessions.actions.record.verify import last_check
+
+    found = None if missing_migrations() else last_check()
+    if found is None:
+        return OK, "not checked since it was made; `contextlab verify` does it"
+    return (FAILED if found.good is False else OK), found.text
+
+
 def _redis() -> tuple[str, str]:
     if not settings.REDIS_URL:
         return OK, "not used: jobs and live pages run inside the server"
@@ -189,6 +198,7 @@ LOOKS: dict[str, Callable[[], tuple[str, str]]] = {
     "access": _access,
     "sqlite": _sqlite,
     "database": _database,
+    "store": _store,
     "redis": _redis,
     "tokenizer": _tokenizer,
     "grammars": _grammars,

@@ -200,16 +200,21 @@ JOB_KINDS: dict[str, str] = {
     "simulation": "sessions.actions.lab.simulations.simulation_job",
     "tend": "sessions.actions.live.tend.tend",
     "tuning": "sessions.actions.lab.tunings.tuning_job",
+    "verify": "sessions.actions.record.verify.verify",
 }
 JOB_COMMAND = [sys.executable, "-P", "-m", "contextlab.job"]
 JOB_SECONDS = env.number("JOB_SECONDS", 900)  # per attempt, then it is killed
 # Job kinds queued by every live session: one that hangs must not block the others.
-JOB_SECONDS_OF = {"tend": min(JOB_SECONDS, 240), "tuning": 4 * JOB_SECONDS}
+JOB_SECONDS_OF = {
+    "tend": min(JOB_SECONDS, 240),
+    "tuning": 4 * JOB_SECONDS,
+    "verify": 4 * JOB_SECONDS,
+}
 JOB_LEASE_SECONDS = env.number("JOB_LEASE_SECONDS", 20)
 JOB_RETRY_SECONDS = env.number("JOB_RETRY_SECONDS", 5)  # multiplied by the number of attempts
 JOB_ATTEMPTS = 3
 JOB_LOSSES = 100  # attempts that ended with their server or worker, after which a job fails
-TEND_SECONDS = env.number("TEND_SECONDS", 1)  # a session is brought up to date so long after an append
+TEND_SECONDS = env.number("TEND_SECONDS", 1)  # between an append and the job that it asks for
 JOB_THREADS = int(env.number("JOB_THREADS", 2))
 SWEEP_SECONDS = env.number("SWEEP_SECONDS", 5)
 LIVE_POLL_SECONDS = env.number("LIVE_POLL_SECONDS", 2)

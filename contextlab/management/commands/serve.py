@@ -10,7 +10,7 @@ from django.core.management import BaseCommand, CommandError
 from django.db import connection, connections
 from django.urls import reverse
 
-from contextlab import safety, supervisor
+from contextlab import clean_stop, safety, supervisor
 from contextlab.database import keep_connections
 from contextlab.environment import port
 from contextlab.garbage import collect_less
@@ -20,7 +20,7 @@ from sessions.actions.accounts.addresses import renew_address, why_off
 from sessions.actions.accounts.logins import has_passwords
 from sessions.actions.accounts.teams import local_user
 from sessions.actions.jobs import jobs
-from sessions.actions.record import assess
+from sessions.actions.record import assess, verify
 from sessions.management.addresses import base_url, login_url
 
 
@@ -45,6 +45,8 @@ class Command(BaseCommand):
         warnings = safety.check_start(host, options["port"])
         lock = self._claim_data_dir()
         self._prepare_database()
+        if lock is not None and not clean_stop.begin(settings.DATA_DIR):
+            verify.ask()
         for warning in warnings:
             self.stderr.write(f"Warning: {warning}.")
         self.invitation = way_in()
@@ -122,6 +124,8 @@ class Command(BaseCommand):
         reactor.addSystemEventTrigger("before", "shutdown", server.drain)
         server.run()
         live.server_loop = None
+        if not settings.REDIS_URL:
+            clean_stop.end(settings.DATA_DIR)
         if failures:
             raise CommandError(
                 f"cannot listen on {host}:{port} ({failures[0].type.__name__}): is another server"

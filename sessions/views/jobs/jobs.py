@@ -12,11 +12,13 @@ from django.utils import timezone
 from django.views.decorators.http import require_GET, require_POST
 
 from sessions.access import allowed, require, team_of, teams_of
+from sessions.actions.accounts.teams import LOCAL_TEAM
 from sessions.actions.jobs.jobs import cancel as cancel_job
 from sessions.actions.jobs.jobs import retry as retry_job
 from sessions.actions.lab.simulations import KIND as SIMULATION
 from sessions.actions.lab.tunings import KIND as TUNING
 from sessions.actions.record.uploads import KIND
+from sessions.actions.record.verify import last_check
 from sessions.figures import percent
 from sessions.models import Import, ImportFile, Job, Session
 from sessions.models.accounts.teams import Right
@@ -33,6 +35,7 @@ NAMES = {
     "tend": "Tending",
     "assess": "Assessment",
     "share": "Sharing",
+    "verify": "Store check",
 }
 """Names of job kinds on pages."""
 
@@ -100,6 +103,7 @@ def jobs(request: HttpRequest) -> HttpResponse:
         "section": "jobs",
         "team": team,
         "rows": [Progress.of(job) for job in shown.rows],
+        "check": last_check() if team.slug == LOCAL_TEAM else None,
         "newer_url": f"?cursor={shown.newer}" if shown.newer else "",
         "older_url": f"?cursor={shown.older}" if shown.older else "",
     }
