@@ -71,8 +71,7 @@ class ManagedSession:
         messages = [plain(message) for message in request["messages"]]
         # Send empty values, too: they mean that a call has no tools.
         tools, system = (plain(request.get(name) or []) for name in ("tools", "system"))
-        self._session.append(messages, history=True, tools=tools, system=system)
-        return self._session.context()
+        return self._session.step(messages, history=True, tools=tools, system=system)
 
     def keep(self, reply: Any, context: Context) -> None:
         """Store the model's reply."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterable, Mapping
+from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -54,6 +55,7 @@ class Session:
         self.model = str(known.get("model") or "")
         self.url = str(known.get("url") or "")
         self._address = f"sessions/{path(self.id)}"
+        self._last: dict[str, Any] = {}
 
     def append(
         self,
@@ -67,7 +69,7 @@ class Session:
         `more`: tools, system, model, usage, call, context_id, history. With `heed_advice` it sleeps
         for the recommended delay when the window is nearly full.
         """
-        batch = [dict(messages)] if isinstance(messages, Mapping) else [dict(m) for m in messages]
+        batch = _batch_of(messages)
         raw = self._server.request("POST", f"{self._address}/messages", {"messages": batch, **more})
         advice = raw.get("advice") or {}
         delay = int(advice.get("delay_ms") or 0)
@@ -89,7 +91,38 @@ class Session:
         """
         flag = None if breakpoints is None else str(breakpoints).lower()
         query = {"format": format, "at": at, "wait": wait, "breakpoints": flag}
-        raw = self._server.request("GET", f"{self._address}/context", query=query)
+        return self._context_of(
+            self._server.request("GET", f"{self._address}/context", query=query)
+        )
+
+    def step(
+        self,
+        messages: Mapping[str, Any] | Iterable[Mapping[str, Any]] = (),
+        *,
+        format: str = "anthropic",
+        **more: Any,
+    ) -> Context:
+        """Append the messages of a step and get the next context, in one request.
+
+        `more`: as for `append`, and wait and breakpoints as for `context`. Only what changed since
+        the last context of a step is transferred.
+        """
+        body: dict[str, Any] = {"format": format, **more}
+        if batch := _batch_of(messages):
+            body["messages"] = batch
+        if self._last.get("format") == format:
+            body["since"] = self._last["context_id"]
+        raw = self._server.request("POST", f"{self._address}/steps", body)
+        if raw.get("since"):
+            kept = self._last["messages"][: raw["keep"]]
+            unchanged = [name for name in ("system", "tools") if raw.get(name, ()) is None]
+            same = {name: self._last[name] for name in unchanged}
+            raw |= {**same, "messages": [*kept, *raw["messages"]]}
+        # What is handed out may be changed by the agent.
+        self._last = deepcopy(raw) if raw["context_id"] else {}
+        return self._context_of(raw)
+
+    def _context_of(self, raw: dict[str, Any]) -> Context:
         names = ("system", "tools", "tool_choice", "messages")
         parts = {name: raw[name] for name in names if raw.get(name)}
         model = {"model": self.model} if self.model else {}
@@ -190,6 +223,10 @@ class ContextLab(Connection):
         for note in known.get("notes", ()):
             log.warning("%s", note)
         return Session(self, known)
+
+
+def _batch_of(messages: Mapping[str, Any] | Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    return [dict(messages)] if isinstance(messages, Mapping) else [dict(one) for one in messages]
 
 
 def _message_of(reply: Mapping[str, Any]) -> tuple[dict[str, Any], Any]:

@@ -66,7 +66,7 @@ def enqueue(
 def ask_for(session: Session, kind: str, *, locked: bool = False, after: float = 0) -> Job:
     """Ask for a job of this kind on a session, to begin `after` seconds from now.
 
-    One unfinished job does for all that asked; it begins now if somebody asks for that.
+    One unfinished job does for all that asked; it begins now if one of them asks for that.
     Takes the lock of the session's row, unless the caller has it: a job that is about to end looks
     for news under it. One that failed stays the only one of its session: after a rest it is tried
     again.

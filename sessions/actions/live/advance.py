@@ -88,7 +88,8 @@ def advance_to(fold: Fold, session: Session, facts: Facts, target: int) -> None:
     """Process every step up to `target`, and store the result.
 
     Decides as a simulation does, but nothing for calls that were made without a context of this
-    run: many of them may come at once. A step already processed is repeated if something new belongs to it. Raises Raced.
+    run: many of them may come at once. A step already processed is repeated if something new
+    belongs to it. Raises Raced.
     """
     news = _News.of(fold, session, facts)
     begin = news.begin(fold, target)

@@ -20,7 +20,7 @@ from sessions.actions.live.managed import (
 )
 from sessions.api.budgets.shapes import OverBudgetOut
 from sessions.api.live import shapes
-from sessions.api.live.handing_out import Form, Format, OverBudget, context_answer, hand_out
+from sessions.api.live.handing_out import Form, Format, NoRoom, context_answer, hand_out
 from sessions.api.web.problems import Refusal, problem
 from sessions.models import ManagedContext, Session
 
@@ -62,12 +62,12 @@ def context(
     form = Form(format, breakpoints, since)
     try:
         fields = hand_out(request, plan, form, managed=managed, goes_out=goes_out)
-    except OverBudget as error:
+    except NoRoom as error:
         return over_budget(error)
     return context_answer(fields)
 
 
-def over_budget(error: OverBudget, **more: Any) -> HttpResponse:
+def over_budget(error: NoRoom, **more: Any) -> HttpResponse:
     """A 402 response, which clients do not retry automatically, because waiting alone does not
     help."""
     names = ("require_approval", "approval", "budgets")

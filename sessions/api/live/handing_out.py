@@ -29,7 +29,7 @@ from sessions.models.record.values import wire_blocks
 Format = Literal["anthropic", "openai", "pairs", "blocks"]
 
 SESSIONS = 16
-"""Sessions of which a process keeps the blocks of the last context; nobody may change them."""
+"""Sessions of which a process keeps the blocks of the last context, which must not be changed."""
 
 REMEMBERED = 256
 """Contexts of which a process knows the hashes of their messages, to send only what is new."""
@@ -45,7 +45,7 @@ class Form:
     since: str = ""
 
 
-class OverBudget(Exception):
+class NoRoom(Exception):
     """The budgets have no room for the call; `answer` has the fields of a budget check."""
 
     def __init__(self, answer: dict[str, Any]) -> None:
@@ -64,7 +64,7 @@ def hand_out(
     """The context of a plan as the fields of a response; recorded as sent if the requester may
     write. `managed` is the one being reproduced, `goes_out` whether a model will get it.
 
-    Raises OverBudget.
+    Raises NoRoom.
     """
     wires = _wires_of(plan)
     plan, offered = offer(plan, wires, form.format, managed) if plan.tooled else (plan, None)
@@ -72,7 +72,7 @@ def hand_out(
     if goes_out and plan.budgeted and may_write(request):
         admission = admit(plan.session, plan.standing.used, plan.step, timezone.now())
     if admission.answer is not None:
-        raise OverBudget(admission.answer)
+        raise NoRoom(admission.answer)
     handed = managed.pk if managed is not None else None
     if managed is None and may_write(request):
         handed = record_context(plan, form.format).pk
@@ -150,7 +150,7 @@ def _rendered(plan: Plan, wires: Mapping[str, WireBlock], form: Form) -> dict[st
 
 
 class _Shown(NamedTuple):
-    """Hashes of the parts of a context that was handed out."""
+    """Hashes of the parts of a context."""
 
     setup: dict[str, int]
     messages: Sequence[int]
@@ -162,7 +162,7 @@ _shown: OrderedDict[tuple[UUID, str], _Shown] = OrderedDict()
 def _news(session: UUID, handed: str | None, since: str, body: dict[str, Any]) -> dict[str, Any]:
     """The body with its messages encoded, and without what the context `since` also has.
 
-    That context must have been handed out by this process; otherwise everything is sent.
+    This process must have made that context; otherwise everything is sent.
     """
     if "messages" not in body:
         return body

@@ -14,7 +14,7 @@ from sessions.actions.live.managed import LONGEST_WAIT, catch_up
 from sessions.api.budgets.shapes import OverBudgetOut
 from sessions.api.live import shapes
 from sessions.api.live.contexts import over_budget
-from sessions.api.live.handing_out import Form, Format, OverBudget, context_answer, hand_out
+from sessions.api.live.handing_out import Form, Format, NoRoom, context_answer, hand_out
 from sessions.api.live.messages import MADE, begun
 from sessions.api.web.exchange import another_request, once_of, value_of
 
@@ -81,6 +81,6 @@ def steps(request: HttpRequest, session_id: str, wanted: StepIn) -> HttpResponse
     form = Form(wanted.format, wanted.breakpoints, wanted.since)
     try:
         fields = hand_out(request, catch_up(session, wait=wanted.wait), form)
-    except OverBudget as error:
+    except NoRoom as error:
         return over_budget(error, appended=appended)
     return context_answer({"appended": appended, **fields})

@@ -1,6 +1,6 @@
 """Queries that are composed once and then only executed.
 
-Django composes a query anew at every use, which costs several times what the database needs for
+Django composes a query again at every use, which costs several times what the database needs for
 it. Statements are for the ways that every message of an agent takes; all other code uses querysets.
 """
 

@@ -58,7 +58,7 @@ class Csrf(_Browsers, CsrfViewMiddleware):
 
 
 class People(AuthenticationMiddleware):
-    """The person signed in; nobody, if a key asks."""
+    """The person signed in; anonymous if a key asks."""
 
     def __call__(self, request: HttpRequest) -> Any:
         """Set `request.user`."""

@@ -173,7 +173,11 @@ def test_a_known_browser_has_ten_attempts_for_its_own_account():
     assert LoginFailure.objects.last().source == "10.0.0.7", "of another account it says nothing"
 
 
-@pytest.mark.parametrize("cookie", ["", "x", "a:b:c", logins.signing.dumps(["id", "name"])])
+@pytest.mark.parametrize(
+    "cookie",
+    ["", "x", "a:b:c", logins.signing.dumps(["id", "name"])],
+    ids=["empty", "text", "unsigned", "signed"],
+)
 def test_a_cookie_of_others_makes_no_browser_known(cookie: str):
     assert logins.known_browser(cookie) is None
 
