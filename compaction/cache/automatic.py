@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from compaction.cache.providers.openai import EARLY
 from compaction.cache.rule import Kept
 from compaction.cache.rules import Rules, kept_by
-from compaction.cache.simulator import Basis, Break, CacheUse, Request, priced, tiers
+from compaction.cache.simulator import Request, priced, tiers
+from compaction.cache.uses import Basis, Break, CacheUse
 from compaction.prices.prices import Price
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compaction.cache.simulator import Break, Cause
+from compaction.cache.uses import Break, Cause
 
 ADVICE: dict[Cause, str] = {
     "cold_start": "The first call of a session writes its prompt. Sessions that start with the "

@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 from compaction.cache.automatic import whole_steps
 from compaction.cache.rules import Confidence, kept_by
-from compaction.cache.simulator import LOOK_BACK, TTL_MS, Cause
+from compaction.cache.simulator import LOOK_BACK, TTL_MS
+from compaction.cache.uses import Cause
 from compaction.context.session import Usage
 
 RESTART_PAUSE_MS = 30_000

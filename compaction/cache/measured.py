@@ -14,7 +14,8 @@ from compaction.cache.forecast import (
     observe,
     ttl_of,
 )
-from compaction.cache.simulator import Break, CacheUse, priced
+from compaction.cache.simulator import priced
+from compaction.cache.uses import Break, CacheUse
 from compaction.context.session import Call, Usage
 from compaction.prices.prices import Price
 

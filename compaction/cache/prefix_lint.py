@@ -7,10 +7,8 @@ messages. Some settings count as a change of a layer, whatever its bytes (docs/r
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal
 
 from compaction.cache.prefix_pieces import (
     Json,
@@ -21,26 +19,8 @@ from compaction.cache.prefix_pieces import (
     pieces_of,
     size,
 )
-from compaction.cache.simulator import Cause
-
-Kind = Literal[
-    "model",
-    "setting",
-    "images",
-    "tool_added",
-    "tool_removed",
-    "tool_order",
-    "tool_changed",
-    "clock",
-    "identifier",
-    "counter",
-    "key_order",
-    "whitespace",
-    "system_changed",
-    "message_edited",
-    "message_removed",
-]
-"""The kind of difference; the most specific one that applies."""
+from compaction.cache.uses import Cause
+from compaction.cache.volatile import Kind, kind_of_difference
 
 _CHARS_PER_10_TOKENS = 29
 """Characters of ten tokens in recorded agent sessions (docs/sources.md, Token ratios)."""
@@ -48,29 +28,11 @@ _CHARS_PER_10_TOKENS = 29
 _EXCERPT = 80
 """Characters of each side that a finding shows (our choice)."""
 
-_AROUND = 40
-"""Characters around a difference searched for a date or an identifier (our choice)."""
 
 MESSAGE_SETTINGS = ("tool_choice", "parallel_tool_calls", "thinking", "effort", "reasoning",
              "reasoning_effort", "output_config", "response_format", "text")  # fmt: skip
 SYSTEM_SETTINGS = ("speed", "context_management")
 """Request fields that are part of the cache key of the messages, and of the system prompt too."""
-_CLOCK = re.compile(
-    r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?Z?)?|\b\d{1,2}:\d\d(?::\d\d)?\b"
-    r"|\b1[5-9]\d{8}(?:\d{3})?\b|\b\d{1,2}[./]\d{1,2}[./]\d{2,4}\b"
-    r"|\b(?:Mon|Tues?|Wed(?:nes)?|Thu(?:rs)?|Fri|Satur|Sat|Sun)(?:day)?\b"
-    r"|\b(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]{0,6} \d{1,2}\b"
-)
-_IDENTIFIER = re.compile(
-    r"\b[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}\b|\b[0-9a-f]{12,64}\b"
-    r"|\b(?:req|msg|sess|session|trace|run|call|toolu)[_-][A-Za-z0-9]{6,}\b"
-)
-_COUNTER = re.compile(r"\d+")
-_VOLATILE: tuple[tuple[Kind, re.Pattern[str]], ...] = (
-    ("identifier", _IDENTIFIER),
-    ("clock", _CLOCK),
-    ("counter", _COUNTER),
-)
 
 HOW: dict[Kind, str] = {
     "model": "Each model has a cache of its own: switch at a task boundary.",
@@ -232,7 +194,7 @@ def _named(
         shown = before.text[:_EXCERPT], after.text[:_EXCERPT] if after else ""
         return Finding(gone, layer, path, offset, 0, *shown)
     at = _common(before.text, after.text)
-    kind = _kind(before, after, at)
+    kind = kind_of_difference(before, after, at)
     start = max(at - _EXCERPT // 2, 0)
     return Finding(
         kind,
@@ -280,27 +242,3 @@ def _common(before: str, after: str) -> int:
         else:
             high = middle - 1
     return low
-
-
-def _kind(before: PromptPiece, after: PromptPiece, at: int) -> Kind:
-    if before.value == after.value:
-        return "key_order"
-    if re.sub(r"\\[nrt]|\s", "", before.text) == re.sub(r"\\[nrt]|\s", "", after.text):
-        return "whitespace"
-    for kind, pattern in _VOLATILE:
-        ours, theirs = (_covering(pattern, item.text, at) for item in (before, after))
-        if ours and theirs and ours != theirs:
-            return kind
-    if before.layer == "messages":
-        return "message_edited"
-    return "tool_changed" if before.layer == "tools" else "system_changed"
-
-
-def _covering(pattern: re.Pattern[str], text: str, at: int) -> str:
-    """Return the pattern's match that covers a position; empty without one."""
-    start = max(at - _AROUND, 0)
-    window = text[start : at + _AROUND]
-    for match in pattern.finditer(window):
-        if match.start() <= at - start < match.end():
-            return match.group()
-    return ""

@@ -11,31 +11,9 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Literal, NamedTuple, Protocol
 
-from compaction.cache.rules import Confidence
+from compaction.cache.uses import Basis, Break, CacheUse, Cause
 from compaction.context.session import Usage
 from compaction.prices.prices import Price, micros, nanos
-
-Basis = Literal["measured", "estimated", "simulated"]
-"""Reported usage; our rules on a recorded context; our rules on a policy's context."""
-
-Cause = Literal[
-    "cold_start",
-    "ttl",
-    "model",
-    "tools",
-    "system",
-    "edit",
-    "rewind",
-    "look_back",
-    "minimum",
-    "images",
-    "settings",
-    "thinking",
-    "restart",
-    "steps",
-    "unexplained",
-]
-"""Why a call could not read what the call before it had cached."""
 
 TTL = Literal["5m", "1h"]
 TTL_MS: dict[TTL, int] = {"5m": 300_000, "1h": 3_600_000}
@@ -43,85 +21,6 @@ TTL_MS: dict[TTL, int] = {"5m": 300_000, "1h": 3_600_000}
 LOOK_BACK = 20
 """Content blocks searched back from a breakpoint, including its own."""
 MOST_BREAKPOINTS = 4
-
-
-@dataclass(frozen=True, slots=True)
-class Break:
-    """Cached tokens that had to be paid again at a call, and why.
-
-    `rewritten` is in tokens, `cost` is what they cost above a cache read (micro-dollars, None
-    without a price). `idle` and `ttl` (ms) are set for an expired TTL, `revision` is the
-    number of the edit that caused it. `after` is the number of tokens before the break, which could
-    still be read. `guess`: the log does not show the cause, but it happened before in this session.
-    """
-
-    cause: Cause
-    rewritten: int = 0
-    cost: int | None = None
-    idle: int | None = None
-    ttl: int | None = None
-    revision: int | None = None
-    after: int | None = None
-    guess: bool = False
-
-    def __str__(self) -> str:
-        said = _SAID[self.cause] + (", probably" if self.guess else "")
-        if self.cause == "ttl" and self.idle is not None:
-            said += f" (idle {self.idle // 60_000} m {self.idle // 1000 % 60} s)"
-        return f"{said} at revision {self.revision}" if self.revision is not None else said
-
-
-_SAID: dict[Cause, str] = {
-    "cold_start": "cold start",
-    "ttl": "TTL expired",
-    "model": "model switched",
-    "tools": "tools changed",
-    "system": "system prompt changed",
-    "edit": "context edited",
-    "rewind": "rewound",
-    "look_back": "more than 20 blocks since the last breakpoint",
-    "minimum": "below the model's minimum",
-    "images": "images added or removed",
-    "settings": "request settings changed",
-    "thinking": "earlier thinking removed",
-    "restart": "client restarted",
-    "steps": "below the next cache increment",
-    "unexplained": "unexplained",
-}
-
-
-@dataclass(frozen=True, slots=True)
-class CacheUse:
-    """Where the prompt tokens of a call came from; read, both writes and uncached add up to the
-    prompt.
-
-    `expected` is the number of tokens that the call before left to be read, if known; its
-    difference from `read` is the error of our expectation. `cost` is in micro-dollars, output
-    included; None if the model has no price. `confidence` is that of our rules, for calls that were
-    not measured.
-    """
-
-    step: int
-    basis: Basis
-    read: int
-    write_5m: int
-    write_1h: int
-    uncached: int
-    output: int = 0
-    cost: int | None = None
-    expected: int | None = None
-    broken: Break | None = None
-    confidence: Confidence = "likely"
-
-    @property
-    def prompt(self) -> int:
-        """Tokens of the whole prompt."""
-        return self.read + self.write_5m + self.write_1h + self.uncached
-
-    @property
-    def usage(self) -> Usage:
-        """The tokens in the provider's form."""
-        return Usage(self.uncached, self.read, self.write_5m, self.write_1h, self.output)
 
 
 class Breakpoint(NamedTuple):

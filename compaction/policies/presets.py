@@ -11,7 +11,7 @@ from compaction.strategies.dedupe import Dedupe
 from compaction.strategies.externalise import Externalise
 from compaction.strategies.offload import Offload
 from compaction.strategies.outline import Outline
-from compaction.strategies.payback import Payback
+from compaction.strategies.payback_settings import Payback
 from compaction.strategies.replace import Replace
 from compaction.strategies.shard import Shard
 from compaction.strategies.window import Window

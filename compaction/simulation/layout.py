@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 
 from compaction.cache.prefix import PrefixSums
-from compaction.cache.simulator import Cause
+from compaction.cache.uses import Cause
 from compaction.context.edits import Entry
 from compaction.simulation.simulate import Run, StepTokens
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from compaction.cache.forecast import Moment, PromptChange, whole_change
 from compaction.cache.places import Places
 from compaction.cache.rules import strips_thinking
-from compaction.cache.simulator import Cause
+from compaction.cache.uses import Cause
 from compaction.context.edits import Entry, Revision
 from compaction.context.session import Call
 from compaction.simulation.simulate import Run

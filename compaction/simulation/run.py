@@ -9,15 +9,8 @@ from functools import partial
 from compaction.cache import automatic
 from compaction.cache.economy import asked_for, cached_by, message_ttl
 from compaction.cache.rules import Rules, takes_breakpoints
-from compaction.cache.simulator import (
-    TTL,
-    Basis,
-    Breakpoint,
-    CacheState,
-    CacheUse,
-    Request,
-    advance,
-)
+from compaction.cache.simulator import TTL, Breakpoint, CacheState, Request, advance
+from compaction.cache.uses import Basis, CacheUse
 from compaction.context.session import Call, Session
 from compaction.policies.policy import Policy
 from compaction.prices.prices import Price, micros, minimum, nanos, price

@@ -22,8 +22,9 @@ from sessions.models.memory.boards import (
 from sessions.models.policies.policies import Policy, PolicyVersion, Rollout
 from sessions.models.record.blobs import Blob
 from sessions.models.record.imports import Import, ImportFile, SkippedRecord
+from sessions.models.record.messages import Block, Message, ModelCall
 from sessions.models.record.revisions import Edit, Entry, Replacement, Revision, Run
-from sessions.models.record.sessions import Block, Message, ModelCall, Session
+from sessions.models.record.sessions import Session
 from sessions.models.reviews.assessments import Assessment, FactLedger
 from sessions.models.reviews.reviews import Review, ReviewItem, ReviewRules
 from sessions.models.tools.graphs import Retry, ToolGraph

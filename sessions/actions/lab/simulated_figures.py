@@ -12,7 +12,7 @@ from time import thread_time
 from typing import Any
 
 from compaction import tokens
-from compaction.cache.simulator import CacheUse
+from compaction.cache.uses import CacheUse
 from compaction.context.session import Session as SessionValue
 from compaction.facts.facts import FactIndex
 from compaction.facts.recall import Need, Recall, recall

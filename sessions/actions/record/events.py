@@ -6,7 +6,7 @@ from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from compaction.cache.simulator import CacheUse
+from compaction.cache.uses import CacheUse
 from compaction.context.session import Call
 from compaction.policies.trigger_words import words
 from compaction.strategies import STRATEGIES

@@ -10,7 +10,7 @@ import msgspec
 from django.db.models import Min
 
 from compaction.cache import causes
-from compaction.cache.simulator import Break, CacheUse
+from compaction.cache.uses import Break, CacheUse
 from compaction.context.session import Call
 from sessions.actions.record import events
 from sessions.models import Block, Message, Revision, Run, Session

@@ -10,7 +10,7 @@ import msgspec
 
 from compaction.cache import measured
 from compaction.cache.forecast import ForecastState
-from compaction.cache.simulator import CacheUse
+from compaction.cache.uses import CacheUse
 from compaction.context.blocks import KINDS
 from compaction.prices import prices
 from compaction.simulation.moments import ContextChange, ContextState

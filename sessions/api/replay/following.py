@@ -14,7 +14,6 @@ end some steps before the session does, because the last calls are not measured 
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Any, NamedTuple
 
 import msgspec
@@ -23,8 +22,8 @@ from django.http import Http404
 from compaction.context.blocks import KINDS
 from compaction.policies.presets import PRESETS
 from sessions.access import run_named
-from sessions.actions.live.answer import standing_of
-from sessions.models import Job, Pin, Run, Session
+from sessions.api.replay.heads import heads_of, ratio_of
+from sessions.models import Run, Session
 from sessions.models.record import delta, manifest, tail
 
 ANSWERS_KEPT = 64
@@ -127,11 +126,13 @@ def _whole(session: Session, run: Run) -> bytes:
     figures = tail.figures_json(row)
     extent = manifest.extent_of(session, run)
     steps = tail.count_of(figures)
-    known = ClientState(_mark(run), *extent, entries.total, steps, row.generation, _ratio(session))
+    known = ClientState(
+        _mark(run), *extent, entries.total, steps, row.generation, ratio_of(session)
+    )
     body = {
         "v": 1,
         "next": str(known),
-        **_heads(session, run),
+        **heads_of(session, run),
         "presets": [name for name in PRESETS if name != "passthrough"],
         "kinds": KINDS,
         "entries": msgspec.Raw(entries.json),
@@ -141,7 +142,7 @@ def _whole(session: Session, run: Run) -> bytes:
 
 def _delta(session: Session, run: Run, old: ClientState) -> bytes | None:
     extent = manifest.extent_of(session, run)
-    if old.run != _mark(run) or old.ratio != _ratio(session):
+    if old.run != _mark(run) or old.ratio != ratio_of(session):
         return None
     if old.blocks > extent.blocks or old.head > extent.head:
         return None
@@ -167,7 +168,7 @@ def _delta(session: Session, run: Run, old: ClientState) -> bytes | None:
         "delta": True,
         "since": str(old),
         "next": str(known),
-        **_heads(session, run),
+        **heads_of(session, run),
         "entries": found.entries,
         "changed": found.changed,
         "from_step": news.step,
@@ -181,121 +182,3 @@ def _spliced(body: dict[str, Any], figures: bytes) -> bytes:
 
 def _mark(run: Run) -> str:
     return run.pk.hex[:12]
-
-
-def _ratio(session: Session) -> int:
-    return session.token_ratio
-
-
-def _heads(session: Session, run: Run) -> dict[str, Any]:
-    return {
-        "session": _session(session),
-        "run": {
-            "id": _name(run),
-            "origin": run.origin,
-            "label": run_label(run),
-            "policy": str(run.policy_version) if run.policy_version else None,
-            "summary": run.figures,
-            "recites": _recites(session, run),
-            "recited_next": run.fold.get("recited", 0),
-        },
-        "runs": _runs(session),
-        "lines": {"trigger": run.figures.get("trigger_tokens")},
-        "pins": list(
-            Pin.objects.filter(session=session)
-            .order_by("message__seq")
-            .values_list("message__seq", flat=True)
-        ),
-    }
-
-
-def _recites(session: Session, run: Run) -> bool:
-    version = run.policy_version
-    if version is None:
-        return False
-    managed = run.origin == Run.Origin.MANAGED
-    document = (session.policy_document if managed else None) or version.document
-    return document.get("recite") is not None
-
-
-def _name(run: Run) -> str:
-    return "recorded" if run.origin == Run.Origin.RECORDED else str(run.pk)
-
-
-def run_label(run: Run) -> str:
-    """The label of a run on pages."""
-    if run.policy_version is None:
-        return "recorded" if run.origin == Run.Origin.RECORDED else run.origin
-    return run.policy_version.policy.name
-
-
-def _session(session: Session) -> dict[str, Any]:
-    children = session.children.order_by("parent_step", "started_at")
-    parent = session.parent
-    return {
-        "id": str(session.pk),
-        "external_id": session.external_id,
-        "title": str(session),
-        "agent": session.agent,
-        "source": session.source,
-        "model": session.model,
-        "window": session.window_taken,
-        "window_assumed": session.window is None,
-        "ratio": session.token_ratio,
-        "basis": session.token_basis,
-        "steps": session.step_count,
-        "hidden": session.hidden_tokens,
-        "cost_at_least": session.cost_at_least,
-        "version": session.version,
-        "live": session.live,
-        "used": session.used_tokens,
-        "outcome": session.outcome,
-        "policy": str(session.policy_version) if session.policy_version else None,
-        "policy_from": session.policy_from,
-        "budget": asdict(standing_of(session)),
-        "parent": {"id": str(parent.pk), "title": str(parent), "step": session.parent_step}
-        if parent
-        else None,
-        "children": [
-            {
-                "id": str(child.pk),
-                "title": str(child),
-                "step": child.parent_step,
-                "steps": child.step_count,
-                "tokens_peak": child.peak_tokens,
-            }
-            for child in children
-        ],
-    }
-
-
-def _runs(session: Session) -> list[dict[str, Any]]:
-    runs = [
-        {
-            "id": _name(run),
-            "origin": run.origin,
-            "label": run_label(run),
-            "state": "ready",
-            "job": None,
-        }
-        for run in session.runs.select_related("policy_version__policy")
-        .defer(*Run.LARGE)
-        .order_by("created")
-    ]
-    pending = Job.objects.filter(
-        team_id=session.team_id,
-        kind="simulate",
-        payload__session=str(session.pk),
-        state__in=[Job.State.QUEUED, Job.State.RUNNING],
-    )
-    runs.extend(
-        {
-            "id": job.payload["policy"],
-            "origin": "simulated",
-            "label": job.payload["policy"],
-            "state": "running",
-            "job": str(job.pk),
-        }
-        for job in pending
-    )
-    return runs

@@ -17,7 +17,8 @@ from sessions.actions.live.managed import NoSuchStep
 from sessions.actions.live.recited import recited_at
 from sessions.api.live.shapes import Recitation
 from sessions.api.replay.entries import describe
-from sessions.api.replay.following import manifest_json, run_label, version_of
+from sessions.api.replay.following import manifest_json, version_of
+from sessions.api.replay.heads import run_label
 from sessions.api.web.problems import Refusal
 from sessions.models import Revision, Run
 from sessions.models.record import manifest as manifests

@@ -7,7 +7,7 @@ from django.db.models.functions import Coalesce
 
 from compaction.budget.spending import Projection, project
 from sessions.models.accounts.teams import Team
-from sessions.models.record.sessions import ModelCall
+from sessions.models.record.messages import ModelCall
 
 DAYS = 7
 """Length of the period a projection is based on, in days."""

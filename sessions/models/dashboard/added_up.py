@@ -13,7 +13,7 @@ from django.db.models.functions import Cast
 
 from sessions.models.accounts.teams import Team
 from sessions.models.dashboard.counted import CONDITIONS, SUMMED
-from sessions.models.dashboard.tiles import REAL_RUNS
+from sessions.models.dashboard.matching import REAL_RUNS
 from sessions.models.record.revisions import Revision, Run
 from sessions.models.record.sessions import Session
 from sessions.models.reviews.assessments import FactLedger

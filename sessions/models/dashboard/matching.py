@@ -9,8 +9,9 @@ from uuid import UUID
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
 from sessions.models.accounts.teams import Team
+from sessions.models.record.messages import Block
 from sessions.models.record.revisions import Revision, Run
-from sessions.models.record.sessions import Block, Session
+from sessions.models.record.sessions import Session
 from sessions.models.web.periods import LAST, happened_in
 
 NEAR_LIMIT = 0.8
@@ -18,6 +19,10 @@ NEAR_LIMIT = 0.8
 
 HAS_WARM_UP = Q(meta__has_key="warmup")
 """Sessions that importers flag as cache warm-ups by the client."""
+
+
+REAL_RUNS = (Run.Origin.RECORDED, Run.Origin.MANAGED)
+"""Origins of runs that are not simulated."""
 
 
 def compactions_managed() -> QuerySet[Revision]:

@@ -14,8 +14,7 @@ from django.db.models.functions import Coalesce
 from compaction.cache.causes import is_avoidable
 from sessions.models.accounts.teams import Team
 from sessions.models.dashboard.day_totals import Range, kept, kept_lists
-from sessions.models.dashboard.matching import NEAR_LIMIT
-from sessions.models.dashboard.tiles import REAL_RUNS
+from sessions.models.dashboard.matching import NEAR_LIMIT, REAL_RUNS
 from sessions.models.record import tail
 from sessions.models.record.revisions import Run
 from sessions.models.record.sessions import SORT_KEYS, Session

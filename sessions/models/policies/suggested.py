@@ -16,8 +16,9 @@ from compaction.losses.quality import Measure, fit
 from compaction.prices.prices import price
 from sessions.models.policies.policies import PolicyVersion
 from sessions.models.policies.policy_documents import readable
+from sessions.models.record.messages import Block
 from sessions.models.record.revisions import Edit, Run
-from sessions.models.record.sessions import Block, Session
+from sessions.models.record.sessions import Session
 from sessions.models.reviews.assessments import FactLedger
 
 NEWEST = 30

@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 from django.db import connection
 
 from compaction.context.blocks import KINDS
+from sessions.models.record.messages import Block, Message
 from sessions.models.record.revisions import Edit, Entry, Replacement, Revision, Run
-from sessions.models.record.sessions import Block, Message, Session
+from sessions.models.record.sessions import Session
 
 _KIND = {kind: index for index, kind in enumerate(KINDS)}
 

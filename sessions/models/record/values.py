@@ -12,7 +12,8 @@ from compaction.context import session as recorded
 from compaction.context import wire
 from sessions.models.record.blobs import Blob, DamagedBlob
 from sessions.models.record.revisions import Edit
-from sessions.models.record.sessions import Block, ModelCall, Session
+from sessions.models.record.messages import Block, ModelCall
+from sessions.models.record.sessions import Session
 from sessions.models.web.statements import Statement, StatementAmong, given_int, given_uuid
 
 CHUNK = 400

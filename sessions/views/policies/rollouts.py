@@ -17,7 +17,8 @@ from sessions.access import actor_of, allowed, require, team_of, teams_of
 from sessions.actions.accounts.audit import Actor
 from sessions.actions.policies import rollouts as actions
 from sessions.actions.policies.bounds import BOUNDS, Bound
-from sessions.actions.policies.guardrails import Findings, LimitState, check, findings_of, missing
+from sessions.actions.policies.guardrail_findings import Findings, LimitState, missing
+from sessions.actions.policies.guardrails import check, findings_of
 from sessions.actions.policies.policies import active_version
 from sessions.actions.policies.rollout_rules import Act
 from sessions.actions.policies.rollouts import STAGES, CannotRollOut, MayNot

@@ -16,10 +16,9 @@ from django.template.defaultfilters import pluralize
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_GET, require_http_methods, require_POST
+from django.views.decorators.http import require_GET, require_POST
 
 from sessions.access import (
-    actor_of,
     allowed,
     find_session,
     require,
@@ -27,10 +26,10 @@ from sessions.access import (
     team_of,
     team_to,
 )
-from sessions.actions.reviews import agreement, review_rules, reviews
+from sessions.actions.reviews import agreement, reviews
 from sessions.actions.reviews.reservations import open_to, reserve_next, unskip
-from sessions.actions.reviews.review_rules import InvalidRules, Rules
 from sessions.models import PolicyVersion, Review, ReviewItem, Team
+from sessions.views.reviews.rules import whole_number
 from sessions.views.web.pages import Link, Page
 from sessions.views.web.paging import page
 
@@ -132,10 +131,6 @@ def queue(request: HttpRequest) -> HttpResponse:
     return render(request, "reviews/queue.html", context)
 
 
-def _whole(text: str) -> int | None:
-    return int(text) if text.isdecimal() and len(text) < 6 else None
-
-
 def _waiting(team: Team, user: User) -> dict[str, Any]:
     """Open items: for this user, by reason, reserved, and done today."""
     waits = ReviewItem.objects.for_team(team).filter(finished=None)
@@ -226,7 +221,7 @@ def add(request: HttpRequest) -> HttpResponse:
     if session is None:
         raise Http404("no such session")
     run = run_named(session, request.POST.get("run", ""))
-    number = _whole(request.POST.get("revision", ""))
+    number = whole_number(request.POST.get("revision", ""))
     revision = (
         run.revisions.select_related("run__session__team").filter(number=number).first()
         if number is not None
@@ -243,61 +238,6 @@ def add(request: HttpRequest) -> HttpResponse:
     return redirect(f"{reverse('revision', args=[session.pk, name, revision.number])}#reviews")
 
 
-@never_cache
-@require_http_methods(["GET", "POST"])
-def rules(request: HttpRequest) -> HttpResponse:
-    """Show the team's rules and what they would have selected; GET with values previews them."""
-    team = team_to(request, "write")
-    given = request.POST if request.method == "POST" else request.GET
-    kept = review_rules.rules_of(team)
-    values, faults = _read(given, kept) if "share" in given else (kept, {})
-    if request.method == "POST" and not faults:
-        review_rules.save_rules(team, values, actor_of(request))
-        messages.success(request, "Saved")
-        return redirect("review_rules")
-    picked = review_rules.would_pick(team, kept if faults else values)
-    context = {
-        "section": "reviews",
-        "team": team,
-        "rules": {**{name: getattr(kept, name) for name in _NUMBERS}, **_typed(given)},
-        "after_effects": values.after_effects,
-        "most_minutes": review_rules.MOST_MINUTES,
-        "faults": faults,
-        "changed": values != kept,
-        "picked": picked,
-        "reasons": [(reason.label, picked.reasons.get(reason, 0)) for reason in _RULED],
-        "reviewers": review_rules.reviewers(team),
-    }
-    return render(request, "reviews/rules.html", context, status=400 if faults else 200)
-
-
-_NUMBERS = ("share", "low_score", "double", "minutes")
-_RULED = (
-    ReviewItem.Reason.SHARE,
-    ReviewItem.Reason.LOW_SCORE,
-    ReviewItem.Reason.AFTER_EFFECTS,
-)
-
-
-def _typed(given: QueryDict) -> dict[str, str]:
-    return {name: str(given[name])[:6] for name in _NUMBERS if name in given}
-
-
-def _read(given: QueryDict, kept: Rules) -> tuple[Rules, dict[str, str]]:
-    """Parse the rules of a form; on errors, the stored rules and the errors by field."""
-    numbers = {name: _whole(given.get(name, "").strip()) for name in _NUMBERS}
-    missing = {name: "Enter a whole number." for name, value in numbers.items() if value is None}
-    if missing:
-        return kept, missing
-    try:
-        return Rules(
-            **{name: value for name, value in numbers.items() if value is not None},
-            after_effects="after_effects" in given,
-        ), {}
-    except InvalidRules as error:
-        return kept, error.faults
-
-
 PAGES = (
     Page(
         route="review/",
@@ -310,12 +250,4 @@ PAGES = (
     Page(route="review/more/", view=more, name="review_more", needs={"POST": "review"}),
     Page(route="review/skipped/", view=skipped, name="review_skipped", needs={"POST": "review"}),
     Page(route="review/add/", view=add, name="review_add", needs={"POST": "review"}),
-    Page(
-        route="review/rules/",
-        # A browser tries rules with the whole form.
-        query=(*_NUMBERS, "after_effects", "csrfmiddlewaretoken"),
-        view=rules,
-        name="review_rules",
-        needs={"GET": "write", "POST": "write"},
-    ),
 )

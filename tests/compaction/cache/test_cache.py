@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction.cache.simulator import Break, Breakpoint, CacheState, CacheUse, Request, advance
+from compaction.cache.simulator import Breakpoint, CacheState, Request, advance
+from compaction.cache.uses import Break, CacheUse
 from compaction.prices.prices import Price, micros, nanos
 
 SONNET = Price("claude-sonnet-5", 2000, 200, 2500, 4000, 10_000, "docs/sources.md", "2026-11-20")

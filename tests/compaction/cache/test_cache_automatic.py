@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from compaction.cache.automatic import AutomaticState, advance, whole_steps
 from compaction.cache.providers.openai import EARLY
 from compaction.cache.rules import rules_of
-from compaction.cache.simulator import Cause, Request
+from compaction.cache.simulator import Request
+from compaction.cache.uses import Cause
 from compaction.context.session import Call, Session
 from compaction.policies.policy import Policy, Step
 from compaction.prices.prices import Price

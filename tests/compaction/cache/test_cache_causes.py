@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import get_args
 
 from compaction.cache.causes import ADVICE, advice, detail
-from compaction.cache.simulator import Break, Cause
+from compaction.cache.uses import Break, Cause
 
 
 def test_every_cause_has_a_title_and_one_sentence_of_advice() -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from compaction.cache.calibrate import ForecastSums, compare
 from compaction.cache.forecast import ForecastState, Moment, PromptChange, whole_change
 from compaction.cache.measured import follow, measured
-from compaction.cache.simulator import CacheUse
+from compaction.cache.uses import CacheUse
 from compaction.context.session import Call, Usage
 from compaction.prices.prices import Price, micros, nanos
 

@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compaction import render
-from compaction.cache.prefix_lint import HOW, Kind, check
+from compaction.cache.prefix_lint import HOW, check
 from compaction.cache.prefix_pieces import canonical
+from compaction.cache.volatile import Kind
 from compaction.context.blocks import Block
 from tests.compaction.wires import Wires, odd_contexts
 

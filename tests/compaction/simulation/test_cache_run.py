@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from compaction.cache.economy import TTLSetting
-from compaction.cache.simulator import CacheUse
+from compaction.cache.uses import CacheUse
 from compaction.context.blocks import Block
 from compaction.context.edits import context_at
 from compaction.context.session import Call, Session, Usage

@@ -21,7 +21,7 @@ from compaction.policies.presets import PRESETS
 from compaction.proposals.plan import Means
 from compaction.seen.ripening import Ages, Ripening
 from compaction.simulation.simulate import simulate
-from compaction.strategies.payback import Payback
+from compaction.strategies.payback_settings import Payback
 from compaction.summaries.extract import extractive
 from tests.build import Talk, coding, rough
 from tests.compaction.talks import talks

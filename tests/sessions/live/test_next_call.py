@@ -15,7 +15,7 @@ from sessions.actions.live.answer import standing_of
 from sessions.actions.live.compactions import request_compaction
 from sessions.actions.live.managed import catch_up, record_context
 from sessions.actions.record.measure import measure
-from sessions.api.replay.following import _session as told_to_pages
+from sessions.api.replay.heads import _session as told_to_pages
 from sessions.models import ManagedContext, Session
 from sessions.views.live.live import gauge
 from tests.sessions.live.test_deliver import live, reads, result, send, user

@@ -10,7 +10,8 @@ from sessions.actions.accounts.teams import local_team
 from sessions.actions.live.live_sessions import put_session, session_fields
 from sessions.actions.policies import guardrails, rollouts
 from sessions.actions.policies.bounds import BOUNDS, InvalidBound, defaults, guardrail_of
-from sessions.actions.policies.guardrails import Figure, check, findings_of, judged
+from sessions.actions.policies.guardrail_findings import Figure
+from sessions.actions.policies.guardrails import check, findings_of, judged
 from sessions.models import (
     Assessment,
     AuditEntry,

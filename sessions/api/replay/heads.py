@@ -1,0 +1,127 @@
+"""The head of a manifest: the session, its runs, and what a page needs of them."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from sessions.actions.live.answer import standing_of
+from sessions.models import Job, Pin, Run, Session
+
+
+def ratio_of(session: Session) -> int:
+    return session.token_ratio
+
+
+def heads_of(session: Session, run: Run) -> dict[str, Any]:
+    return {
+        "session": _session(session),
+        "run": {
+            "id": run_name(run),
+            "origin": run.origin,
+            "label": run_label(run),
+            "policy": str(run.policy_version) if run.policy_version else None,
+            "summary": run.figures,
+            "recites": _recites(session, run),
+            "recited_next": run.fold.get("recited", 0),
+        },
+        "runs": _runs(session),
+        "lines": {"trigger": run.figures.get("trigger_tokens")},
+        "pins": list(
+            Pin.objects.filter(session=session)
+            .order_by("message__seq")
+            .values_list("message__seq", flat=True)
+        ),
+    }
+
+
+def _recites(session: Session, run: Run) -> bool:
+    version = run.policy_version
+    if version is None:
+        return False
+    managed = run.origin == Run.Origin.MANAGED
+    document = (session.policy_document if managed else None) or version.document
+    return document.get("recite") is not None
+
+
+def run_name(run: Run) -> str:
+    return "recorded" if run.origin == Run.Origin.RECORDED else str(run.pk)
+
+
+def run_label(run: Run) -> str:
+    """The label of a run on pages."""
+    if run.policy_version is None:
+        return "recorded" if run.origin == Run.Origin.RECORDED else run.origin
+    return run.policy_version.policy.name
+
+
+def _session(session: Session) -> dict[str, Any]:
+    children = session.children.order_by("parent_step", "started_at")
+    parent = session.parent
+    return {
+        "id": str(session.pk),
+        "external_id": session.external_id,
+        "title": str(session),
+        "agent": session.agent,
+        "source": session.source,
+        "model": session.model,
+        "window": session.window_taken,
+        "window_assumed": session.window is None,
+        "ratio": session.token_ratio,
+        "basis": session.token_basis,
+        "steps": session.step_count,
+        "hidden": session.hidden_tokens,
+        "cost_at_least": session.cost_at_least,
+        "version": session.version,
+        "live": session.live,
+        "used": session.used_tokens,
+        "outcome": session.outcome,
+        "policy": str(session.policy_version) if session.policy_version else None,
+        "policy_from": session.policy_from,
+        "budget": asdict(standing_of(session)),
+        "parent": {"id": str(parent.pk), "title": str(parent), "step": session.parent_step}
+        if parent
+        else None,
+        "children": [
+            {
+                "id": str(child.pk),
+                "title": str(child),
+                "step": child.parent_step,
+                "steps": child.step_count,
+                "tokens_peak": child.peak_tokens,
+            }
+            for child in children
+        ],
+    }
+
+
+def _runs(session: Session) -> list[dict[str, Any]]:
+    runs = [
+        {
+            "id": run_name(run),
+            "origin": run.origin,
+            "label": run_label(run),
+            "state": "ready",
+            "job": None,
+        }
+        for run in session.runs.select_related("policy_version__policy")
+        .defer(*Run.LARGE)
+        .order_by("created")
+    ]
+    pending = Job.objects.filter(
+        team_id=session.team_id,
+        kind="simulate",
+        payload__session=str(session.pk),
+        state__in=[Job.State.QUEUED, Job.State.RUNNING],
+    )
+    runs.extend(
+        {
+            "id": job.payload["policy"],
+            "origin": "simulated",
+            "label": job.payload["policy"],
+            "state": "running",
+            "job": str(job.pk),
+        }
+        for job in pending
+    )
+    return runs
