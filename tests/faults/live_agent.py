@@ -227,8 +227,8 @@ def watching(browser: Any, server: Server, work: Work) -> Iterator[Watched]:
     """A signed-in page on the agent's replay. Console errors are not checked, because a lost
     connection causes them."""
     context = browser.new_context(base_url=server.address)
+    server.let_in(context)
     page = context.new_page()
     page.set_default_timeout(90_000)
-    page.goto(server.login)
     yield Watched(page, work)
     context.close()
