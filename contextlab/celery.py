@@ -1,4 +1,4 @@
-"""The Celery application: in a thread of `serve`, or with Redis in separate processes."""
+"""The Celery application, for workers in processes of their own, with Redis."""
 
 import os
 from typing import Any

@@ -232,12 +232,12 @@ CHANNEL_LAYERS: dict[str, dict[str, Any]] = {
         else {"BACKEND": "channels.layers.InMemoryChannelLayer"}
     )
 }
-CELERY_BROKER_URL = REDIS_URL or "memory://localhost/"
-CELERY_BROKER_TRANSPORT_OPTIONS: dict[str, Any] = (
-    {"visibility_timeout": 2 * JOB_SECONDS, "socket_connect_timeout": 2, "socket_timeout": 10}
-    if REDIS_URL
-    else {"polling_interval": 0.02}
-)
+CELERY_BROKER_URL = REDIS_URL  # without Redis, the server itself supervises job processes
+CELERY_BROKER_TRANSPORT_OPTIONS: dict[str, Any] = {
+    "visibility_timeout": 2 * JOB_SECONDS,
+    "socket_connect_timeout": 2,
+    "socket_timeout": 10,
+}
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_CONNECTION_MAX_RETRIES = None
 CELERY_TASK_IGNORE_RESULT = True

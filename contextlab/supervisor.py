@@ -1,21 +1,21 @@
-"""Companions of the web server in its process: a Celery worker and the sweeper."""
+"""Companions of the web server in its process: supervisors of job processes, and the sweeper."""
 
 import fcntl
 import logging
+import queue
 import threading
+import time
+import uuid
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
-from celery import Celery, shared_task
-from celery.result import _set_task_join_will_block
-from celery.worker import WorkController, state
 from django.conf import settings
-from django.db import connection
+from django.db import close_old_connections, connection
 from django.utils import timezone
 
 from sessions import tasks
 from sessions.actions.budgets.reserved import release_expired
-from sessions.actions.jobs import jobs
+from sessions.actions.jobs import jobs, wakes
 from sessions.actions.web.once import forget_answers
 
 log = logging.getLogger(__name__)
@@ -44,57 +44,40 @@ def only_server(folder: Path) -> IO[str]:
     return file
 
 
-@shared_task(name="contextlab.wake", ignore_result=True)
-def wake() -> None:
-    """Does nothing."""
+class JobThreads:
+    """Threads that supervise job processes, where no Celery worker does."""
 
-
-class _Controller(WorkController):
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        self.ready = threading.Event()
-        super().__init__(*args, **kwargs)
-
-    def on_consumer_ready(self, consumer: Any) -> None:  # noqa: ARG002
-        self.ready.set()
-
-
-class EmbeddedWorker:
-    """A Celery worker in a thread; its tasks only supervise job processes."""
-
-    def __init__(self, app: Celery) -> None:
-        app.finalize()
-        app.set_default()
-        # WorkController, because Celery's own Worker installs signal handlers, which only the main
-        # thread may do. Threads, because the solo pool closes the database's descriptors.
-        self.worker = _Controller(
-            app=app,
-            pool="threads",
-            concurrency=settings.JOB_THREADS,
-            hostname="embedded@localhost",
-            loglevel="WARNING",
-            without_heartbeat=True,
-            without_mingle=True,
-            without_gossip=True,
-            send_events=False,
-        )
-        _set_task_join_will_block(False)
-        self.thread = threading.Thread(target=self.worker.start, name="celery", daemon=True)
+    def __init__(self) -> None:
+        self.waiting: queue.SimpleQueue[uuid.UUID | None] = queue.SimpleQueue()
+        self.threads = [
+            threading.Thread(target=self._run, name="job", daemon=True)
+            for _ in range(settings.JOB_THREADS)
+        ]
 
     def start(self) -> None:
-        """Start, and return once it accepts tasks. Raises RuntimeError if it does not."""
-        state.should_stop = state.should_terminate = None
-        self.thread.start()
-        if not self.worker.ready.wait(10):
-            raise RuntimeError("the embedded Celery worker did not start")
+        """Start; from now on jobs are run as soon as they are asked for."""
+        wakes.waiting = self.waiting
+        for thread in self.threads:
+            thread.start()
 
     def stop(self) -> None:
-        """Return running jobs to the queue and stop the worker."""
+        """Return running jobs to the queue, and stop."""
         tasks.leaving.set()
-        state.should_stop = 0
-        # Celery waits up to two seconds for a message, plus one more iteration.
-        wake.delay()
-        wake.delay()
-        self.thread.join(JOIN_SECONDS)
+        for _ in self.threads:
+            self.waiting.put(None)
+        until = time.monotonic() + JOIN_SECONDS
+        for thread in self.threads:
+            thread.join(max(until - time.monotonic(), 0))
+
+    def _run(self) -> None:
+        while (job_id := self.waiting.get()) is not None and not tasks.leaving.is_set():
+            try:
+                tasks.supervise(job_id)
+            except Exception as error:  # noqa: BLE001 (any error: the sweeper tries again)
+                log.warning("job %s is left to the sweeper: %s", job_id, type(error).__name__)
+            finally:
+                close_old_connections()
+        connection.close()
 
 
 class Sweeper:

@@ -32,8 +32,13 @@ leaving = threading.Event()
 
 @shared_task(name="sessions.run_job", ignore_result=True)
 def run_job(job_id: str) -> None:
+    """Supervise a job in a Celery worker."""
+    supervise(uuid.UUID(job_id))
+
+
+def supervise(job_id: uuid.UUID) -> None:
     """Run one attempt of a job, unless another worker has it; leaves it finished or queued."""
-    job = jobs.claim(uuid.UUID(job_id))
+    job = jobs.claim(job_id)
     if job is None or job.token is None:
         return
     reason = _Attempt(job).outcome()

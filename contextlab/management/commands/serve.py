@@ -51,11 +51,9 @@ class Command(BaseCommand):
             self.stderr.write(f"Warning: {warning}.")
         self.invitation = way_in()
         connections.close_all()
-        self.beside: list[supervisor.EmbeddedWorker | supervisor.Sweeper] = []
+        self.beside: list[supervisor.JobThreads | supervisor.Sweeper] = []
         if not settings.REDIS_URL:
-            from contextlab.celery import app
-
-            self.beside = [supervisor.EmbeddedWorker(app), supervisor.Sweeper()]
+            self.beside = [supervisor.JobThreads(), supervisor.Sweeper()]
         # Make threads release the GIL sooner, for the event loop.
         sys.setswitchinterval(0.001)
         try:

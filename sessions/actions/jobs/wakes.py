@@ -18,9 +18,13 @@ from sessions.models import Job
 log = logging.getLogger(__name__)
 
 
+# Set by `serve` without Redis: its threads take the ids from here. None ends one of them.
+waiting: "queue.SimpleQueue[uuid.UUID | None] | None" = None
+
+
 def heard() -> bool:
     """Whether this process can notify a worker; otherwise the server's sweeper finds the job."""
-    return bool(live.server_loop or live.parent or settings.REDIS_URL)
+    return bool(waiting is not None or live.parent or settings.REDIS_URL)
 
 
 def wake(job_id: uuid.UUID, after: float = 0) -> None:
@@ -34,7 +38,9 @@ def wake(job_id: uuid.UUID, after: float = 0) -> None:
         later = threading.Timer(after, wake, [job_id])
         later.daemon = True
         later.start()
-    elif live.server_loop is not None and settings.REDIS_URL:
+    elif waiting is not None:
+        waiting.put(job_id)
+    elif live.server_loop is not None:
         sender().put(job_id)
     else:
         send(job_id)
@@ -50,8 +56,8 @@ def send(job_id: uuid.UUID) -> bool:
         current_app.send_task("sessions.run_job", args=[str(job_id)])
     except (OperationalError, OSError) as error:
         log.warning("job %s is left to the sweeper: %s", job_id, type(error).__name__)
-        waiting = Job.objects.filter(id=job_id, state=Job.State.QUEUED)
-        waiting.update(wake_after=timezone.now())
+        queued = Job.objects.filter(id=job_id, state=Job.State.QUEUED)
+        queued.update(wake_after=timezone.now())
         return False
     return True
 
