@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from django.conf import settings
 
 from compaction.redaction.redact import redact
-from compaction.topic import Topic, is_new
+from compaction.topic.topic import Topic, is_new
 from sessions.provider import Talk, Unusable, client_of
 
 NEW, SAME = "new", "same"

@@ -34,9 +34,9 @@ NEVER_STORED = {
 """Modules whose patterns see no stored content, and why."""
 
 BOUNDED = {
-    "compaction.topic._ANNOUNCED": 400,
-    "compaction.topic._GOES_ON": 400,
-    "compaction.topic._CODE": 200,
+    "compaction.topic.topic._ANNOUNCED": 400,
+    "compaction.topic.topic._GOES_ON": 400,
+    "compaction.topic.topic._CODE": 200,
     r"(?i)(?:sha\d{1,3}[-:]|base64,|[#@&%]|://[^\s]*|\\)$": 12,
 }
 """Patterns that their callers apply to a slice of so many characters."""

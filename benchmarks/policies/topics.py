@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from compaction.context import wire
-from compaction.topic import ROUNDS, Round, is_new, is_said
+from compaction.topic.topic import ROUNDS, Round, is_new, is_said
 from sessions.importers import NotALog, parse, records
 
 SEED, SAME_PROJECT, ANY = 5, 3, 6

@@ -22,7 +22,7 @@ from compaction.seen.ripening import Ripening
 from compaction.seen.sights import STUB, Sights
 from compaction.strategies import STRATEGIES, entered_short
 from compaction.tokens import scaled
-from compaction.topic import Rounds
+from compaction.topic.topic import Rounds
 
 EVEN = 1000
 """Permille at which our count equals the provider's."""

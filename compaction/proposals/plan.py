@@ -14,7 +14,7 @@ from compaction.seen.repeats import Repeats
 from compaction.seen.ripening import Ripening
 from compaction.seen.sights import Sights
 from compaction.tokens import scaled
-from compaction.topic import Boundary, Judge, Rounds, Topic
+from compaction.topic.topic import Boundary, Judge, Rounds, Topic
 
 SummaryForm = Literal["nine", "progress", "done", "window"]
 """`nine`: the nine sections in XML; `progress` and `done`: the forms of an open and of a finished

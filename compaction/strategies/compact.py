@@ -13,7 +13,7 @@ from compaction.proposals.plan import Mark, Proposal, View
 from compaction.proposals.strategy import Place, Remark, Strategy
 from compaction.summaries.settings_lint import summary_remarks
 from compaction.summaries.spans import form_for, kept_messages, span_of, summary_edit
-from compaction.topic import Topic
+from compaction.topic.topic import Topic
 
 
 @dataclass(frozen=True, slots=True)

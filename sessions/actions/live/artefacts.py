@@ -18,7 +18,7 @@ from compaction.context.blocks import Block
 from compaction.proposals.plan import FileText, Span, Wish
 from compaction.redaction.redact import mask_span
 from compaction.summaries import images
-from compaction.topic import Topic
+from compaction.topic.topic import Topic
 from sessions import topic_judge
 from sessions.actions.memory import boards
 from sessions.models import Artefact, Blob, Session

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from compaction.fold.fold import Arrival, advance, start
 from compaction.policies.presets import PRESETS
 from compaction.proposals.plan import Means
-from compaction.topic import LONGEST, ROUNDS, Boundary, Round, Rounds, is_new, signs
+from compaction.topic.terms import LONGEST
+from compaction.topic.topic import ROUNDS, Boundary, Round, Rounds, is_new, signs
 from tests.build import Talk, rough
 
 LOGIN = [

@@ -9,7 +9,7 @@ import pytest
 from compaction.fold.fold import Arrival, advance, start
 from compaction.proposals.plan import Means
 from compaction.summaries.extract import extractive
-from compaction.topic import Topic
+from compaction.topic.topic import Topic
 from tests.build import Talk, rough
 from tests.compaction.fold.test_triggers import _policy, _topics
 

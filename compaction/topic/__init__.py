@@ -1,0 +1,1 @@
+"""New topics: whether a message goes on with what was said before."""
