@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from typing import Any
@@ -16,6 +17,7 @@ from ninja import NinjaAPI
 from ninja.errors import HttpError, ValidationError
 
 from sessions.access import KEYS_MAY, NotAllowed
+from sessions.actions.web.apart import NotInTime
 from sessions.importers.delivered.delivered import Unacceptable
 from sessions.models.accounts.teams import ROLE_MAY, Right
 
@@ -127,6 +129,20 @@ def busy(request: HttpRequest, error: Exception) -> HttpResponse:
     )
 
 
+def not_in_time(request: HttpRequest, error: NotInTime) -> HttpResponse:
+    """A 503 response for content that took too long, or when too much of that is under way."""
+    if error.busy:
+        detail = "Other long contents are being processed. Retry the request."
+    else:
+        detail = (
+            f"The content took longer than {error.seconds:g} s to process and was stopped; nothing "
+            "was stored. Retry once; if it happens again, send shorter messages or blocks."
+        )
+    return problem(
+        503, "Not done in time", detail, headers={"Retry-After": str(math.ceil(error.seconds))}
+    )
+
+
 def failed(request: HttpRequest, error: Exception) -> HttpResponse:
     """A 500 response. The error's class and place are logged, but not its message, which may be
     content."""
@@ -185,6 +201,7 @@ _HANDLERS: dict[type[Exception], Callable[..., HttpResponse]] = {
     Unacceptable: unacceptable,
     OperationalError: busy,
     InterfaceError: busy,
+    NotInTime: not_in_time,
     ValidationError: invalid,
     HttpError: _http_error,
     MultiPartParserError: _unreadable,
