@@ -30,7 +30,7 @@ PRELOADED = ["compaction.fold.fold", "compaction.render", "compaction.tokens"]
 START_SECONDS = 60.0
 
 _context = multiprocessing.get_context("forkserver")
-_slots: queue.LifoQueue[_Process | None] = queue.LifoQueue()
+_slots: queue.LifoQueue[_ProcessApart | None] = queue.LifoQueue()
 """Idle processes, the newest first, and None for each that has not been started."""
 for _ in range(PROCESSES):
     _slots.put(None)
@@ -63,10 +63,10 @@ def call_apart(
         process = _slots.get(timeout=seconds)
     except queue.Empty:
         raise NotInTime(seconds, busy=True) from None
-    kept: _Process | None = None
+    kept: _ProcessApart | None = None
     try:
         if process is None:
-            process = _Process()
+            process = _ProcessApart()
             end = time.monotonic() + seconds  # starting is not the content's fault
         answer = process.answer(pickle.dumps((function, arguments, named)), end)
         kept = process if answer not in (None, _GONE) else None
@@ -83,7 +83,7 @@ def call_apart(
     return result
 
 
-class _Process:
+class _ProcessApart:
     """A process that calls functions, one after another."""
 
     def __init__(self) -> None:
