@@ -87,7 +87,7 @@ describe('text', () => {
   it('falls back to lines when there is too much', () => {
     const many = (word: string) =>
       Array.from({ length: 1500 }, (_, i) => `${word} ${i}`).join('\n');
-    const compared = compareTexts(many('a'), many('b'));
+    const compared = compareTexts(many('a'), many('b'), 60_000);
     expect([compared.byWord, compared.why]).toEqual([false, 'too large to compare word by word']);
     expect(compareTexts('x'.repeat(600_000), 'y').why).toBe('too large to compare');
   });

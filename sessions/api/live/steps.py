@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from ninja import Router
 from pydantic import Field
 
@@ -53,7 +53,7 @@ _OURS = set(StepIn.model_fields) - set(shapes.MessagesIn.model_fields)
 
 @router.post(
     "sessions/{path:session_id}/steps",
-    response={200: StepOut, 402: StepOverBudgetOut},
+    response={200: StepOut, 201: StepOut, 402: StepOverBudgetOut},
     url_name="steps",
 )
 def steps(request: HttpRequest, session_id: str, wanted: StepIn) -> HttpResponse:
@@ -62,25 +62,34 @@ def steps(request: HttpRequest, session_id: str, wanted: StepIn) -> HttpResponse
     The same as an append followed by `GET …/context`, in one request. With `since`, `keep` says
     how many messages of that context come first, and `messages` are those after them; `system`
     and `tools` are null if they did not change. 402 as for `GET …/context`; what was sent is
-    stored.
+    stored. 201 if the session is new.
     """
-    given = {name: value for name, value in value_of(request).items() if name not in _OURS}
-    session, notes = find_session(request, session_id), []
+    body = value_of(request)
+    given = {k: v for k, v in body.items() if k not in _OURS} if isinstance(body, dict) else body
+    batch = delivery(given) if _says_something(given) else None
+    session, created = find_session(request, session_id), False
     if session is not None:
         require(request, session.team, "write")
+    elif batch is None:
+        raise Http404("no such session")
     else:
         session, created = begun(request, session_id)
-        notes = [MADE] if created else []
     appended: dict[str, Any] | None = None
-    if any(given.get(name) is not None for name in ("messages", "tools", "system")):
+    if batch is not None:
+        notes = [MADE] if created else []
         try:
-            done = deliver(session, delivery(given), once=once_of(request), notes=notes)
+            appended = deliver(session, batch, once=once_of(request), notes=notes).answer
         except AnotherRequest as error:
             raise another_request(error) from None
-        appended = done.answer
     form = Form(wanted.format, wanted.breakpoints, wanted.since)
     try:
         fields = hand_out(request, catch_up(session, wait=wanted.wait), form)
     except NoRoom as error:
         return over_budget(error, appended=appended)
-    return context_answer({"appended": appended, **fields})
+    return context_answer({"appended": appended, **fields}, 201 if created else 200)
+
+
+def _says_something(given: Any) -> bool:
+    if not isinstance(given, dict):
+        return True  # and wrong
+    return any(given.get(name) is not None for name in ("messages", "tools", "system"))

@@ -11,8 +11,8 @@ from compaction.context import blocks as context
 from compaction.context import session as recorded
 from compaction.context import wire
 from sessions.models.record.blobs import Blob, DamagedBlob
-from sessions.models.record.revisions import Edit
 from sessions.models.record.messages import Block, ModelCall
+from sessions.models.record.revisions import Edit
 from sessions.models.record.sessions import Session
 from sessions.models.web.statements import Statement, StatementAmong, given_int, given_uuid
 
@@ -107,13 +107,15 @@ def blocks_of(
 
 
 _BLOCKS = Statement(
-    lambda: Block.objects.select_related("message")
-    .filter(
-        session_id=given_uuid("session"),
-        position__gte=given_int("start"),
-        position__lt=given_int("end"),
+    lambda: (
+        Block.objects.select_related("message")
+        .filter(
+            session_id=given_uuid("session"),
+            position__gte=given_int("start"),
+            position__lt=given_int("end"),
+        )
+        .order_by("position")
     )
-    .order_by("position")
 )
 
 
@@ -193,11 +195,13 @@ def begun_before(session: Session, step: int) -> int | None:
 
 
 _BEGUN = Statement(
-    lambda: ModelCall.objects.filter(
-        session_id=given_uuid("session"), step__lt=given_int("step"), at__isnull=False
+    lambda: (
+        ModelCall.objects.filter(
+            session_id=given_uuid("session"), step__lt=given_int("step"), at__isnull=False
+        )
+        .order_by("-step")
+        .values_list("at")[:1]
     )
-    .order_by("-step")
-    .values_list("at")[:1]
 )
 
 
@@ -215,15 +219,19 @@ def asked_of(session: Session) -> tuple[int | None, TTL]:
 
 
 _FIRST_AT = Statement(
-    lambda: ModelCall.objects.filter(session_id=given_uuid("session"))
-    .order_by("step")
-    .values_list("at")[:1]
+    lambda: (
+        ModelCall.objects.filter(session_id=given_uuid("session"))
+        .order_by("step")
+        .values_list("at")[:1]
+    )
 )
 _WRITTEN = Statement(
-    lambda: ModelCall.objects.filter(session_id=given_uuid("session"))
-    .exclude(uncached=None)
-    .order_by("-step")
-    .values_list("cache_write_5m", "cache_write_1h")[:LATELY]
+    lambda: (
+        ModelCall.objects.filter(session_id=given_uuid("session"))
+        .exclude(uncached=None)
+        .order_by("-step")
+        .values_list("cache_write_5m", "cache_write_1h")[:LATELY]
+    )
 )
 
 

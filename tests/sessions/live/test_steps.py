@@ -92,8 +92,14 @@ def test_a_context_that_is_not_known_is_sent_whole(program: Program):
     for since in (first["context_id"], "ctx_unknown"):
         second = program.post(STEPS, {"since": since})
         assert (second["since"], second["keep"], len(second["messages"])) == (None, 0, 1)
-    other = program.post("/sessions/other/steps", {"since": second["context_id"]})
-    assert (other["since"], other["messages"]) == (None, [])
+    other = {"messages": [said("Hi")], "since": second["context_id"]}
+    assert program.post("/sessions/other/steps", other)["since"] is None
+
+
+def test_a_session_is_not_made_by_asking(program: Program):
+    problem(program.ask("POST", STEPS, {}), 404)
+    assert program.ask("POST", STEPS, {"messages": [said("Hi")]}).status_code == 201
+    assert program.ask("POST", STEPS, {}).status_code == 200
 
 
 def test_over_budget_what_was_sent_is_stored(program: Program):
@@ -105,7 +111,7 @@ def test_over_budget_what_was_sent_is_stored(program: Program):
     assert not ManagedContext.objects.exists()
 
 
-@pytest.mark.parametrize("body", [{"messages": 1}, {"since": 5}, {"wait": 99}, {"format": "x"}])
+@pytest.mark.parametrize("body", [[], {"messages": 1}, {"since": 5}, {"wait": 99}, {"format": "x"}])
 def test_what_is_wrong_is_named(program: Program, body: dict[str, Any]):
     refused = problem(program.ask("POST", STEPS, body), 422)
     assert refused["errors"] or refused["detail"]

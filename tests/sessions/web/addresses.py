@@ -38,6 +38,7 @@ AT_LARGE = {route for route in PAGES if "<" not in route} - IN_BODY | {
     "api/v1/policies",
     "api/v1/budgets",
     "api/v1/approvals",
+    "api/v1/keys",
     "api/v1/memory",
     "api/v1/memory/tool",
     "api/v1/subscriptions",
@@ -52,7 +53,8 @@ AT_LARGE = {route for route in PAGES if "<" not in route} - IN_BODY | {
 """These name nothing, and show everybody their own."""
 
 MAKES = {("PUT", "api/v1/sessions/<path:session_id>"), ("PUT", "api/v1/policies/<name>"),
-         ("POST", "api/v1/sessions/<path:session_id>/messages")}  # fmt: skip
+         ("POST", "api/v1/sessions/<path:session_id>/messages"),
+         ("POST", "api/v1/sessions/<path:session_id>/steps")}  # fmt: skip
 """Routes that create a session or policy with that name in the requester's own team if it is
 missing."""
 
@@ -73,6 +75,7 @@ NEEDS: dict[tuple[str, str], Right | None] = {
     ("POST", "api/v1/rollouts"): "write",
     ("PUT", SESSION): "write",
     ("POST", f"{SESSION}/messages"): "write",
+    ("POST", f"{SESSION}/steps"): "write",
     ("POST", f"{SESSION}/calls"): "write",
     ("POST", f"{SESSION}/pins"): "write",
     ("PUT", f"{SESSION}/tools"): "write",
@@ -102,6 +105,7 @@ pages accept no POST and are visible to the whole team."""
 
 BODIES: dict[str, Any] = {
     "messages": {"messages": [{"role": "user", "content": "more"}]},
+    "steps": {"messages": [{"role": "user", "content": "more"}]},
     "calls": {"step": 1, "usage": {"input_tokens": 1, "output_tokens": 1}},
     "pins": {"seq": 1},
     "check": {"previous": {"system": "a"}, "current": {"system": "b"}},

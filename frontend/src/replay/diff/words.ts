@@ -33,9 +33,10 @@ function words(before: string, after: string): [Piece[], Piece[]] {
     : [left, right];
 }
 
-export function compareTexts(before: string, after: string): Compared {
+/** Lines and words that differ; lines are compared for at most so many ms. */
+export function compareTexts(before: string, after: string, timeout = 800): Compared {
   const big = before.length + after.length > 2 * mostBytes;
-  const parts = big ? [] : diffArrays(before.split('\n'), after.split('\n'), { timeout: 800 });
+  const parts = big ? [] : diffArrays(before.split('\n'), after.split('\n'), { timeout });
   if (big || !parts)
     return { lines: replacedWhole(before, after), byWord: false, why: 'too large to compare' };
   const changes = parts.reduce(
