@@ -12,10 +12,11 @@ from benchmarks.processes import machine, say  # noqa: E402
 
 ALL = (
     "policies.engine", "policies.outline", "reviews.redact", "record.manifest", "web.start",
-    "record.ingest", "peers", "live.agent", "live.live", "live.page", "live.stream", "replay.scrub",
-    "dashboard.lists", "policies.recall", "record.planted", "lab.lab", "reviews.fact_ledger",
+    "record.ingest", "peers", "live.steps", "live.agent", "live.live", "live.page", "live.stream",
+    "replay.scrub", "dashboard.lists", "policies.recall", "record.planted", "lab.lab",
+    "reviews.fact_ledger",
 )  # fmt: skip
-ON_LOGS = ("policies.recall", "record.planted", "lab.lab")
+ON_LOGS = ("live.steps", "policies.recall", "record.planted", "lab.lab")
 
 
 def main() -> int:

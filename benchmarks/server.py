@@ -30,12 +30,14 @@ class Agent:
     def __init__(self, port: int, token: str) -> None:
         self.connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
         self.headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+        self.received = 0
 
     def send(self, method: str, path: str, body: bytes | None = None) -> bytes:
         """The answer's body. Raises RuntimeError when it is no 2xx."""
         self.connection.request(method, f"/api/v1/{path}", body, self.headers)
         response = self.connection.getresponse()
         data = response.read()
+        self.received = len(data)
         if response.status == 404:
             raise NotThere(path)
         if response.status >= 300:
@@ -51,8 +53,8 @@ class Agent:
 class Lab:
     """A `contextlab serve` of its own with a key; `agent()` opens a connection."""
 
-    def __init__(self, server: Server, token: str) -> None:
-        self.server, self.token = server, token
+    def __init__(self, server: Server, token: str, folder: Path) -> None:
+        self.server, self.token, self.folder = server, token, folder
 
     @property
     def pid(self) -> int:
@@ -101,7 +103,7 @@ def served(folder: Path, **given: str) -> Iterator[Lab]:
         command(folder, "migrate", "--verbosity", "0", **given)
     server = start_server(folder, **given)
     try:
-        yield Lab(server, token(folder, **given))
+        yield Lab(server, token(folder, **given), folder)
     finally:
         server.stop()
 
