@@ -5,6 +5,7 @@ from __future__ import annotations
 import django
 
 NAMES, OTHERS = ("ann", "bob"), ("cat", "dan")
+OWNER = "eve"
 PASSWORD = "a long enough phrase"
 ITEMS = 10
 
@@ -19,6 +20,8 @@ def main() -> None:
     from tests.sessions.reviewing import compaction
 
     other = Team.objects.create(slug="other", name="Other")
+    owner = get_user_model().objects.create_user(OWNER, password=PASSWORD)
+    Membership.objects.create(user=owner, team=local_team(), role="owner")
     for team, names, items, wanted in ((local_team(), NAMES, ITEMS, 2), (other, OTHERS, 2, 1)):
         for name in names:
             person = get_user_model().objects.create_user(name, password=PASSWORD)

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.browser.reviewers import ITEMS, NAMES, PASSWORD
+from tests.browser.reviewers import ITEMS, NAMES, OWNER, PASSWORD
 from tests.browser.test_accessibility import axe, faults
 from tests.conftest import ROOT, Server, start_server
 
@@ -204,8 +204,10 @@ def test_what_one_is_at_is_neither_skipped_nor_lost(sits_down: Callable[[str, st
     assert "You skipped 1." in page.locator("main").inner_text()
 
 
-def test_rules_and_results_can_be_read_by_everybody(page: Any, axe: str) -> None:
-    """Signed in as the one who runs it, an owner of the first team."""
+def test_rules_are_tried_by_an_owner_and_results_are_on_the_compaction(
+    sits_down: Callable[[str, str], Any], axe: str
+) -> None:
+    page = sits_down(OWNER, "light")
     page.goto("/review/rules/")
     page.get_by_label("At random").fill("50")
     page.get_by_role("button", name="Try").click()

@@ -31,12 +31,15 @@ class Probe(threading.Thread):
         super().__init__(name="probe", daemon=True)
         self.answers: list[Answer] = []
         self.test = ""
+        self.wanted = threading.Event()
 
     def run(self) -> None:
-        while True:
+        # Not time.sleep, which tests of the same process replace.
+        pause = threading.Event()
+        while self.wanted.wait():
             for server in [one for one in STARTED if one.process.poll() is None]:
                 self._ask(server, self.test)
-            time.sleep(PAUSE_SECONDS)
+            pause.wait(PAUSE_SECONDS)
 
     def _ask(self, server: Server, test: str) -> None:
         began = time.perf_counter()
@@ -56,11 +59,13 @@ _probe = Probe()
 
 @pytest.fixture(autouse=True)
 def probed(request: pytest.FixtureRequest) -> Iterator[None]:
-    """The probe runs from the first fault on."""
+    """The probe asks while a test of faults runs."""
     if not _probe.is_alive():
         _probe.start()
     _probe.test = request.node.nodeid
+    _probe.wanted.set()
     yield
+    _probe.wanted.clear()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -48,7 +48,7 @@ def test_cuts_fall_between_responses_messages_and_pairs() -> None:
     assert _groups(talk.blocks).cuts == [0, 1, 2, 7]
     late = talk.result(talk.blocks[3], "again")
     assert _groups(talk.blocks).cuts == [0, 1, 2]
-    assert _groups(talk.blocks).companions(late) == [2, 3, 4, 5, 10]
+    assert _groups(talk.blocks).companions([late]) == {2, 3, 4, 5, 10}
     assert _groups(talk.blocks).cut_at(8) == 2
 
 

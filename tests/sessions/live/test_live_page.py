@@ -88,7 +88,7 @@ def test_a_key_is_made_shown_once_and_revoked(client: Client):
     assert again.text.count(token) == 1
     assert "ci <b>" in again.text
     client.post(f"/settings/keys/{key.prefix}/revoke/")
-    assert "Revoked 1" in page_of(client, "/settings/keys/").text
+    assert "Ended 1" in page_of(client, "/settings/keys/").text
 
 
 def test_a_key_made_without_leaving_the_page_works(client: Client):
