@@ -1,6 +1,6 @@
 # `make run` and `make test` are all a visitor needs; both may be repeated as often as one likes.
 .DEFAULT_GOAL := help
-.PHONY: help setup run dev test faults check bench lists screenshots lock clean
+.PHONY: help setup run dev test faults check bench soak lists screenshots lock clean
 SHELL := /bin/sh
 
 VENV := .venv
@@ -20,10 +20,11 @@ run: setup ## the dashboard with sessions to look at; prints the address to open
 	@$(BIN)/contextlab demo --if-empty
 	@exec $(BIN)/contextlab serve
 
-dev: setup ## like run, with pages rebuilt as their sources change
+dev: setup ## like run; starts again when Python or templates change, pages follow their sources
 	@trap 'kill 0' EXIT; \
 	npm --prefix frontend run dev & \
-	CONTEXTLAB_DEBUG=1 $(BIN)/contextlab serve
+	CONTEXTLAB_DEBUG=1 $(BIN)/watchfiles --verbosity warning --ignore-paths contextlab/static \
+		"$(BIN)/contextlab serve" compaction contextlab sessions templates
 
 test: setup ## every test, on SQLite, and the store's again on PostgreSQL if one answers
 	npm --prefix frontend run test --if-present
@@ -48,13 +49,16 @@ check: setup ## what must be clean before a commit: lint, types, floors, templat
 bench: setup ## what docs/speed.md tells, measured here; takes about twenty minutes
 	@$(BIN)/python -m benchmarks
 
+soak: setup ## ten minutes of thirty appends a second and an agent at work: latency, CPU, memory, log size
+	@$(BIN)/python -m benchmarks.live.stream --minutes 10
+
 lists: setup ## the lists in docs of strategies, log formats and cache rules, from their records
 	@$(BIN)/python -m contextlab.lists
 
-screenshots: setup ## every page, light and dark, from demo data into docs/screenshots; needs Chromium
+screenshots: setup ## the pages that the docs show, light and dark, from demo data into docs/screenshots; needs Chromium
 	$(BIN)/python tools/screenshots.py
 
-lock: setup ## requirements.lock and package-lock.json anew; needs uv
+lock: setup ## rewrite requirements.lock and package-lock.json; needs uv
 	uv pip compile pyproject.toml --group pyproject.toml:dev --universal --python-version 3.11 \
 		--generate-hashes --no-annotate --custom-compile-command "make lock" $(LOCK) \
 		--output-file requirements.lock --quiet

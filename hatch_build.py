@@ -1,4 +1,4 @@
-"""Builds the pages into the wheel, so that whoever installs it needs no Node."""
+"""Build the pages into the wheel, so that installing it needs no Node."""
 
 import shutil
 import subprocess

@@ -1,13 +1,15 @@
-"""Run every benchmark in a process of its own: `python -m benchmarks`."""
+"""Run every benchmark in a process of its own: `python -m benchmarks [--write] [NAME …]`."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+from benchmarks import figures  # noqa: E402
 from benchmarks.processes import machine, say  # noqa: E402
 
 ALL = (
@@ -20,18 +22,31 @@ ON_LOGS = ("live.steps", "policies.recall", "record.planted", "lab.lab")
 
 
 def main() -> int:
-    """Run the named benchmarks, or all; return how many failed."""
+    """Run the named benchmarks, or all; return how many failed or are worse than docs/speed.md.
+
+    With --write their figures go into that page.
+    """
     failed = []
     named = {name.rpartition(".")[2]: name for name in ALL}
-    for name in [named.get(one, one) for one in sys.argv[1:]] or ALL:
-        if name in ON_LOGS and not os.environ.get("CONTEXTLAB_CORPUS"):
-            say(f"== {name}: left out, CONTEXTLAB_CORPUS names no folder of logs")
-            continue
-        say(f"== {name} ({machine()})")
-        done = subprocess.run([sys.executable, "-m", f"benchmarks.{name}"], cwd=ROOT, check=False)
-        if done.returncode:
-            failed.append(name)
-        say()
+    asked = [one for one in sys.argv[1:] if one != "--write"]
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder) / "figures"
+        place.touch()
+        for name in [named.get(one, one) for one in asked] or ALL:
+            if name in ON_LOGS and not os.environ.get("CONTEXTLAB_CORPUS"):
+                say(f"== {name}: left out, CONTEXTLAB_CORPUS names no folder of logs")
+                continue
+            say(f"== {name} ({machine()})")
+            run = [sys.executable, "-m", f"benchmarks.{name}"]
+            collecting = {**os.environ, figures.COLLECTED: str(place)}
+            if subprocess.run(run, cwd=ROOT, env=collecting, check=False).returncode:
+                failed.append(name)
+            say()
+        found = figures.collected(place)
+    if "--write" in sys.argv:
+        figures.write(found)
+    else:
+        failed += figures.check(found)
     if failed:
         say(f"failed: {', '.join(failed)}")
     return len(failed)

@@ -24,7 +24,7 @@ COMMANDS = {
     "doctor": ("contextlab.management.commands.doctor", "check the installation"),
     "backup": ("sessions.management.commands.backup", "back up the data while in use"),
     "restore": ("sessions.management.commands.restore", "restore a backup"),
-    "new": ("contextlab.management.commands.new", "create a strategy or importer from a template"),
+    "new": ("contextlab.management.commands.new", "create a strategy, importer or page"),
     "verify": ("sessions.management.commands.verify", "check all stored data"),
     "worker": ("contextlab.management.commands.worker", "run jobs, with Redis"),
     "migrate": ("contextlab.management.commands.migrate", "migrate the database"),

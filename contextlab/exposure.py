@@ -38,7 +38,9 @@ def unsafe_settings(*, debug: bool, secret_key: str, folder: Path) -> list[str]:
     """Return what to do about each setting that is unsafe on a server that others can reach."""
     found = []
     if debug:
-        found.append("unset CONTEXTLAB_DEBUG, whose error pages show settings and content")
+        found.append(
+            "unset CONTEXTLAB_DEBUG outside development: its error pages show settings and content"
+        )
     if is_weak(secret_key):
         how = (
             "replace CONTEXTLAB_SECRET_KEY"
@@ -64,7 +66,7 @@ def is_weak(secret: str) -> bool:
 
 def bits(secret: str) -> float:
     """Estimate the entropy of a secret from its repeating part, its distinct characters and the
-    distinct distances between neighbors, of which a row such as "abcdef" has one."""
+    distinct distances between neighbors; a row such as "abcdef" has one distance."""
     if not secret:
         return 0.0
     period = (secret + secret).find(secret, 1)

@@ -1,7 +1,7 @@
-"""The job process, which runs one job after another: `python -m contextlab.job`.
+"""The job process, which runs one job after another, and what is loaded before it is forked.
 
 It is a separate process because it reads foreign data: it can be killed, and pages stay fast. It
-reads lines of "<job id> <token>" from stdin and writes to stdout:
+reads lines of "<job id> <token>" and writes:
 
     took                     the attempt begins
     progress                 the job's row has changed
@@ -10,17 +10,16 @@ reads lines of "<job id> <token>" from stdin and writes to stdout:
     over | last              the attempt is over and recorded in the job's row; after `last` the
                              process exits, because its memory may be corrupt
 
-It stays running between jobs, because starting takes half a second; its parent ends it.
+It stays running between jobs, because what a session needs is in its memory; its parent ends it.
+`python -m contextlab.job <descriptor>` is the fork server where none was forked from the server.
 """
 
-import ctypes
 import os
 import queue
-import signal
+import socket
 import sys
 import threading
 import uuid
-from collections.abc import Callable
 from pathlib import Path
 
 MOST_JOBS = 1000
@@ -31,45 +30,56 @@ GROWTH_MB = 150
 next: what a session needs is in memory, and building it again is slow."""
 
 
-def die_with_parent() -> "queue.SimpleQueue[str]":
-    """Exit when the parent process is gone; return the lines of stdin."""
-    if sys.platform == "linux":
-        pr_set_pdeathsig = 1
-        ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL)
-    # On other systems, or if the parent died before that call: stdin closes.
+def load() -> None:
+    """Load what jobs need, so that processes forked from this one share it."""
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "contextlab.settings")
+    import django
+
+    django.setup()
+    from django.conf import settings
+    from django.utils.module_loading import import_string
+
+    from compaction import tokens
+    from contextlab.garbage import collect_less
+
+    for name in settings.JOB_KINDS.values():
+        import_string(name)
+    tokens.count("")
+    collect_less()
+
+
+def run(given: int, taken: int) -> None:
+    """Run the jobs named on one descriptor, reporting to the other, until the parent ends it or it
+    should exit."""
+    from contextlab.database import keep_connections
+    from sessions import live
+    from sessions.actions.jobs.attempts import attempt
+
     lines: queue.SimpleQueue[str] = queue.SimpleQueue()
-    threading.Thread(target=_read_input, args=(lines,), name="parent", daemon=True).start()
-    return lines
-
-
-def _read_input(lines: "queue.SimpleQueue[str]") -> None:
-    for line in sys.stdin:
-        lines.put(line)
-    os._exit(1)
-
-
-def be_modest() -> None:
-    """Lower the process's priority and limit its memory."""
-    os.nice(5)
-    if sys.platform == "linux":
-        import resource
-
-        limit = int(float(os.environ.get("CONTEXTLAB_JOB_MB") or 4096) * 1024 * 1024)
-        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
-
-
-def own_output() -> Callable[[str], None]:
-    """Return a function that writes a line to the parent. All other output is dropped, because it
-    might be content or look like such a line."""
-    to_parent = os.dup(1)
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, 1)
-    os.close(nowhere)
+    threading.Thread(target=_read, args=(given, lines), name="parent", daemon=True).start()
 
     def say(line: str) -> None:
-        os.write(to_parent, f"{line}\n".encode())  # one write, so that lines of threads do not mix
+        os.write(taken, f"{line}\n".encode())  # one write, so that lines of threads do not mix
 
-    return say
+    live.parent = say
+    keep_connections()
+    first = 0
+    for number in range(1, MOST_JOBS + 1):
+        job_id, token = lines.get().split()
+        say("took")
+        unharmed = attempt(uuid.UUID(job_id), uuid.UUID(token))
+        first = first or memory_mb()
+        if not unharmed or number == MOST_JOBS or memory_mb() > first + GROWTH_MB:
+            say("last")
+            return
+        say("over")
+
+
+def _read(given: int, lines: "queue.SimpleQueue[str]") -> None:
+    with os.fdopen(given) as file:
+        for line in file:
+            lines.put(line)
+    os._exit(1)  # the parent is gone
 
 
 def memory_mb() -> int:
@@ -80,34 +90,8 @@ def memory_mb() -> int:
     return pages * os.sysconf("SC_PAGE_SIZE") // 1024 // 1024
 
 
-def main() -> None:
-    """Run the jobs named on stdin, until the parent ends it or it should exit."""
-    lines, say = die_with_parent(), own_output()
-    be_modest()
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "contextlab.settings")
-    import django
-
-    django.setup()
-    from django.db import close_old_connections
-
-    from contextlab.garbage import collect_less
-    from sessions import live
-    from sessions.actions.jobs.attempts import attempt
-
-    live.parent = say
-    collect_less()
-    first = 0
-    for number in range(1, MOST_JOBS + 1):
-        job_id, token = lines.get().split()
-        say("took")
-        unharmed = attempt(uuid.UUID(job_id), uuid.UUID(token))
-        close_old_connections()
-        first = first or memory_mb()
-        if not unharmed or number == MOST_JOBS or memory_mb() > first + GROWTH_MB:
-            say("last")
-            return
-        say("over")
-
-
 if __name__ == "__main__":
-    main()
+    load()
+    from sessions.actions.web import forks
+
+    forks.serve(socket.socket(fileno=int(sys.argv[1])))

@@ -118,6 +118,10 @@ def main(arguments: list[str]) -> int:
     if stale and "--check" in arguments:
         sys.stderr.write(f"Out of date, run `make lists`: {', '.join(stale)}.\n")
         return 1
+    for name in stale:
+        sys.stdout.write(f"{name}: updated\n")
+    if not stale:
+        sys.stdout.write("The lists in docs are up to date.\n")
     return 0
 
 

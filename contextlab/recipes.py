@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import keyword
 import re
+from collections.abc import Container
+from itertools import count
 from pathlib import Path
+from string import ascii_lowercase, digits
+from typing import NamedTuple
 
 PAGE = Path("docs/extending.md")
 
@@ -15,6 +19,9 @@ RECIPES = {
     "page": ("Add a page", "models_used"),
 }
 """Heading of each recipe, and the name of its example."""
+
+SUBJECT = "record"
+"""The subject of the example page."""
 
 _SECTION = re.compile(r"^## (.+)$", re.MULTILINE)
 _FILE = re.compile(r"^`([\w./-]+)`:\n\n```\w+\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -35,10 +42,23 @@ def files_of(root: Path, kind: str) -> dict[str, str]:
     return dict(_FILE.findall(sections[RECIPES[kind][0]]))
 
 
-def write(root: Path, kind: str, name: str = "") -> list[Path]:
+class InUse(NamedTuple):
+    """What existing records have and a new one must not: orders, and letters of shortcuts."""
+
+    orders: Container[int] = ()
+    letters: Container[str] = ()
+
+
+FREE = InUse()
+
+
+def write(
+    root: Path, kind: str, name: str = "", subject: str = SUBJECT, used: InUse = FREE
+) -> list[Path]:
     """Write a recipe's files under a name, by default that of its example.
 
-    Raises NotPossible before writing anything, if the name is invalid or a file exists.
+    `subject` is the folder of a page. Raises NotPossible before writing anything, if a name is
+    invalid or a file exists.
     """
     example = RECIPES[kind][1]
     name = name or example
@@ -46,12 +66,16 @@ def write(root: Path, kind: str, name: str = "") -> list[Path]:
         raise NotPossible(
             f"{name!r} is not a valid name. Use lowercase letters, digits and underscores."
         )
-    files = {
-        root / _renamed(path, example, name): _renamed(text, example, name)
-        if name == example
-        else _renamed(_without_sentences(text), example, name)
-        for path, text in files_of(root, kind).items()
-    }
+    subjects = _subjects(root)
+    if kind == "page" and subject not in subjects:
+        raise NotPossible(f"There is no subject {subject!r}. Use one of: {', '.join(subjects)}.")
+    files = {}
+    for place, text in files_of(root, kind).items():
+        if name != example:
+            text = _placed(_without_sentences(text), name, used)
+        if kind == "page":
+            place, text = (part.replace(f"{SUBJECT}/", f"{subject}/") for part in (place, text))
+        files[root / _renamed(place, example, name)] = _renamed(text, example, name)
     if existing := next((path for path in files if path.exists()), None):
         raise NotPossible(f"{existing} already exists. Choose another name.")
     for path, text in files.items():
@@ -60,12 +84,30 @@ def write(root: Path, kind: str, name: str = "") -> list[Path]:
     return list(files)
 
 
+def _subjects(root: Path) -> list[str]:
+    views = root / "sessions" / "views"
+    return sorted(path.parent.name for path in views.glob("*/__init__.py"))
+
+
+def _placed(text: str, name: str, used: InUse) -> str:
+    """Give a record an order and a shortcut that no other one has."""
+
+    def order(found: re.Match[str]) -> str:
+        return found[1] + str(next(n for n in count(int(found[2])) if n not in used.orders))
+
+    letters = (one for one in name + ascii_lowercase + digits if one not in used.letters)
+    text = re.sub(r"(\border=|\bLink\()(\d+)", order, text)
+    return re.sub(r'keys="g \w"', f'keys="g {next(letters)}"', text)
+
+
 _SENTENCES = (
     (r'(?m)^"""([^\n:]+): [^\n]*"""$', r'"""\1: say in one line what it is."""'),
     (r'(?m)^( +)"""[^\n]*"""$', r'\1"""Say what it is or does."""'),
     (r'\bdoes="[^"]+"', 'does="Say in one sentence what it does."'),
     (r'\bwhen="[^"]+"', 'when="say when"'),
     (r'"help": "[^"]+"', '"help": "Say in one sentence what it sets."'),
+    (r"<p>[^<{]+</p>", "<p>Say in one sentence what the page shows.</p>"),
+    (r'recognised_by="[^"]+"', 'recognised_by="say what its lines have"'),
 )
 """What the example says of itself, and what a new file says there instead."""
 

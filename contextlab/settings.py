@@ -107,11 +107,12 @@ INSTALLED_APPS = [
     "csp",
     "django_vite",
 ]
-# Django's own, each of which API requests with a key skip.
+# Django's own; API requests with a key skip each of them.
 MIDDLEWARE = [
     "sessions.views.web.headers.Headers",
     "sessions.views.accounts.door.Door",
     "sessions.views.web.browsers.Static",
+    "sessions.views.web.browsers.Compressed",
     "sessions.views.web.browsers.Sessions",
     "sessions.views.web.browsers.Common",
     "sessions.views.web.browsers.Csrf",
@@ -192,7 +193,7 @@ DATABASES = {"default": _database}
 # Kind of job -> the function in sessions/actions that does it, in a process of its own.
 JOB_KINDS: dict[str, str] = {
     "assess": "sessions.actions.record.assess.assess",
-    "compact": "sessions.actions.live.compactions.compact",
+    "compact": "sessions.actions.live.on_request.compact",
     "demo": "sessions.actions.demo.demo.demo_job",
     "import": "sessions.actions.record.uploads.run",
     "share": "sessions.actions.memory.shares.bring",
@@ -202,7 +203,8 @@ JOB_KINDS: dict[str, str] = {
     "tuning": "sessions.actions.lab.tunings.tuning_job",
     "verify": "sessions.actions.record.verify.verify",
 }
-JOB_COMMAND = [sys.executable, "-P", "-m", "contextlab.job"]
+FORK_SERVER = [sys.executable, "-P", "-m", "contextlab.job"]
+JOB_PROCESS = "contextlab.job.run"
 JOB_SECONDS = env.number("JOB_SECONDS", 900)  # per attempt, then it is killed
 # Job kinds queued by every live session: one that hangs must not block the others.
 JOB_SECONDS_OF = {

@@ -17,7 +17,7 @@ export default defineConfig(
     files: ['**/*.svelte', '**/*.svelte.ts'],
     languageOptions: { parserOptions: { parser: ts.parser } },
     rules: {
-      // Most sets and maps here are made anew by each $derived, or tell nothing to the page.
+      // Most sets and maps here are rebuilt by each $derived, or never shown.
       'svelte/prefer-svelte-reactivity': 'off',
       // {' '} keeps a space at the edge of a block, where Svelte drops it.
       'svelte/no-useless-mustaches': 'off',

@@ -7,12 +7,12 @@ from uuid import UUID
 
 from django.conf import settings
 from django.core.exceptions import PermissionDenied
-from django.db.models import QuerySet
 from django.http import Http404, HttpRequest
 
 from sessions.actions.accounts import audit
 from sessions.models import Key, Membership, Run, Session, Team
 from sessions.models.accounts.teams import Right, may
+from sessions.models.web.statements import Statement, given_int, given_text, given_uuid
 
 SAFE = ("GET", "HEAD", "OPTIONS")
 API = "/api/v1/"
@@ -53,8 +53,13 @@ def by_key(request: HttpRequest) -> bool:
     return bool(request.path_info.startswith(API) and scheme.lower() == "bearer")
 
 
-def _member(request: HttpRequest) -> QuerySet[Membership]:
-    return Membership.objects.filter(user=request.user.pk)
+_MEMBERSHIPS = Statement(
+    lambda: (
+        Membership.objects.filter(user_id=given_int("user"))
+        .select_related("team")
+        .order_by("created")
+    )
+)
 
 
 def teams_of(request: HttpRequest) -> list[Team]:
@@ -64,7 +69,7 @@ def teams_of(request: HttpRequest) -> list[Team]:
         return list(asker.teams)
     if not request.user.is_authenticated:
         return []
-    rows = _member(request).select_related("team").order_by("created")
+    rows = _MEMBERSHIPS.rows(user=request.user.pk)
     chosen = request.GET.get(CHOSEN_TEAM) or request.session.get(CHOSEN_TEAM)
     return sorted((row.team for row in rows), key=lambda team: team.slug != chosen)
 
@@ -169,7 +174,7 @@ def run_named(session: Session, wanted: str) -> Run:
     """The run with that name. Raises Http404."""
     runs = session.runs.select_related("policy_version__policy").defer(*Run.LARGE)
     if wanted in (Run.Origin.RECORDED, Run.Origin.MANAGED):
-        run = runs.filter(origin=wanted).first()
+        run = _OF_ORIGIN.first(session=session.pk, origin=wanted)
     elif _is_uuid(wanted):
         run = runs.filter(pk=wanted).first()
     elif "\x00" in wanted:
@@ -183,7 +188,17 @@ def run_named(session: Session, wanted: str) -> Run:
         run = named.order_by("-policy_version__number").first()
     if run is None:
         raise Http404("no such run")
+    run.session = session
     return run
+
+
+_OF_ORIGIN = Statement(
+    lambda: (
+        Run.objects.select_related("policy_version__policy")
+        .defer(*Run.LARGE)
+        .filter(session_id=given_uuid("session"), origin=given_text("origin"))
+    )
+)
 
 
 def _is_uuid(text: str) -> bool:

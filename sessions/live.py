@@ -10,7 +10,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from asgiref.sync import async_to_sync
-from channels.layers import get_channel_layer
+from channels.layers import InMemoryChannelLayer, get_channel_layer
 from django.conf import settings
 from django.db import transaction
 
@@ -43,6 +43,8 @@ def _send(topic: str, version: int) -> None:
     if server_loop is None and not settings.REDIS_URL:
         return  # a command: pages are connected to another process, which polls
     layer = get_channel_layer()
+    if isinstance(layer, InMemoryChannelLayer) and group(topic) not in layer.groups:
+        return  # no page is open for it
     message = {"type": "live.hint", "topic": topic, "version": version}
     send = layer.group_send(group(topic), message)
     try:

@@ -5,25 +5,24 @@ import logging
 import os
 import select
 import signal
-import subprocess
 import threading
 import time
 import uuid
-from pathlib import Path
 
 from celery import shared_task
 from django.conf import settings
 
 from sessions import live
 from sessions.actions.jobs import jobs
+from sessions.actions.web import forks
 from sessions.models import Job
 
 log = logging.getLogger(__name__)
 
-ROOT = Path(__file__).resolve().parent.parent
 LOOK_SECONDS = 1.0  # how often to check for cancellation and the deadline
 WORD_SECONDS = 1.0  # time a process has to confirm after its job's row was finished
 IDLE_SECONDS = 60.0  # how long a process waits for its next job
+SPARE_SECONDS = 10.0  # how long all but the last used one wait: starting one is cheap
 NOT_OURS, LEAVING = "not ours", "leaving"
 
 # Set when this process is about to exit: running jobs are returned within LOOK_SECONDS.
@@ -56,9 +55,10 @@ def sweep() -> None:
 
 
 def end_idle(after: float = IDLE_SECONDS) -> None:
-    """End processes that have been idle for that many seconds."""
+    """End processes that have been idle for that many seconds, and spare ones sooner."""
     for process in list(_waiting):
-        if time.monotonic() - process.since >= after:
+        limit = after if process in _waiting[-1:] else min(after, SPARE_SECONDS)
+        if time.monotonic() - process.since >= limit:
             # Another thread may have taken it: the one that removes it from the list owns it.
             with contextlib.suppress(ValueError):
                 _waiting.remove(process)
@@ -69,61 +69,40 @@ class _Process:
     """A job process (contextlab/job.py) and its output."""
 
     def __init__(self) -> None:
-        self.command, self.environment = _start()
         self.fresh = True
         self.since = time.monotonic()
         self._rest = b""
-        self._popen = subprocess.Popen(  # noqa: S603 (our own command)
-            self.command,
-            stdin=subprocess.PIPE,  # closes when this process dies
-            stdout=subprocess.PIPE,
-            env=self.environment,
-            # Its own process group, so that killing it also kills its children.
-            start_new_session=True,
-        )
+        self._forked = forks.Forked(settings.JOB_PROCESS)
 
     def fits(self) -> bool:
-        """Whether a new process would be started with the same command and environment."""
-        return (self.command, self.environment) == _start()
+        """Whether a new process would be started in the same environment."""
+        return forks.fits(self._forked)
 
     def give(self, job: Job) -> None:
         """Assign a job; a dead process is detected by its missing output."""
-        assert self._popen.stdin is not None
         with contextlib.suppress(BrokenPipeError):
-            os.write(self._popen.stdin.fileno(), f"{job.id} {job.token}\n".encode())
+            os.write(self._forked.input, f"{job.id} {job.token}\n".encode())
 
     def said(self, seconds: float) -> list[str] | None:
         """Lines of output within that many seconds; None once it has ended."""
-        assert self._popen.stdout is not None
-        output = self._popen.stdout.fileno()
+        output = self._forked.output
         ready, _, _ = select.select([output], [], [], seconds)
         if not ready:
-            return None if self._popen.poll() is not None else []
+            return []
         data = os.read(output, 65536)
         if not data:
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self._popen.wait(seconds)
             return None
         *lines, self._rest = (self._rest + data).split(b"\n")
         return [line.decode() for line in lines]
 
-    def end(self) -> int:
-        """Kill the process and its children; return its exit code. Safe if it has already ended."""
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self._popen.pid, signal.SIGKILL)
-        code = self._popen.wait()
-        for pipe in (self._popen.stdin, self._popen.stdout):
-            if pipe is not None:
-                pipe.close()
-        return code
+    def end(self) -> int | None:
+        """Kill the process and its children; return its exit code, None if the server of all
+        job processes has died. Safe if it has already ended."""
+        return self._forked.end()
 
 
 # Newest last and reused first: with little load one process does everything, and the others exit.
 _waiting: list[_Process] = []
-
-
-def _start() -> tuple[list[str], dict[str, str]]:
-    return settings.JOB_COMMAND, {**os.environ, "PYTHONPATH": str(ROOT)}
 
 
 def _take() -> _Process:
@@ -145,8 +124,7 @@ class _Attempt:
         self.job = job
         self.version = job.version
         self.seconds = settings.JOB_SECONDS_OF.get(job.kind, settings.JOB_SECONDS)
-        self.deadline = time.monotonic() + self.seconds
-        self.renewed = time.monotonic()
+        self.renewed = self.looked = time.monotonic()
         self.took = False
         self.last = ""
 
@@ -154,6 +132,7 @@ class _Attempt:
         """Run the attempt. Returns "" if the process recorded the result, NOT_OURS if another
         worker has or ended the job, LEAVING, or a sentence with the error."""
         process = _take()
+        self.deadline = time.monotonic() + self.seconds  # starting it is not the job's fault
         process.give(self.job)
         reason: str | None = LEAVING
         try:
@@ -168,10 +147,13 @@ class _Attempt:
             return reason
         if not self.last and not self.took and not process.fresh:
             return self.outcome()  # the process died while idle, which is not this job's fault
-        self._report()
-        if not self.last and code < 0 and leaving.wait(WORD_SECONDS):
-            return LEAVING  # whoever ended this process ends ours too, which is not the job's fault
-        return "" if self.last else _said(code)
+        if self.last:
+            return ""
+        if code is None:
+            return NOT_OURS  # nothing is known of the job: its lease will expire
+        if code < 0 and leaving.wait(WORD_SECONDS):
+            return LEAVING  # what ended this process ends ours too, which is not the job's fault
+        return _said(code)
 
     def _watch(self, process: _Process) -> str | None:
         """Returns None once the attempt is over, or its process has ended."""
@@ -183,7 +165,8 @@ class _Attempt:
                 self._hear(line)
             if self.last:
                 return None
-            if not self._report():
+            # Most jobs end sooner, without being looked at.
+            if time.monotonic() - self.looked >= LOOK_SECONDS and not self._report():
                 return None if self._over(process) else NOT_OURS
             if leaving.is_set():
                 return LEAVING
@@ -215,11 +198,12 @@ class _Attempt:
             case ["wake", job_id, after]:
                 jobs.wake(uuid.UUID(job_id), float(after))
             case _:
-                pass  # "progress": the row is checked after every line
+                self.looked = 0.0  # "progress": the row is checked at once
 
     def _report(self) -> bool:
         """Send a progress hint and renew the lease. Returns False if the job is no longer ours."""
         assert self.job.token is not None
+        self.looked = time.monotonic()
         row = Job.objects.filter(id=self.job.id).values("version", "state", "token").first()
         if row is None:
             return False

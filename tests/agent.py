@@ -1,4 +1,4 @@
-"""A scripted agent over REST, with a ledger of what it was told is stored.
+"""A scripted agent over REST, with a ledger of what the server confirmed as stored.
 
 As a program: `python tests/agent.py URL TOKEN [--steps 300] [--rate 5] [--session NAME]`.
 """
@@ -70,7 +70,7 @@ def digest(message: dict[str, Any]) -> str:
 class Agent:
     """Takes its context before every step, reports usage with every answer; one call per step.
 
-    `contexts` are those it was handed out, `stored` the time (s) at which each step's result was
+    `contexts` are those it received, `stored` the time (s) at which each step's result was
     acknowledged.
     """
 
@@ -80,7 +80,7 @@ class Agent:
         self.stored: dict[int, float] = {}
 
     def begin(self) -> None:
-        """Say what is to be done."""
+        """State the task."""
         task = {"role": "user", "content": "Parcels 1 to 300 were weighed twice. Mend the ledger."}
         self._append([task], tools=TOOLS, system=SYSTEM)
 

@@ -1,4 +1,4 @@
-"""What tests of every package share: a served product, a browser, PostgreSQL."""
+"""What tests of every package share: a running server, a browser, PostgreSQL."""
 
 import http.cookiejar
 import os
@@ -111,7 +111,7 @@ STARTED: list[Server] = []
 
 
 def free_port() -> int:
-    """A port nobody listens on now."""
+    """A port without a listener."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

@@ -65,7 +65,7 @@ def _standing(entries: tuple[Entry, ...], step: int, without: str) -> Iterator[B
 
 
 def losses(case: Case, many: int) -> list[tuple[Case, Fact]]:
-    """Cases in each of which one fact that was kept is gone: every mention of it is taken out of
+    """Cases that each lack one fact that was kept: every mention of it is taken out of
     the summary, and every block that holds it out of what stands."""
     kept = [fact for fact in case.ledger().facts if fact.state == "kept"]
     return [(without(case, fact), fact) for fact in kept[:many]]

@@ -145,7 +145,7 @@ def provider() -> Iterator[Provider]:
 
 
 class _Server(ThreadingHTTPServer):
-    # Clients keep connections open; nobody waits for their threads.
+    # Clients keep connections open; do not wait for their threads.
     daemon_threads = True
     block_on_close = False
 

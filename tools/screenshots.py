@@ -1,5 +1,5 @@
-"""Screenshots of every page, light and dark, from demo data: `make screenshots` writes
-docs/screenshots/."""
+"""Screenshots of the pages that the docs show, light and dark, from demo data: `make screenshots`
+writes docs/screenshots/."""
 
 from __future__ import annotations
 

@@ -14,10 +14,14 @@ import statistics
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from benchmarks.figures import figure
 from benchmarks.processes import cpu_seconds, say
+
+if TYPE_CHECKING:
+    from sessions.models import PolicyVersion, Session
 
 POSTGRES = os.environ.get("CONTEXTLAB_BENCH_POSTGRES", "postgres://root@127.0.0.1:5432/test")
 SESSIONS = int(os.environ.get("CONTEXTLAB_BENCH_SESSIONS", 200_000))
@@ -89,38 +93,41 @@ def uuid(kind: int) -> str:
 
 def fill() -> None:
     """Store the sessions with what lists and dashboards read of them."""
-    from django.contrib.auth.models import User
-
     from compaction.context.blocks import KINDS
-    from sessions.actions.accounts.teams import local_team, local_user
+    from sessions.actions.accounts.teams import local_team
     from sessions.actions.policies.policies import active_version
-    from sessions.models import Assessment, Revision, Run, Session
-    from sessions.models.record.manifest import pack
-    from sessions.models.record.revisions import Edit
-    from sessions.models.reviews.assessments import FactLedger
-    from sessions.models.reviews.reviews import Review, ReviewItem
+    from sessions.models import Session
 
-    team, user = local_team(), local_user()
-    assert isinstance(user, User)
+    team = local_team()
     version = active_version(team)
-    at = f"({int(time.time() * 1000)} - (i::bigint * {DAYS} * 86400000 / {SESSIONS}))"
     one = Session.objects.create(
         team=team, external_id="one", title="A session", window=200_000,
         usage_calls=9, token_basis="exact", meta={"cwd": "/work", "branch": "main"},
         sparkline=[[10 for _ in range(len(KINDS))] for _ in range(60)],
     )  # fmt: skip
-    assessment = Assessment.objects.create(session=one, tools=TOOLS, engine=9)
-    run = Run.objects.create(session=one, origin="recorded", columns=pack(_figures()))
+    _fill_reviews(one, version)
+    _fill_sessions(one, version)
+    one.delete()
+
+
+def _fill_reviews(one: Session, version: PolicyVersion) -> None:
+    """Store a managed run for every tenth session: a compaction, its ledger and its reviews."""
+    from sessions.actions.accounts.teams import local_user
+    from sessions.models import Revision, Run
+    from sessions.models.record.revisions import Edit
+    from sessions.models.reviews.assessments import FactLedger
+    from sessions.models.reviews.reviews import Review, ReviewItem
+
     managed = Run.objects.create(session=one, origin="managed", policy_version=version, head=1)
     revision = Revision.objects.create(
         run=managed, number=1, step=5, trigger="tokens", policy_version=version
     )
     edit = Edit.objects.create(revision=revision, index=0, strategy="compact")
     ledger = FactLedger.objects.create(revision=revision, kept=8, lost=2, score=800)
-    item = ReviewItem.objects.create(team=team, revision=revision, reason="share")
+    item = ReviewItem.objects.create(team=one.team, revision=revision, reason="share")
     scores = {"goal": 5, "constraints": 4, "state": 4, "next": 3, "invention": 1}
     review = Review.objects.create(
-        item=item, reviewer=user, verdict="pass", scores=scores, started=one.created
+        item=item, reviewer=local_user(), verdict="pass", scores=scores, started=one.created
     )
     often = SESSIONS // 10
     many(review, REVIEWED, id="i + 1", item_id=uuid(3), submitted="now() - i * interval '1 hour'")
@@ -130,6 +137,16 @@ def fill() -> None:
     many(edit, often, id="i + 1", revision_id="i + 1")
     many(revision, often, id="i + 1", run_id=uuid(2))
     many(managed, often, id=uuid(2), session_id=uuid(1).replace("(i)", "(i * 10)"))
+
+
+def _fill_sessions(one: Session, version: PolicyVersion) -> None:
+    """Store copies of a session with its recorded run and assessment."""
+    from sessions.models import Assessment, Run
+    from sessions.models.record.manifest import pack
+
+    at = f"({int(time.time() * 1000)} - (i::bigint * {DAYS} * 86400000 / {SESSIONS}))"
+    assessment = Assessment.objects.create(session=one, tools=TOOLS, engine=9)
+    run = Run.objects.create(session=one, origin="recorded", columns=pack(_figures()))
     many(run, SESSIONS, id=uuid(4), session_id=uuid(1),
          columns="CASE WHEN i % 3 = 0 THEN t.columns ELSE ''::bytea END")  # fmt: skip
     money = {f"{name}_microusd": f"(i::bigint * {k} % 90001)" for k, name in enumerate(MONEY, 7)}
@@ -152,7 +169,6 @@ def fill() -> None:
          started_at=f"{at} - 3600000", ended_at=f"CASE WHEN i % 50 > 0 THEN {at} END",
          created=f"to_timestamp({at} / 1000)", changed=f"to_timestamp({at} / 1000)",
          version="3")  # fmt: skip
-    one.delete()
 
 
 MONEY = ("uncached", "write", "read", "output", "avoidable", "unexplained")
@@ -236,6 +252,7 @@ def main() -> None:
         for name, path in PAGES.items():
             own, theirs = measured(client, path.format(**places))
             say(f"{name:28} {own + theirs:7.0f}  ({own:.0f} + {theirs:.0f})")
+            figure(f"{name}, 200,000 sessions: CPU with PostgreSQL, ms", own + theirs, at_most=100)
 
 
 if __name__ == "__main__":

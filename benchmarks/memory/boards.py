@@ -110,8 +110,9 @@ def main() -> int:
     smaller = sum(one < 500 for one in sizes)
     print(f"{len(sizes)} sessions: entries median {statistics.median(entries):.0f}, "
           f"most {max(entries)}; tokens median {statistics.median(sizes):.0f}, most {max(sizes)}; "
-          f"{within} of 500 to 2,000, {smaller} smaller; told {statistics.mean(result):.3f} of the "
-          f"entries; {1000 * spent / blocks:.3f} ms a block")  # fmt: skip
+          f"{within} of 500 to 2,000, {smaller} smaller; "
+          f"includes {statistics.mean(result):.3f} of the entries; "
+          f"{1000 * spent / blocks:.3f} ms a block")  # fmt: skip
     print("| preset | compactions | entries | kept without the board | with it |")
     print("| --- | --- | --- | --- | --- |")
     for name, (times, many, without, with_it) in found.items():

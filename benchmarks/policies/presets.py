@@ -39,8 +39,8 @@ OURS = "balanced"
 Row = dict[str, Any]
 
 
-def long_sessions(path: Path) -> list[tuple[str, int, str, Recording]]:
-    """Return id, length, format and recording of the long sessions in a file."""
+def sessions_in(path: Path) -> list[tuple[str, int, str, Recording]]:
+    """Return id, length, format and recording of the sessions in a file that made calls."""
     if path.stat().st_size > FILE_LIMIT:
         return []
     try:
@@ -50,21 +50,36 @@ def long_sessions(path: Path) -> list[tuple[str, int, str, Recording]]:
     found = []
     for session in log.sessions:
         recording = recording_of_log(session)
-        if recording is None or len(recording.value.calls) < STEPS:
-            continue
-        if sum(block.tokens for block in recording.value.blocks) > TOKENS:
+        if recording is not None and recording.value.calls:
             found.append((session.external_id, len(session.records), log.format, recording))
     return found
 
 
-def lengths(path: Path) -> list[tuple[str, int, Path]]:
-    """Return the long sessions without recordings, which stay in the process that reads them."""
-    return [(name, length, path) for name, length, _, _ in long_sessions(path)]
+def is_long(recording: Recording) -> bool:
+    """Whether a session is long enough for the tables."""
+    tokens = sum(block.tokens for block in recording.value.blocks)
+    return len(recording.value.calls) >= STEPS and tokens > TOKENS
+
+
+def lengths(path: Path) -> list[tuple[str, int, Path, bool]]:
+    """Return the sessions without recordings, which stay in the process that reads them."""
+    return [(name, size, path, is_long(one)) for name, size, _, one in sessions_in(path)]
+
+
+def sources_of(paths: Sequence[Path], *, long: bool = False) -> list[tuple[str, Path]]:
+    """Return name and file of each session, of several logs of one the longest."""
+    longest: dict[str, tuple[int, Path, bool]] = {}
+    with ProcessPoolExecutor(2) as pool:
+        for rows in pool.map(lengths, files_under(paths), chunksize=8):
+            for name, length, path, is_one in rows:
+                if length > longest.get(name, (0, path, False))[0]:
+                    longest[name] = length, path, is_one
+    return [(name, path) for name, (_, path, one) in sorted(longest.items()) if one or not long]
 
 
 def figures(source: tuple[str, Path]) -> list[Row]:
     """Return the figures of one session under every policy."""
-    found = {name: (form, read) for name, _, form, read in long_sessions(source[1])}
+    found = {name: (form, read) for name, _, form, read in sessions_in(source[1])}
     form, recording = found[source[0]]
     return [_row(name, policy, form, recording) for name, policy in PRESETS.items()]
 
@@ -88,18 +103,15 @@ def _row(name: str, policy: Policy, form: str, recording: Recording) -> Row:
         "prompt_microusd": simulated.cache.prompt_cost,
         "prompt_recorded_microusd": cost - written if cost and written is not None else None,
         **simulated.figures,
+        "charged_microusd": (simulated.figures["cost_microusd"] or 0)
+        + (simulated.figures["read_backs_microusd"] or 0),
     }
 
 
 def gathered(paths: Sequence[Path]) -> list[Row]:
     """Return all rows, session by session."""
+    sources = sources_of(paths, long=True)
     with ProcessPoolExecutor(2) as pool:
-        longest: dict[str, tuple[int, Path]] = {}
-        for rows in pool.map(lengths, files_under(paths), chunksize=8):
-            for name, length, path in rows:
-                if length > longest.get(name, (0, path))[0]:
-                    longest[name] = length, path
-        sources = [(name, path) for name, (_, path) in sorted(longest.items())]
         answer = pool.map(figures, sources)
         return [{**row, "session": number} for number, rows in enumerate(answer, 1) for row in rows]
 
@@ -124,6 +136,9 @@ def summed(rows: Iterable[Row]) -> Row:
         "tokens_sent": _share(rows, "tokens_sent", "tokens_sent_recorded"),
         "content_sent": content / sum(row["everything"] for row in rows),
         "cost": _share(priced, "cost_microusd", "cost_recorded_microusd") if priced else None,
+        "charged": _share(priced, "charged_microusd", "cost_recorded_microusd") if priced else None,
+        "edits_feasible": sum(row["edits_feasible"] * row["edits"] for row in rows)
+        / max(sum(row["edits"] for row in rows), 1),
         "prompts": _share(priced, "prompt_microusd", "prompt_recorded_microusd")
         if priced
         else None,
@@ -148,21 +163,22 @@ def _share(rows: Sequence[Row], part: str, whole: str) -> float:
 def table(rows: Sequence[Row]) -> Iterator[str]:
     """Format a table with a line per policy."""
     yield (
-        "| preset | prompt tokens | content tokens | cost | prompts' cost | costlier than 2 % "
-        "| read from cache | in context | named | retrievable | lost | compactions | read back "
-        "| ms a step |"
+        "| preset | prompt tokens | content tokens | cost | with read-backs | prompts' cost "
+        "| costlier than 2 % | read from cache | in context | named | retrievable | lost "
+        "| edits feasible | compactions | read back | ms a step |"
     )
-    yield "|" + " --- |" * 14
+    yield "|" + " --- |" * 16
     for name in dict.fromkeys(row["policy"] for row in rows):
         one = summed(row for row in rows if row["policy"] == name)
         dear = f"{one['priced'] - one['at_most_2_percent_costlier']} of {one['priced']}"
         yield (
             f"| {name} | {_cell(one['tokens_sent'])} | {_cell(one['content_sent'])} "
-            f"| {_cell(one['cost'])} | {_cell(one['prompts'])} | {dear if one['priced'] else '–'} "
+            f"| {_cell(one['cost'])} | {_cell(one['charged'])} | {_cell(one['prompts'])} "
+            f"| {dear if one['priced'] else '–'} "
             f"| {_cell(one['cache_read_share'])} "
             f"| {one['in_context']:.3f} | {one['named']:.3f} | {one['retrievable']:.3f} "
-            f"| {one['lost']:.3f} | {one['compactions']} | {one['read_back_tokens'] // 1000}K "
-            f"| {one['ms_per_step']:.2f} |"
+            f"| {one['lost']:.3f} | {one['edits_feasible']:.3f} | {one['compactions']} "
+            f"| {one['read_back_tokens'] // 1000}K | {one['ms_per_step']:.2f} |"
         )
 
 
@@ -208,10 +224,6 @@ def document(rows: Sequence[Row]) -> str:
         count = len({row["session"] for row in some})
         parts += ["", f"## {form} ({count} session{'' if count == 1 else 's'})", "", *table(some)]
     parts += ["", "## Least savings of balanced", "", *costliest(rows)]
-    parts += ["", "## Odd and even sessions", "", HALVES, ""]
-    for name, rest in (("odd", 1), ("even", 0)):
-        ours = [r for r in rows if r["session"] % 2 == rest and r["policy"].startswith(OURS)]
-        parts += [f"{name.title()} sessions:", "", *table(ours), ""]
     return "\n".join(parts).rstrip() + "\n"
 
 
@@ -219,6 +231,8 @@ HEAD = """# Presets on real sessions
 
 Written by `benchmarks/policies/presets.py` over {sessions} recorded sessions of 30 model calls or
 more and over 30,000 tokens. Everything is simulated: the agent is assumed to behave as recorded.
+The settings of `balanced` were chosen on some of them: [choosing](choosing.md) has the figures of
+sessions that they were not chosen on, short ones included.
 
 - **prompt tokens**: sent over whole sessions, hidden system prompt and tool schemas included,
   against the sessions as recorded, with their logged compactions.
@@ -229,14 +243,13 @@ more and over 30,000 tokens. Everything is simulated: the agent is assumed to be
   `ttl` (`balanced` and `balanced-lean`: mixed; others and the sessions: as recorded).
 - **prompts' cost**: the same without output, which no policy changes.
 - **in context … lost**: [needed-later recall](../sources.md#needed-later-recall) over all needs.
+- **edits feasible**: edits whose old text is in the context.
+- **with read-backs**: the cost if each step whose needs are not in context takes one more call.
 - **read back**: tokens to read again for facts that are only retrievable.
 - **ms a step**: CPU time of the fold.
 
 ## All formats
 """
-
-HALVES = """The settings of `balanced` were tuned on all sessions together. Each half alone
-shows how much they owe to single sessions."""
 
 
 def main() -> int:

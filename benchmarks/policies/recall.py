@@ -16,9 +16,10 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 from benchmarks.policies.plain import everything, offload, window
 from compaction import tokens
@@ -87,6 +88,10 @@ POLICIES: dict[str, Callable[[Session, Count], Run]] = {
 }
 
 
+Made = tuple[wire.BlockType, str, str | None, str | None, int, bool, FileRef | None]
+"""A block's form, text, tool, tool call, tokens, error and file."""
+
+
 def session_of(found: records.Session, count: Count) -> Session | None:
     """Return the values of a session of a log, numbered as in the store; None without a call."""
     steps: dict[str, int] = {}
@@ -97,38 +102,13 @@ def session_of(found: records.Session, count: Count) -> Session | None:
     for number, record in enumerate(found.records):
         if isinstance(record, records.Call):
             steps.setdefault(record.call, len(steps) + 1)
-            before = known.get(record.call)
-            known[record.call] = record
-            if before is not None:
-                record.usage = record.usage or before.usage
-                record.at = before.at if before.at is not None else record.at
+            _follow(record, known)
         elif isinstance(record, records.Message) and record.kind != "summary":
             turn += record.human
             born = steps.setdefault(record.call, len(steps) + 1) if record.call else len(steps)
-            made = _blocks(record, tools, count)
-            for form, text, tool, pair, size, error, file in made:
-                read = form == "tool_result" and file is not None and file.action == "read"
-                blocks.append(
-                    Block(
-                        id=f"b{len(blocks)}",
-                        position=len(blocks),
-                        message=number,
-                        born=born + 1,
-                        turn=turn,
-                        role=record.role,
-                        type=form,
-                        kind="file" if read else record.kind or "other",
-                        tokens=size,
-                        chars=len(text),
-                        sha=f"{len(blocks):08x}",
-                        text=text,
-                        call=record.call,
-                        tool_call=pair,
-                        tool=tool,
-                        file=file,
-                        error=error,
-                    )
-                )
+            for made in _blocks(record, tools, count):
+                at = Place(len(blocks), number, born + 1, turn)
+                blocks.append(_block(record, at, made))
     # Steps are numbered when first seen, so a call that is only named later has its number too.
     calls = tuple(
         Call(step, known[call].model, known[call].at, known[call].usage)
@@ -139,18 +119,63 @@ def session_of(found: records.Session, count: Count) -> Session | None:
     if not calls:
         return None
     model = next((call.model for call in calls if call.model), found.model)
-    first = next((call for call in calls if call.usage is not None), None)
-    hidden = 0
-    if first is not None and first.usage is not None:
-        visible = sum(block.tokens for block in blocks if block.born <= first.step)
-        hidden = max(first.usage.prompt - visible, 0)
+    hidden = _hidden(calls, blocks)
     blocks.sort(key=lambda block: (block.born, block.position))
     return Session(tuple(blocks), calls, model, found.window or 200_000, hidden)
 
 
+def _follow(record: records.Call, known: dict[str, records.Call]) -> None:
+    """Keep what earlier records of a call said and this one does not."""
+    before = known.get(record.call)
+    known[record.call] = record
+    if before is not None:
+        record.usage = record.usage or before.usage
+        record.at = before.at if before.at is not None else record.at
+
+
+def _hidden(calls: Sequence[Call], blocks: Iterable[Block]) -> int:
+    """Return the prompt tokens of the first measured call that no block accounts for."""
+    first = next((call for call in calls if call.usage is not None), None)
+    if first is None or first.usage is None:
+        return 0
+    visible = sum(block.tokens for block in blocks if block.born <= first.step)
+    return max(first.usage.prompt - visible, 0)
+
+
+class Place(NamedTuple):
+    position: int
+    message: int
+    born: int
+    turn: int
+
+
+def _block(record: records.Message, at: Place, made: Made) -> Block:
+    form, text, tool, pair, size, error, file = made
+    read = form == "tool_result" and file is not None and file.action == "read"
+    return Block(
+        id=f"b{at.position}",
+        position=at.position,
+        message=at.message,
+        born=at.born,
+        turn=at.turn,
+        role=record.role,
+        type=form,
+        kind="file" if read else record.kind or "other",
+        tokens=size,
+        chars=len(text),
+        sha=f"{at.position:08x}",
+        text=text,
+        call=record.call,
+        tool_call=pair,
+        tool=tool,
+        file=file,
+        error=error,
+    )
+
+
 def _blocks(
     record: records.Message, tools: dict[str, tuple[str, FileRef | None]], count: Count
-) -> Iterator[tuple[wire.BlockType, str, str | None, str | None, int, bool, FileRef | None]]:
+) -> Iterator[Made]:
     for block in record.blocks:
         form, text = wire.type_of(block), wire.text_of(block)
         tool = pair = file = None

@@ -27,7 +27,7 @@ from sessions.importers import NotALog, parse
 
 STEPS = 10
 AROUND = ("cd", "echo", "head", "tail", "wc", "grep")
-TOLD = (
+SHOWN_ANYWAY = (
     "browser_tab_list", "browser_tabs", "get_status", "git status", "list_processes",
     "list_sessions", "list_terminals", "pwd", "status", "tasklist", "todo_read", "todoread",
 )  # fmt: skip
@@ -58,7 +58,7 @@ def add(session: Session, sums: Counter[str]) -> None:
         sums[f"{name}, repeated later"] += sum(block.position in older for block in found)
     for block in results:
         use = uses.get(block.tool_call)
-        sums["ask what a dashboard tells"] += reads(use, (*TOLD, *AROUND)) and not reads(
+        sums["ask what a dashboard tells"] += reads(use, (*SHOWN_ANYWAY, *AROUND)) and not reads(
             use, AROUND
         )
     last = session.calls[-1].step

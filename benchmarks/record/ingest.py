@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
+from benchmarks.figures import figure  # noqa: E402
 from benchmarks.processes import cpu_seconds, percentile, say  # noqa: E402
 from benchmarks.server import Agent, Lab, lab, postgres  # noqa: E402
 
@@ -42,7 +43,7 @@ def main() -> None:
     if parser.parse_args().profile:
         _profile()
         return
-    say("messages per CPU-second (to reach: 3,000 in batches of 100)")
+    say("messages per CPU-second")
     say(
         f"{'store':<11}{'session has':>12}{'a request':>10}{'of server':>11}{'with jobs':>11}"
         f"{'with store':>11}{'a second':>10}{'p50 ms':>8}{'p95 ms':>8}"
@@ -81,8 +82,22 @@ def _measure(store: str, started: Lab, postmaster: int) -> None:
                 f"{sent / with_store:>11,.0f}{sent / wall:>10,.0f}"
                 f"{percentile(latencies, 0.5):>8.1f}{percentile(latencies, 0.95):>8.1f}"
             )
+            if store == "SQLite":
+                _state(stored, size, own / sent * 1000, all_cpu / sent * 1000)
         count = agent.ask("GET", f"sessions/{name}")["messages"]
         assert count == stored + BATCH * BATCHES + SINGLES, count
+
+
+def _state(stored: int, size: int, own: float, settled: float) -> None:
+    """Say the figures of docs/speed.md; `own` and `settled` are ms of CPU per message."""
+    what = f"session of {stored:,} messages"
+    if size == 1:
+        figure(f"single append, {what}: server CPU, ms", own, at_most=5)
+        figure(f"single append, {what}: CPU with jobs, ms", settled, at_most=12)
+    else:
+        figure(f"batches of 100, {what}: messages per server CPU-second", 1000 / own, at_least=5000)
+        settles = f"batches of 100, {what}: messages per CPU-second, settled"
+        figure(settles, 1000 / settled, at_least=3000)
 
 
 def _own(pid: int) -> float:

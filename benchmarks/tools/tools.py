@@ -2,7 +2,7 @@
 
     CONTEXTLAB_CORPUS=/path/to/logs python -m benchmarks.tools.tools
 
-Next tools are predicted for each session from all others that do not lie in the same folder, as
+Next tools are guessed for each session from all others that do not lie in the same folder, as
 pages do it, and from frequency alone. Prints numbers only, by format; writes nothing of the logs.
 """
 
@@ -58,7 +58,7 @@ def steps_of(session: Session) -> Steps:
 
 
 def hits(steps: Steps, predict: Foretell) -> tuple[int, int]:
-    """Count the distinct tools after the first step, and those predicted."""
+    """Count the distinct tools after the first step, and those guessed."""
     found = wanted = 0
     for number, now in enumerate(steps[1:], 1):
         guess = predict(steps[:number])

@@ -16,6 +16,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from benchmarks.figures import figure
 from benchmarks.processes import cpu_seconds, percentile, say, tree
 from benchmarks.record.ingest import bodies
 from benchmarks.server import environment, served
@@ -27,7 +28,7 @@ IDLE_SECONDS = 10
 
 def main() -> None:
     """Start several times, then measure an idle server."""
-    say(f"{'start (to reach: 2 s)':<28}{'s, median':>10}{'s, worst':>10}{'CPU s':>8}")
+    say(f"{'start':<28}{'s, median':>10}{'s, worst':>10}{'CPU s':>8}")
     for name, fresh in (("empty folder", True), ("existing database", False)):
         with tempfile.TemporaryDirectory() as folder:
             if not fresh:
@@ -40,8 +41,9 @@ def main() -> None:
         walls = [wall for wall, _ in taken]
         cpu = percentile([each for _, each in taken], 0.5)
         say(f"{name:<28}{percentile(walls, 0.5):>10.2f}{max(walls):>10.2f}{cpu:>8.2f}")
+        figure(f"start to first 200, {name}: s, median", percentile(walls, 0.5), at_most=2)
     say()
-    say(f"{'memory (to reach: 150 MB)':<28}{'RSS MB':>10}{'PSS MB':>10}{'processes':>11}")
+    say(f"{'memory':<28}{'RSS MB':>10}{'PSS MB':>10}{'processes':>11}")
     with tempfile.TemporaryDirectory() as folder, served(Path(folder)) as lab:
         _memory("idle", lab)
         agent = lab.agent()
@@ -64,6 +66,7 @@ def _memory(name: str, lab: object) -> None:
     resident, proportional = lab.memory()  # type: ignore[attr-defined]
     count = len(tree(lab.pid))  # type: ignore[attr-defined]
     say(f"{name:<28}{resident:>10.0f}{proportional:>10.0f}{count:>11}")
+    figure(f"memory, {name}: MB (PSS)", proportional, at_most=150 if name == "idle" else 250)
 
 
 def _start(folder: Path) -> tuple[float, float]:

@@ -13,9 +13,9 @@ from compaction.context.blocks import Block
 from compaction.context.hints import one_line
 from compaction.context.stubs import arguments, digest
 from compaction.seen.changes import change_of
+from compaction.seen.people import is_said
 from compaction.seen.shown import content
 from compaction.seen.todo import Todo, TodoItem
-from compaction.summaries.asked import NOT_SAID
 
 MOST_FILES = 200
 """Maximum files whose last known content is remembered, the newest (our choice)."""
@@ -42,7 +42,6 @@ _NAMED_BY = ("subagent_type", "agent_type", "agent", "name", "mode")
 _ASKED = ("description", "prompt", "task", "message", "query", "url", "q")
 _RESULT = ("result", "summary", "message", "answer", "output")
 
-_COMMAND = re.compile(r"/[\w:-]{1,40}")
 _BOX = re.compile(r"^[ \t]*(?:[-*+]|\d+[.)])[ \t]*(?:\[.\][ \t]*)?")
 
 
@@ -94,14 +93,13 @@ class Gatherer:
             if text := plain(block.text).strip():
                 self._said = block.id, shortened(text, LONGEST), block.message
             return
-        if block.role != "user" or block.kind != "user" or block.text.startswith(NOT_SAID):
+        if block.role != "user" or block.kind != "user" or not is_said(block.text):
             return
         text = plain(block.text).strip()
         if not text:
             return
         yield from self._answer()
-        # A command to the client itself is not a task.
-        if not self.tasked and not _COMMAND.fullmatch(text):
+        if not self.tasked:
             self.tasked = True
             yield self._entry("task", shortened(text, LONGEST), "task", block)
         self._asked, self._said, self._worked = one_line(text, 160), ("", "", 0), False

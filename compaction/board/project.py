@@ -15,7 +15,7 @@ from compaction.context.stubs import arguments, digest
 MOST_COMMANDS, MOST_FILES = 60, 200
 """Maximum commands and files remembered per session, the newest (our choice)."""
 
-TOLD_COMMANDS, TOLD_FILES = 6, 8
+SHOWN_COMMANDS, SHOWN_FILES = 6, 8
 WORKED = 2
 """Minimum successful runs of a command that runs no tests (our choice)."""
 
@@ -88,13 +88,13 @@ class Observed:
         """
         often = sorted(self.commands.items(), key=lambda one: (-one[1], one[0]))
         tests = [(text, n) for text, n in often if _TESTS.search(text)]
-        for text, times in tests[:TOLD_COMMANDS]:
+        for text, times in tests[:SHOWN_COMMANDS]:
             yield ProjectFact(f"test:{digest(text)[:16]}", f"Tests run with: {text}", times)
         others = [(text, n) for text, n in often if n >= WORKED and not _TESTS.search(text)]
-        for text, times in others[:TOLD_COMMANDS]:
+        for text, times in others[:SHOWN_COMMANDS]:
             yield ProjectFact(f"command:{digest(text)[:16]}", f"Working command: {text}", times)
         edited = sorted(self.files.items(), key=lambda one: (-one[1], one[0]))
-        for path, times in edited[:TOLD_FILES]:
+        for path, times in edited[:SHOWN_FILES]:
             name = _below(path, root)
             yield ProjectFact(f"file:{digest(name)[:16]}", f"File in use: {name}", times)
         for path, heads in self.rules.items():

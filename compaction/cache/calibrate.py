@@ -24,7 +24,7 @@ class Compared:
     """One call: tokens read as reported, and as forecast in two ways.
 
     `informed` uses the reported usage of all earlier calls, `blind` only that of the first call
-    (`blind_prompt` is the prompt size it expected). `broke` and `predicted` say whether the call
+    (`blind_prompt` is the prompt size it expected). `broke` and `foreseen` say whether the call
     was a cache break and whether one was forecast; `paid` whether it paid again for what it did not
     read, so that pages show it. `cause` is that of a break or of a false alarm.
     """
@@ -36,7 +36,7 @@ class Compared:
     blind: int
     blind_prompt: int
     broke: bool
-    predicted: bool
+    foreseen: bool
     paid: bool
     cause: str | None
 
@@ -85,7 +85,7 @@ def _compared(
         blind=blind[0],
         blind_prompt=blind[1],
         broke=lost,
-        predicted=expected.broken,
+        foreseen=expected.broken,
         paid=use is not None and use.broken is not None,
         cause=expected.named if lost or expected.broken else None,
     )
@@ -123,12 +123,12 @@ class ForecastSums:
             sums["error"] += abs(one.informed - one.read)
             sums["within"] += abs(one.informed - one.read) <= one.prompt * WITHIN
             sums["breaks"] += one.broke
-            sums["predicted"] += one.predicted
-            sums["found"] += one.broke and one.predicted
+            sums["foreseen"] += one.foreseen
+            sums["found"] += one.broke and one.foreseen
             if one.paid:
                 self.causes[one.cause or "unexplained"] += 1
             sums["unpaid"] += one.broke and not one.paid
-            if one.predicted and not one.broke:
+            if one.foreseen and not one.broke:
                 self.false_alarms[one.cause or "unexplained"] += 1
 
     def as_dict(self) -> dict[str, Any]:
@@ -145,9 +145,9 @@ class ForecastSums:
             "error_sum_informed": sums["error"],
             "within_2_percent_informed": _share(sums["within"], sums["calls"]),
             "breaks": sums["breaks"],
-            "breaks_predicted": sums["predicted"],
+            "breaks_predicted": sums["foreseen"],
             "breaks_found": sums["found"],
-            "break_precision": _share(sums["found"], sums["predicted"]),
+            "break_precision": _share(sums["found"], sums["foreseen"]),
             "break_recall": _share(sums["found"], sums["breaks"]),
             "breaks_that_paid_nothing": sums["unpaid"],
             "causes": dict(self.causes.most_common()),

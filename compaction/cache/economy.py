@@ -16,7 +16,15 @@ Objective = Literal["cheap", "lean"]
 
 TTLSetting = Literal["recorded", "5m", "1h", "mixed"]
 """The TTL of a policy's contexts: as recorded, the same everywhere, or one hour for tools and
-system prompt and five minutes for messages (mixed)."""
+system prompt and five minutes for messages (mixed). Never longer than the client asked for."""
+
+
+def granted(setting: TTLSetting, asked: TTL) -> TTLSetting:
+    """Return a setting without any TTL longer than the client asked for, whose prices are higher:
+    "5m", "1h" or "mixed"."""
+    if asked == "5m" or setting == "5m":
+        return "5m"
+    return "1h" if setting == "recorded" else setting
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +62,7 @@ def rates_of(price: Price | None, ttl: TTL = "5m", own: int | None = None) -> Ra
 
 def message_ttl(ttl: TTLSetting, recorded: TTL = "5m") -> TTL:
     """Return the TTL of messages, which are what an edit causes to be written again."""
-    if ttl == "recorded":
-        return recorded
-    return "1h" if ttl == "1h" else "5m"
+    return "1h" if granted(ttl, recorded) == "1h" else "5m"
 
 
 def asked_for(usages: Iterable[Usage]) -> TTL:

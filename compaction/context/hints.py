@@ -155,8 +155,13 @@ def _json(text: str) -> str:
     return f"json, list of {len(value)}{keys}"
 
 
+def symbols(source: str) -> list[str]:
+    """Return the names of the functions and types that a source text defines, in order."""
+    return list(dict.fromkeys(_SYMBOL.findall(f"\n{source}")))
+
+
 def _source(body: str, language: str) -> str:
-    names = list(dict.fromkeys(_SYMBOL.findall(f"\n{body}")))
+    names = symbols(body)
     return f"{language}: {', '.join(names)}" if names else f"{language}: {_first_line(body)}"
 
 

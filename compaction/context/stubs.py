@@ -17,11 +17,11 @@ KEY_ARGUMENTS = (
 )  # fmt: skip
 """Arguments that describe a call, most informative first."""
 
+OFFLOADED = "offloaded"
+"""The argument of an offloaded call that says what left it."""
+
 KEEP_ARGUMENT = 160
 """Code points up to which an argument of an offloaded call is kept whole."""
-
-BRIEF = 80
-"""Code points of the hint in a brief stub."""
 
 
 def reference(block: Block) -> str:
@@ -63,14 +63,14 @@ def result_stub(block: Block, use: Block | None, names: str = "", brief: bool = 
     """Build the stub of a tool result: tool, key arguments, size, hint or names, reference.
 
     A `brief` stub omits the tool and its arguments, because the call right before it shows them,
-    and shortens the rest.
+    and has no hint.
     """
     tool = block.tool or (use.tool if use is not None else None) or "result"
     file = block.file or (use.file if use is not None else None)
-    about = names or hint(block.text, file.path if file is not None else None)
     if brief:
-        parts = ["" if use is not None else tool, _lines(block), names or one_line(about, BRIEF)]
+        parts = ["" if use is not None else tool, _lines(block), names]
     else:
+        about = names or hint(block.text, file.path if file is not None else None)
         parts = [f"{tool} {key_arguments(use)}".strip(), size(block), about]
     parts.append(f"ref {reference(block)}")
     return f"[offloaded: {' | '.join(part for part in parts if part)}]"
@@ -89,26 +89,28 @@ def size(block: Block) -> str:
 
 
 def input_stub(block: Block, names: str = "", brief: bool = False) -> str:
-    """Build the stub of a tool input: its JSON with long values cut, and one reference.
+    """Build the stub of a tool input: its JSON without long values, which one note names.
 
-    It remains a JSON object, because providers accept nothing else as input of a call. A `brief`
-    stub shows the start of the first long value only.
+    It remains a JSON object, because providers accept nothing else as input of a call. No stub
+    stands where a value stood, so that none can be taken for it and written again. The beginning of
+    an argument that describes the call stays, unless the stub is `brief`.
     """
     given = arguments(block)
-    beginning, rest = (KEEP_ARGUMENT // 4, 1) if brief else (KEEP_ARGUMENT // 2, KEEP_ARGUMENT // 4)
-    about = f"{block.chars} chars, {names} |" if names else f"{block.chars} chars,"
-    mark = f" [offloaded: {about} ref {reference(block)}]"
-    if given is None:
-        given, short = {}, {"input": mark.lstrip()}
-    else:
-        short = dict(given)
-    for key, value in given.items():
+    kept: dict[str, Any] = {}
+    gone: list[str] = []
+    for key, value in ({"input": block.text} if given is None else given).items():
         text = value if isinstance(value, str) else _compact(value)
-        if isinstance(value, (str, dict, list)) and len(text) > KEEP_ARGUMENT:
-            # Old and new text of an edit often begin alike: one full beginning is enough.
-            short[key] = one_line(text, beginning if mark else rest) + mark
-            mark = ""
-    return _compact(short)
+        if not isinstance(value, (str, dict, list)) or len(text) <= KEEP_ARGUMENT:
+            kept[key] = value
+        elif key in KEY_ARGUMENTS and not brief:
+            gone.append(f"{key}: {one_line(text, KEEP_ARGUMENT // 2)}")
+        elif key in KEY_ARGUMENTS:
+            gone.append(f"{key}: {one_line(text, KEEP_ARGUMENT // 4)}")
+        else:
+            gone.append(key)
+    parts = [", ".join(gone), f"{block.chars} chars", names, f"ref {reference(block)}"]
+    kept[OFFLOADED] = f"[offloaded: {' | '.join(part for part in parts if part)}]"
+    return _compact(kept)
 
 
 # Built once: json.dumps builds a new encoder for each call with other than its defaults.

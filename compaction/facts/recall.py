@@ -55,6 +55,9 @@ class Recall:
     lost: float
     worst: tuple[Need, ...]
     read_back: int = 0
+    readings: tuple[tuple[int, int], ...] = ()
+    """Steps at which needs were not in context, and the tokens of the texts to read again for
+    them: named, retrievable and lost ones, each text once within `READING_STANDS` steps."""
 
 
 def needed(session: Session, index: FactIndex) -> list[tuple[int, str, list[Block]]]:
@@ -90,7 +93,7 @@ def recall(session: Session, run: ManagedRun, index: FactIndex | None = None) ->
     """
     index = index or FactIndex(session.blocks)
     needs = needed(session, index)
-    context = _Intervals(run, {fact for _, fact, _ in needs})
+    context = Intervals(run, {fact for _, fact, _ in needs})
     judged = [
         Need(step, fact, seen[-1].id, context.state(step, fact, seen)) for step, fact, seen in needs
     ]
@@ -105,11 +108,12 @@ def recall(session: Session, run: ManagedRun, index: FactIndex | None = None) ->
         lost=counts["lost"] / max(len(judged), 1),
         worst=tuple(hidden[:WORST]),
         read_back=_read_back(context, needs, judged),
+        readings=_readings(needs, judged),
     )
 
 
 def _read_back(
-    context: _Intervals, needs: Sequence[tuple[int, str, list[Block]]], judged: Sequence[Need]
+    context: Intervals, needs: Sequence[tuple[int, str, list[Block]]], judged: Sequence[Need]
 ) -> int:
     """Return the tokens of the readings that retrievable needs require, in order of steps."""
     tokens = 0
@@ -125,7 +129,20 @@ def _read_back(
     return tokens
 
 
-class _Intervals:
+def _readings(
+    needs: Sequence[tuple[int, str, list[Block]]], judged: Sequence[Need]
+) -> tuple[tuple[int, int], ...]:
+    found: dict[int, int] = {}
+    read: dict[str, int] = {}
+    for (step, _, seen), need in zip(needs, judged, strict=True):
+        before = read.get(seen[-1].id)
+        if need.state != "in_context" and (before is None or step - before >= READING_STANDS):
+            read[seen[-1].id] = step
+            found[step] = found.get(step, 0) + seen[-1].tokens
+    return tuple(found.items())
+
+
+class Intervals:
     """When blocks are in the context: intervals by block, replacements by fact and by reference."""
 
     def __init__(self, run: ManagedRun, wanted: set[str]) -> None:

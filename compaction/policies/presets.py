@@ -20,8 +20,13 @@ PRESETS: dict[str, Policy] = {
     "balanced": Policy(
         "balanced",
         steps=(
-            Step("externalise", Externalise(over=1_500, exclude=SHOWS)),
-            Step("payback", Payback(readings=22, inputs=15, said=8, patience=6.0, minimum=40)),
+            Step("externalise", Externalise(over=8_000, exclude=SHOWS)),
+            Step(
+                "payback",
+                Payback(
+                    readings=45, done=8, settled=5, said=0, patience=10.0, full=0.85, minimum=60
+                ),
+            ),
             Step("compact", Compact(trigger=0.90)),
         ),
         reserve=16_384,
@@ -35,13 +40,13 @@ PRESETS: dict[str, Policy] = {
                 "payback",
                 Payback(
                     results=5,
-                    readings=30,
-                    done=0,
-                    inputs=20,
-                    said=8,
-                    haste=0.3,
+                    readings=45,
+                    done=8,
+                    settled=5,
+                    said=0,
+                    haste=1.0,
                     listed=0.05,
-                    minimum=30,
+                    minimum=40,
                 ),
             ),
             Step("compact", Compact(trigger=0.90)),
@@ -103,12 +108,12 @@ PRESETS: dict[str, Policy] = {
 """Policies that reproduce known systems, and our own.
 
 `balanced` (ours, the default, by measurement: docs/policies/presets.md): results of commands and
-searches over 1,500 tokens enter as excerpts; results that are no longer needed are offloaded when
-that pays; if 90 % of the room is still full, history is summarized. The cache TTL is an hour for
-tools and system prompt, five minutes for the rest.
+searches over 8,000 tokens enter as excerpts; results that are no longer needed are offloaded when
+that pays, readings of files only once they were changed, read again, or their task is over; if
+90 % of the room is still full, history is summarized. What the agent said stays. The cache TTL is
+five minutes, and an hour for tools and system prompt if the client asks for an hour.
 
-`balanced-lean` (ours): optimized for context size. Edits wait less, so ages are longer; only
-results over 8,000 tokens enter as excerpts; stubs list names.
+`balanced-lean` (ours): optimized for context size. Edits wait less, and stubs list names.
 
 `offload-first` (CodeGenius): files once, then diffs; outlines of files over 3,000 lines; offload
 with age 5 and batch 5; compaction at 70 % of the window minus the reserve, and on a new topic. The

@@ -99,8 +99,8 @@ class Strategy:
     name: str
     """Used in policies, ids of replacements and stored edits, so it never changes."""
     order: int
-    """Its place in lists, and where the tuner adds it to a policy: tidy first, then compress. Of
-    strategies with the same order, the name decides."""
+    """Its place in lists, and where the tuner adds it to a policy: tidy first, then compress. No
+    two have the same."""
     title: str
     glyph: str
     does: str

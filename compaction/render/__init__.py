@@ -11,12 +11,12 @@ from typing import Any
 
 from compaction.context.blocks import Block, Ending
 from compaction.render.chat import openai
-from compaction.render.content import text_part
-from compaction.render.messages_api import anthropic
-from compaction.render.normalise import WireOf
+from compaction.render.content import WireOf, text_part
+from compaction.render.messages_api import anthropic, anthropic_from
 from compaction.render.pairs import pairs
+from compaction.render.prefix import Prefix
 
-__all__ = ["WireOf", "anthropic", "as_blocks", "openai", "pairs"]
+__all__ = ["Prefix", "WireOf", "anthropic", "anthropic_from", "as_blocks", "openai", "pairs"]
 
 
 def as_blocks(

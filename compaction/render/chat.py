@@ -8,8 +8,9 @@ from typing import Any
 
 from compaction.context.blocks import Block, Ending
 from compaction.context.wire import WireBlock
-from compaction.render.content import Dialect, Notes
-from compaction.render.normalise import Turn, WireOf, normalise
+from compaction.render.content import Dialect, Notes, WireOf
+from compaction.render.normalise import normalise
+from compaction.render.prefix import Turn
 from compaction.render.tools import as_function, tools_of
 
 DIALECT = Dialect(ids=40, names=64, thinking=False)

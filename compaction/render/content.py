@@ -6,12 +6,15 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 from compaction.context.blocks import Block
 from compaction.context.wire import WireBlock, text_of, type_of
+
+WireOf = Callable[[Block], WireBlock]
+"""Returns the stored wire block of an original or a replacement; never modified here."""
 
 IMAGE_TYPES = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
 NOTED = 12
@@ -50,19 +53,37 @@ class Dialect:
 
 @dataclass(slots=True)
 class Notes:
-    """What was changed for the provider, and in which messages."""
+    """What was changed for the provider: sentences, and the message by position of each block."""
 
-    found: dict[str, dict[int, None]] = field(default_factory=dict)
+    found: dict[str, dict[int, int]] = field(default_factory=dict)
 
     def add(self, sentence: str, block: Block | None = None) -> None:
-        """Note a change; the first one per message counts."""
+        """Note a change."""
         messages = self.found.setdefault(sentence, {})
         if block is not None:
-            messages[block.message] = None
+            messages[block.position] = block.message
+
+    def extend(self, other: Notes) -> None:
+        """Add the notes of another part of the context."""
+        for sentence, messages in other.found.items():
+            self.found.setdefault(sentence, {}).update(messages)
+
+    def among(self, blocks: Iterable[Block]) -> Notes:
+        """Return the notes about these blocks alone."""
+        if not self.found:
+            return Notes()
+        places = {block.position for block in blocks}
+        kept = (
+            (sentence, {place: messages[place] for place in messages if place in places})
+            for sentence, messages in self.found.items()
+        )
+        return Notes({sentence: messages for sentence, messages in kept if messages})
 
     def sentences(self) -> list[str]:
-        """Return a sentence for each kind of change, with the numbers of its messages."""
-        return [_with_messages(sentence, list(where)) for sentence, where in self.found.items()]
+        """Return a sentence for each kind of change, with the numbers of its messages, by the
+        first one."""
+        found = [(sorted(set(where.values())), sentence) for sentence, where in self.found.items()]
+        return [_with_messages(sentence, where) for where, sentence in sorted(found)]
 
 
 def _with_messages(sentence: str, where: list[int]) -> str:
@@ -257,17 +278,12 @@ def reads_images(model: str, text_only: Collection[str] = ()) -> bool:
     return model not in text_only and TEXT_ONLY.search(model) is None
 
 
-def readable(
-    model: str, wires: Mapping[str, WireBlock], text_only: Collection[str] = ()
-) -> Mapping[str, WireBlock]:
-    """Return blocks by id in the form a model accepts.
-
-    For a text-only model, each image becomes a word in brackets. The input is not changed, and is
-    returned as it is if nothing differs.
-    """
+def readable(model: str, wire_of: WireOf, text_only: Collection[str] = ()) -> WireOf:
+    """Return blocks in the form a model accepts: for a text-only model, each image becomes a word
+    in brackets."""
     if reads_images(model, text_only):
-        return wires
-    return {name: _without_images(wire) for name, wire in wires.items()}
+        return wire_of
+    return lambda block: _without_images(wire_of(block))
 
 
 def _without_images(wire: WireBlock) -> WireBlock:

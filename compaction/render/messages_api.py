@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 from compaction.cache.economy import TTLSetting
 from compaction.context.blocks import Block, Ending
 from compaction.context.wire import WireBlock
-from compaction.render.content import Dialect, Notes
-from compaction.render.normalise import ContentPart, Turn, WireOf, normalise
+from compaction.render.content import Dialect, Notes, WireOf
+from compaction.render.normalise import normalise
+from compaction.render.prefix import ContentPart, Prefix, Turn
 from compaction.render.tools import tools_of
 
 DIALECT = Dialect(ids=200, names=128, thinking=True)
@@ -30,12 +31,31 @@ def anthropic(
     Signed thinking is sent unchanged, in every message: the API requires that of the newest tool
     loop and recommends the earlier ones. Breakpoints set by agents are dropped. Ours, at most four,
     are after the tools, after the system prompt, on the last replacement, and at the end or before
-    an `ending`, which the next request will not contain. They ask for the policy's TTL; "recorded"
-    leaves it to the provider, whose default is five minutes.
+    an `ending`, which the next request will not contain. They ask for `ttl`, as granted to the
+    policy; five minutes, the provider's default, goes without saying.
     """
-    ending = ending or Ending()
+    made, _ = anthropic_from(
+        None, blocks, wire_of, ending or Ending(), breakpoints=breakpoints, ttl=ttl
+    )
+    return made
+
+
+def anthropic_from(
+    prefix: Prefix | None,
+    blocks: Iterable[Block],
+    wire_of: WireOf,
+    ending: Ending,
+    *,
+    breakpoints: bool,
+    ttl: TTLSetting,
+) -> tuple[dict[str, Any], Prefix]:
+    """Return a context as `anthropic` does, and the prefix for the next one.
+
+    Messages of a prefix are the same objects each time, so that a caller can keep what it made of
+    them; they must not be changed.
+    """
     notes = Notes()
-    made = normalise(blocks, wire_of, DIALECT, notes)
+    made = normalise(blocks, wire_of, DIALECT, notes, prefix)
     made.recite(ending)
     body: dict[str, Any] = {"notes": []}
     if made.system:
@@ -43,52 +63,58 @@ def anthropic(
     tools = tools_of(made.tools, wire_of(made.tools), DIALECT, notes) if made.tools else []
     if tools:
         body["tools"] = tools
+    body["messages"] = [_message(turn) for turn in made.turns]
     if breakpoints:
-        _mark(tools, made.system, list(_lasting(made.turns, ending)), ttl)
-    body["messages"] = [
-        {"content": [part.wire for part in turn.parts], "role": turn.role} for turn in made.turns
-    ]
+        _mark(body, made.turns, ending, ttl)
     if not made.turns:
         notes.add("There is no message yet: the provider does not accept an empty context")
     body["notes"] = notes.sentences()
-    return body
+    return body, made.prefix
 
 
-def _lasting(turns: list[Turn], ending: Ending) -> Iterator[ContentPart]:
-    """Yield the parts before the first one that the next request will not contain."""
-    for part in (part for turn in turns for part in turn.parts):
-        if part.recited or (part.block is not None and part.block.position in ending.once):
-            return
-        yield part
+def _message(turn: Turn) -> WireBlock:
+    if turn.message is None:
+        turn.message = {"content": [part.wire for part in turn.parts], "role": turn.role}
+    return turn.message
 
 
-def _mark(
-    tools: list[WireBlock], system: list[ContentPart], said: list[ContentPart], ttl: TTLSetting
-) -> None:
-    fixed = [tool for tool in tools if not tool.get("defer_loading")]
-    spoken = [part for part in said if _takes_breakpoint(part)]
-    replaced = [part for part in spoken if part.block is not None and part.block.replaces]
+def _mark(body: dict[str, Any], turns: list[Turn], ending: Ending, ttl: TTLSetting) -> None:
+    """Place breakpoints in a body, in copies of what they are placed on."""
     # The provider refuses a one-hour breakpoint after a five-minute one.
     ahead = HOUR if ttl in ("mixed", "1h") else EPHEMERAL
     behind = HOUR if ttl == "1h" else EPHEMERAL
-    for places in (fixed, [part.wire for part in system]):
-        _put(places, ahead)
-    for places in (_wires(replaced), _wires(spoken)):
-        _put(places, behind)
+    tools, system, messages = body.get("tools", []), body.get("system", []), body["messages"]
+    fixed = [at for at, tool in enumerate(tools) if not tool.get("defer_loading")]
+    if fixed:
+        tools[fixed[-1]] = _with_control(tools[fixed[-1]], ahead)
+    if system:
+        system[-1] = _with_control(system[-1], ahead)
+    for at, part in _last(turns, ending):
+        content = [
+            _with_control(wire, behind) if wire is part.wire else wire
+            for wire in messages[at]["content"]
+        ]
+        messages[at] = {"content": content, "role": messages[at]["role"]}
 
 
-def _put(places: list[WireBlock], control: dict[str, str]) -> None:
-    if not places:
-        return
-    wire = places[-1]
-    marked = {"cache_control": dict(control), **wire}
-    wire.clear()
-    wire.update(sorted(marked.items()))
+def _last(turns: list[Turn], ending: Ending) -> list[tuple[int, ContentPart]]:
+    """The last replacement and the last part that takes a breakpoint, with their turns' numbers,
+    before the first part that the next request will not contain."""
+    spoken = replaced = None
+    for at, turn in enumerate(turns):
+        for part in turn.parts:
+            if part.recited or (part.block is not None and part.block.position in ending.once):
+                break
+            if "thinking" not in part.wire["type"]:
+                spoken = at, part
+                if part.block is not None and part.block.replaces:
+                    replaced = spoken
+        else:
+            continue
+        break
+    both = [replaced, spoken] if replaced is not spoken else [spoken]
+    return [one for one in both if one is not None]
 
 
-def _wires(parts: list[ContentPart]) -> list[WireBlock]:
-    return [part.wire for part in parts]
-
-
-def _takes_breakpoint(part: ContentPart) -> bool:
-    return "thinking" not in part.wire["type"]
+def _with_control(wire: WireBlock, control: dict[str, str]) -> WireBlock:
+    return dict(sorted({"cache_control": dict(control), **wire}.items()))

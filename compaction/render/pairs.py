@@ -10,8 +10,9 @@ from typing import Any
 
 from compaction.context.blocks import Block, Ending
 from compaction.context.wire import WireBlock, text_of
-from compaction.render.content import Dialect, Notes
-from compaction.render.normalise import ContentPart, Turn, WireOf, normalise
+from compaction.render.content import Dialect, Notes, WireOf
+from compaction.render.normalise import normalise
+from compaction.render.prefix import ContentPart, Turn
 
 DIALECT = Dialect(ids=200, names=128, thinking=False)
 

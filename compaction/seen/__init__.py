@@ -1,1 +1,1 @@
-"""What the model was shown: files, terminals, todos, repeats."""
+"""What a session shows: files, terminals, todos, repeats, checks, and what people said."""

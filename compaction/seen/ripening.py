@@ -5,6 +5,7 @@ Learned block by block, deterministic at any time.
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left, insort
 from collections.abc import Container
 from dataclasses import dataclass, field
@@ -32,13 +33,15 @@ PAGES = 50
 class Ages(NamedTuple):
     """Steps after which each kind of block becomes ripe, and the minimum tokens to count.
 
-    `done` applies to readings of a file that was changed, or read again, since; `said` to assistant
-    text, `thought` to thinking, counted from the end of its turn: 0 means never for these two.
+    `done` applies to readings of a file that was changed, or read again, since; `settled` to those
+    since which a person wrote or a commit was made; `said` to assistant text, `thought` to
+    thinking, counted from the end of its turn: 0 means never for these two.
     """
 
     results: int
     readings: int
     done: int
+    settled: int
     inputs: int
     said: int
     thought: int
@@ -49,6 +52,10 @@ _READING, INPUT, SAID, THOUGHT = (
     Ages._fields.index(name) for name in ("readings", "inputs", "said", "thought")
 )
 _OWN_WORDS = (SAID, THOUGHT)
+_BOUNDARY = -1
+"""The kind of a piece that only says that a task ended: a person wrote, or a commit was made."""
+
+_COMMIT = re.compile(r"\bgit\b[^|;&\n]{0,80}\bcommit\b")
 
 
 class Stub(NamedTuple):
@@ -80,6 +87,8 @@ class _Queue:
     wait: dict[int, tuple[int, int, int]] = field(default_factory=dict)
     """For blocks that are not ripe yet, by position: born, age, and the step it was done at."""
     readings: dict[str, list[_Piece]] = field(default_factory=dict)
+    unsettled: list[int] = field(default_factory=list)
+    """Positions of the readings since the last boundary."""
     since: dict[int, int] = field(default_factory=dict)
     order: list[int] = field(default_factory=list)
 
@@ -107,6 +116,7 @@ class Ripening:
         """Add the next original; positions must ascend."""
         if block.turn > self.turn:
             self.turn = block.turn
+            self.pieces.append(_piece(block, _BOUNDARY))
             self.pieces += [one._replace(born=block.born) for one in self.thoughts]
             self.thoughts.clear()
         if block.type == "thinking":
@@ -121,6 +131,8 @@ class Ripening:
             kind = INPUT
         elif reads(use, SHOWS) if file is None else file.action == "read":
             kind = _READING
+        if block.type == "tool_result" and not block.error and use and _COMMIT.search(use.text):
+            self.pieces.append(_piece(block, _BOUNDARY))
         holds = block.type == "tool_result" and not block.error and (changes or kind == _READING)
         self.pieces.append(_piece(block, kind, file if holds else None))
 
@@ -171,14 +183,17 @@ class Ripening:
             del queue.order[bisect_left(queue.order, position)]
 
     def _look(self, queue: _Queue, ages: Ages, piece: _Piece, noted: Container[str]) -> None:
+        if piece.kind == _BOUNDARY:
+            for position in queue.unsettled:
+                self._sooner(queue, position, ages.settled, piece.born)
+            queue.unsettled.clear()
+            return
         if piece.file is not None and f"dedupe:{piece.id}" not in noted:
             known = queue.readings.pop(piece.file.path, [])
             stay = [one for one in known if not _settles(piece, one)]
             for one in known:
-                waits = queue.wait.get(one.position)
-                if waits is not None and one not in stay:
-                    queue.wait[one.position] = (waits[0], min(waits[1], ages.done), piece.born)
-                    heappush(queue.due, (max(waits[0] + ages.done, piece.born), one.position))
+                if one not in stay:
+                    self._sooner(queue, one.position, ages.done, piece.born)
             if piece.kind == _READING:
                 stay.append(piece)
             if stay:
@@ -187,6 +202,18 @@ class Ripening:
         if piece.tokens > ages.least and (age or piece.kind not in _OWN_WORDS):
             queue.wait[piece.position] = (piece.born, age, 0)
             heappush(queue.due, (piece.born + age, piece.position))
+            if piece.kind == _READING:
+                queue.unsettled.append(piece.position)
+
+    def _sooner(self, queue: _Queue, position: int, age: int, done: int) -> None:
+        """Let a reading be ripe at this age, but not before it was done, if that is sooner."""
+        waits = queue.wait.get(position)
+        if waits is None:
+            return
+        born, before, since = waits
+        if max(born + age, done) < max(born + before, since):
+            queue.wait[position] = (born, age, done)
+            heappush(queue.due, (max(born + age, done), position))
 
 
 def _piece(block: Block, kind: int, file: FileRef | None = None) -> _Piece:

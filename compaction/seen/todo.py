@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -24,7 +24,12 @@ _TEXTS = ("content", "step", "title", "subject", "description", "text", "task")
 _LINE = re.compile(r"^[ \t]*(?:[-*+][ \t]+)?\[([ xX~-])\][ \t]+(\S[^\n]{0,999})", re.MULTILINE)
 """A line of a checklist: done, in progress (`-`, `~`) or open."""
 _DONE = frozenset({"completed", "done", "cancelled"})
+_UNDER_WAY = " (in progress)"
 _NUMBER = re.compile(r"#(\d{1,6})\b")
+_LISTED = re.compile(r"^#(\d{1,6}) \[(\w{1,20})\] (\S[^\n]{0,999})", re.MULTILINE)
+"""A line of the result of Claude Code's TaskList."""
+_BLOCKED = re.compile(r" \[blocked by [#\d, ]{1,60}\]$")
+_OPEN = re.compile(r"^[ \t]*(?:[-*+][ \t]+)?\[[ ~-]\][ \t]+(\S[^\n]{0,999})", re.MULTILINE)
 
 
 class TodoItem(NamedTuple):
@@ -39,7 +44,7 @@ class TodoItem(NamedTuple):
         return self.status in _DONE
 
     def __str__(self) -> str:
-        under_way = " (in progress)" if self.status in ("in_progress", "in-progress") else ""
+        under_way = _UNDER_WAY if self.status in ("in_progress", "in-progress") else ""
         return f"- [{'x' if self.done else ' '}] {' '.join(self.text.split())}{under_way}"
 
 
@@ -96,7 +101,9 @@ class Todo:
             self._file(use, result, calls)
             return
         name = (use.tool or "").lower().rsplit("__", 1)[-1]
-        if name in ("taskcreate", "taskupdate"):
+        if name == "tasklist":
+            self._list(result.text, calls)
+        elif name in ("taskcreate", "taskupdate"):
             self._task(name, arguments(use) or {}, result, calls)
         elif any(key in use.text for key in _QUOTED):
             self._items(items_of(arguments(use) or {}), calls)
@@ -104,6 +111,17 @@ class Todo:
             # Goose sends the list as one text.
             text = (arguments(use) or {}).get("content")
             self._items(checklist(text) or None if isinstance(text, str) else None, calls)
+
+    @property
+    def open(self) -> list[str]:
+        """The open items, each with its number if the agent refers to it by one."""
+        if self.tasks and self.text == self._of_tasks():
+            items = [(f"#{n} ", one) for n, one in self.tasks.items() if not one.done]
+            return [f"{number}{str(one).partition('] ')[2]}" for number, one in items]
+        return _OPEN.findall(self.text)
+
+    def _of_tasks(self) -> str:
+        return "\n".join(str(item) for item in self.tasks.values())
 
     def _items(self, items: list[TodoItem] | None, calls: int) -> None:
         if items is not None:
@@ -151,4 +169,35 @@ class Todo:
                 del self.tasks[number]
         else:
             return
-        self._now("\n".join(str(item) for item in self.tasks.values()), calls)
+        self._now(self._of_tasks(), calls)
+
+    def _list(self, shown: str, calls: int) -> None:
+        """Process a listing of all tasks, unknown ones included."""
+        listed = _LISTED.findall(shown)
+        for number, status, text in listed:
+            self.tasks[number] = TodoItem(_BLOCKED.sub("", text), status)
+        if listed:
+            self._now(self._of_tasks(), calls)
+
+
+def newest_todo(blocks: Iterable[Block], open_before: Iterable[str] = ()) -> Todo | None:
+    """Return the newest list of a span; None if no call wrote or showed one.
+
+    `open_before` are open items that a summary lists: a call may name a task by its number only.
+    """
+    todo, uses = Todo(), {}
+    for line in open_before:
+        number, _, text = line.partition(" ")
+        if number[:1] == "#" and number[1:].isdecimal():
+            under_way = text.endswith(_UNDER_WAY)
+            status = "in_progress" if under_way else ""
+            todo.tasks[number[1:]] = TodoItem(text.removesuffix(_UNDER_WAY), status)
+    calls = 0
+    for block in blocks:
+        if block.type == "tool_use":
+            uses[block.tool_call] = block
+        elif block.type == "tool_result" and not block.error:
+            calls += 1
+            if (use := uses.get(block.tool_call)) is not None:
+                todo.take_in(use, block, calls)
+    return todo if todo.calls else None

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from compaction.cache import automatic
-from compaction.cache.economy import asked_for, cached_by, message_ttl
+from compaction.cache.economy import asked_for, cached_by, granted, message_ttl
 from compaction.cache.rules import Rules, takes_breakpoints
 from compaction.cache.simulator import TTL, Breakpoint, CacheState, Request, advance
 from compaction.cache.uses import Basis, CacheUse
@@ -39,7 +39,7 @@ class Terms:
 
     def under(self, policy: Policy) -> Terms:
         """Return the terms of a policy's contexts, which may set the TTL."""
-        fixed: TTL | None = "1h" if policy.ttl == "mixed" else None
+        fixed: TTL | None = "1h" if granted(policy.ttl, self.ttl) == "mixed" else None
         return replace(self, ttl=message_ttl(policy.ttl, self.ttl), fixed=fixed)
 
 

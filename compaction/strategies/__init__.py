@@ -4,14 +4,9 @@ from __future__ import annotations
 
 from compaction.context.blocks import Block
 from compaction.proposals.strategy import Strategy
-from compaction.records import records_in
+from compaction.records import in_order, records_in
 
-STRATEGIES: dict[str, Strategy] = {
-    one.name: one
-    for one in sorted(
-        records_in(__name__, __path__, "STRATEGY"), key=lambda found: (found.order, found.name)
-    )
-}
+STRATEGIES: dict[str, Strategy] = in_order(records_in(__name__, __path__, "STRATEGY"))
 
 
 def entered_short(block: Block) -> bool:

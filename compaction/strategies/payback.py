@@ -51,7 +51,7 @@ def payback(view: View, parameters: Payback) -> Proposal:
     """
     p = parameters
     least = p.minimum + SHORTEST
-    ages = Ages(p.results, p.readings, p.done, p.inputs, p.said, p.thought, least)
+    ages = Ages(p.results, p.readings, p.done, p.settled, p.inputs, p.said, p.thought, least)
     order, since = view.ripening.ripe(ages, view.step, view.known)
     ripe: list[_Ripe] = []
     gone: list[int] = []

@@ -48,6 +48,17 @@ class Payback:
             "help": "Steps until it can be offloaded once the file was changed or read again.",
         },
     )
+    settled: int = field(
+        default=10_000,
+        metadata={
+            "min": 0,
+            "max": 10_000,
+            "tries": (0, 3, 5, 10, 20),
+            "drawn": range(9),
+            "help": "Steps until it can be offloaded once its task is over: a person wrote again, "
+            "or a commit was made.",
+        },
+    )
     inputs: int = field(
         default=30,
         metadata={

@@ -8,7 +8,8 @@ from typing import Literal
 
 from compaction.context.blocks import Block
 from compaction.facts.facts import texts_of
-from compaction.seen.todo import Todo
+from compaction.seen.people import message_of
+from compaction.seen.todo import newest_todo
 from compaction.summaries.lines import IndexedLines
 from compaction.summaries.sections import form_of, presence, title
 
@@ -21,11 +22,6 @@ LONGEST = 400_000
 
 MOST_MESSAGES = 500
 """Maximum messages checked, the newest."""
-
-NOT_SAID = ("[Request interrupted", "<command-", "<local-command-", "Caveat:")
-"""Prefixes of texts that Claude Code writes in a person's name."""
-
-_OPEN = "- [ ] "
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +49,7 @@ def parts_of(span: Sequence[Block], summary: str, standing: Sequence[Block]) -> 
     summary = summary[:LONGEST]
     texts = [text for block in standing for text in texts_of(block)]
     lines = IndexedLines("\n".join([summary, *texts])[:LONGEST])
-    said = [block.text[:LONGEST] for block in span if _is_said(block)][-MOST_MESSAGES:]
+    said = [text for block in span if (text := message_of(block))][-MOST_MESSAGES:]
     counts = {MESSAGES: said, TODOS: _open_todos(span, standing)}
     found = [
         AskedSection(one.name, title(one.name), one.state)
@@ -71,25 +67,7 @@ def parts_of(span: Sequence[Block], summary: str, standing: Sequence[Block]) -> 
     return found
 
 
-def _is_said(block: Block) -> bool:
-    if block.kind != "user" or block.role != "user" or block.type != "text":
-        return False
-    return bool(block.text.strip()) and not block.text.startswith(NOT_SAID)
-
-
 def _open_todos(span: Sequence[Block], standing: Sequence[Block]) -> list[str]:
     """Return the open items of the newest list, whether it was replaced or not."""
-    todo, uses = Todo(), {}
-    for number, block in enumerate(sorted([*span, *standing], key=lambda b: b.position)):
-        if block.type == "tool_use":
-            uses[block.tool_call] = block
-        elif block.type == "tool_result" and not block.error:
-            use = uses.get(block.tool_call)
-            if use is not None:
-                todo.take_in(use, block, number)
-    lines = [line.strip() for line in todo.text.splitlines()]
-    return [
-        line.removeprefix(_OPEN).removesuffix(" (in progress)")
-        for line in lines
-        if line.startswith(_OPEN)
-    ]
+    todo = newest_todo(sorted([*span, *standing], key=lambda b: b.position))
+    return [line.removesuffix(" (in progress)") for line in todo.open] if todo else []

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import get_args
 
-from compaction.context.blocks import FileAction
+from compaction.context.blocks import Block, FileAction
+from compaction.context.stubs import key_arguments
 from compaction.proposals.plan import SummaryForm
+from compaction.seen.people import is_rejected
+from compaction.summaries.merge import has_failed
 from compaction.summaries.sections import form_of
+from compaction.summaries.shares import LISTS, MENDED, OPEN
 from compaction.summaries.summary import (
     FORMS,
+    UNKNOWN,
     WINDOW_HEAD,
+    element_key,
     file_operation,
     file_operations,
     named_by,
     parse,
+    quoted,
 )
 
 _BEGINS = re.compile(rf"^(?:<summary>|{re.escape(WINDOW_HEAD)})$", re.MULTILINE)
@@ -73,11 +80,14 @@ def carried(previous: str | None, form: SummaryForm) -> dict[str, list[str]]:
         sections = parse(text, old)
         for name in FORMS[form]:
             lines = list(sections.get(name, ()))
+            if name in LISTS:
+                lines = [one for line in lines for one in line.split(", ")]
             if name not in sections:
                 others = [line for source in FROM[name] for line in sections.get(source, ())]
                 lines = [
                     _written(line, form) for line in map(_element, others) if _belongs(line, name)
                 ]
+                lines = [line for line in lines if line != UNKNOWN]
             kept = found.setdefault(name, [])
             kept.extend(line for line in dict.fromkeys(lines) if line not in kept)
     return found
@@ -107,3 +117,46 @@ def _each(previous: str) -> Iterator[str]:
     starts = [match.start() for match in _BEGINS.finditer(previous)] or [0]
     for start, end in zip(starts, [*starts[1:], len(previous)], strict=True):
         yield previous[start:end].strip()
+
+
+def succeeded(blocks: Sequence[Block]) -> set[str]:
+    """Return what the last successful calls were about, as failure lines begin with it."""
+    uses = {block.tool_call: block for block in blocks if block.type == "tool_use"}
+    found: set[str] = set()
+    for block in blocks:
+        use = uses.get(block.tool_call)
+        if block.type == "tool_result" and use is not None:
+            about = quoted(f"{use.tool} {key_arguments(use)}".strip(), 100)
+            undone = is_rejected(block) or has_failed(use, block)
+            (found.discard if undone else found.add)(about)
+    return found
+
+
+def brought_up(line: str, ended: set[str]) -> str:
+    """Update a line of an earlier summary: a failure in it may have been fixed since."""
+    if line.endswith(OPEN) and line.split(": ", 1)[0] in ended:
+        return line.removesuffix(OPEN) + MENDED
+    return line
+
+
+def keyed_lines(earlier: list[str], lines: list[str]) -> list[str]:
+    """Give elements stable keys.
+
+    The key is the earlier summary's, a new number if it had none, otherwise the position at which
+    the file or command first occurred.
+    """
+    known = {named_by(line): element_key(line) for line in earlier}
+    taken = {key for line in [*earlier, *lines] if (key := element_key(line)) is not None}
+    free = iter(number for number in range(len(taken) + len(lines) + 1) if number not in taken)
+    made = []
+    for line in lines:
+        key = known.get(named_by(line)) if named_by(line) in known else element_key(line)
+        made.append(_with_key(line, next(free) if key is None else key))
+    return made
+
+
+def _with_key(line: str, key: int) -> str:
+    bare = re.sub(r' key="\w+"', "", line, count=1)
+    if bare.startswith("<file_operation"):
+        return bare.replace("<file_operation", f'<file_operation key="fileOp_{key}"', 1)
+    return bare.replace("<command", f'<command key="cmd_{key}"', 1)

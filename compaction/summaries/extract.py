@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
-from html import escape
-from typing import Any
+from html import escape, unescape
 
 from compaction.context.blocks import Block
-from compaction.context.hints import LANGUAGES, LOOK_AT, hint, one_line
-from compaction.context.stubs import arguments, key_arguments
+from compaction.context.hints import LANGUAGES
+from compaction.context.stubs import key_arguments
+from compaction.facts.facts import facts
 from compaction.proposals.plan import Span, SummaryForm
-from compaction.seen.todo import items_of
-from compaction.summaries.carry import carried
-from compaction.summaries.merge import Merged, Trouble, by_weight, merge
-from compaction.summaries.shares import MENDED, OPEN, fitted, merged_lines
-from compaction.summaries.summary import command, element_key, file_operation, named_by, render
+from compaction.seen.people import is_rejected, message_of, rejections
+from compaction.seen.statements import constraints, decisions, next_step, telling_names
+from compaction.seen.todo import newest_todo
+from compaction.summaries.carry import brought_up, carried, keyed_lines, succeeded
+from compaction.summaries.merge import Merged, merge
+from compaction.summaries.operations import (
+    check_lines,
+    command_lines,
+    failure_lines,
+    file_lines,
+    rejected_line,
+    result_line,
+    trouble_line,
+)
+from compaction.summaries.shares import CONSTRAINT, LATEST, LISTS, MENDED, fitted, merged_lines
+from compaction.summaries.summary import (
+    UNKNOWN,
+    named_by,
+    quoted,
+    render,
+)
 
 CODED: Mapping[SummaryForm, tuple[str, ...]] = {
     "nine": ("files_and_code", "errors_and_fixes", "all_user_messages", "pending_tasks"),
@@ -26,19 +41,29 @@ CODED: Mapping[SummaryForm, tuple[str, ...]] = {
 """Sections always written by code, from the log: files, failures, people's messages and open to-do
 items. A model adds the sentences of `final_state`."""
 
-_WRAPPING = re.compile(r"^(?:Exit code \d+|exit status \d+)\s*$|</?tool_use_error>", re.MULTILINE)
+OPEN_ENDS = ("pending_tasks", "next_plan", "optional_next_step")
+"""Sections that say that nothing is known rather than that there is nothing."""
+
+LAST_CALLS = 3
+"""Calls that the state of the work names, the last ones (our choice)."""
 
 
 def extractive(span: Span) -> str:
     """Summarize a span without a model.
 
-    Files with their last action, errors with their outcome, commands with their status, user
-    messages and open to-do items come from the blocks; current work and the next step quote the
-    agent. Earlier summaries of any form are carried over. Each section keeps its share of the
+    From the blocks come files with what changed in them, failures with the lines that distinguish
+    them and their outcome, the newest state of tests and builds, rejected calls, commands, people's
+    messages and open to-do items; constraints, decisions, current work and the next step are
+    quoted. Earlier summaries of any form are carried over. Each section keeps its share of the
     budget, so that summaries of summaries do not grow.
     """
-    merged = _all_sections(span)
-    return render(fitted(merged, span.budget), span.form)
+    sections = fitted(_all_sections(span), span.budget)
+    for name in LISTS & sections.keys():
+        others = "\n".join(line for one in sections if one != name for line in sections[one])
+        said = facts(unescape(others))
+        names = [one for one in sections[name] if one not in said]
+        sections[name] = [", ".join(names)] if names else []
+    return render(sections, span.form)
 
 
 def coded(span: Span) -> dict[str, list[str]]:
@@ -55,48 +80,53 @@ def _all_sections(span: Span) -> dict[str, list[str]]:
     known = carried(span.previous, span.form)
     made = {"nine": _nine, "progress": _progress, "done": _done, "window": _window}
     fresh = made[span.form](span)
-    ended = _succeeded(span.originals)
-    lines = {
-        name: merged_lines(name, [_now(line, ended) for line in known.get(name, [])], new)
-        for name, new in fresh.items()
-    }
+    ended = succeeded(span.originals)
+    lines: dict[str, list[str]] = {}
+    for name, new in fresh.items():
+        old = known.get(name, [])
+        lines[name] = merged_lines(name, [brought_up(line, ended) for line in old], new)
+        if name in OPEN_ENDS:
+            unknown = not new and (not known or UNKNOWN in old)
+            said = [line for line in lines[name] if line != UNKNOWN]
+            lines[name] = said or ([UNKNOWN] if unknown else [])
     if span.form == "progress":
         for name in ("file_operations", "commands"):
-            lines[name] = _keyed(known.get(name, []), lines[name])
+            lines[name] = keyed_lines(known.get(name, []), lines[name])
     return lines
 
 
 def _nine(span: Span) -> dict[str, list[str]]:
     blocks = span.originals
-    said = _texts(blocks, "assistant")
-    todos = open_todos(blocks)
+    todos = open_todos(span)
     ways = merge(blocks)
+    looked, ran = command_lines(ways)
     return {
         "primary_request_and_intent": _request(span),
         "key_technical_concepts": _concepts(blocks),
-        "files_and_code": _files(ways),
-        "errors_and_fixes": _errors(ways),
-        "problem_solving": _commands(ways),
-        "all_user_messages": [_quote(b.text, 160) for b in _people(span, pictures=True)],
-        "pending_tasks": ["", *map(_quote, todos)] if todos is not None else [],
-        "current_work": [_quote(said[-1].text, 700)] if said else [],
-        "optional_next_step": _next_step(said, todos),
+        "files_and_code": file_lines(ways),
+        "errors_and_fixes": failure_lines(ways, blocks),
+        "problem_solving": [*looked, *_decided(blocks), *ran, *check_lines(blocks)],
+        "all_user_messages": _messages(span),
+        "pending_tasks": ["", *map(quoted, todos)] if todos is not None else [],
+        "current_work": _current(blocks),
+        "optional_next_step": _next_step(blocks, todos),
     }
 
 
 def _progress(span: Span) -> dict[str, list[str]]:
     blocks = span.originals
     said = _texts(blocks, "assistant")
-    todos = open_todos(blocks)
+    todos = open_todos(span)
     ways = merge(blocks)
-    plan = ["", *map(_quote, todos)] if todos is not None else _next_step(said, todos)
+    looked, ran = command_lines(ways, keys=True)
+    plan = ["", *map(quoted, todos)] if todos is not None else _next_step(blocks, todos)
     return {
-        "task_overview": [*_request(span), *(_quote(b.text, 160) for b in _people(span)[1:-1])],
-        "steps": _steps(said, ways),
-        "current_state": [_quote(said[-1].text, 700)] if said else [],
+        "task_overview": [*_request(span), *(quoted(text) for text in _people(span)[1:-1])],
+        "steps": [*_steps(said, ways, blocks), *check_lines(blocks)],
+        "current_state": _current(blocks),
         "next_plan": plan,
-        "file_operations": _files(ways, keys=True),
-        "commands": _commands(ways, keys=True),
+        "file_operations": file_lines(ways, keys=True),
+        "commands": [*looked, *ran],
     }
 
 
@@ -104,178 +134,128 @@ def _done(span: Span) -> dict[str, list[str]]:
     blocks = span.originals
     said = _texts(blocks, "assistant")
     ways = merge(blocks)
-    results = [_result_line(b, 120) for b in blocks if b.type == "tool_result" and not b.error]
+    results = [result_line(b, 120) for b in blocks if b.type == "tool_result" and not b.error]
     return {
-        "flow": [*_request(span), *(_quote(b.text, 160) for b in said[:-1])],
-        "findings": [*(line for line in results[-4:] if line), *_errors(ways)],
-        "final_state": [*_files(ways), *_commands(ways)[-5:]],
-        "result": [_quote(said[-1].text, 1_200)] if said else [],
+        "flow": [*_request(span), *(quoted(b.text) for b in said[:-1])],
+        "findings": [
+            *filter(None, results[-4:]),
+            *failure_lines(ways, blocks),
+            *check_lines(blocks),
+        ],
+        "final_state": [*file_lines(ways), *command_lines(ways)[1][-5:]],
+        "result": [quoted(said[-1].text, 1_200)] if said else [],
     }
 
 
 def _request(span: Span) -> list[str]:
+    """Return what was asked first and last, and the constraints between, word for word."""
     people = _people(span)
-    request = [_quote(b.text, 700) for b in people[:1]]
-    if len(people) > 1:
-        request.append(f"Latest: {_quote(people[-1].text, 400)}")
-    return request
+    first = [quoted(text, 1_000) for text in people[:1]]
+    latest = [f"{LATEST}{quoted(people[-1], 600)}"] if len(people) > 1 else []
+    limits = [quoted(one, 400) for one in constraints(people)]
+    # The first line stays in later summaries, the latest does not.
+    shown = "" if span.previous else "".join(first)
+    return [*first, *(f"{CONSTRAINT}“{one}”" for one in limits if one not in shown), *latest]
 
 
-def _steps(said: Sequence[Block], ways: Merged) -> list[str]:
-    """Return what the agent said it did, and each failure, in order."""
-    found = [(block.position, _quote(block.text, 160)) for block in said[:-1]]
-    found += [(way.failures[0].position, _trouble(way)) for way in ways.troubles]
+def _steps(said: Sequence[Block], ways: Merged, blocks: Sequence[Block]) -> list[str]:
+    """Return what the agent said it did, each failure and each rejection, in order."""
+    found = [(block.position, quoted(block.text)) for block in said[:-1]]
+    found += [(way.failures[0].position, trouble_line(way)) for way in ways.troubles]
+    found += [(one.result.position, rejected_line(one)) for one in rejections(blocks)]
     return [line for _, line in sorted(found)]
 
 
 def _window(span: Span) -> dict[str, list[str]]:
     blocks = span.originals
     people = _people(span)
-    asked = [b for b in people if "?" in b.text or "？" in b.text]
+    asked = [text for text in people if "?" in text or "？" in text]
     ways = merge(blocks)
-    decided = [f"asked for: {_quote(b.text, 140)}" for b in people[-4:]]
-    decided += [_quote(b.text, 140) for b in _texts(blocks, "assistant")[-4:]]
-    failed = [line for line in _errors(ways) if line.endswith(OPEN)]
+    decided = [f"asked for: {quoted(text, 140)}" for text in people[-4:]]
+    decided += [quoted(b.text, 140) for b in _texts(blocks, "assistant")[-4:]]
+    results = [b for b in blocks if b.type == "tool_result" and not is_rejected(b)]
+    failed = [line for line in failure_lines(ways, blocks) if not line.endswith(MENDED)]
     return {
         "key_decisions": decided,
-        "discoveries": [_result_line(b, 120) for b in blocks if b.type == "tool_result"][-6:],
-        "unresolved_questions": [_quote(b.text, 120) for b in asked[-3:]] + failed[-3:],
+        "discoveries": [*(result_line(b, 120) for b in results[-6:]), *check_lines(blocks)],
+        "unresolved_questions": [quoted(text, 120) for text in asked[-3:]] + failed[-3:],
         "entities_and_relations": [f"{one.path}: {one.action}" for one in ways.files],
     }
-
-
-def _quote(text: str, width: int = 160) -> str:
-    return escape(one_line(text, width), quote=False)
-
-
-def _result_line(block: Block, width: int) -> str:
-    """Return a result on one line."""
-    # The text of a failed call is about the failure, not about the file.
-    path = block.file.path if block.file is not None and not block.error else None
-    return _quote(hint(_WRAPPING.sub("", block.text[:LOOK_AT]).strip(), path), width)
 
 
 def _texts(blocks: Iterable[Block], kind: str) -> list[Block]:
     return [b for b in blocks if b.kind == kind and b.type == "text" and b.text.strip()]
 
 
-def _people(span: Span, *, pictures: bool = False) -> list[Block]:
-    found = [*_texts(span.originals, "user"), *_texts(span.kept, "user")]
-    if pictures:
-        found += [b for b in span.originals if b.type == "image" and b.role == "user"]
-    return sorted(found, key=lambda block: block.position)
+def _people(span: Span) -> list[str]:
+    """Return what people said, messages that stay included, in order."""
+    blocks = sorted([*span.originals, *span.kept], key=lambda block: block.position)
+    return [text for block in blocks if (text := message_of(block))]
 
 
-def _concepts(blocks: Iterable[Block]) -> list[str]:
-    tools = dict.fromkeys(b.tool for b in blocks if b.type == "tool_use" and b.tool)
+def _messages(span: Span) -> list[str]:
+    """Return a line per message: short if the message stays; with pictures and refusals."""
+    kept = {block.position for block in span.kept}
+    refused = {one.result.position: one.words for one in rejections(span.originals)}
+    found: list[str] = []
+    for block in sorted([*span.originals, *span.kept], key=lambda block: block.position):
+        text = refused.get(block.position) or message_of(block)
+        if block.type == "image" and block.role == "user" and block.position not in kept:
+            text = block.text
+        if text:
+            found.append(quoted(text, 160 if block.position in kept else 700))
+    return list(dict.fromkeys(found))
+
+
+def _concepts(blocks: Sequence[Block]) -> list[str]:
+    """Return the names to know, and the languages of the files."""
     endings = (b.file.path.rsplit(".", 1)[-1].lower() for b in blocks if b.file is not None)
     languages = dict.fromkeys(LANGUAGES[e] for e in endings if e in LANGUAGES)
-    return [*languages, *(f"tool {_quote(str(name), 60)}" for name in tools)]
+    return [*telling_names(blocks), *languages]
 
 
-def _files(ways: Merged, *, keys: bool = False) -> list[str]:
-    return [
-        file_operation(one.path, one.action, one.ref, one.first if keys else None)
-        for one in by_weight(ways.files)
+def _decided(blocks: Sequence[Block]) -> list[str]:
+    return [quoted(one, 400) for one in decisions(b.text for b in _texts(blocks, "assistant"))]
+
+
+def _current(blocks: Sequence[Block]) -> list[str]:
+    """Return what the agent said last and its last calls with their outcome."""
+    said = [quoted(block.text, 900) for block in _texts(blocks, "assistant")[-2:]]
+    results = {b.tool_call: b for b in blocks if b.type == "tool_result"}
+    calls = [block for block in blocks if block.type == "tool_use"][-LAST_CALLS:]
+    done = [
+        f"{quoted(f'{b.tool} {key_arguments(b)}', 120)} ({_outcome(results, b)})" for b in calls
     ]
+    return [*said, f"Last calls: {'; '.join(done)}"] if done else said
 
 
-def _errors(ways: Merged) -> list[str]:
-    return [_trouble(way) for way in ways.troubles]
+def _outcome(results: Mapping[str | None, Block], use: Block) -> str:
+    result = results.get(use.tool_call)
+    if result is None:
+        return "no result yet"
+    if is_rejected(result):
+        return "rejected by the user"
+    return "failed" if result.error else "succeeded"
 
 
-def _trouble(way: Trouble) -> str:
-    """Describe a failure on one line: each distinct error, the files changed, and the outcome."""
-    failed = list(dict.fromkeys(_result_line(block, 140) for block in way.failures))
-    parts = [f"{_quote(way.about, 100)}: {failed[0]}", *failed[1:]]
-    if way.times > len(failed):
-        parts[-1] += f" ({way.times} times)"
-    if way.fixes and way.mended:
-        parts.append(f"changed {_quote(', '.join(way.fixes), 200)}")
-    return " → ".join(parts) + (MENDED if way.mended else OPEN)
+def open_todos(span: Span) -> list[str] | None:
+    """Return the open items of the newest to-do list; None without a list."""
+    before = carried(span.previous, "nine").get("pending_tasks", [])
+    todo = newest_todo(span.originals, map(unescape, before))
+    return todo.open if todo is not None else None
 
 
-def _commands(ways: Merged, *, keys: bool = False) -> list[str]:
-    """Return one element per command; read-only programs first, so that they are dropped first."""
-    return [
-        command(one_line(one.text, 120), one.status, one.times, one.first if keys else None)
-        for one in sorted(ways.commands, key=lambda one: not one.looks)
-    ]
-
-
-def _succeeded(blocks: Sequence[Block]) -> set[str]:
-    """Return what the last successful calls were about, as failure lines begin with it."""
-    uses = {block.tool_call: block for block in blocks if block.type == "tool_use"}
-    found: set[str] = set()
-    for block in blocks:
-        use = uses.get(block.tool_call)
-        if block.type == "tool_result" and use is not None:
-            about = _quote(f"{use.tool} {key_arguments(use)}".strip(), 100)
-            (found.discard if block.error else found.add)(about)
-    return found
-
-
-def _now(line: str, ended: set[str]) -> str:
-    """Update a line of an earlier summary: a failure in it may have been fixed since."""
-    if line.endswith(OPEN) and line.split(": ", 1)[0] in ended:
-        return line.removesuffix(OPEN) + MENDED
-    return line
-
-
-def _keyed(earlier: list[str], lines: list[str]) -> list[str]:
-    """Give elements stable keys.
-
-    The key is the earlier summary's, a new number if it had none, otherwise the position at which
-    the file or command first occurred.
-    """
-    known = {named_by(line): element_key(line) for line in earlier}
-    taken = {key for line in [*earlier, *lines] if (key := element_key(line)) is not None}
-    free = iter(number for number in range(len(taken) + len(lines) + 1) if number not in taken)
-    made = []
-    for line in lines:
-        key = known.get(named_by(line)) if named_by(line) in known else element_key(line)
-        made.append(_with_key(line, next(free) if key is None else key))
-    return made
-
-
-def _with_key(line: str, key: int) -> str:
-    bare = re.sub(r' key="\w+"', "", line, count=1)
-    if bare.startswith("<file_operation"):
-        return bare.replace("<file_operation", f'<file_operation key="fileOp_{key}"', 1)
-    return bare.replace("<command", f'<command key="cmd_{key}"', 1)
-
-
-def open_todos(blocks: Iterable[Block]) -> list[str] | None:
-    """Return the open items of the newest to-do list in a span; None without a list.
-
-    Accepts lists of objects under `todos` or `plan` (Claude Code, Codex, Gemini CLI) with `content`
-    or `step` and `status`, and Markdown checkboxes in a file named todo.md.
-    """
-    newest: list[str] | None = None
-    for block in blocks:
-        if block.type != "tool_use" or len(block.text) > 200_000:
-            continue
-        if '"todos"' in block.text or '"plan"' in block.text or "todo.md" in block.text.lower():
-            found = _todo_list(arguments(block) or {})
-            newest = found if found is not None else newest
-    return newest
-
-
-def _todo_list(given: dict[str, Any]) -> list[str] | None:
-    items = items_of(given)
-    if items is not None:
-        return [item.text for item in items if not item.done]
-    text = given.get("content") or given.get("file_text")
-    if isinstance(text, str) and "- [" in text:
-        return [line.split("]", 1)[1].strip() for line in text.splitlines() if "- [ ]" in line]
-    return None
-
-
-def _next_step(said: list[Block], todos: list[str] | None) -> list[str]:
+def _next_step(blocks: Sequence[Block], todos: list[str] | None) -> list[str]:
+    """Quote the request that no agent has answered, else what the agent announced last."""
+    people = [block.position for block in blocks if message_of(block)]
+    said = _texts(blocks, "assistant")
+    if people and (not said or people[-1] > said[-1].position):
+        waiting = next(b for b in reversed(blocks) if message_of(b))
+        return [f"Quote: “{_whole(message_of(waiting), 400)}”"]
     if said:
-        lines = [line for line in said[-1].text.splitlines() if line.strip()]
-        return [f"Quote: “{_whole(lines[-1], 240)}”"] if lines else []
-    return [_quote(todos[0])] if todos else []
+        step = next_step(said[-1].text) or said[-1].text
+        return [f"Quote: “{_whole(step, 400)}”"]
+    return [quoted(todos[0])] if todos else []
 
 
 def _whole(text: str, width: int) -> str:

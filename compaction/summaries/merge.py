@@ -13,8 +13,13 @@ from dataclasses import dataclass, field
 
 from compaction.context.blocks import Block, FileAction
 from compaction.context.groups import failure_key
+from compaction.context.hints import LOOK_AT, symbols
 from compaction.context.stubs import arguments, key_arguments, reference
+from compaction.facts.facts import OUTSIDE, RUN, is_fact
 from compaction.seen.calls import command_of
+from compaction.seen.changes import change_of
+from compaction.seen.checks import check_kinds, state_of
+from compaction.seen.people import is_rejected
 from compaction.seen.reading import READING, reads
 
 CHANGES = frozenset({"write", "edit", "delete"})
@@ -25,6 +30,11 @@ MOST_FAILURES = 4
 
 MOST_FIXES = 6
 """Changed files named per way, the last ones (our choice)."""
+
+MOST_NAMES = 8
+"""Names of changed code kept per file, the last ones (our choice)."""
+
+LONGEST_NAME = 60
 
 LONGEST_PROGRAM = 20_000
 """Code points of a program searched for commands."""
@@ -44,7 +54,8 @@ _TEMPORARY = re.compile(
 class FileState:
     """The operations on one file, merged into its final state.
 
-    `first` is the position at which it was first touched.
+    `first` is the position at which it was first touched. `names` are what its changes define, or
+    else mention, in order.
     """
 
     path: str
@@ -52,6 +63,7 @@ class FileState:
     ref: str
     first: int
     times: int = 1
+    names: list[str] = field(default_factory=list)
 
     @property
     def temporary(self) -> bool:
@@ -106,15 +118,20 @@ def merge(blocks: Sequence[Block]) -> Merged:
 
     A file's last change outlasts later readings. Commands count as equal if they differ only in
     their folder or in how much of their output was shown; all runs of a read-only program count as
-    one. A failed operation on a file is a failure, not a state of the file. Linear in the blocks.
+    one. A failed operation on a file is a failure, not a state of the file; a call that a person
+    rejected is neither. Linear in the blocks.
     """
     uses = {block.tool_call: block for block in blocks if block.type == "tool_use"}
+    results = [block for block in blocks if block.type == "tool_result"]
+    rejected = {block.tool_call for block in results if is_rejected(block)}
+    undone = rejected | {block.tool_call for block in results if block.error}
     made = _Merging()
     for block in blocks:
-        if block.file is not None and block.file.action != "list" and not block.error:
+        listed = block.file is not None and block.file.action != "list"
+        if listed and (block.tool_call is None or block.tool_call not in undone):
             made.file(block)
         use = uses.get(block.tool_call)
-        if block.type == "tool_result" and use is not None:
+        if block.type == "tool_result" and use is not None and block.tool_call not in rejected:
             made.result(block, use)
     return Merged(
         tuple(made.files.values()),
@@ -140,18 +157,23 @@ class _Merging:
         once = block.tool_call is None or block.tool_call not in self._called
         self._called.add(block.tool_call)
         self.operations += once
+        names = _changed(block) if block.type == "tool_use" and action in CHANGES else []
         earlier = self.files.pop(path, None)
         if earlier is None:
-            self.files[path] = FileState(path, action, reference(block), block.position)
+            state = FileState(path, action, reference(block), block.position, names=names)
+            self.files[path] = state
             return
         earlier.times += once
+        earlier.names = [*(one for one in earlier.names if one not in names), *names][-MOST_NAMES:]
         if not (action == "read" and earlier.action in CHANGES):
             earlier.action, earlier.ref = action, reference(block)
         self.files[path] = earlier
 
     def result(self, block: Block, use: Block) -> None:
         key = failure_key(use)
-        if block.error:
+        line = command_line(use) if use.file is None else None
+        failed = has_failed(use, block)
+        if failed:
             self._fail(key, block, use)
         elif key in self._open:
             self._open.pop(key).mended = True
@@ -160,8 +182,8 @@ class _Merging:
                 if use.file.path in trouble.fixes:
                     trouble.fixes.remove(use.file.path)
                 trouble.fixes = [*trouble.fixes, use.file.path][-MOST_FIXES:]
-        if use.file is None:
-            self._command(block, use)
+        if line is not None:
+            self._command(line, block, use, failed)
 
     def _fail(self, key: str, block: Block, use: Block) -> None:
         trouble = self._open.get(key)
@@ -174,19 +196,46 @@ class _Merging:
         if len(trouble.failures) > MOST_FAILURES:
             del trouble.failures[1]
 
-    def _command(self, block: Block, use: Block) -> None:
-        line = command_line(use)
-        if line is None:
-            return
+    def _command(self, line: str, block: Block, use: Block, failed: bool) -> None:
         self.runs += 1
-        looks = not block.error and reads(use, READING)
+        looks = not failed and reads(use, READING)
         key = f"looks {line.split(' ', 1)[0]}" if looks else line
         earlier = self.commands.pop(key, None)
-        made = CommandState(line, "failed" if block.error else "succeeded", block.position)
+        made = CommandState(line, "failed" if failed else "succeeded", block.position)
         if earlier is not None:
             made.first, made.times = earlier.first, earlier.times + 1
         made.looks = looks
         self.commands[key] = made
+
+
+def _changed(use: Block) -> list[str]:
+    """Return the names that a change defines, or else those it mentions, the longest first."""
+    change = change_of(use)
+    if change is None:
+        return []
+    texts = [change.whole or "", *(_added(swap.old, swap.new) for swap in change.swaps)]
+    text = "\n".join(texts)[:LOOK_AT]
+    defined = [name for name in symbols(text) if len(name) <= LONGEST_NAME]
+    if defined:
+        return defined[-MOST_NAMES:]
+    runs = dict.fromkeys(run.strip(OUTSIDE) for run in RUN.findall(text))
+    named = [one for one in runs if is_fact(one) and len(one) <= LONGEST_NAME]
+    return sorted(named, key=len, reverse=True)[: MOST_NAMES // 2]
+
+
+def _added(old: str, new: str) -> str:
+    before = set(old.splitlines())
+    return "\n".join(line for line in new.splitlines() if line not in before)
+
+
+def has_failed(use: Block, result: Block) -> bool:
+    """Return whether a call failed, or ran a check that reports failures.
+
+    A pipe hides the exit status of what is before it.
+    """
+    if result.error or use.file is not None:
+        return result.error
+    return bool(check_kinds(command_line(use) or "")) and state_of(result.text, error=False).failed
 
 
 def command_line(use: Block) -> str | None:

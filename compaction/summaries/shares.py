@@ -8,15 +8,15 @@ from collections.abc import Mapping
 from compaction.summaries.summary import named_by
 
 SHARES = {
-    "primary_request_and_intent": 0.13,
-    "key_technical_concepts": 0.04,
-    "files_and_code": 0.25,
+    "primary_request_and_intent": 0.16,
+    "key_technical_concepts": 0.06,
+    "files_and_code": 0.22,
     "errors_and_fixes": 0.13,
-    "problem_solving": 0.10,
-    "all_user_messages": 0.15,
-    "pending_tasks": 0.08,
-    "current_work": 0.08,
-    "optional_next_step": 0.04,
+    "problem_solving": 0.14,
+    "all_user_messages": 0.13,
+    "pending_tasks": 0.06,
+    "current_work": 0.07,
+    "optional_next_step": 0.03,
     "task_overview": 0.2,
     "steps": 0.2,
     "current_state": 0.1,
@@ -47,6 +47,26 @@ BYTES_PER_TOKEN = 2.6
 MENDED, OPEN = " (fixed)", " (not fixed)"
 """The endings of lines about a failure."""
 
+CONSTRAINT = "Constraint: "
+"""The beginning of a line that quotes what a person ruled out or prefers."""
+
+LATEST = "Latest: "
+
+CHECKS = ("Tests: ", "Build: ", "Lint: ")
+"""The beginnings of lines about the newest run of each kind of check."""
+
+SQUEEZED = frozenset({"all_user_messages"})
+"""Sections whose lines are shortened rather than dropped."""
+
+LISTS = frozenset({"key_technical_concepts"})
+"""Sections written as one line of names."""
+
+LEAST_LINE = 24
+"""Tokens of a line that shortening leaves (our choice)."""
+
+_OPENING = 50
+"""Code points that identify a message: a summary may have shortened it."""
+
 _INDEXES = frozenset({"files_and_code", "file_operations", "final_state", "entities_and_relations"})
 _ENTITY = re.compile(r"&\w{0,4}\Z")
 
@@ -54,15 +74,24 @@ _ENTITY = re.compile(r"&\w{0,4}\Z")
 def fitted(merged: Mapping[str, list[str]], budget: int) -> dict[str, list[str]]:
     """Cut sections to their shares.
 
-    Files come last and use what the others leave, because agents ask for files again.
+    What a section does not use goes to those that need more: prose first, then files, because
+    agents ask for files again, then names.
     """
-    sections: dict[str, list[str]] = {}
-    left = budget * sum(SHARES[name] for name in merged)
-    for name in sorted(merged, key=lambda name: name in _INDEXES):
-        share = left if name in _INDEXES else budget * SHARES[name]
-        sections[name] = _fit(merged[name], share, name in KEEP_FIRST)
-        left -= sum(map(_cost, sections[name]))
-    return sections
+    needs = {name: sum(map(_cost, lines)) for name, lines in merged.items()}
+    rooms = {name: min(need, int(budget * SHARES[name])) for name, need in needs.items()}
+    left = int(budget * sum(SHARES[name] for name in merged)) - sum(rooms.values())
+    for name in sorted(merged, key=lambda name: (name in LISTS, name in _INDEXES)):
+        more = min(needs[name] - rooms[name], left)
+        rooms[name] += more
+        left -= more
+    return {
+        name: _fit(
+            _squeezed(lines, rooms[name]) if name in SQUEEZED else lines,
+            rooms[name],
+            name in KEEP_FIRST,
+        )
+        for name, lines in merged.items()
+    }
 
 
 def merged_lines(name: str, earlier: list[str], fresh: list[str]) -> list[str]:
@@ -72,8 +101,13 @@ def merged_lines(name: str, earlier: list[str], fresh: list[str]) -> list[str]:
         return [line for line in fresh if line] if fresh else earlier
     if name in NEWEST:
         return fresh or earlier
-    if name == "primary_request_and_intent" and earlier:
-        return list(dict.fromkeys([earlier[0], *fresh[-1:]])) if fresh else earlier
+    if name == "primary_request_and_intent" and earlier and fresh:
+        limits = [line for line in [*earlier, *fresh] if line.startswith(CONSTRAINT)]
+        latest = [line for line in fresh if not line.startswith(CONSTRAINT)][-1]
+        said = f"{LATEST}{latest.removeprefix(LATEST)}"
+        return list(dict.fromkeys([earlier[0], *limits, said]))
+    if name == "all_user_messages":
+        return list({line[:_OPENING]: line for line in [*earlier, *fresh]}.values())
     kept = {_subject(line): line for line in earlier}
     for line in fresh:
         subject = _subject(line)
@@ -88,16 +122,27 @@ def _subject(line: str) -> str:
     name = named_by(line)
     if name is not None:
         return name
-    if line.endswith((MENDED, OPEN)):
+    if line.endswith((MENDED, OPEN)) or line.startswith(CHECKS):
         return line.split(": ", 1)[0]
     return line
 
 
-def _cost(line: str) -> float:
-    return len(line.encode("utf-8", "surrogatepass")) / BYTES_PER_TOKEN + 1
+def _cost(line: str) -> int:
+    return int(len(line.encode("utf-8", "surrogatepass")) / BYTES_PER_TOKEN) + 2
 
 
-def _fit(lines: list[str], budget: float, keep_first: bool) -> list[str]:
+def _squeezed(lines: list[str], budget: int) -> list[str]:
+    """Shorten the longest lines equally, so that all fit if each may keep `LEAST_LINE` tokens."""
+    left = budget
+    for place, cost in enumerate(sorted(map(_cost, lines))):
+        fair = left // (len(lines) - place)
+        if cost > fair:
+            return [_cut(line, max(fair, LEAST_LINE)) for line in lines]
+        left -= cost
+    return lines
+
+
+def _fit(lines: list[str], budget: int, keep_first: bool) -> list[str]:
     """Keep the newest lines within a budget of tokens, and the oldest if it states the task.
 
     A line too long for the whole budget is cut, unless it is an element or a quotation.
@@ -116,7 +161,7 @@ def _fit(lines: list[str], budget: float, keep_first: bool) -> list[str]:
     return head + kept[::-1]
 
 
-def _cut(line: str, budget: float) -> str:
+def _cut(line: str, budget: int) -> str:
     """Cut a line to a budget without splitting an entity."""
     if _cost(line) <= budget or line.startswith(("<", "Quote: ")):
         return line

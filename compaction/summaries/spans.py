@@ -18,10 +18,14 @@ OVERRUN = 1.25
 
 
 def kept_messages(blocks: Sequence[Block], budget: int) -> list[Block]:
-    """Return the newest user messages that fit into a budget of tokens, in context order."""
+    """Return the newest user messages that fit into a budget of tokens, in context order.
+
+    Their pictures count as messages: no summary can say what they show.
+    """
     kept: list[Block] = []
     for block in reversed(blocks):
-        if block.kind == "user" and block.role == "user" and block.type == "text":
+        said = block.kind == "user" and block.type == "text"
+        if block.role == "user" and (said or block.type == "image"):
             budget -= block.tokens
             if budget < 0:
                 break

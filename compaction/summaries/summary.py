@@ -8,6 +8,7 @@ from html import escape, unescape
 from typing import get_args
 
 from compaction.context.blocks import FileAction
+from compaction.context.hints import one_line
 from compaction.proposals.plan import SummaryForm
 
 NINE = (
@@ -47,6 +48,9 @@ FORMS: Mapping[SummaryForm, tuple[str, ...]] = {
 }
 """The sections of each form, in order."""
 
+UNKNOWN = "Unknown: the log does not say."
+"""What a section about open ends says if the agent kept no list and announced no step."""
+
 WINDOW_HEAD = "Previous context summary:"
 NONE = "None"
 
@@ -57,7 +61,7 @@ STATUSES = ("succeeded", "failed")
 
 _FILE = re.compile(
     r'<file_operation(?: key="fileOp_(\d{1,9})")? path="([^"]*)" action="([^"]*)"'
-    r'(?: ref="([^"]*)")?\s*/>'
+    r'(?: names="[^"]*")?(?: ref="([^"]*)")?\s*/>'
 )
 _COMMAND = re.compile(
     r'<command(?: key="cmd_(\d{1,9})")? execution="([^"]*)" status="([^"]*)"'
@@ -147,14 +151,26 @@ def malformed(text: str) -> list[str]:
     return wrong
 
 
+def quoted(text: str, width: int = 160) -> str:
+    """Return a text on one line of at most `width` code points, escaped."""
+    return escape(one_line(text, width), quote=False)
+
+
 def _attribute(text: str) -> str:
     return escape(text, quote=False).replace('"', "&quot;")
 
 
-def file_operation(path: str, action: str, ref: str = "", key: int | None = None) -> str:
-    """Write the element for the last operation on a file; `ref` leads to its block."""
+def file_operation(
+    path: str, action: str, ref: str = "", key: int | None = None, names: Sequence[str] = ()
+) -> str:
+    """Write the element for the last operation on a file.
+
+    `ref` leads to its block, `names` are what was changed in it.
+    """
     head = f' key="fileOp_{key}"' if key is not None else ""
     tail = f' ref="{_attribute(ref)}"' if ref else ""
+    if names:
+        tail = f' names="{_attribute(", ".join(names))}"{tail}'
     return f'<file_operation{head} path="{_attribute(path)}" action="{action}"{tail}/>'
 
 

@@ -58,6 +58,15 @@ def definition(form: Literal["anthropic", "openai"]) -> dict[str, Any]:
     return {"type": "function", "function": function}
 
 
+def is_ours(tool: Any) -> bool:
+    """Whether a tool of an agent's list is this one, in the form of either provider."""
+    inner = tool.get("function") if isinstance(tool, dict) else None
+    given = inner if isinstance(inner, dict) else tool
+    if not isinstance(given, dict):
+        return False
+    return given.get("name") == NAME and given.get("description") == DESCRIPTION
+
+
 def asked(given: Mapping[str, Any]) -> tuple[str, Selection]:
     """Parse the reference and the selection from a model's input. Raises BadSelection."""
     ref = given.get("ref")

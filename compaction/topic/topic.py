@@ -8,21 +8,12 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from compaction.context.blocks import Block
+from compaction.seen.people import is_said
 from compaction.seen.todo import Todo
 from compaction.topic.terms import LONGEST, count_words, terms_of
 
 ROUNDS = 3
 """Newest rounds considered (CodeGenius)."""
-
-NOT_SAID = (
-    "<task-notification", "[Request interrupted", "<command-", "<local-command", "Caveat:",
-    "<system-reminder", "<bash-", "This session is being continued",
-)  # fmt: skip
-"""Prefixes of texts that programs write in a person's name."""
-
-_COMMAND = re.compile(r"\s*/[\w:-]+\s*\Z")
-"""A bare command to the program, such as `/mode`."""
-
 
 OPENING = 400
 """Code points at the start of a message searched for references back (our choice)."""
@@ -148,11 +139,6 @@ def is_new(rounds: Sequence[Round], message: str) -> bool:
     first message is not a new topic.
     """
     return bool(rounds) and signs(rounds, message).points >= NEW
-
-
-def is_said(text: str) -> bool:
-    """Return whether a person wrote this to the agent: not a program, and not a bare command."""
-    return not text.lstrip().startswith(NOT_SAID) and _COMMAND.match(text) is None
 
 
 def signs(rounds: Sequence[Round], message: str) -> Signs:

@@ -9,7 +9,8 @@ from time import monotonic
 from typing import Any
 
 from contextlab.client.connection import OverBudget, Refused, Unreachable
-from contextlab.client.sessions import Context, ContextLab, Session
+from contextlab.client.sessions import Context, ContextLab, Session, failed_result
+from contextlab.client.shown import Message, ShownReplies
 
 log = logging.getLogger(__name__)
 
@@ -26,6 +27,7 @@ class ManagedSession:
     """A managed session for model calls: provides requests and stores replies.
 
     After a failure, calls bypass our server for a pause. Calls from several threads are serialized.
+    `shown` are the replies that the agent does not know as the model said them.
     """
 
     def __init__(self, server: ContextLab, external_id: str, fields: dict[str, Any]) -> None:
@@ -34,24 +36,22 @@ class ManagedSession:
         self._session: Session | None = None
         self._again_at = 0.0
         self._passed: set[str] = set()
+        self.shown = ShownReplies()
         self._lock = threading.Lock()
 
-    def ask(self, request: dict[str, Any]) -> tuple[dict[str, Any], Context | None]:
+    def ask(
+        self, request: dict[str, Any], hidden: Sequence[Message] = ()
+    ) -> tuple[dict[str, Any], Context | None]:
         """The request to send instead, with its context; unchanged if our server fails.
 
-        Raises OverBudget.
+        `hidden` are later messages that the agent does not know. Raises OverBudget.
         """
         if monotonic() < self._again_at:
             return request, None
         begun = monotonic()
         try:
-            # Iterators would be exhausted if the call is sent unchanged.
-            lists = {
-                name: list(request[name]) for name in ("messages", "tools") if request.get(name)
-            }
-            request = {**request, **lists}
             with self._lock:
-                context = self._context(request)
+                context = self._context(request, hidden)
         except OverBudget:  # not a failure: the team does not allow this call
             raise
         except Exception as error:  # noqa: BLE001 (an agent must not stop because of us)
@@ -64,11 +64,12 @@ class ManagedSession:
             managed["tool_choice"] = rest.get("tool_choice") or context.request["tool_choice"]
         return {**rest, **managed}, context
 
-    def _context(self, request: dict[str, Any]) -> Context:
+    def _context(self, request: dict[str, Any], hidden: Sequence[Message]) -> Context:
         if self._session is None:
             fields = {"model": request.get("model"), **self._fields}
             self._session = self._server.session(self._external_id, **fields)
-        messages = [plain(message) for message in request["messages"]]
+        known = [plain(message) for message in request["messages"]]
+        messages = [*self.shown.restored(known), *hidden]
         # Send empty values, too: they mean that a call has no tools.
         tools, system = (plain(request.get(name) or []) for name in ("tools", "system"))
         return self._session.step(messages, history=True, tools=tools, system=system)
@@ -82,24 +83,24 @@ class ManagedSession:
         except Exception as error:  # noqa: BLE001 (an agent must not stop because of us)
             self._failed("the answer was not stored", error, begun)
 
-    def keep_events(self, events: Sequence[Any], context: Context) -> None:
-        """Store the message assembled from a stream's events."""
+    def assembled(self, events: Sequence[Any]) -> Any:
+        """The message of a stream's events; None if it cannot be stored."""
         begun = monotonic()
         try:
-            message = _message_of(events)
+            return _message_of(events)
         except Exception as error:  # noqa: BLE001 (an agent must not stop because of us)
             self._failed("the streamed answer was not stored", error, begun)
-        else:
-            self.keep(message, context)
+            return None
 
-    def keep_streamed(self, stream: Any, context: Context) -> None:
-        """Store the message of an SDK MessageStream, if it is complete."""
-        try:
-            message = stream.current_message_snapshot
-        except AssertionError:  # the stream is empty
-            return
-        if message.stop_reason is not None:
-            self.keep(message, context)
+    def read(self, call: Message) -> Message:
+        """The result of a call of `read_back`; an error for the model if our server fails."""
+        begun = monotonic()
+        if begun >= self._again_at and self._session is not None:
+            try:
+                return self._session.read_back_result(call)
+            except Exception as error:  # noqa: BLE001 (an agent must not stop because of us)
+                self._failed("content was not read back", error, begun)
+        return failed_result(call, "The content cannot be read at the moment. Go on without it.")
 
     def passed_by(self, name: str) -> None:
         """Warn, once per name, about a way to call a model that we do not manage."""

@@ -9,7 +9,7 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
-from contextlab.client.connection import OVER_BUDGET, Connection, OverBudget, path
+from contextlab.client.connection import OVER_BUDGET, Connection, OverBudget, Refused, path
 
 log = logging.getLogger(__name__)
 
@@ -84,13 +84,16 @@ class Session:
         at: int | None = None,
         wait: float | None = None,
         breakpoints: bool | None = None,
+        read_back: bool | None = None,
     ) -> Context:
         """The managed context to send now, or as of a step.
 
-        `wait`: seconds to wait for a summary in progress.
+        `wait`: seconds to wait for a summary in progress. `read_back`: False to leave out the tool
+        whose calls `read_back_result` answers.
         """
-        flag = None if breakpoints is None else str(breakpoints).lower()
-        query = {"format": format, "at": at, "wait": wait, "breakpoints": flag}
+        flags = {"breakpoints": breakpoints, "read_back": read_back}
+        said = {name: str(flag).lower() for name, flag in flags.items() if flag is not None}
+        query = {"format": format, "at": at, "wait": wait, **said}
         return self._context_of(
             self._server.request("GET", f"{self._address}/context", query=query)
         )
@@ -104,8 +107,8 @@ class Session:
     ) -> Context:
         """Append the messages of a step and get the next context, in one request.
 
-        `more`: as for `append`, and wait and breakpoints as for `context`. Only what changed since
-        the last context of a step is transferred.
+        `more`: as for `append`, and wait, breakpoints and read_back as for `context`. Only what
+        changed since the last context of a step is transferred.
         """
         body: dict[str, Any] = {"format": format, **more}
         if batch := _batch_of(messages):
@@ -118,7 +121,7 @@ class Session:
             unchanged = [name for name in ("system", "tools") if raw.get(name, ()) is None]
             same = {name: self._last[name] for name in unchanged}
             raw |= {**same, "messages": [*kept, *raw["messages"]]}
-        # What is handed out may be changed by the agent.
+        # The agent may change what it gets.
         self._last = deepcopy(raw) if raw["context_id"] else {}
         return self._context_of(raw)
 
@@ -174,6 +177,25 @@ class Session:
         address = f"{self._address}/content/{path(ref)}"
         return str(self._server.request("GET", address, query=selection)["text"])
 
+    def read_back_result(self, call: Any) -> dict[str, Any]:
+        """Answer the model's call of `read_back`: a `tool_result` in Anthropic's form.
+
+        `call` is the `tool_use` block of a reply, or its dict. Images are images. What the model
+        asked for wrongly is an error result. Raises Unreachable.
+        """
+        given = call if isinstance(call, Mapping) else call.model_dump(mode="json")
+        asked = dict(given.get("input") or {})
+        ref = str(asked.pop("ref", "") or "").strip()
+        if not ref:
+            return failed_result(given, "ref is missing: pass the reference in the stub.")
+        address = f"{self._address}/content/{path(ref)}"
+        query = {name: str(value) for name, value in asked.items() if value is not None}
+        try:
+            content = self._server.request("GET", address, query=query)["content"]
+        except Refused as refused:
+            return failed_result(given, str(refused.problem.get("detail") or refused))
+        return {"type": "tool_result", "tool_use_id": given["id"], "content": content}
+
     def pin(self, seq: int) -> None:
         """Keep a message verbatim in every context."""
         self._server.request("POST", f"{self._address}/pins", {"seq": seq})
@@ -223,6 +245,13 @@ class ContextLab(Connection):
         for note in known.get("notes", ()):
             log.warning("%s", note)
         return Session(self, known)
+
+
+def failed_result(call: Mapping[str, Any], text: str) -> dict[str, Any]:
+    """The result of a tool call that failed."""
+    content = [{"type": "text", "text": text}]
+    known = {"type": "tool_result", "tool_use_id": call["id"]}
+    return {**known, "content": content, "is_error": True}
 
 
 def _batch_of(messages: Mapping[str, Any] | Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:

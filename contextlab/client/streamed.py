@@ -1,37 +1,83 @@
-"""Streams of model events, passed through; a callback gets all events of a complete message."""
+"""Streams of model events without calls of `read_back`; what they read continues the stream."""
 
 from __future__ import annotations
 
 from asyncio import to_thread
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from typing import Any, Self
 
-Told = Callable[[list[Any]], None]
+from contextlab.client.agent_call import AgentCall
 
 
-class _Gathered:
-    """An SDK stream, with the events received so far."""
+class _Joined:
+    """An SDK stream and those that continue it; their events as those of one message."""
 
-    def __init__(self, stream: Any, answer: Told) -> None:
-        self._stream, self._told = stream, answer
+    def __init__(self, stream: Any, call: AgentCall) -> None:
+        self._stream, self._call = stream, call
         self._events: list[Any] = []
+        self._ready: deque[Any] = deque()
+        self._end: list[Any] = []
+        self._places: dict[int, int] = {}
+        self._blocks = 0
+        self._began = False
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
 
-    def _is_whole(self, event: Any) -> bool:
+    def _take(self, event: Any) -> bool:
+        """Take an event; return whether the message is complete."""
         self._events.append(event)
+        if event.type == "message_start":
+            self._ready += [] if self._began else [event]
+            self._began = True
+        elif event.type in ("message_delta", "message_stop"):
+            self._end.append(event)
+        elif event.type.startswith("content_block_"):
+            self._ready += self._of_block(event)
+        else:
+            self._ready.append(event)
         return bool(event.type == "message_stop")
 
+    def _of_block(self, event: Any) -> list[Any]:
+        starts = event.type == "content_block_start"
+        if starts and not self._call.hides(event.content_block):
+            self._places[event.index] = self._blocks
+            self._blocks += 1
+        place = self._places.get(event.index)
+        return [] if place is None else [event.model_copy(update={"index": place})]
 
-class Streamed(_Gathered):
-    """The stream of `messages.create(stream=True)`."""
+    def _finish(self) -> None:
+        self._ready += [self._ended(event) for event in self._end]
+
+    def _ended(self, event: Any) -> Any:
+        if event.type != "message_delta":
+            return event
+        reason = self._call.stop_reason(event.delta.stop_reason)
+        delta = event.delta.model_copy(update={"stop_reason": reason})
+        return event.model_copy(update={"delta": delta})
+
+    def _continue(self, stream: Any) -> None:
+        self._stream, self._events, self._end, self._places = stream, [], [], {}
+
+
+class Streamed(_Joined):
+    """The stream of a synchronous client; `proceed` opens one that continues it."""
+
+    def __init__(self, stream: Any, call: AgentCall, proceed: Callable[[], Any]) -> None:
+        super().__init__(stream, call)
+        self._proceed = proceed
 
     def __next__(self) -> Any:
-        event = next(self._stream)
-        if self._is_whole(event):
-            self._told(self._events)
-        return event
+        while not self._ready:
+            if not self._take(next(self._stream)):
+                continue
+            if self._call.again_after(self._events):
+                self._stream.close()
+                self._continue(self._proceed())
+            else:
+                self._finish()
+        return self._ready.popleft()
 
     def __iter__(self) -> Iterator[Any]:
         return self
@@ -44,14 +90,23 @@ class Streamed(_Gathered):
         self._stream.__exit__(*error)
 
 
-class AsyncStreamed(_Gathered):
-    """The stream of `messages.create(stream=True)` of an asynchronous client."""
+class AsyncStreamed(_Joined):
+    """The stream of an asynchronous client; `proceed` opens one that continues it."""
+
+    def __init__(self, stream: Any, call: AgentCall, proceed: Callable[[], Awaitable[Any]]) -> None:
+        super().__init__(stream, call)
+        self._proceed = proceed
 
     async def __anext__(self) -> Any:
-        event = await anext(self._stream)
-        if self._is_whole(event):
-            await to_thread(self._told, self._events)
-        return event
+        while not self._ready:
+            if not self._take(await anext(self._stream)):
+                continue
+            if await to_thread(self._call.again_after, self._events):
+                await self._stream.close()
+                self._continue(await self._proceed())
+            else:
+                self._finish()
+        return self._ready.popleft()
 
     def __aiter__(self) -> AsyncIterator[Any]:
         return self

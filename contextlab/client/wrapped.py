@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any, Self
 
+from contextlab.client.agent_call import AgentCall
 from contextlab.client.managed import ManagedSession
 from contextlab.client.sessions import ContextLab
 from contextlab.client.streamed import AsyncStreamed, Streamed
@@ -18,9 +19,11 @@ def wrap(client: Any, session: str, *, server: ContextLab | None = None, **field
 
     Each `messages.create` and `messages.stream` stores its messages, sends the managed context, and
     stores the reply with its usage. The agent keeps building its whole history; known messages are
-    recognized. One client is one session. If our server does not answer, the call is sent unchanged
-    with a warning, so that the agent never stops because of us. Other methods work as before; other
-    ways to call a model go out unchanged, with a warning. `fields` as in `ContextLab.session`.
+    recognized. Where the policy edits, the model can read back what stubs name, which the agent
+    does not see. One client is one session. If our server does not answer, the call is sent
+    unchanged with a warning, so that the agent never stops because of us. Other methods work as
+    before; other ways to call a model go out unchanged, with a warning. `fields` as in
+    `ContextLab.session`.
     """
     managed = ManagedSession(server or ContextLab(), session, fields)
     awaited = inspect.iscoroutinefunction(inspect.unwrap(client.messages.create))
@@ -85,46 +88,54 @@ class _AnyMessages(_Wrapped):
 class _Messages(_AnyMessages):
     def create(self, **request: Any) -> Any:
         """Like `anthropic.Anthropic().messages.create`."""
-        sent, context = self._managed.ask(request)
-        reply = self._inner.create(**sent)
-        if context is None:
+        call = AgentCall(self._managed, request)
+        reply = self._inner.create(**call.request)
+        if not call.is_managed:
             return reply
         if request.get("stream"):
-            return Streamed(reply, lambda events: self._managed.keep_events(events, context))
-        self._managed.keep(reply, context)
-        return reply
+            return Streamed(reply, call, lambda: self._inner.create(**call.request))
+        while call.again(reply):
+            reply = self._inner.create(**call.request)
+        return call.reply(reply)
 
     @contextmanager
     def stream(self, **request: Any) -> Iterator[Any]:
         """Like `anthropic.Anthropic().messages.stream`."""
-        sent, context = self._managed.ask(request)
-        with self._inner.stream(**sent) as stream:
-            try:
-                yield stream
-            finally:
-                if context is not None:
-                    self._managed.keep_streamed(stream, context)
+        call = AgentCall(self._managed, request)
+
+        def proceed() -> Any:
+            return self._inner.stream(**call.request).__enter__()._raw_stream
+
+        with self._inner.stream(**call.request) as stream:
+            if call.is_managed:
+                # The SDK has no public way to put a stream under its own.
+                stream._raw_stream = Streamed(stream._raw_stream, call, proceed)
+            yield stream
 
 
 class _AsyncMessages(_AnyMessages):
     async def create(self, **request: Any) -> Any:
         """Like `anthropic.AsyncAnthropic().messages.create`."""
-        sent, context = await to_thread(self._managed.ask, request)
-        reply = await self._inner.create(**sent)
-        if context is None:
+        call = await to_thread(AgentCall, self._managed, request)
+        reply = await self._inner.create(**call.request)
+        if not call.is_managed:
             return reply
         if request.get("stream"):
-            return AsyncStreamed(reply, lambda events: self._managed.keep_events(events, context))
-        await to_thread(self._managed.keep, reply, context)
-        return reply
+            return AsyncStreamed(reply, call, lambda: self._inner.create(**call.request))
+        while await to_thread(call.again, reply):
+            reply = await self._inner.create(**call.request)
+        return call.reply(reply)
 
     @asynccontextmanager
     async def stream(self, **request: Any) -> AsyncIterator[Any]:
         """Like `anthropic.AsyncAnthropic().messages.stream`."""
-        sent, context = await to_thread(self._managed.ask, request)
-        async with self._inner.stream(**sent) as stream:
-            try:
-                yield stream
-            finally:
-                if context is not None:
-                    await to_thread(self._managed.keep_streamed, stream, context)
+        call = await to_thread(AgentCall, self._managed, request)
+
+        async def proceed() -> Any:
+            return (await self._inner.stream(**call.request).__aenter__())._raw_stream
+
+        async with self._inner.stream(**call.request) as stream:
+            if call.is_managed:
+                # The SDK has no public way to put a stream under its own.
+                stream._raw_stream = AsyncStreamed(stream._raw_stream, call, proceed)
+            yield stream

@@ -93,7 +93,7 @@ class Lanes:
         ]
         if not may or self.free <= 0:
             return None
-        payer = min(may, key=lambda payer: self.lanes[payer].used)
+        payer = min(may, key=self._turn)
         lane = self.lanes[payer]
         self._clock = max(self._clock, lane.used)
         _, work = lane.waiting.popleft()
@@ -102,6 +102,11 @@ class Lanes:
         lane.running += 1
         self.free -= 1
         return payer, work
+
+    def _turn(self, payer: str) -> tuple[float, float]:
+        """Who has cost least is next; of equals, to the microsecond, who has waited longest."""
+        lane = self.lanes[payer]
+        return round(lane.used, 6), lane.waiting[0][0]
 
     def done(self, payer: str, seconds: float) -> None:
         """A request has ended; it used that many CPU seconds."""

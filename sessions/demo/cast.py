@@ -185,7 +185,7 @@ def _stage(part: PlayedSession, at: int, count: Count) -> Stage:
         model=part.model,
         title=part.title,
         window=part.window,
-        meta={"cwd": part.folder, "demo": "Played by a script of ContextLab; nobody said this."},
+        meta={"cwd": part.folder, "demo": "Played by a script of ContextLab, not by real people."},
     )
     names = ("tools", "system", "memory")
     hidden = [Piece(n, t) for n, t in zip(names, part.hidden, strict=True) if t]

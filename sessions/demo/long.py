@@ -168,13 +168,13 @@ class Writer:
         alone = [module.path for module in self._done if not module.callers]
         again = self._compactions > 1
         return {
-            "wish": "Modules that nobody imports are to be marked on the index." if again else "",
+            "wish": "Please mark modules that are never imported on the index." if again else "",
             "checking": " --port 8417 --strict-anchors" if again else " against the docs server",
             "done": str(len(self._done)),
             "last_pages": last,
             "often": often,
             "errors": _ERRORS[self._compactions],
-            "found": f"Public names without a docstring so far: {silent}. Imported by nobody: "
+            "found": f"Public names without a docstring so far: {silent}. Never imported: "
             + (", ".join(alone[-5:]) or "none so far")
             + ".",
             "said": "Questions about the code are only to be written down." if again else "",

@@ -28,7 +28,7 @@ def notes(module: Module) -> list[str]:
     found = [*_about_use(module), *_about_names(module)]
     if module.raises:
         errors = ", ".join(module.raises)
-        found.append(f"It raises {errors}; whoever calls it has to know when, so that goes in.")
+        found.append(f"It raises {errors}; callers have to know when, so that goes in.")
     if module.constants:
         names = ", ".join(module.constants[:3])
         found.append(f"{names}: the page names the constants, their values stay in the code.")

@@ -59,7 +59,7 @@ TOOLS = [
     ),
     _tool(
         "TodoWrite",
-        "Keeps the list of what is to be done. Exactly one item is in progress at any time.",
+        "Keeps the list of todos. Exactly one item is in progress at any time.",
         todos="The whole list: content, status (pending, in_progress, completed).",
     ),
 ]

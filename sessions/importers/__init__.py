@@ -1,17 +1,18 @@
 """Importers: detect the format of a log and convert it into our records.
 
 Pure: bytes in, values out. The format is detected from the content, never the file name; the name
-only serves to name a session whose file has no id.
+only serves, with how the log begins, to name a session whose file has no id.
 """
 
 from __future__ import annotations
 
 from itertools import islice
 
-from compaction.records import records_in
+from compaction.records import in_order, records_in
 from sessions.importers.counted import Counts, counts
 from sessions.importers.decoded import NotALog, Unreadable, decode, lines
 from sessions.importers.importer import Importer
+from sessions.importers.naming import name_by_file
 from sessions.importers.records import Json, Log
 
 __all__ = ["IMPORTERS", "Counts", "Importer", "NotALog", "counts", "detect", "parse"]
@@ -20,12 +21,7 @@ _HEAD = 200
 """Number of readable lines inspected to detect the format of a JSONL file."""
 
 
-IMPORTERS: dict[str, Importer] = {
-    one.name: one
-    for one in sorted(
-        records_in(__name__, __path__, "IMPORTER"), key=lambda found: (found.order, found.name)
-    )
-}
+IMPORTERS: dict[str, Importer] = in_order(records_in(__name__, __path__, "IMPORTER"))
 """In order of detection: specific formats first, because later, broader ones would accept their
 files too."""
 
@@ -55,7 +51,11 @@ def parse(data: bytes, name: str = "") -> Log:
     log_format = detect(data, name)
     if log_format is None:
         raise NotALog(_what(data))
-    return IMPORTERS[log_format].read(data, name)
+    log = IMPORTERS[log_format].read(data, name)
+    for session in log.sessions:
+        if not session.external_id:
+            name_by_file(session, name, log_format)
+    return log
 
 
 def _objects(data: bytes) -> list[dict[str, Json]]:
@@ -79,4 +79,5 @@ def _what(data: bytes) -> str:
     except Unreadable:
         if not _objects(data):
             return f"The file is neither JSON nor JSONL. Supported formats: {known}."
-    return f"The file is JSON, but not a known agent log. Supported formats: {known}."
+    signs = "; ".join(f"{one.name}: {one.recognised_by}" for one in IMPORTERS.values())
+    return f"The file is JSON, but not a known agent log. Recognized by: {signs}."

@@ -111,9 +111,8 @@ IMPORTER = Importer(
     name=FORMAT,
     order=10,
     title="ContextLab exports",
-    files="files written by `contextlab export`",
-    recognised_by="a first line of `type` session with an `external_id`; "
-    "the id gets the prefix `export:`",
+    files="files written by `contextlab export`; their ids get the prefix `export:`",
+    recognised_by="a first line of `type` session with an `external_id`",
     read=read,
     knows_lines=recognises,
 )

@@ -17,7 +17,7 @@ class Importer:
     """Stored with each file and session that was read so: it never changes."""
     order: int
     """When it is asked whether a file is its own: before all wider formats, which would accept the
-    same file."""
+    same file. No two have the same."""
     title: str
     files: str
     """Which files have this format."""

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from dataclasses import dataclass, field
-from pathlib import PurePath
 
 from sessions.importers.decoded import Faults, NotALog, Unreadable, decode
+from sessions.importers.naming import stem_of
 from sessions.importers.records import Call, Json, Log, Message, Session, Skipped
 from sessions.importers.reported import Reported
 from sessions.importers.wire import mapping, sequence, string
@@ -90,24 +88,13 @@ class ArraySession:
         self.session.model = self.session.model or model
 
     def log(self, log_format: str, around: dict[str, Json], name: str) -> Log:
-        """Name the session by ids in the file, else by file name and first message.
-
-        File names often repeat; the first message stays the same as the log grows.
-        """
+        """Return the log, its session with the id and the title that the file states."""
         ids = (around.get(k) for k in ("session_id", "sessionId", "conversation_id", "id"))
-        stated = next((value for value in ids if isinstance(value, str) and value), "")
-        stem = PurePath(name).name.removesuffix(".json").removesuffix(".traj")
-        self.session.external_id = stated or f"{stem or log_format}-{self._beginning()}"
-        self.session.title = string(around.get("title")) or stem
+        self.session.external_id = next((one for one in ids if isinstance(one, str) and one), "")
+        self.session.title = string(around.get("title")) or stem_of(name)
         self.session.model = self.session.model or string(around.get("model"))
         return Log(log_format, [self.session], self.skipped, self._faults.sentences())
 
     def no_message(self, index: int) -> None:
         """Skip an item that is not a message."""
         self.skipped.append(self._faults.item(index))
-
-    def _beginning(self) -> str:
-        messages = [r for r in self.session.records if isinstance(r, Message)]
-        first = next((message for message in messages if message.human), None)
-        blocks = first.blocks if first else [message.blocks for message in messages[:1]]
-        return hashlib.sha256(json.dumps(blocks).encode()).hexdigest()[:8]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import PurePath
 
 from compaction.context.blocks import Role
 from compaction.context.session import Usage
@@ -62,10 +61,11 @@ def _is_ours(given: dict[str, Json]) -> bool:
 
 def read(data: bytes, name: str = "") -> Log:
     """Read a file; each line becomes records or is kept as skipped."""
+    del name
     reader = _PiReader()
     for line in lines(data):
         reader.take(line)
-    return reader.close(name)
+    return reader.close()
 
 
 class _PiReader:
@@ -114,18 +114,10 @@ class _PiReader:
             reason: Reason = "not context" if known else "unknown" if form else "malformed"
             self._skip(line, form, reason)
 
-    def close(self, name: str) -> Log:
-        """Name the session and return the log."""
+    def close(self) -> Log:
+        """Return the log with its session, if there is one."""
         self.log.problems.extend(self._faults.sentences())
-        stem = PurePath(name).name.removesuffix(".jsonl")
-        self.session.external_id = self.session.external_id or stem or "unknown"
-        if self.session.records:
-            self.log.sessions.append(self.session)
-        else:
-            self.log.problems.append(
-                "The file contains no message, so there is no session to show."
-            )
-        return self.log
+        return self.log.close([self.session])
 
     def _skip(self, line: Line, form: str, reason: Reason) -> None:
         self.log.skipped.append(Skipped(line.number, form, reason, line.raw))

@@ -6,8 +6,9 @@ to bottom, so that the records of a longer log start with those of a shorter one
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from compaction.context.blocks import Kind, Role
 from compaction.context.session import Usage
@@ -132,7 +133,11 @@ class Skipped:
 
 @dataclass(slots=True)
 class Session:
-    """One agent's session from a log, with its records in order."""
+    """One agent's session from a log, with its records in order.
+
+    Importers leave `external_id` empty where the log contains no id; `parse` then names the session
+    by its file and beginning. `former_ids` are the ids that earlier releases gave such a session.
+    """
 
     external_id: str
     agent: str = ""
@@ -145,6 +150,7 @@ class Session:
     """Id of the tool call in the parent that started this one."""
     meta: dict[str, Json] = field(default_factory=dict)
     records: list[Record] = field(default_factory=list)
+    former_ids: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -155,3 +161,10 @@ class Log:
     sessions: list[Session] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
+
+    def close(self, sessions: Iterable[Session]) -> Self:
+        """Add those of a file's sessions that have records; without any, say so."""
+        self.sessions.extend(session for session in sessions if session.records)
+        if not self.sessions:
+            self.problems.append("The file contains no message, so there is no session to show.")
+        return self

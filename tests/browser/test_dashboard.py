@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from tests.browser.agents import Agent
-from tests.browser.test_live_pages import token_of
+from tests.browser.replays import token_of
 from tests.conftest import Server
 
 STEPS = "[aria-labelledby=tile-steps]"
 
 
-def test_it_follows_and_leaves_alone_what_somebody_uses(page: Any, served: Server) -> None:
+def test_it_follows_and_leaves_alone_what_is_in_use(page: Any, served: Server) -> None:
     page.set_default_timeout(20_000)
     agent = Agent(served.address, token_of(page), "watched", policy="offload-first", window=200_000)
     agent.says("Read the files.")
@@ -43,7 +43,7 @@ def test_it_follows_and_leaves_alone_what_somebody_uses(page: Any, served: Serve
     assert page.locator("#table-steps").get_attribute("open") is not None
     assert page.evaluate("document.activeElement.closest('details')?.id") == "table-steps"
     assert page.locator("#day-from").input_value() == "2026-01-31"
-    # What says the same as before was not drawn anew.
+    # Unchanged parts were not redrawn.
     assert page.evaluate(
         "window.kept === document.querySelector('[data-props=chart-cache-props] canvas')"
     )

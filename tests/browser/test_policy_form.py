@@ -14,7 +14,9 @@ def _value(page: Any, path: str) -> Any:
     return page.locator(f'[name="{path}"]:not([type="hidden"])')
 
 
-def test_a_policy_is_written_and_told_what_goes_wrong(page: Any, served: Server, axe: str) -> None:
+def test_a_policy_is_written_and_its_problems_are_shown(
+    page: Any, served: Server, axe: str
+) -> None:
     page.goto(f"{served.address}/policies/")
     page.keyboard.press("n")
     page.wait_for_url("**/policies/new/")
@@ -39,7 +41,7 @@ def test_a_policy_is_written_and_told_what_goes_wrong(page: Any, served: Server,
     assert (page.input_value("#name"), page.input_value("#note")) == ("written", "eight")
     primers.fill("1")
     _value(page, "steps[4].parameters.recents").fill("60")
-    page.locator("#steps-4-parameters-primers-told .remark.warning").wait_for()
+    page.locator("#steps-4-parameters-primers-remarks .remark.warning").wait_for()
     assert faults(page, axe, "policy form") == []
 
     page.get_by_role("button", name="Move window up").click()

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from tests.browser.agents import Agent
+from tests.browser.replays import open_replay
 from tests.browser.test_accessibility import axe, faults
-from tests.browser.test_live_pages import open_replay, token
 from tests.conftest import Server
 
-__all__ = ["axe", "token"]
+__all__ = ["axe"]
 
 
 def test_what_is_recited_is_the_last_row_and_part_of_the_sum(

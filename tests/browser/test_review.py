@@ -130,10 +130,12 @@ def test_ten_are_judged_by_keys_alone_by_two_who_are_blind(
     assert not wrong, "\n".join(wrong)
 
 
-def test_what_one_is_at_is_neither_skipped_nor_lost(sits_down: Callable[[str, str], Any]) -> None:
+def test_digits_and_letters_judge_one_fact_after_another(
+    sits_down: Callable[[str, str], Any],
+) -> None:
     page = sits_down("cat", "light")
     press(page, "s")
-    first = arrived(page)
+    arrived(page)
     press(page, "4", "Control+Enter")
     missing = page.get_by_text("Still missing: Constraints, State of work")
     assert missing.inner_text().endswith("Next steps, Invents nothing, Verdict.")
@@ -144,14 +146,16 @@ def test_what_one_is_at_is_neither_skipped_nor_lost(sits_down: Callable[[str, st
     page.locator(".review-source mark.here").wait_for()
     press(page, "4")
     row = page.locator("#fact-list li")
-    assert row.nth(0).locator(".told").inner_text() == "is unsupported"
+    assert row.nth(0).locator(".fact-mark").inner_text() == "is unsupported"
     assert row.nth(1).get_attribute("class") == "here", "a digit goes on to the next fact"
     press(page, "h", "h")
     page.locator(".review-source, .review-summary").locator(".flash mark.here").first.wait_for()
     press(page, "n")
-    assert row.nth(1).locator(".told").inner_text() == "is kept? 1–4", "a digit may say otherwise"
+    assert row.nth(1).locator(".fact-mark").inner_text() == "is kept? 1–4", (
+        "a digit may say otherwise"
+    )
     press(page, "3")
-    assert row.nth(1).locator(".told").inner_text() == "is lost"
+    assert row.nth(1).locator(".fact-mark").inner_text() == "is lost"
     assert "here" in str(row.nth(2).get_attribute("class"))
     press(page, "ArrowDown", "2")
     assert chosen(page, 1) == "2", "an arrow leads back to the field one was at"
@@ -159,6 +163,16 @@ def test_what_one_is_at_is_neither_skipped_nor_lost(sits_down: Callable[[str, st
     page.locator("mark", has_text="f1.py").first.hover()
     assert page.locator("mark.pointed").count() > 1, "in the summary, and in the ledger's row"
     assert page.locator("#fact-list li.pointed code").inner_text() == "src/f1.py"
+
+
+def test_added_facts_and_a_draft_outlive_a_reload(sits_down: Callable[[str, str], Any]) -> None:
+    page = sits_down("cat", "light")
+    press(page, "s")
+    arrived(page)
+    row = page.locator("#fact-list li")
+    press(page, "4", "j", "h")
+    page.locator(".review-source mark.here").wait_for()
+    press(page, "4", "n", "3", "ArrowDown", "2")
     page.evaluate("""() => {
         const text = document.querySelector('.review-source .source-text').firstChild.parentNode;
         getSelection().selectAllChildren(text);
@@ -166,7 +180,7 @@ def test_what_one_is_at_is_neither_skipped_nor_lost(sits_down: Callable[[str, st
     press(page, "m")
     added = page.locator("#fact-list li").first
     assert added.locator("code").inner_text() == "Please read the files."
-    assert added.locator(".told").inner_text() == "lost"
+    assert added.locator(".fact-mark").inner_text() == "lost"
 
     press(page, "]")
     assert page.evaluate("document.activeElement.className") == "summary-body"
@@ -181,8 +195,15 @@ def test_what_one_is_at_is_neither_skipped_nor_lost(sits_down: Callable[[str, st
     page.reload()
     arrived(page)
     assert (chosen(page, 0), chosen(page, 1)) == ("4", "2"), "a draft outlives a reload"
-    assert page.locator("#fact-list li .told", has_text="lost").count() == 3
+    assert page.locator("#fact-list li .fact-mark", has_text="lost").count() == 3
 
+
+def test_a_held_key_skips_once_and_a_failed_submit_keeps_the_note(
+    sits_down: Callable[[str, str], Any],
+) -> None:
+    page = sits_down("cat", "light")
+    press(page, "s")
+    first = arrived(page)
     page.keyboard.down("ArrowRight")
     second = arrived(page, left=first)
     page.keyboard.down("ArrowRight")  # held: it repeats

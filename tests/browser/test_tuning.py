@@ -28,8 +28,8 @@ DRAFT = "longer@1"
 
 @pytest.fixture
 def sits_down(browser: Any, served: Server) -> Iterator[Callable[..., Any]]:
-    """Opens a browser of its own for somebody; errors in a console, which is also where a violated
-    content policy is told, and requests to other hosts fail the test."""
+    """Open a separate browser per person; errors in a console, which also reports a violated
+    content policy, and requests to other hosts fail the test."""
     wrong: list[str] = []
     opened = []
 
@@ -39,7 +39,7 @@ def sits_down(browser: Any, served: Server) -> Iterator[Callable[..., Any]]:
         page = context.new_page()
         page.set_default_timeout(20_000)
         page.on("pageerror", lambda error: wrong.append(f"{who}: {error}"))
-        page.on("console", lambda said: wrong.extend(_told(who, said)))
+        page.on("console", lambda said: wrong.extend(_console(who, said)))
         page.on("request", lambda asked: wrong.extend(_abroad(who, asked.url, served.address)))
         return page
 
@@ -49,7 +49,7 @@ def sits_down(browser: Any, served: Server) -> Iterator[Callable[..., Any]]:
     assert not wrong, wrong
 
 
-def _told(who: str, said: Any) -> list[str]:
+def _console(who: str, said: Any) -> list[str]:
     # A refusal is what some of these tests ask for, and Chromium reports every 403.
     refused = "status of 403" in said.text
     return [f"{who}: {said.text}"] if said.type in ("error", "warning") and not refused else []
@@ -60,16 +60,16 @@ def _abroad(who: str, url: str, address: str) -> list[str]:
 
 
 def invited(owner: Any, guest: Any, name: str, role: str) -> Any:
-    """Somebody who made an account at the address that the owner passed on."""
+    """A member who made an account at the address that the owner passed on."""
     owner.goto("/settings/members/")
     owner.get_by_label("Role", exact=True).select_option(role)
     owner.get_by_role("button", name="Make an invitation").click()
     address = owner.locator("#invitation-address").inner_text()
     guest.goto(address)
     guest.locator("[name=name]").first.fill(name)
-    for field in guest.locator("form:has(button:text('Make it and join')) [type=password]").all():
+    for field in guest.locator("form:has(button:text('Create account')) [type=password]").all():
         field.fill(PASSWORD)
-    guest.get_by_role("button", name="Make it and join").click()
+    guest.get_by_role("button", name="Create account").click()
     guest.wait_for_url(lambda url: "/invitations/" not in url)
     return guest
 
@@ -169,7 +169,7 @@ def test_a_draft_goes_out_is_paused_and_taken_back(
     editor.get_by_text(f"{SESSIONS} of {SESSIONS} sessions through").wait_for()
     assert editor.locator("table").first.inner_text() == shown, "a simulation stays as it is"
     at = propose(editor)
-    assert editor.get_by_role("button", name="Accept").is_disabled(), "somebody else accepts"
+    assert editor.get_by_role("button", name="Accept").is_disabled(), "another member accepts"
     wrong += faults(editor, axe, "proposal")
 
     owner.goto(at)
@@ -184,7 +184,7 @@ def test_a_draft_goes_out_is_paused_and_taken_back(
 
     began = agents(served.address, token, 0, 3)
     assert set(began) == {DRAFT, "balanced@1"}
-    # The page follows: nobody reloads it.
+    # The page follows without a reload.
     owner.get_by_text("Paused: no further session begins with it").wait_for()
     owner.get_by_text("Cost per model call").first.wait_for()
     wrong += faults(owner, axe, "paused rollout")

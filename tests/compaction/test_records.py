@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
-from compaction.records import records_in
+from compaction.records import in_order, records_in
 
 FILES = {
     "__init__.py": "",
@@ -34,3 +35,28 @@ def test_a_module_that_imports_a_record_does_not_make_it(
         for name in [name for name in sys.modules if name.split(".")[0] == "made"]:
             del sys.modules[name]
     assert found == ["of a", "OF A", "of e"]
+
+
+class Placed(NamedTuple):
+    """A record with a name and an order."""
+
+    name: str
+    order: int
+
+
+def test_records_come_in_order() -> None:
+    found = in_order([Placed("b", 2), Placed("a", 3), Placed("c", 1)])
+    assert list(found) == ["c", "b", "a"]
+
+
+@pytest.mark.parametrize(
+    ("other", "refusal"),
+    [
+        (Placed("a", 2), "Placed and Placed have the same name, 'a'. Change one"),
+        (Placed("b", 1), "a and b have the same order, 1. Change one"),
+    ],
+)
+def test_two_records_with_one_name_or_order_are_refused(other: Placed, refusal: str) -> None:
+    with pytest.raises(ValueError) as refused:
+        in_order([Placed("a", 1), other])
+    assert str(refused.value) == refusal

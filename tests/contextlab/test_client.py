@@ -1,4 +1,4 @@
-"""The client that agents use, against a served product and a provider of our own."""
+"""The client that agents use, against a running server and a provider of our own."""
 
 from __future__ import annotations
 
@@ -133,8 +133,10 @@ def test_a_retry_sends_what_was_asked_for(
     client.messages.create(messages=said("Hi.", "two", "Go on."), **ASK)
     assert [words(body) for body in model.bodies] == [["Hi."], ["Hi."], ["Hi.", "two", "Go on."]]
     assert [sorted({"tools", "system"} & set(body)) for body in model.bodies] == [
-        ["system", "tools"], [], [],
+        ["system", "tools"], ["tools"], ["tools"],
     ]  # fmt: skip
+    lists = [[tool["name"] for tool in body["tools"]] for body in model.bodies]
+    assert lists == [["Read", "read_back"], ["read_back"], ["read_back"]]
     assert lab.request("GET", "sessions/retried")["steps"] == 3
     assert lab.request("GET", "sessions/retried/revisions")["revisions"]
 
@@ -204,17 +206,17 @@ def test_an_agent_goes_on_where_no_server_answers(
     clock, asked = [0.0], []
     monkeypatch.setattr("contextlab.client.managed.monotonic", lambda: clock[0])
     away = f"http://127.0.0.1:{free_port()}"
-    with ContextLab(away, "clk_none", patience=0) as nobody:
-        real = nobody.request
-        monkeypatch.setattr(nobody, "request", lambda *call: asked.append(call) or real(*call))
-        client = wrap(claude, session="x", server=nobody)
+    with ContextLab(away, "clk_none", patience=0) as offline:
+        real = offline.request
+        monkeypatch.setattr(offline, "request", lambda *call: asked.append(call) or real(*call))
+        client = wrap(claude, session="x", server=offline)
         for now, times in ((0.0, 1), (29.0, 1), (31.0, 2)):
             clock[0] = now
             reply = client.messages.create(messages=iter(said("Hi.")), **ASK)
             assert (reply.content[0].text, len(asked)) == ("ok", times)
         assert caplog.text.count("is sent unmanaged") == 2
         with pytest.raises(Unreachable):
-            nobody.session("x")
+            offline.session("x")
     assert [words(body) for body in model.bodies] == [["Hi."]] * 3
 
 
@@ -247,7 +249,7 @@ def test_a_refusal_names_the_field(lab: ContextLab):
         lab.session("wrong").append([{"role": "wizard", "content": "Hi."}])
     assert refused.value.status == 422
     assert str(refused.value).count("/messages/0/role") == 1
-    with ContextLab(lab.url, "clk_nobody") as stranger, pytest.raises(Refused) as refused:
+    with ContextLab(lab.url, "clk_missing") as stranger, pytest.raises(Refused) as refused:
         stranger.session("x")
     assert refused.value.status == 401
 

@@ -17,7 +17,7 @@ CLIENTS, STEPS = 50, 3
 
 
 class Clock:
-    """Time that passes only while somebody sleeps."""
+    """Time that passes only during sleeps."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now, self.slept = 0.0, list[float]()
@@ -118,7 +118,7 @@ def test_fifty_clients_on_one_key_all_finish(tmp_path: Any) -> None:
     for thread in threads:
         thread.join()
     assert not failed
-    assert refused.count(429) > 0, "nobody was turned away: the test shows nothing"
+    assert refused.count(429) > 0, "no request was turned away: the test shows nothing"
     with ContextLab(server.address, token) as lab:
         for number in range(CLIENTS):
             rows = lab.request("GET", f"sessions/client-{number}/messages")["messages"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -35,7 +36,10 @@ TAKEN_BY = {
         "tests/sessions/importers/test_properties.py",
     ),
     "cache rule": ("tests/contextlab/recipes/cache_rule.py",),
-    "page": ("tests/contextlab/recipes/page.py",),
+    "page": (
+        "tests/contextlab/recipes/page.py",
+        "tests/sessions/record/test_models_used.py",
+    ),
 }
 """Tests that the copy passes with the files of a recipe."""
 
@@ -98,48 +102,52 @@ def test_a_recipe_needs_no_other_file(copy: Path, kind: str) -> None:
         assert row in (copy / page).read_text()
 
 
-@pytest.mark.parametrize(("kind", "folder"), [
-    ("strategy", "tests/compaction/strategies"), ("importer", "tests/sessions/importers"),
-])  # fmt: skip
-def test_what_is_written_passes_its_own_test(copy: Path, kind: str, folder: str) -> None:
-    asked = ("-m", "contextlab.cli", "new", kind, "my_own")
-    made = run(copy, *asked)
+@pytest.mark.parametrize(
+    ("asked", "test"),
+    [
+        (("strategy", "my_own"), "tests/compaction/strategies/test_my_own.py"),
+        (("importer", "my_own"), "tests/sessions/importers/test_my_own.py"),
+        (("page", "my_own"), "tests/sessions/record/test_my_own.py"),
+        (("page", "my_other", "--subject", "tools"), "tests/sessions/tools/test_my_other.py"),
+    ],
+)
+def test_what_is_written_passes_its_own_test_beside_the_example(
+    copy: Path, asked: tuple[str, ...], test: str
+) -> None:
+    made = run(copy, "-m", "contextlab.cli", "new", *asked)
     assert made.returncode == 0, made.stderr
-    assert f"{folder}/test_my_own.py" in made.stdout.splitlines()
-    passed = run(copy, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"{folder}/test_my_own.py")
-    assert passed.returncode == 0, passed.stdout
-    again = run(copy, *asked)
+    assert test in made.stdout.splitlines()
+    (said,) = re.findall(r"-m (pytest .+)", made.stdout)
+    passed = run(copy, "-m", *shlex.split(said), "-v", "-p", "no:cacheprovider")
+    assert passed.returncode == 0 and test in passed.stdout, passed.stdout
+    again = run(copy, "-m", "contextlab.cli", "new", *asked)
     assert (again.returncode, again.stderr.count("\n")) == (1, 1)
     assert "already exists" in again.stderr
 
 
-def test_a_new_page_answers(copy: Path) -> None:
-    made = run(copy, "-m", "contextlab.cli", "new", "page", "my_page")
-    assert made.returncode == 0, made.stderr
-    assert len(made.stdout.splitlines()) == 2
-    passed = run(copy, "-c", ASKED, cwd=copy)
-    assert passed.stdout == "/my-page/ My page\n", passed.stderr
-
-
-ASKED = """
-import os, django
-os.environ["DJANGO_SETTINGS_MODULE"] = "contextlab.settings"
-django.setup()
-from django.urls import reverse
-from sessions.views.web.pages import pages
-(page,) = [page for page in pages() if page.name == "my_page"]
-print(reverse("my_page"), page.link.title)
-"""
+@pytest.mark.parametrize(
+    ("asked", "sentence"),
+    [
+        (("page", "new", "--subject", "tool"), "There is no subject 'tool'. Use one of: account"),
+        (("importer", "new", "--subject", "tools"), "Only a page has a --subject."),
+    ],
+)
+def test_a_subject_is_a_folder_of_pages(asked: tuple[str, ...], sentence: str) -> None:
+    found = run(ROOT, "-m", "contextlab.cli", "new", *asked)
+    assert found.returncode in (1, 2) and found.stderr.startswith(sentence)
 
 
 @pytest.mark.parametrize("kind", ["strategy", "importer", "page"])
 def test_a_new_file_says_nothing_that_only_holds_for_the_example(tmp_path: Path, kind: str) -> None:
     page = tmp_path / "docs" / "extending.md"
-    page.parent.mkdir()
+    subject = tmp_path / "sessions" / "views" / "record" / "__init__.py"
+    for path in (page, subject):
+        path.parent.mkdir(parents=True)
+    subject.touch()
     shutil.copy(ROOT / "docs" / "extending.md", page)
     example = "\n".join(files_of(tmp_path, kind).values())
-    told = set(re.findall(r'"""(?:[^":]+: )?([^"]{12,})"""|(?:does=|"help": )"([^"]+)"', example))
-    sentences = {text for pair in told for text in pair if text}
+    found = set(re.findall(r'"""(?:[^":]+: )?([^"]{12,})"""|(?:does=|"help": )"([^"]+)"', example))
+    sentences = {text for pair in found for text in pair if text}
     assert len(sentences) >= 2
     new = "\n".join(path.read_text() for path in write(tmp_path, kind, "my_own"))
     assert not [text for text in sentences if text in new]

@@ -148,7 +148,7 @@ def test_doctor_fails_on_unsafe_settings_others_can_reach(tmp_path):
     assert "warn  access" in alone.stdout
 
 
-def test_a_file_of_somebody_else_is_named(tmp_path, monkeypatch):
+def test_a_file_of_another_user_is_named(tmp_path, monkeypatch):
     file = tmp_path / "secret_key"
     file.write_text("x")
 

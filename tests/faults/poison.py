@@ -1,4 +1,4 @@
-"""Tending that fails for certain sessions: simulates an unknown bug in a job process."""
+"""Upkeep that fails for certain sessions: simulates an unknown bug in a job process."""
 
 import os
 import time

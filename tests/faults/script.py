@@ -11,7 +11,7 @@ from compaction.strategies.offload import Offload
 from sessions.actions.accounts.teams import local_team
 from sessions.actions.jobs.attempts import PermanentFailure, Running
 from sessions.actions.jobs.jobs import Lost, claim, enqueue
-from sessions.actions.live import compactions, managed, tend
+from sessions.actions.live import managed, on_request, tend
 from sessions.actions.live.deliver import Once, deliver, delivery
 from sessions.actions.live.live_sessions import SessionFields, put_session
 from sessions.actions.policies.policies import version_of
@@ -78,7 +78,7 @@ def compacted(session: Session, instructions: str = "") -> bool:
     payload = {"session": str(session.pk), "instructions": ""}
     job = enqueue(session.team, "compact", payload)
     try:
-        compactions.compact(running(job))
+        on_request.compact(running(job))
     except PermanentFailure:
         return False
     finally:

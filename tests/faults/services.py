@@ -114,7 +114,7 @@ class Deployment:
         self.environment = {
             "DATABASE_URL": postgres.url,
             "REDIS_URL": redis.url,
-            "CONTEXTLAB_SECRET_KEY": "a secret of this test alone, and of nobody else",
+            "CONTEXTLAB_SECRET_KEY": "a secret of this test alone",
         }
         if not IN_FULL:
             self.environment |= SOONER

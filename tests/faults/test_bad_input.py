@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from sessions.models import Message, Session
-from tests.sessions.conftest import nobody_works, program
+from tests.sessions.conftest import jobs_wait, program
 from tests.sessions.programs import Program, problem
 
-__all__ = ["nobody_works", "program"]
+__all__ = ["jobs_wait", "program"]
 
-pytestmark = [pytest.mark.store, pytest.mark.django_db, pytest.mark.usefixtures("nobody_works")]
+pytestmark = [pytest.mark.store, pytest.mark.django_db, pytest.mark.usefixtures("jobs_wait")]
 
 MESSAGES = "/sessions/run/messages"
 
@@ -55,7 +55,7 @@ REFUSED: dict[str, tuple[bytes, int, str | None]] = {
     "messages as text": (b'{"messages": "hello"}', 422, "/messages"),
     "a message as text": (batch("hello"), 422, "/messages/0"),
     "no message": (b"{}", 422, "/messages"),
-    "a role nobody has": (batch(said("x"), said("y", "wizard")), 422, "/messages/1/role"),
+    "an unknown role": (batch(said("x"), said("y", "wizard")), 422, "/messages/1/role"),
     "no role": (batch({"content": "x"}), 422, "/messages/0/role"),
     "no content": (batch({"role": "user"}), 422, "/messages/0/content"),
     "content as number": (batch(said(7)), 422, "/messages/0/content"),
@@ -64,8 +64,8 @@ REFUSED: dict[str, tuple[bytes, int, str | None]] = {
     "an id with NUL": (batch({**said("a"), "id": "a\0b"}), 422, "/messages/0/id"),
     "an id with a surrogate": (batch({**said("a"), "id": "\ud800"}), 422, "/messages/0/id"),
     "a model as list": (batch(said("x"), model=["x"]), 422, "/model"),
-    "a usage of nobody": (batch(said("x"), usage={"input_tokens": 5}), 422, "/usage"),
-    "a context of nobody": (
+    "a usage without a call": (batch(said("x"), usage={"input_tokens": 5}), 422, "/usage"),
+    "an unknown context": (
         batch(said("x", "assistant"), context_id="ctx_" + "a" * 22), 422, "/context_id",
     ),
     "tools as text": (batch(said("x"), tools="Read"), 422, "/tools"),
@@ -119,7 +119,7 @@ def test_hostile_content_comes_back_as_it_went_in(stored: Program, name: str):
 @pytest.mark.parametrize(
     "block",
     [
-        {"type": "tool_result", "tool_use_id": "nobody", "content": "an orphan"},
+        {"type": "tool_result", "tool_use_id": "missing", "content": "an orphan"},
         {"type": "tool_use", "id": "t", "name": "../../etc/passwd", "input": {"file_path": "../x"}},
         {"type": "of tomorrow", "value": {"a": [1, None, True, -0.0, 1.5e300, 2**63, 10**30]}},
         {"type": "text", "text": "x", "cache_control": {"type": "ephemeral"}, "__proto__": 1},
@@ -133,10 +133,10 @@ def test_odd_blocks_are_kept_as_they_are(stored: Program, block: dict[str, Any])
     assert stored.get("/sessions/run/context")["messages"]
 
 
-def test_an_orphan_is_told(stored: Program):
-    orphan = {"type": "tool_result", "tool_use_id": "nobody", "content": "x"}
+def test_an_orphan_is_reported(stored: Program):
+    orphan = {"type": "tool_result", "tool_use_id": "missing", "content": "x"}
     (note,) = stored.post(MESSAGES, {"messages": [said([orphan])]})["notes"]
-    assert "nobody" in note
+    assert "missing" in note
 
 
 def test_ids_are_known_again_and_cannot_come_to_mean_something_else(stored: Program):
@@ -185,8 +185,8 @@ def test_a_query_that_cannot_be(stored: Program, address: str, pointer: str):
     assert pointer in [error["pointer"] for error in reported["errors"]]
 
 
-@pytest.mark.parametrize("run", ["%00", "..%2f..", "nobody", "x" * 3000])
-def test_a_run_of_nobody(stored: Program, run: str):
+@pytest.mark.parametrize("run", ["%00", "..%2f..", "missing", "x" * 3000])
+def test_an_unknown_run(stored: Program, run: str):
     problem(stored.ask("GET", f"/sessions/run/manifest?run={run}"), 404)
 
 
@@ -214,7 +214,7 @@ def test_what_is_said_of_a_session_is_checked_too(stored: Program):
         ({"window": "big"}, "/window"),
         ({"window": 2**40}, "/window"),
         ({"outcome": "won"}, "/outcome"),
-        ({"policy": "nobody's"}, "/policy"),
+        ({"policy": "missing's"}, "/policy"),
         ({"policy": "passthrough"}, "/policy"),
         ({"metadata": []}, "/metadata"),
         ({"title": "x" * 301}, "/title"),

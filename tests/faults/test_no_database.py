@@ -9,12 +9,12 @@ from django.db import InterfaceError, OperationalError, connection
 from django.test import Client
 
 from sessions.actions.accounts.teams import local_user
-from tests.sessions.conftest import nobody_works, program
+from tests.sessions.conftest import jobs_wait, program
 from tests.sessions.programs import Program
 
-__all__ = ["nobody_works", "program"]
+__all__ = ["jobs_wait", "program"]
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("nobody_works")]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("jobs_wait")]
 
 PAGES = ["/sessions/", "/live/", "/settings/keys/", "/start/"]
 DATA = ["/api/v1/sessions", "/api/v1/sessions/run/manifest", "/api/v1/sessions/run/context"]
@@ -29,7 +29,7 @@ def client() -> Client:
 
 @pytest.mark.parametrize("kind", [OperationalError, InterfaceError])
 @pytest.mark.parametrize("address", [*PAGES, *DATA])
-def test_a_browser_is_told(client: Client, address: str, kind: type[Exception]) -> None:
+def test_a_browser_gets_a_page(client: Client, address: str, kind: type[Exception]) -> None:
     def away(*_: Any) -> None:
         raise kind("server closed the connection: secret of the user")
 
@@ -42,7 +42,7 @@ def test_a_browser_is_told(client: Client, address: str, kind: type[Exception]) 
 
 
 @pytest.mark.parametrize("address", DATA)
-def test_a_program_is_told(program: Program, address: str) -> None:
+def test_a_program_gets_a_problem(program: Program, address: str) -> None:
     def away(*_: Any) -> None:
         raise OperationalError("the database system is starting up")
 

@@ -87,6 +87,8 @@ def test_content_that_is_expensive(served: Server, token: str, content: Any, sta
     assert ask(served, "POST", f"{path}/messages", body, **who) == status
     if status == 201:
         assert ask(served, "GET", f"{path}/context", b"", **who) == 200
+        for page in ("entry?i=0", "manifest?packed=true", "previews", "diff?a=1&b=2"):
+            assert ask(served, "GET", f"{path}/{page}", b"", **who) == 200
 
 
 def test_brackets(served: Server, token: str) -> None:

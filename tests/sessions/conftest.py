@@ -14,7 +14,7 @@ from tests.sessions.web.world import missing_like, one_of_everything
 
 
 @pytest.fixture
-def nobody_works(monkeypatch: pytest.MonkeyPatch, settings: Any, tmp_path: Path) -> None:
+def jobs_wait(monkeypatch: pytest.MonkeyPatch, settings: Any, tmp_path: Path) -> None:
     """Queue jobs without running them; uploads are deleted after the test."""
     monkeypatch.setattr(jobs, "wake", lambda _: None)
     settings.DATA_DIR = tmp_path

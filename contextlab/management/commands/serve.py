@@ -1,8 +1,10 @@
 """`contextlab serve`: pages, API, WebSockets and the worker in one process."""
 
+from __future__ import annotations
+
 import sys
 from argparse import ArgumentParser
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import daphne.server  # noqa: F401 (first: installs the asyncio reactor)
 from django.conf import settings
@@ -10,7 +12,7 @@ from django.core.management import BaseCommand, CommandError
 from django.db import connection, connections
 from django.urls import reverse
 
-from contextlab import clean_stop, safety, supervisor
+from contextlab import clean_stop, job, safety, supervisor
 from contextlab.database import keep_connections
 from contextlab.environment import port
 from contextlab.garbage import collect_less
@@ -21,7 +23,11 @@ from sessions.actions.accounts.logins import has_passwords
 from sessions.actions.accounts.teams import local_user
 from sessions.actions.jobs import jobs
 from sessions.actions.record import assess, verify
+from sessions.actions.web import forks
 from sessions.management.addresses import base_url, login_url
+
+if TYPE_CHECKING:
+    from contextlab.door.server import LimitedServer
 
 
 def way_in() -> str:
@@ -42,6 +48,9 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, host: str, **options: Any) -> None:
         """Run until SIGTERM or SIGINT."""
+        if not settings.REDIS_URL and sys.platform == "linux":  # macOS's libraries do not fork
+            job.load()
+            forks.begin()
         warnings = safety.check_start(host, options["port"])
         lock = self._claim_data_dir()
         self._prepare_database()
@@ -81,44 +90,18 @@ class Command(BaseCommand):
 
     def _serve(self, host: str, port: int) -> None:
         from twisted.internet import reactor
-        from twisted.internet.threads import deferToThread
 
-        from contextlab.asgi import application
         from contextlab.door import stopping
-        from contextlab.door.server import LimitedServer
 
-        def ready() -> None:
-            stopping.on_signal(lambda: reactor.callFromThread(reactor.stop))
-            collect_less()
-            live.server_loop = reactor._asyncioEventloop
-            for part in self.beside:
-                part.start()
-            self.stdout.write(f"ContextLab is running. Stop it with Ctrl+C. {self.invitation}")
-            self.stdout.flush()
-
-        def stop_beside() -> Any:
-            # The reactor keeps running meanwhile, so that last updates reach the pages.
-            return deferToThread(lambda: [part.stop() for part in self.beside])
-
+        server = self._listening(host, port)
         failures: list[Any] = []
 
         def not_listening(failure: Any) -> None:
             failures.append(failure)
             server.stop()  # not reactor.stop(), which hangs until the reactor runs
 
-        server = LimitedServer(
-            application,
-            endpoints=[f"tcp:port={port}:interface={host.replace(':', chr(92) + ':')}"],
-            ready_callable=lambda: reactor.callWhenRunning(ready),
-            verbosity=0,
-            # Pages send only a list of ids.
-            websocket_max_message_size=64 * 1024,
-            websocket_max_frame_size=64 * 1024,
-            websocket_timeout=12 * 3600,  # less than the 24 h after which Redis forgets a group
-            server_name="",
-        )
         server.listen_error = not_listening
-        reactor.addSystemEventTrigger("before", "shutdown", stop_beside)
+        reactor.addSystemEventTrigger("before", "shutdown", self._stop_beside)
         reactor.addSystemEventTrigger("before", "shutdown", server.drain)
         server.run()
         live.server_loop = None
@@ -132,3 +115,41 @@ class Command(BaseCommand):
         if unfinished := server.door.lanes.running():
             # Their threads would keep the interpreter from ending.
             stopping.end_now(0, f"stopped with {unfinished} requests in progress")
+
+    def _listening(self, host: str, port: int) -> LimitedServer:
+        from twisted.internet import reactor
+
+        from contextlab.asgi import application
+        from contextlab.door.server import LimitedServer
+
+        return LimitedServer(
+            application,
+            endpoints=[f"tcp:port={port}:interface={host.replace(':', chr(92) + ':')}"],
+            ready_callable=lambda: reactor.callWhenRunning(self._begin),
+            verbosity=0,
+            # Pages send only a list of ids.
+            websocket_max_message_size=64 * 1024,
+            websocket_max_frame_size=64 * 1024,
+            websocket_timeout=12 * 3600,  # less than the 24 h after which Redis forgets a group
+            server_name="",
+        )
+
+    def _begin(self) -> None:
+        """Start what runs beside the server, once the reactor runs."""
+        from twisted.internet import reactor
+
+        from contextlab.door import stopping
+
+        stopping.on_signal(lambda: reactor.callFromThread(reactor.stop))
+        collect_less()
+        live.server_loop = reactor._asyncioEventloop
+        for part in self.beside:
+            part.start()
+        self.stdout.write(f"ContextLab is running. Stop it with Ctrl+C. {self.invitation}")
+        self.stdout.flush()
+
+    def _stop_beside(self) -> Any:
+        from twisted.internet.threads import deferToThread
+
+        # The reactor keeps running meanwhile, so that last updates reach the pages.
+        return deferToThread(lambda: [part.stop() for part in self.beside])

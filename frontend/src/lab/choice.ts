@@ -54,7 +54,7 @@ export function fromQuery(query: URLSearchParams): Choice | null {
 }
 
 /** "the 20 newest that match “timeout”, agent codex", without how many there are. */
-export function told(choice: Choice): string {
+export function described(choice: Choice): string {
   if (choice.by === 'hand') return `${choice.ids?.length ?? 0} chosen by hand`;
   const narrowed = [
     choice.q && `“${choice.q}”`,

@@ -1,4 +1,4 @@
-/* What prompts cost with a cache: what stands unchanged is read, what follows an edit is paid anew.
+/* What prompts cost with a cache: an unchanged prefix is read, what follows an edit is written again.
    Follows compaction/cache/simulator.py and automatic.py, whose rules they are. */
 import type { TTL } from './policy';
 import type { Kept, Rates, Sizes } from './sizes';
@@ -46,7 +46,7 @@ function anthropic({ minimum, hidden, ttl: recorded }: Sizes, ttl: TTL): Cache {
 const wholeSteps = (tokens: number, { step, lag, behind, minimum }: Kept): number =>
   tokens < minimum ? 0 : Math.max(Math.floor((tokens - behind + lag) / step) * step - lag, 0);
 
-/** Caches that keep what they like: nobody asks for a TTL, and none is promised. */
+/** Automatic caches: a TTL is neither requested nor promised. */
 function automatic({ kept }: Sizes): Cache {
   return (held, total, at, model) => {
     const rule = kept[model];
@@ -67,7 +67,7 @@ function cacheOf(sizes: Sizes, ttl: TTL): Cache {
   return sizes.rules === 'none' ? none : automatic(sizes);
 }
 
-/** Tokens read, and micro-dollars for all calls, output included; null where nobody knows the rules or the price. */
+/** Tokens read, and micro-dollars for all calls, output included; null where the rules or the price are unknown. */
 export function cost(
   sizes: Sizes,
   prompts: readonly Prompt[],

@@ -9,7 +9,7 @@ export type Estimate = {
   prompts: number[]; // tokens at each step
   sent: number;
   peak: number;
-  read: number | null; // tokens read from the cache; null where nobody knows its rules
+  read: number | null; // tokens read from the cache; null where its rules are unknown
   cost: number | null; // micro-dollars
   compactions: number;
   edits: number; // steps at which something changed
@@ -204,7 +204,7 @@ function cutWindow({ standing, step, room, mark, parameters }: Now): boolean {
 
 const ACTS: Record<string, Acts> = { offload, compact, window: cutWindow };
 
-/** Sizes do not say which tool wrote what: an offload of some tools only cannot be told from them. */
+/** Sizes do not say which tool wrote what: an offload of some tools only cannot be estimated from them. */
 const tellsTools = ({ strategy, parameters }: PolicyStep): boolean =>
   strategy === 'offload' &&
   ((parameters.only as string[]).length > 0 || (parameters.exclude as string[]).length > 0);

@@ -6,8 +6,8 @@ import { longest, type Sizes } from './sizes';
 import { isSame, valueAt, withValue, type Field, type PolicyDocument, type Value } from './policy';
 import { recorded, totalsOf } from './totals';
 
-export type Remark = { path: string; text: string; severity: 'warning' | 'note' };
-export type Told = {
+type Remark = { path: string; text: string; severity: 'warning' | 'note' };
+type Checked = {
   document: PolicyDocument;
   fields: Field[];
   origins: Record<string, 'policy' | 'preset' | 'default'>;
@@ -15,7 +15,7 @@ export type Told = {
   about: Record<string, string>;
   problem: { path: string; text: string } | null;
 };
-export type Begun = Told & { ref: string; name: string; preset: boolean; based_on: string };
+type Begun = Checked & { ref: string; name: string; preset: boolean; based_on: string };
 export type SessionLine = {
   id: string;
   title: string;
@@ -25,7 +25,7 @@ export type SessionLine = {
   peak: number;
   cost: number | null;
 };
-export type PolicyLine = { ref: string; name: string; note: string; active: boolean };
+type PolicyLine = { ref: string; name: string; note: string; active: boolean };
 
 export type LabProps = {
   may_write: boolean;
@@ -53,7 +53,7 @@ const soon = 250; // ms after the last change before the server is asked
 export class Lab {
   begun = $state.raw<Begun>()!;
   document = $state.raw<PolicyDocument>()!;
-  told = $state.raw<Told>()!; // what the server last said of the draft
+  checked = $state.raw<Checked>()!; // what the server last said of the draft
   choice = $state.raw<Choice>()!;
   name = $state('');
   note = $state('');
@@ -73,7 +73,7 @@ export class Lab {
   constructor(readonly props: LabProps) {
     const begun = props.draft;
     this.begun = begun;
-    this.told = begun;
+    this.checked = begun;
     this.document = begun.document;
     this.name = ownName(begun);
     this.choice = fromQuery(new URLSearchParams(location.search)) ?? props.choice;
@@ -99,7 +99,7 @@ export class Lab {
     return chosen < 0 ? longest(this.sizes) : chosen;
   });
   changed = $derived(!isSame(this.document, this.begun.document));
-  changes = $derived(this.told.fields.filter((field) => this.differs(field.path)).length);
+  changes = $derived(this.checked.fields.filter((field) => this.differs(field.path)).length);
 
   differs(path: string): boolean {
     return (
@@ -120,7 +120,7 @@ export class Lab {
 
   reset(): void {
     this.document = this.begun.document;
-    this.told = this.begun;
+    this.checked = this.begun;
     this.draftProblem = null;
     this.#writeAddress();
   }
@@ -137,7 +137,7 @@ export class Lab {
       const begun = await send<Begun>(this.props.draft_url, { ref });
       this.begun = begun;
       this.document = begun.document;
-      this.told = begun;
+      this.checked = begun;
       this.name = ownName(begun);
       this.draftProblem = null;
       this.#writeAddress();
@@ -156,12 +156,12 @@ export class Lab {
     }
     this.fetching = true;
     try {
-      const told = await ask<{ sessions: Sizes[]; left_out: number }>(
+      const curves = await ask<{ sessions: Sizes[]; left_out: number }>(
         `${this.props.curves_url}?${toQuery(this.choice)}`,
         { signal: mine.signal },
       );
-      this.sizes = told.sessions;
-      this.leftOut = told.left_out;
+      this.sizes = curves.sessions;
+      this.leftOut = curves.left_out;
       this.choiceProblem = null;
     } catch (error) {
       const problem = problemFrom(error);
@@ -185,10 +185,10 @@ export class Lab {
       window: windows.length ? Math.min(...windows) : undefined,
     };
     try {
-      const told = await send<Told>(this.props.draft_url, body);
+      const checked = await send<Checked>(this.props.draft_url, body);
       if (mine !== this.#checking) return;
       this.draftProblem = null;
-      this.told = told.problem ? { ...this.told, problem: told.problem } : told;
+      this.checked = checked.problem ? { ...this.checked, problem: checked.problem } : checked;
     } catch (error) {
       if (mine === this.#checking) this.draftProblem = problemFrom(error);
     }
@@ -225,7 +225,7 @@ export class Lab {
   #writeAddress(): void {
     const query = toQuery(this.choice);
     query.set('draft', this.begun.ref);
-    const set = this.told.fields
+    const set = this.checked.fields
       .filter((field) => this.differs(field.path))
       .map((field) => `${field.path}=${JSON.stringify(this.value(field.path))}`);
     const hash = set.length ? `#${set.map(encodeURIComponent).join('&')}` : '';

@@ -1,4 +1,4 @@
-/* What the lab is told of a session: sizes by step, and prices; no content. */
+/* What the lab knows of a session: sizes by step, and prices; no content. */
 
 /** Nano-dollars a token; `tiers`: what a call costs whose prompt exceeds so many tokens. */
 export type Rates = {

@@ -1,7 +1,7 @@
 /* How far a slider reaches: fields allow millions, which a hand cannot aim at. */
 import type { Field } from './policy';
 
-export type Reach = { min: number; max: number; step: number };
+type Reach = { min: number; max: number; step: number };
 
 /** 1, 2 or 5 times a power of ten, at least as much. */
 function rounded(value: number): number {

@@ -1,5 +1,5 @@
 /* The form of a policy: what is said of its values is brought up to date as they change, and its buttons
-   draw it anew without losing the place. Without this file each of them sends the form and loads the page. */
+   redraw it without losing the place. Without this file each of them sends the form and loads the page. */
 
 const WAIT = 250;
 
@@ -50,13 +50,15 @@ function follow(form: HTMLFormElement): void {
     }
   }
 
-  /** Only what is said of values: what somebody types stays under his hands. */
+  /** Only what is said of values: the input itself stays as typed. */
   async function check(): Promise<void> {
     const fresh = await ask('check', 'file');
     if (!fresh) return;
-    for (const told of form.querySelectorAll<HTMLElement>('.told, .from, #form-remarks')) {
-      const news = fresh.getElementById(told.id);
-      if (news && !news.isEqualNode(told)) told.replaceChildren(...news.childNodes);
+    for (const remarks of form.querySelectorAll<HTMLElement>(
+      '.field-remarks, .from, #form-remarks',
+    )) {
+      const news = fresh.getElementById(remarks.id);
+      if (news && !news.isEqualNode(remarks)) remarks.replaceChildren(...news.childNodes);
     }
     for (const field of form.querySelectorAll<HTMLElement>('.value-field, #name-field')) {
       const wrong = fresh.getElementById(field.id)?.classList.contains('wrong') ?? false;
@@ -81,12 +83,12 @@ function follow(form: HTMLFormElement): void {
     const known = new Set([...form.querySelectorAll('fieldset')].map((one) => one.id));
     const stood = document.activeElement?.id ?? '';
     form.replaceChildren(...fresh.childNodes);
-    if (act === 'check') told(stood);
+    if (act === 'check') focusRemark(stood);
     else focus(act, known);
   }
 
-  /** The first thing that is wrong or remarked upon; where there is none, what was under his hands. */
-  function told(stood: string): void {
+  /** The first thing that is wrong or remarked upon; where there is none, the field that had the focus. */
+  function focusRemark(stood: string): void {
     const first = form.querySelector<HTMLElement>('[aria-invalid="true"], .remark');
     if (first?.matches('.remark')) first.tabIndex = -1;
     const here = stood ? form.querySelector<HTMLElement>(`#${CSS.escape(stood)}`) : null;

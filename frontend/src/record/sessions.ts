@@ -1,5 +1,5 @@
 /* The filter form of a list: a choice takes effect at once, and the address holds only what was chosen.
-   Listens at the document, since the list is drawn anew when something changes. */
+   Listens at the document, since the list is redrawn when something changes. */
 
 const formOf = (event: Event) =>
   (event.target as Element | null)?.closest<HTMLFormElement>('form[data-submits-itself]');
@@ -12,6 +12,6 @@ document.addEventListener('submit', (event) => {
   const fields = [...(formOf(event)?.elements ?? [])] as HTMLInputElement[];
   const empty = fields.filter((field) => field.name && !field.value);
   for (const field of empty) field.disabled = true;
-  // Whoever comes back to the page finds the fields in order.
+  // Coming back to the page finds the fields in order.
   setTimeout(() => empty.forEach((field) => (field.disabled = false)));
 });

@@ -6,7 +6,7 @@ import { kindNames } from '../web/kinds';
 import type { Player } from './state/player.svelte';
 import type { Replay } from './state/replay.svelte';
 
-export type MessageKeys = { copyText(): void; copyJson(): void; togglePin(): void };
+type MessageKeys = { copyText(): void; copyJson(): void; togglePin(): void };
 
 export function replayKeys(replay: Replay, player: Player, message: MessageKeys): () => void {
   const user = kindNames.indexOf('user');

@@ -19,7 +19,7 @@ import {
   type SourceBlock,
 } from './review';
 
-export type Shows = 'line' | 'facts' | 'part' | 'whole';
+type Shows = 'line' | 'facts' | 'part' | 'whole';
 type Text = { text: string; left: number };
 type Draft = {
   chosen: Record<string, number | boolean | string>;
@@ -66,7 +66,7 @@ export class Judging {
   }
 
   get #draftKey(): string {
-    return `review:${this.props.reader}:${this.props.id}`; // whoever signs in next in this tab must not see it
+    return `review:${this.props.reader}:${this.props.id}`; // the next person to sign in in this tab must not see it
   }
 
   #take(draft: Draft): void {

@@ -1,11 +1,11 @@
-/* The reservation of the item: held longer while somebody works, given up when the page is left. */
+/* The reservation of the item: extended while the reviewer is active, released when the page is left. */
 import { problemFrom, send, type Problem } from '../web/request';
 import type { Props } from './review';
 
 type Held = { seconds: number; until: string };
-const most = 60; // seconds after which it is held anew, where somebody works
+const most = 60; // seconds after which it is extended, while the reviewer is active
 
-/** What takes a reservation again at once, and what only says that somebody is there, reading. */
+/** What takes a reservation again at once, and what only shows that someone is reading. */
 const acts = ['keydown', 'pointerdown', 'input'];
 const signsOfLife = ['wheel', 'pointermove', 'touchmove'];
 
@@ -82,7 +82,7 @@ export class Reservation {
     }
   }
 
-  /** Says until when this page held it: a page that was loaded anew holds it for longer, and keeps it. */
+  /** Says until when this page held it: a page that was reloaded holds it for longer, and keeps it. */
   #release(): void {
     if (this.over) return;
     const token = document.querySelector<HTMLMetaElement>('meta[name="csrf-token"]')?.content ?? '';

@@ -40,7 +40,7 @@ export type Summary = {
   left_out: number;
 };
 /** Something after the compaction that it may be the cause of; `earlier_step` is where the same stood before. */
-export type Sign = {
+type Sign = {
   what: string;
   kind: 'reread' | 'repeat' | 'error' | 'correction';
   step: number;
@@ -56,7 +56,7 @@ export type Missed = {
   signs: Sign[];
 };
 export type Size = { tokens: number; basis: string; source: string };
-export type Scores = Record<string, number | boolean>;
+type Scores = Record<string, number | boolean>;
 export type Given = {
   by: string;
   scores: Scores;
@@ -128,7 +128,7 @@ export const fields: Field[] = [
   {
     name: 'goal',
     title: 'Goal',
-    asks: 'Does it say what is to be done, as the user meant it?',
+    asks: 'Does it state the task as the user meant it?',
     choices: scale('gone', 'kept'),
   },
   {

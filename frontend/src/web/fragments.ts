@@ -5,7 +5,7 @@ import { Idiomorph } from 'idiomorph/htmx';
 import { IslandElement } from './island';
 import { watchTopic } from './socket';
 
-/** Whether somebody has typed or chosen something here that was not sent yet. */
+/** Whether a field holds input that was not sent yet. */
 function isTouched(field: Node): boolean {
   if (field instanceof HTMLInputElement)
     return field.value !== field.defaultValue || field.checked !== field.defaultChecked;

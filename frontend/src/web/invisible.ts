@@ -29,9 +29,15 @@ const names: Record<number, string> = {
   0x2069: 'PDI',
   0xfeff: 'BOM',
 };
-const hidden =
-  // eslint-disable-next-line no-control-regex
-  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00a0\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]|[\u{e0000}-\u{e007f}]/gu;
+// eslint-disable-next-line no-control-regex
+const controls = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/u;
+const spacing = /[\u00a0\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/u;
+const halfPairs = /[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/u;
+const tags = /[\u{e0000}-\u{e007f}]/u;
+const hidden = new RegExp(
+  [controls, spacing, halfPairs, tags].map((part) => part.source).join('|'),
+  'gu',
+);
 
 export type Shown = { text: string; chip: boolean };
 

@@ -3,7 +3,7 @@
 import type { Component } from 'svelte';
 
 type Island = { default: Component<never> };
-export type Islands = Record<string, () => Promise<Island>>;
+type Islands = Record<string, () => Promise<Island>>;
 
 let islands: Islands = {};
 

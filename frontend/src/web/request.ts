@@ -2,7 +2,7 @@
 
 export type Problem = { title: string; detail: string; reference: string };
 
-export class Refused extends Error {
+class Refused extends Error {
   constructor(readonly problem: Problem) {
     super(problem.title);
   }

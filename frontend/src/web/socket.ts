@@ -1,6 +1,6 @@
-/* One socket for the page. It carries only "this topic is at version n"; whoever cares fetches the rest. */
+/* One socket for the page. It carries only "this topic is at version n"; subscribers fetch the rest. */
 
-export type Watch = (version: number | null) => void; // null: the socket is down, look for yourself
+type Watch = (version: number | null) => void; // null: the socket is down, look for yourself
 type State = 'live' | 'waiting';
 
 // A page is right again within 10 s of a lost hint or connection: these add up to less.
@@ -42,7 +42,7 @@ export function subscribe(): void {
 }
 
 /** A run whose changes the server sends along, to `take`. */
-export type Following = {
+type Following = {
   from(): { session: string; run: string; since: string } | null;
   take(delta: unknown, run: string): void;
 };

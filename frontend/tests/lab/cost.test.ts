@@ -114,7 +114,7 @@ describe('what it costs', () => {
     expect(rulesInWords(all, 'recorded')[0]).toContain('entries live 5 minutes, as recorded');
   });
 
-  it('takes tiers rates for long prompts, and none where nobody knows them', () => {
+  it('takes tier rates for long prompts, and none where they are unknown', () => {
     const tiers = {
       ...price,
       tiers: [[4000, { ...price, write_5m: 7500, output: 0, read: 600 }]],

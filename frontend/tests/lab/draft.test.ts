@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { fromQuery, told, toQuery, wanted } from '../../src/lab/choice';
+import { fromQuery, described, toQuery, wanted } from '../../src/lab/choice';
 import { longest } from '../../src/lab/sizes';
 import { isSame, valueAt, withValue, type Field } from '../../src/lab/policy';
 import { problemOf, reachOf } from '../../src/lab/slider';
@@ -103,13 +103,17 @@ describe('a choice of sessions', () => {
   });
 
   it('says itself in words', () => {
-    expect(told({ by: 'query', limit: 20 })).toBe('the newest');
-    expect(told({ by: 'query', limit: 20, min_steps: 5 })).toBe('the newest with 5 steps or more');
-    expect(told({ by: 'query', q: 'x', agent: 'codex' })).toBe('the newest that match “x”, codex');
-    expect(told({ by: 'sample', n: 5, seed: 2, min_steps: 9 })).toBe(
+    expect(described({ by: 'query', limit: 20 })).toBe('the newest');
+    expect(described({ by: 'query', limit: 20, min_steps: 5 })).toBe(
+      'the newest with 5 steps or more',
+    );
+    expect(described({ by: 'query', q: 'x', agent: 'codex' })).toBe(
+      'the newest that match “x”, codex',
+    );
+    expect(described({ by: 'sample', n: 5, seed: 2, min_steps: 9 })).toBe(
       'a sample (seed 2) with 9 steps or more',
     );
-    expect(told({ by: 'hand', ids: ['a', 'b'] })).toBe('2 chosen by hand');
+    expect(described({ by: 'hand', ids: ['a', 'b'] })).toBe('2 chosen by hand');
   });
 });
 

@@ -172,7 +172,7 @@ describe('the table', () => {
     ]);
   });
 
-  it('says unknown of a cost nobody knows, and nothing of what a recording has none of', () => {
+  it('shows an unpriced cost as unknown, and nothing of what a recording has none of', () => {
     const unpriced = version('draft', { cost_microusd: null });
     expect(of('Cost').of(unpriced)).toBe('unknown');
     expect(of('Cost').change(unpriced, version('active'))).toBe(null);

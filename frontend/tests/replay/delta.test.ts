@@ -28,7 +28,7 @@ const pick = (json: ManifestJson, rows: number[]): EntryColumns =>
     names.map((name) => [name, rows.map((i) => json.entries[name][i])]),
   ) as EntryColumns;
 
-/** What the server would send to a page that has `old`, of which `whole` is the newest state. */
+/** What the server would send to a page that has `old`, whose newest state is `whole`. */
 function deltaTo(
   whole: ManifestJson,
   knownRows: number[],

@@ -104,7 +104,7 @@ describe('values', () => {
 });
 
 describe('drawing', () => {
-  it('stacks, draws what comes first on top, and keeps what nobody knows', () => {
+  it('stacks, draws what comes first on top, and keeps unknown values', () => {
     const parts = [line('a', [1, null, 3]), line('b', [10, null, null])];
     expect(stacked(parts)).toEqual([
       [1, null, 3],

@@ -108,7 +108,7 @@ def _marked(name: str) -> str:
 
 
 def _network(ip: str) -> str:
-    """An address; of IPv6 the network of 64 bits, all of which one customer has."""
+    """Return an address; for IPv6 its /64 network, which belongs to one customer."""
     try:
         address = ip_address(ip)
     except ValueError:

@@ -115,12 +115,12 @@ def _admit(
         limiting = [use for use in held if use.budget_id in limits]
         findings = _findings(locked, limiting, estimate, call)
         verdict = judge(findings, estimate)
-        budgets_told = tuple(uses.describe_use(use) for use in limiting)
+        states = tuple(uses.describe_use(use) for use in limiting)
         if verdict.can_proceed:
-            return Admission(None, budgets_told)
+            return Admission(None, states)
         approval = None
         if verdict.require_approval:
             approval = spending.ask(limiting, findings, locked, call, estimate)
         answer = spending.answer_to(verdict, estimate, wanted, limiting, (), approval)
         publish(locked)
-    return Admission(answer, budgets_told)
+    return Admission(answer, states)

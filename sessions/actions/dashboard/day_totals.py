@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 from django.db import transaction
-from django.db.models import F, Max, Min, Q
+from django.db.models import Exists, F, Max, Min, Q
 
 from sessions.models import (
     Assessment,
@@ -21,6 +21,7 @@ from sessions.models import (
 from sessions.models.dashboard.added_up import add_up
 from sessions.models.dashboard.day_totals import DUE, KeptSums, ranges_of
 from sessions.models.dashboard.facets import facets_between
+from sessions.models.dashboard.matching import compactions_managed
 from sessions.models.dashboard.troubles import costliest_in, fullest_in
 from sessions.models.web.periods import DAY, HOUR, happened, happened_in
 from sessions.models.web.sums import Sums
@@ -30,7 +31,7 @@ AT_ONCE = 5_000
 
 
 def keep_totals(team: Team) -> None:
-    """Add up the team's days of which a session changed since. Sessions that another transaction is
+    """Add up the team's days whose sessions changed since. Sessions that another transaction is
     changing stay due: readers add their days up themselves."""
     while _keep_some(team):
         pass
@@ -49,7 +50,9 @@ def _keep_some(team: Team) -> bool:
         _keep(team, sorted({day for _, *days in found for day in days if day is not None}))
         ids = [pk for pk, *_ in found]
         Session.objects.filter(pk__in=ids).update(
-            tallied_version=F("version"), tally_day=happened() / DAY
+            tallied_version=F("version"),
+            tally_day=happened() / DAY,
+            tallied_compacted=Exists(compactions_managed()),
         )
     return len(found) == AT_ONCE
 

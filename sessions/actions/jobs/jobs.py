@@ -5,22 +5,15 @@ from datetime import datetime, timedelta
 from typing import Any, TypedDict
 
 from django.conf import settings
-from django.db import DEFAULT_DB_ALIAS, transaction
-from django.db.models import (
-    Case,
-    ExpressionWrapper,
-    F,
-    PositiveSmallIntegerField,
-    Q,
-    QuerySet,
-    When,
-)
+from django.db import transaction
+from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 
 from sessions import live
+from sessions.actions.jobs.statements import ASKED, BY_ID, CLAIM, REMOVE, UNFINISHED
 from sessions.actions.jobs.wakes import heard, wake
 from sessions.models import Job, Session, Team
-from sessions.models.web.statements import Statement, given_text, given_uuid, insert_object
+from sessions.models.web.statements import insert_object
 
 # Delay before the sweeper looks at a new job; the regular wake-up usually arrives first.
 WAKE_AGAIN = timedelta(seconds=10)
@@ -29,7 +22,6 @@ WAKES_PER_SWEEP = 20
 # After a job failed at all its attempts, its session is left alone so long: what fails thrice
 # fails again, and every append would ask for more.
 REST = timedelta(minutes=1)
-UNFINISHED = (Job.State.QUEUED, Job.State.RUNNING)
 
 
 class JobProblem(TypedDict):
@@ -76,7 +68,7 @@ def ask_for(session: Session, kind: str, *, locked: bool = False, after: float =
             Session.objects.select_for_update(of=("self",)).only("id").get(pk=session.pk)
             return ask_for(session, kind, locked=True, after=after)
     key = f"{kind}:{session.pk}"
-    known = {job.state: job for job in _ASKED.rows(team=session.team_id, dedupe=key)}
+    known = {job.state: job for job in ASKED.rows(team=session.team_id, dedupe=key)}
     failed = known.pop(Job.State.FAILED, None)
     if failed is None:
         there = next(iter(known.values()), None)
@@ -90,15 +82,6 @@ def ask_for(session: Session, kind: str, *, locked: bool = False, after: float =
     return failed
 
 
-_ASKED = Statement(
-    lambda: Job.objects.filter(
-        team_id=given_uuid("team"),
-        dedupe=given_text("dedupe"),
-        state__in=(Job.State.FAILED, *UNFINISHED),
-    )
-)
-
-
 def claim(job_id: uuid.UUID) -> Job | None:
     """Claim a queued job, or one whose lease expired, for one attempt. Returns None if another
     worker has it, it has ended, or no attempt is left (the job then fails here).
@@ -107,39 +90,27 @@ def claim(job_id: uuid.UUID) -> Job | None:
     does not count. After JOB_LOSSES of them the job fails all the same, because every job ends.
     """
     now = timezone.now()
-    lost = Q(state=Job.State.RUNNING, lease_until__lt=now)
-    free = Q(state=Job.State.QUEUED, attempts__lt=settings.JOB_ATTEMPTS) | (
-        lost & Q(losses__lt=settings.JOB_LOSSES)
-    )
     token = uuid.uuid4()
-    taken = (
-        Job.objects.filter(free, id=job_id)
-        # One statement, so that a duplicate message runs only once.
-        .update(
-            state=Job.State.RUNNING,
-            token=token,
-            attempts=_one_more("attempts", Job.State.QUEUED),
-            losses=_one_more("losses", Job.State.RUNNING),
-            lease_until=now + timedelta(seconds=settings.JOB_LEASE_SECONDS),
-            started=now,
-            done_units=0,
-            version=F("version") + 1,
-        )
-    )
-    if taken:
+    # One statement, so that a duplicate message runs only once.
+    if CLAIM.run(
+        job=job_id,
+        now=now,
+        attempts_left=settings.JOB_ATTEMPTS,
+        losses_left=settings.JOB_LOSSES,
+        token=token,
+        lease_until=now + timedelta(seconds=settings.JOB_LEASE_SECONDS),
+        started=now,
+        done_units=0,
+    ):
         return _announce(job_id)
+    lost = Job.objects.filter(id=job_id, state=Job.State.RUNNING, lease_until__lt=now)
     _end(
-        Job.objects.filter(lost, id=job_id, losses__gte=settings.JOB_LOSSES),
+        lost.filter(losses__gte=settings.JOB_LOSSES),
         job_id,
         state=Job.State.FAILED,
         problem=_lost_too_often(),
     )
     return None
-
-
-def _one_more(field: str, state: str) -> Case:
-    more = ExpressionWrapper(F(field) + 1, output_field=PositiveSmallIntegerField())
-    return Case(When(state=state, then=more), default=F(field))
 
 
 def renew(job_id: uuid.UUID, token: uuid.UUID) -> None:
@@ -169,7 +140,7 @@ def finish(
 def remove(job_id: uuid.UUID, token: uuid.UUID) -> None:
     """Delete a successful job that needs no record. Raises Lost."""
     # Nothing refers to jobs that leave no row: what might is not looked up.
-    if not _held(job_id, token)._raw_delete(DEFAULT_DB_ALIAS):
+    if not REMOVE.run(job=job_id, token=token):
         raise Lost
 
 
@@ -290,7 +261,7 @@ def _end(jobs: QuerySet[Job], job_id: uuid.UUID, **values: Any) -> bool:
 
 
 def _announce(job_id: uuid.UUID) -> Job:
-    job = Job.objects.get(id=job_id)
+    job: Job = BY_ID.first(job=job_id)
     live.hint(f"job:{job_id}", job.version)
     return job
 

@@ -5,18 +5,21 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
+from django.db import transaction
 
 from compaction.context.session import Session as SessionValue
 from compaction.policies.policy import Policy, from_dict
+from compaction.simulation import simulate as simulation
 from compaction.simulation.run import CacheRun
 from sessions.actions.jobs.attempts import JobOutcome, PermanentFailure, Running
 from sessions.actions.lab.simulated_figures import Recording, Simulated, figures_of, recording_of
-from sessions.actions.live.runs import store_run
+from sessions.actions.live.runs import RunWriter, UnsavedRows
 from sessions.actions.policies.policies import UnknownPolicy, named_version
 from sessions.actions.record.figures import figures
 from sessions.live import hint
-from sessions.models import Revision, Run, Session
+from sessions.models import PolicyVersion, Revision, Run, Session
 from sessions.models.record import delta, manifest
+from sessions.models.record.values import summary_positions
 
 
 def simulate_session(session: Session, ref: str) -> Run:
@@ -28,7 +31,7 @@ def simulate_session(session: Session, ref: str) -> Run:
     policy = from_dict(version.document)
     recording = recording_of(session)
     simulated = figures_of(recording, policy)
-    run = store_run(session, version, simulated.run, recording.counted)
+    run = _store_run(session, version, simulated.run, recording.counted)
     run.figures = simulated.figures | _for_the_page(session, recording, policy, simulated)
     uses = {use.step: use for use in simulated.cache.uses}
     recited = {step.step: step.recited for step in simulated.run.steps}
@@ -39,6 +42,41 @@ def simulate_session(session: Session, ref: str) -> Run:
     _note_paybacks(run, simulated.cache)
     session.refresh_from_db(fields=["version"])
     hint(f"session:{session.pk}", session.version)
+    return run
+
+
+def _store_run(
+    session: Session, version: PolicyVersion, simulated: simulation.Run, unscaled: dict[str, int]
+) -> Run:
+    """Store a simulated run, replacing an older one of the same policy version.
+
+    `unscaled` has the o200k tokens of every replacement's text. Originals that the policy never
+    changed get no row: they are in context from their birth.
+    """
+    with transaction.atomic():
+        Run.objects.filter(
+            session=session, policy_version=version, origin=Run.Origin.SIMULATED
+        ).delete()
+        run = Run.objects.create(
+            session=session,
+            origin=Run.Origin.SIMULATED,
+            policy_version=version,
+            summarizer="extractive",
+            token_ratio=session.token_ratio,
+            steps=session.step_count,
+            head=len(simulated.revisions),
+        )
+        news = UnsavedRows(
+            revisions=simulated.revisions,
+            places={entry.block.id: entry.block.position for entry in simulated.entries},
+            late={
+                entry.block.position: entry.from_step
+                for entry in simulated.entries
+                if entry.opened_by is None and entry.from_step != entry.block.born
+            },
+            left_out=summary_positions(session),
+        )
+        RunWriter(run, session, version, unscaled).write(news, fresh=True)
     return run
 
 

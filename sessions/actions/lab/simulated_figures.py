@@ -16,9 +16,11 @@ from compaction.cache.uses import CacheUse
 from compaction.context.session import Session as SessionValue
 from compaction.facts.facts import FactIndex
 from compaction.facts.recall import Need, Recall, recall
+from compaction.losses.feasibility import EditIndex, feasibility
 from compaction.outlines.outline import outline_of
 from compaction.policies.policy import Policy
 from compaction.prices.prices import PACKAGE_READ_ON, micros, nanos
+from compaction.simulation.charged import charged
 from compaction.simulation.run import CacheRun, Terms, estimate_cache, simulate_cache, terms_of
 from compaction.simulation.simulate import Run as RunValue
 from compaction.simulation.simulate import simulate
@@ -27,7 +29,7 @@ from sessions.models import Session
 from sessions.models.record.lived import recorded_run
 from sessions.models.record.values import recorded_session
 
-ENGINE = 3
+ENGINE = 4
 """Increment whenever the same records and policy give different figures, so that earlier results
 are not reused."""
 
@@ -55,6 +57,11 @@ class Recording:
     def index(self) -> FactIndex:
         """Index of the blocks that contain each fact."""
         return FactIndex(self.value.blocks)
+
+    @cached_property
+    def edits(self) -> EditIndex:
+        """Index of the lines that edits replaced."""
+        return EditIndex(self.value)
 
     @cached_property
     def terms(self) -> Terms:
@@ -119,7 +126,9 @@ def figures_of(recording: Recording, policy: Policy) -> Simulated:
     share); money is micro-dollars, null without a price. The recorded baseline is the session as
     logged, with its own compactions and clearings, priced by the same rules. `needs` and the four
     shares are needed-later recall; `read_back_tokens` is what the agent would have to read again
-    for needs that are only retrievable (both: docs/sources.md). `compactions` counts revisions with
+    for needs that are only retrievable (both: docs/sources.md). `edits_feasible` is the share of
+    edits whose old text is in the context, `read_backs_microusd` what reading again all that was
+    needed and not in context would add to the cost. `compactions` counts revisions with
     a summary. `costliest` is the revision whose cache break cost most: {step, rewritten tokens,
     cost_microusd}, or null. `ms_per_step` is the measured CPU time of the fold.
     """
@@ -129,6 +138,9 @@ def figures_of(recording: Recording, policy: Policy) -> Simulated:
     taken = (thread_time() - began) * 1000
     cache = simulate_cache(run, value.calls, recording.terms)
     found = recall(value, run, recording.index)
+    whole = feasibility(recording.edits, run)
+    price = recording.terms.price
+    again = charged(cache.uses, found.readings, price) if price is not None else None
     steps = len(run.steps)
     figures = {
         "steps": steps,
@@ -142,6 +154,9 @@ def figures_of(recording: Recording, policy: Policy) -> Simulated:
         "cache_read_share": cache.cache_read_share,
         "compactions": _compactions(run),
         "revisions": len(run.revisions),
+        "read_backs_microusd": again,
+        "edits": whole.edits,
+        "edits_feasible": whole.share,
         "read_back_tokens": found.read_back,
         "needs": found.needs,
         "in_context": found.in_context,
@@ -157,6 +172,7 @@ def figures_of(recording: Recording, policy: Policy) -> Simulated:
 def recorded_figures(recording: Recording) -> dict[str, Any]:
     """The figures of the recorded baseline, as far as they apply."""
     value, run = recording.value, recording.lived
+    found, whole = recall(value, run, recording.index), feasibility(recording.edits, run)
     compactions = [one for one in run.revisions if one.trigger not in NOT_COMPACTIONS]
     return {
         "steps": len(run.steps),
@@ -166,6 +182,12 @@ def recorded_figures(recording: Recording) -> dict[str, Any]:
         "cost_microusd": recording.lived_cost,
         "cache_read_share": _read_share(recording.lived_uses),
         "compactions": len(compactions),
+        "needs": found.needs,
+        "in_context": found.in_context,
+        "named": found.named,
+        "lost": found.retrievable + found.lost,
+        "edits": whole.edits,
+        "edits_feasible": whole.share,
     }
 
 

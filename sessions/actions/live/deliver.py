@@ -12,6 +12,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import Exists, OuterRef
 from django.utils import timezone
 
+from compaction.tools import read_tool
 from sessions.actions.budgets.spending import Settled, settle, spent_before
 from sessions.actions.live import tend
 from sessions.actions.live.answer import answer, note_use
@@ -115,6 +116,7 @@ def _in_one_go(
             # Another request appended meanwhile, perhaps the calls that this batch answers.
             incoming = Incoming(locked, incoming.batch)
         _begin(locked, incoming.batch)
+        _leave_out_ours(locked, incoming)
         new = Numbering(locked, live=True)
         visible = bring_in(new, incoming).visible
         before = spent_before(new.calls) if locked.is_budgeted else []
@@ -162,6 +164,14 @@ def _begin(session: Session, batch: Batch) -> None:
         choose_for_new(session)
     if not session.message_count:
         openings.fix(session)
+
+
+def _leave_out_ours(session: Session, incoming: Incoming) -> None:
+    """Remove `read_back` from a tool list that contains what our contexts add to it."""
+    given = incoming.batch.tools or []
+    own = [tool for tool in given if not read_tool.is_ours(tool)]
+    if len(own) < len(given) and session.reads_back:
+        incoming.list_tools(own)
 
 
 def _managed(session: Session) -> Run | None:

@@ -16,7 +16,8 @@ from django.conf import settings
 from django.db import IntegrityError, transaction
 
 from compaction import tokens
-from compaction.cache.economy import Rates, session_rates
+from compaction.cache.economy import Rates, TTLSetting, granted, session_rates
+from compaction.cache.simulator import TTL
 from compaction.context import edits
 from compaction.context.blocks import Block
 from compaction.fold.fold import State, start
@@ -98,8 +99,8 @@ class Fold:
     """A managed run as a state, with its unstored changes; use only under its lock.
 
     `taken` counts processed originals, including excluded ones. `recorded` is the newest revision
-    of the recorded run that was processed, `late` originals that arrived after their birth.
-    `holders` counts users and waiters.
+    of the recorded run that was processed, `late` originals that arrived after their birth. `asked`
+    is the TTL that the client asks for; `holders` counts users and waiters.
     """
 
     run_id: uuid.UUID
@@ -114,6 +115,7 @@ class Fold:
     unscaled: dict[str, int] = field(default_factory=dict)
     stopwatch: Stopwatch = field(default_factory=Stopwatch)
     rated: tuple[tuple[Any, ...], Rates] | None = None
+    asked: TTL = "5m"
     ratio: int = 0
     bytes: int = 0
     holders: int = 0
@@ -123,6 +125,11 @@ class Fold:
         """The state; exists while the fold is open."""
         assert self.current is not None
         return self.current
+
+    @property
+    def ttl(self) -> TTLSetting:
+        """The TTL of its contexts: the policy's, never longer than the client asks for."""
+        return granted(self.state.policy.ttl, self.asked)
 
     def forget(self) -> None:
         """Drop the state, because it may differ from what is stored."""
@@ -158,7 +165,8 @@ class Fold:
 
     def _rates(self, session: Session, policy: Policy) -> Rates:
         """Cache rates, recomputed when their inputs change."""
-        follows = session.model, *asked_of(session), policy.ttl
+        began, self.asked = asked_of(session)
+        follows = session.model, began, self.asked, policy.ttl
         if self.rated is None or self.rated[0] != follows:
             self.rated = follows, session_rates(*follows)
         return self.rated[1]

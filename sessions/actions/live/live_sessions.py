@@ -10,7 +10,7 @@ from django.db import transaction
 from compaction import tokens
 from compaction.prices import prices
 from sessions.actions.live import tend
-from sessions.actions.live.compactions import request_compaction
+from sessions.actions.live.on_request import request_compaction
 from sessions.actions.policies import guardrails
 from sessions.actions.policies.first_policy import policy_for_new
 from sessions.actions.policies.overrides import (

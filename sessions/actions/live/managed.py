@@ -16,7 +16,8 @@ from compaction.fold.state import EVEN
 from compaction.policies.presets import PRESETS
 from compaction.tokens import count, scaled
 from sessions.actions.live import tend
-from sessions.actions.live.advance import Facts, advance_to, stood_in
+from sessions.actions.live.advance import advance_to
+from sessions.actions.live.arrivals import Facts, stood_in
 from sessions.actions.live.folds import Fold, serving, with_fold
 from sessions.actions.live.retries import NothingFailed, errors_of
 from sessions.actions.memory.openings import ending_with, known_then, known_to, with_opening
@@ -118,7 +119,7 @@ def _next_plan(session: Session) -> Plan:
             tuple(run.fold.get("wanted", ())),
             ending_with(state.ending, known, more) if known else state.ending,
             knowledge,
-            ttl=state.policy.ttl,
+            ttl=fold.ttl,
             tooled=facts.tooled,
             budgeted=facts.budgeted,
         )
@@ -160,7 +161,7 @@ def plan_at(session: Session, step: int) -> Plan:
         counted = sum(block.tokens for block in blocks) + state.hidden + end.tokens
         standing = _standing(state, scaled(counted, state.scale or EVEN), counted)
         blocks = with_opening(session, blocks)
-        ttl = state.policy.ttl
+        ttl = fold.ttl
         return Plan(session, _run(fold), step, made, last, blocks, standing, ending=end, ttl=ttl)
 
     return with_fold(session, run, work)
@@ -222,7 +223,7 @@ def plan_of(managed: ManagedContext) -> Plan:
             _standing(state, managed.tokens, counted),
             ending=ending_with(end, known, more),
             retry_of=managed.retry_of,
-            ttl=state.policy.ttl,
+            ttl=fold.ttl,
         )
 
     return with_fold(session, managed.run, work)

@@ -1,15 +1,149 @@
-"""The next call of a live agent: the size of its prompt, and whether budgets allow it."""
+"""The next call of a live agent: the tools it offers, its size, and whether budgets allow it."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
+from compaction import tokens
+from compaction.budget.budget import ContextLimits, standing
+from compaction.context.blocks import Block
+from compaction.context.wire import WireBlock
+from compaction.render import mask
+from compaction.tools import read_tool
 from sessions.actions.budgets.spending import PlannedCall, reserve
-from sessions.actions.live.managed import catch_up
-from sessions.actions.live.offers import offer
-from sessions.models import ManagedContext, Session
+from sessions.actions.live.managed import Plan, catch_up
+from sessions.actions.memory.openings import ending_with
+from sessions.actions.tools.graphs import caught_up
+from sessions.models import ManagedContext, Run, Session
 from sessions.models.record.values import wire_blocks
+from sessions.models.tools.tooling import (
+    Tooling,
+    sizes,
+    tool_name,
+    tooling_at,
+    tooling_then,
+    tools_in,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """The tools offered by a context: those `listed`, and among these those `allowed`; `left_out`
+    are tokens of omitted definitions. `words` names the allowed ones for providers without a
+    mask. `read_back` follows them, and is allowed wherever another tool is."""
+
+    tooling: Tooling
+    state: str
+    listed: tuple[str, ...]
+    allowed: tuple[str, ...]
+    left_out: int
+    words: str = ""
+
+    def choice(self, body: dict[str, Any], format: str) -> Any:
+        """The `tool_choice` of a rendered context; None if not needed."""
+        if format == "openai":
+            allowed = [*self.allowed, read_tool.NAME] if self.allowed else []
+            return mask.openai_choice(body.get("tools", []), allowed)
+        if format == "anthropic":
+            return mask.anthropic_choice(body.get("tools", []), self.allowed)
+        return None
+
+
+def offer(
+    plan: Plan,
+    wires: dict[str, WireBlock],
+    format: str,
+    managed: ManagedContext | None = None,
+    *,
+    read_back: bool = False,
+) -> tuple[Plan, Offer | None]:
+    """A plan with the tools offered at its step, and the offer; None without a graph.
+
+    Shortens the list in `wires`. `read_back` says whether that tool will follow. `managed` is the
+    context being reproduced, whose offer is already included in the plan's count.
+    """
+    step = plan.retry_of or plan.step
+    found = tooling_then(managed) if managed is not None else _at(plan.session, step)
+    setup = next((one for one in reversed(plan.blocks) if one.type == "tools"), None)
+    if found is None or setup is None:
+        return plan, None
+    wire = wires[setup.id]
+    counted = sizes(wire)
+    listed = found.enabling.listed(list(counted), step)
+    allowed = [one for one in listed if found.enabling.allows(one, step)]
+    state = found.enabling.state_at(step)
+    by_name = {tool_name(tool): tool for tool in reversed(tools_in(wire))}
+    wires[setup.id] = {**wire, "tools": [by_name[name] for name in listed]}
+    out = set(counted).difference(listed)
+    left_out = sum(plan.session.scaled(counted[one]) for one in out)
+    masked = format in ("anthropic", "pairs") and len(allowed) < len(listed) and bool(allowed)
+    more_tools = [read_tool.NAME] if read_back else []
+    words = mask.words([*allowed, *more_tools], state) if masked else ""
+    made = Offer(found, state, tuple(listed), tuple(allowed), left_out, words)
+    more = plan.session.scaled(tokens.count(words)) if words else 0
+    shown = replace(plan, ending=ending_with(plan.ending, words, more), tools=found.row)
+    return (shown if managed is not None else _counted(shown, more - left_out)), made
+
+
+TOOL_FORMATS = frozenset({"anthropic", "openai"})
+"""Formats in which a context has a list of tools."""
+
+_READ_BACK = read_tool.definition("anthropic")
+
+
+def offers_read_back(plan: Plan, format: str) -> bool:
+    """Whether a context lists `read_back`: if its policy edits contexts, from the first step on, so
+    that no later step breaks the cached prefix. An agent's own tool with this name comes first."""
+    managed = plan.run.origin == Run.Origin.MANAGED
+    return format in TOOL_FORMATS and managed and plan.session.reads_back
+
+
+def with_read_back(
+    plan: Plan, wires: dict[str, WireBlock], managed: ManagedContext | None = None
+) -> Plan:
+    """A plan with `read_back` as the last tool, also in `wires`.
+
+    Its tokens count until usage was reported: after that they are in the measured hidden part.
+    Those of `managed`, which is being reproduced, are in its count.
+    """
+    setup = next((one for one in reversed(plan.blocks) if one.type == "tools"), None)
+    if setup is None:
+        setup = _no_tools()
+        plan = replace(plan, blocks=(setup, *plan.blocks))
+    wire = wires.get(setup.id, {"type": "tools"})
+    given = wire.get("tools")
+    tools = given if isinstance(given, list) else []
+    if any(tool_name(tool) == read_tool.NAME for tool in tools):
+        return plan
+    wires[setup.id] = {**wire, "tools": [*tools, _READ_BACK]}
+    learned = plan.run.fold.get("scale") is not None
+    if managed is not None or learned:
+        return plan
+    [(_, size)] = sizes({"type": "tools", "tools": [_READ_BACK]}).items()
+    return _counted(plan, plan.session.scaled(size))
+
+
+def _no_tools() -> Block:
+    """A tool list for an agent that has none."""
+    return Block("tools", -1, 0, 0, 0, "system", "tools", "tools", 0, 0, "", "")
+
+
+def _at(session: Session, step: int) -> Tooling | None:
+    """The graph at a step: the newest one records when each tool was enabled."""
+    found = caught_up(session)
+    return found if found is None or found.row.step <= step else tooling_at(session, step)
+
+
+def _counted(plan: Plan, more: int) -> Plan:
+    """The plan with `more` tokens added to its prompt."""
+    now = plan.standing
+    budget = ContextLimits(
+        now.window, now.window - now.room, trigger=now.trigger, target=now.target
+    )
+    used, counted = max(now.used + more, 0), max(now.counted + more, 0)
+    return replace(plan, standing=standing(budget, used, counted))
 
 
 def check(session: Session, wanted: PlannedCall, now: datetime) -> dict[str, Any]:
@@ -30,5 +164,6 @@ def next_prompt(session: Session) -> int:
     taken = ManagedContext.objects.filter(run=plan.run).order_by("-created")
     form = taken.values_list("format", flat=True).first() or "anthropic"
     setup = [block for block in plan.blocks if block.type == "tools"]
-    plan, _ = offer(plan, wire_blocks(session, setup), form)
-    return plan.standing.used
+    wires, read_back = wire_blocks(session, setup), offers_read_back(plan, form)
+    plan, _ = offer(plan, wires, form, read_back=read_back)
+    return (with_read_back(plan, wires) if read_back else plan).standing.used

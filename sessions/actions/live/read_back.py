@@ -10,7 +10,7 @@ from typing import Any
 
 from compaction.context import wire
 from compaction.context.excerpt import Selection, excerpt
-from compaction.render.content import sendable
+from compaction.render.content import media, sendable, text_part
 from sessions.models import Block, Edit, Entry, Replacement, Run, Session
 from sessions.models.record.values import block_id, contents
 
@@ -32,7 +32,8 @@ class ReadBack:
     """A text that was read back: lines `first` to `last` of `total_lines`.
 
     If `rest` is set, the text is truncated: it ends with a line that says so, and `rest` holds the
-    arguments for the next part.
+    arguments for the next part. `images` are the images of the originals, unless lines were
+    selected; `worded` says whether there is more to read than these.
     """
 
     ref: str
@@ -41,6 +42,13 @@ class ReadBack:
     last: int
     total_lines: int
     rest: dict[str, Any] | None = None
+    images: tuple[wire.WireBlock, ...] = ()
+    worded: bool = True
+
+    @property
+    def content(self) -> list[wire.WireBlock]:
+        """The blocks of a tool result: the text, and images as images."""
+        return [*([text_part(self.text)] if self.worded and self.text else []), *self.images]
 
     @property
     def truncated(self) -> bool:
@@ -57,16 +65,28 @@ def read_back(session: Session, ref: str, selection: Selection) -> ReadBack:
     BadSelection, MissingBlob, DamagedBlob.
     """
     ref = ref.strip().removeprefix("ref ").strip()
-    found = excerpt(sendable(_text(session, ref)), selection)
+    text, parts = _found(session, ref)
+    found = excerpt(sendable(text), selection)
     answer = found.text
     if found.rest is not None:
         given = ", ".join(f"{name}={json.dumps(value)}" for name, value in found.rest.items())
         lines = f"lines {found.first}-{found.last} of {found.total}"
         answer += f"\n[truncated: {lines}; continue with {given}]"
-    return ReadBack(ref, answer, found.first, found.last, found.total, found.rest)
+    pictures = [part for part in parts if wire.type_of(part) == "image"]
+    images = [made for part in pictures if (made := media(part)) is not None]
+    if selection != Selection() or not images:
+        return ReadBack(ref, answer, found.first, found.last, found.total, found.rest)
+    worded = len(images) < len(parts)
+    return ReadBack(
+        ref, answer, found.first, found.last, found.total, found.rest, tuple(images), worded
+    )
 
 
-def _text(session: Session, ref: str) -> str:
+_Found = tuple[str, list[wire.WireBlock]]
+"""The text of what a reference names, and the pieces of content in it."""
+
+
+def _found(session: Session, ref: str) -> _Found:
     if found := _BLOCK.match(ref):
         return _of_blocks(session, [_block(session, int(found[1]), int(found[2]), found[3] or "")])
     if found := _MESSAGE.match(ref):
@@ -107,17 +127,27 @@ def _by_hash(session: Session, head: str) -> Block:
     return found[0]
 
 
-def _of_blocks(session: Session, blocks: list[Block]) -> str:
+def _of_blocks(session: Session, blocks: list[Block]) -> _Found:
     """The text of blocks; several are each preceded by a line with their name."""
     data = contents(session, [block.sha for block in blocks])
-    texts = [readable(wire.decode(data[block.sha])) for block in blocks]
+    wires = [wire.decode(data[block.sha]) for block in blocks]
+    texts = [readable(one) for one in wires]
+    parts = [part for one in wires for part in _pieces(one)]
     for place, block in enumerate(blocks):
         if block.kind == "summary" and (edit := Edit.objects.filter(summary=block).first()):
             texts[place] += f"\n\n{_replaced(session, [edit])}"
     if len(blocks) == 1:
-        return texts[0]
+        return texts[0], parts
     pairs = zip(blocks, texts, strict=True)
-    return "\n\n".join(f"[{_named(block)}]\n{text}" for block, text in pairs)
+    return "\n\n".join(f"[{_named(block)}]\n{text}" for block, text in pairs), parts
+
+
+def _pieces(block: wire.WireBlock) -> list[wire.WireBlock]:
+    """A block, or the parts of a result."""
+    content = block.get("content")
+    if wire.type_of(block) != "tool_result" or not isinstance(content, list):
+        return [block]
+    return [part if isinstance(part, dict) else text_part(str(part)) for part in content]
 
 
 def readable(block: wire.WireBlock) -> str:
@@ -143,7 +173,7 @@ def _named(block: Block) -> str:
     return f"{block_id(block.message.seq, block.index)}@{block.sha[:8]} {about}"
 
 
-def _of_replacement(session: Session, name: str) -> str:
+def _of_replacement(session: Session, name: str) -> _Found:
     # Other names are not looked up: input from outside may be invalid text for the database.
     known = name if _REPLACEMENT.match(name) else None
     named = Replacement.objects.filter(run__session=session, name=known)
@@ -157,7 +187,7 @@ def _of_replacement(session: Session, name: str) -> str:
         )
     edits = list(Edit.objects.filter(replacement=found))
     if found.kind == "summary":
-        return _replaced(session, edits)
+        return _replaced(session, edits), []
     return _of_blocks(session, _originals(session, edits))
 
 

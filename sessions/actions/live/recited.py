@@ -11,10 +11,9 @@ from compaction.policies.policy import from_dict
 from compaction.proposals.plan import Means
 from compaction.summaries.extract import extractive
 from sessions.actions.live.managed import plan_at
-from sessions.actions.live.runs import left_out
 from sessions.models import Run, Session
 from sessions.models.live.revised import revisions_of
-from sessions.models.record.values import begun_before, blocks_of
+from sessions.models.record.values import begun_before, blocks_of, summary_positions
 
 
 def recited_at(session: Session, run: Run, step: int) -> Ending:
@@ -33,7 +32,7 @@ def recited_at(session: Session, run: Run, step: int) -> Ending:
         return plan_at(session, step).ending
     means = Means(lambda text: session.scaled(tokens.count(text)), extractive)
     state = start(policy, 0, means)
-    never = set(left_out(session))
+    never = set(summary_positions(session))
     for block in blocks_of(session, with_text=True):
         if block.born <= step and block.position not in never:
             take_in(state, block, block.born)

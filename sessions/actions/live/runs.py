@@ -6,13 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from django.db import transaction
-
 from compaction import tokens
 from compaction.context import edits as values
 from compaction.context import wire
 from compaction.context.blocks import Block as BlockValue
-from compaction.simulation.simulate import Run as RunValue
 from sessions.actions.record.recorded import BATCH
 from sessions.actions.record.writing import BLOB_COLUMNS
 from sessions.models import (
@@ -27,7 +24,6 @@ from sessions.models import (
     Session,
 )
 from sessions.models.record.blobs import sha256
-from sessions.models.record.values import summary_messages
 from sessions.models.web.statements import (
     StatementAmong,
     given_int,
@@ -35,50 +31,6 @@ from sessions.models.web.statements import (
     insert,
     stored_uuid,
 )
-
-
-def store_run(
-    session: Session, version: PolicyVersion, simulated: RunValue, unscaled: dict[str, int]
-) -> Run:
-    """Store a simulated run, replacing an older one of the same policy version.
-
-    `unscaled` has the o200k tokens of every replacement's text. Originals that the policy never
-    changed get no row: they are in context from their birth.
-    """
-    with transaction.atomic():
-        Run.objects.filter(
-            session=session, policy_version=version, origin=Run.Origin.SIMULATED
-        ).delete()
-        run = Run.objects.create(
-            session=session,
-            origin=Run.Origin.SIMULATED,
-            policy_version=version,
-            summarizer="extractive",
-            token_ratio=session.token_ratio,
-            steps=session.step_count,
-            head=len(simulated.revisions),
-        )
-        news = UnsavedRows(
-            revisions=simulated.revisions,
-            places={entry.block.id: entry.block.position for entry in simulated.entries},
-            late={
-                entry.block.position: entry.from_step
-                for entry in simulated.entries
-                if entry.opened_by is None and entry.from_step != entry.block.born
-            },
-            left_out=left_out(session),
-        )
-        RunWriter(run, session, version, unscaled).write(news, fresh=True)
-    return run
-
-
-def left_out(session: Session) -> list[int]:
-    """Positions of recorded summaries, which our runs exclude."""
-    messages = summary_messages(session)
-    if not messages:
-        return []
-    stored = Block.objects.filter(session=session, message__seq__in=messages)
-    return list(stored.values_list("position", flat=True))
 
 
 @dataclass(frozen=True, slots=True)

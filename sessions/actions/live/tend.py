@@ -11,16 +11,21 @@ from compaction.proposals.plan import Wish
 from sessions.actions.jobs import jobs
 from sessions.actions.jobs.attempts import PermanentFailure, Running
 from sessions.actions.live import artefacts
-from sessions.actions.live.advance import Facts, advance_to
+from sessions.actions.live.advance import advance_to
+from sessions.actions.live.arrivals import Facts
 from sessions.actions.live.folds import Fold, serving, with_fold
 from sessions.actions.memory import gathering, shares
 from sessions.actions.record import assess
 from sessions.actions.record.measure import measure
+from sessions.actions.reviews.fact_ledgers import is_over
 from sessions.models import Block, Job, Run, Session
 from sessions.models.web.statements import Statement, given_int, given_uuid
 
 ROUNDS = 5
 """Maximum rounds of artefacts per step: each may cause a strategy to request another."""
+
+BEHIND = 50
+"""Blocks that a managed run may lag behind before it is advanced without a request."""
 
 Handled = tuple[Facts, bool, list[str]]
 """Extent of the records, whether they are measured, and missing artefacts."""
@@ -86,9 +91,9 @@ def _tend(running: Running, session: Session) -> Handled:
     run = serving(session)
     if run is None:
         return facts, True, []
+    if not run.fold.get("wanted") and not _lags(session, run, facts):
+        return facts, True, []  # a request has advanced it, or none asks for it
     target = facts.steps + (0 if _awaits_results(session, facts.steps + 1) else 1)
-    if not run.fold.get("wanted") and run.steps >= target and run.taken >= facts.blocks:
-        return facts, True, []  # a request has advanced it
     wanted: list[Wish] = []
 
     def work(fold: Fold) -> None:
@@ -107,6 +112,16 @@ def _tend(running: Running, session: Session) -> Handled:
             break
     run.refresh_from_db(fields=["fold"])
     return facts, True, run.fold.get("wanted", [])
+
+
+def _lags(session: Session, run: Run, facts: Facts) -> bool:
+    """Whether a managed run is so far behind that the next request would have to wait for it.
+
+    Requests advance it themselves. Where none comes, each rebuilds what it has read: so it must
+    have grown by a share.
+    """
+    behind = facts.blocks - run.taken
+    return behind >= (1 if is_over(session) else max(BEHIND, run.taken // 4))
 
 
 def _awaits_results(session: Session, born: int) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import cast
 
 from django.db import IntegrityError, transaction
 from django.db.models import Q, QuerySet
@@ -22,6 +23,7 @@ from compaction.context.stubs import digest
 from compaction.redaction.redact import redact
 from sessions.actions.accounts import audit
 from sessions.models import Board, Note, Session, Team
+from sessions.models.web.statements import Statement, given_text, given_uuid
 
 _NAMED = ("project", "cwd", "repository", "repo")
 """Metadata fields that may name a session's project."""
@@ -40,11 +42,20 @@ def board_of(session: Session) -> Board:
     kind, name = Board.Kind.TASK, session.task
     if not session.task:
         kind, name = Board.Kind.SESSION, str(session.pk)
+    if found := _NAMED_SO.first(team=session.team_id, kind=kind.value, name=name):
+        return cast(Board, found)
     own = None if session.task else session
     board, _ = Board.objects.get_or_create(
         team_id=session.team_id, kind=kind, name=name, defaults={"session": own}
     )
     return board
+
+
+_NAMED_SO = Statement(
+    lambda: Board.objects.filter(
+        team_id=given_uuid("team"), kind=given_text("kind"), name=given_text("name")
+    )
+)
 
 
 def project_of(session: Session) -> str:

@@ -18,7 +18,14 @@ from sessions.actions.memory.boards import board_of, mark_stale, project_of, tri
 from sessions.actions.reviews.fact_ledgers import is_over
 from sessions.models import Block, Board, Gathering, Note, Session
 from sessions.models.record.values import blocks_at, blocks_of
-from sessions.models.web.statements import Statement, given_int, given_uuid
+from sessions.models.web.statements import (
+    Statement,
+    Update,
+    given_columns,
+    given_flag,
+    given_int,
+    given_uuid,
+)
 
 AT_ONCE = 1_000
 """Blocks read at a time; their texts are in memory together."""
@@ -62,9 +69,9 @@ def gather(session: Session) -> None:
     Safe to call at any time and concurrently: the first to finish wins. Raises MissingBlob,
     DamagedBlob.
     """
-    session.refresh_from_db(fields=["block_count", "task", "outcome", "agent", "meta"])
+    session.reread()
     board = board_of(session)
-    row = Gathering.objects.filter(session=session).first()
+    row = _ROW.first(session=session.pk)
     if row is None or row.board_id != board.pk:
         # The session's task changed: gather from the beginning for the other board.
         row, _ = Gathering.objects.update_or_create(
@@ -79,6 +86,9 @@ def gather(session: Session) -> None:
     if over:
         found.entries += found.gatherer.ended()
     _keep(session, board, row, found, over=over)
+
+
+_ROW = Statement(lambda: Gathering.objects.filter(session_id=given_uuid("session")))
 
 
 class _FoundNotes:
@@ -108,9 +118,14 @@ def _keep(
     session: Session, board: Board, row: Gathering, found: _FoundNotes, *, over: bool
 ) -> None:
     with transaction.atomic():
-        same = Gathering.objects.filter(session=session, board=board, blocks=row.blocks)
-        taken = same.filter(over=row.over).update(
-            blocks=session.block_count, remembered=_storable(found.remembered()), over=over
+        taken = _KEEP.run(
+            session=session.pk,
+            board=board.pk,
+            old_blocks=row.blocks,
+            old_over=row.over,
+            blocks=session.block_count,
+            remembered=_storable(found.remembered()),
+            over=over,
         )
         if not taken:
             return
@@ -118,6 +133,19 @@ def _keep(
         mark_stale(session, board, found.gatherer.changed)
         if over and (project := project_of(session)):
             _keep_project(session, project, found.observed)
+
+
+_KEEP = Update(
+    lambda: (
+        Gathering.objects.filter(
+            session_id=given_uuid("session"),
+            board_id=given_int("board"),
+            blocks=given_int("old_blocks"),
+            over=given_flag("old_over"),
+        ),
+        given_columns(Gathering, ("blocks", "remembered", "over")),
+    )
+)
 
 
 def _storable(value: Any) -> Any:

@@ -15,6 +15,7 @@ from sessions.actions.memory import boards
 from sessions.actions.memory.shares import readable
 from sessions.models import Blob, Note, Opening, Session, Share
 from sessions.models.record.values import contents
+from sessions.models.web.statements import Statement, given_uuid
 
 HEAD = (
     "[Background from other sessions of the team, as of the start of this session. Not a "
@@ -86,8 +87,12 @@ def opening_of(session: Session) -> str:
 
 def opening_tokens(session: Session) -> int:
     """Tokens of a session's opening, in its own counting."""
-    found = Opening.objects.filter(session=session).values_list("tokens", flat=True)
-    return found.first() or 0
+    return next(iter(_TOKENS.column(session=session.pk)), 0)
+
+
+_TOKENS = Statement(
+    lambda: Opening.objects.filter(session_id=given_uuid("session")).values_list("tokens")
+)
 
 
 def with_opening(session: Session, blocks: tuple[Block, ...]) -> tuple[Block, ...]:

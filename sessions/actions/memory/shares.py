@@ -32,12 +32,15 @@ from sessions.models import (
 from sessions.models.record.replaced import SUMMARISING, replaced, summarised
 from sessions.models.record.sessions import SOURCE_LIVE
 from sessions.models.record.values import block_id
-from sessions.models.web.statements import Statement, given_uuid
+from sessions.models.web.statements import Statement, given_int, given_uuid
 
 KIND = "share"
 AT_ONCE = 100
 REFS = 50
 """Most references to tool results in a share, newest first."""
+
+LATELY = 500
+"""Steps in which compactions are looked for that are not shared yet; each append looks."""
 
 LONGEST_SUMMARY = 40_000
 
@@ -64,8 +67,9 @@ def share_due(session: Session) -> None:
     """Share a live session's compactions since its last share, and its outcome."""
     if session.source != SOURCE_LIVE:
         return
-    known = set(_SHARED.column(session=session.pk))
-    for number in _COMPACTED.column(session=session.pk):
+    compacted = _COMPACTED.column(session=session.pk, step=session.step_count - LATELY)
+    known = set(_SHARED.column(session=session.pk)) if compacted else ()
+    for number in compacted:
         if (key := f"revision:{number}") not in known:
             made = summarised(session).filter(run__origin=Run.Origin.MANAGED, number=number)
             _of_revision(session, made.get(), key)
@@ -86,6 +90,7 @@ _COMPACTED = Statement(
             SUMMARISING,
             revision__run__session_id=given_uuid("session"),
             revision__run__origin=Run.Origin.MANAGED,
+            revision__step__gte=given_int("step"),
         )
         .order_by("revision__number")
         .values_list("revision__number")

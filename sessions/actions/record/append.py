@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from django.db import transaction
 from django.db.models import Q
 
-from sessions.actions.record.known import as_imported
+from sessions.actions.record.known import as_imported, stored_session
 from sessions.actions.record.numbering import Numbering, Taken
 from sessions.actions.record.prepare import Count, Preparation, PreparedMessage
 from sessions.actions.record.writing import write
@@ -66,7 +66,8 @@ def _append(
     *,
     demo: bool,
 ) -> AppendResult:
-    session, created = _session(team, incoming, source, demo=demo)
+    named = _named(team, incoming, prepared)
+    session, created = _session(team, incoming, named, source, demo=demo)
     new = Numbering(session)
     new.take(incoming.records, prepared)
     if new.fresh:
@@ -83,7 +84,7 @@ def _append(
 
 def _prepared(team: Team, incoming: records.Session, count: Count) -> dict[int, PreparedMessage]:
     prepared = Preparation(count).messages(incoming.records)
-    stored = Session.objects.for_team(team).filter(external_id=incoming.external_id).first()
+    stored, _ = stored_session(team, incoming, prepared)
     known = as_imported(stored, prepared).stored if stored else {}
     for index, message in prepared.items():
         if index not in known:
@@ -91,12 +92,22 @@ def _prepared(team: Team, incoming: records.Session, count: Count) -> dict[int, 
     return prepared
 
 
+def _named(team: Team, incoming: records.Session, prepared: Mapping[int, PreparedMessage]) -> str:
+    """The external id of a session, which one stored under a former id gets, too."""
+    stored, named = stored_session(team, incoming, prepared)
+    if stored is not None and stored.external_id != named:
+        sessions = Session.objects.for_team(team)
+        sessions.filter(parent_external_id=stored.external_id).update(parent_external_id=named)
+        sessions.filter(pk=stored.pk).update(external_id=named)
+    return named
+
+
 def _session(
-    team: Team, incoming: records.Session, source: str, *, demo: bool
+    team: Team, incoming: records.Session, named: str, source: str, *, demo: bool
 ) -> tuple[Session, bool]:
     session, created = Session.objects.select_for_update().get_or_create(
         team=team,
-        external_id=incoming.external_id,
+        external_id=named,
         defaults={
             "source": source,
             "demo": demo,

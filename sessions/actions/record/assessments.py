@@ -14,7 +14,7 @@ from compaction.facts.recall import recall
 from compaction.prices import prices
 from sessions.actions.record.outcomes import outcomes
 from sessions.actions.reviews.fact_ledgers import is_over
-from sessions.models import Assessment, Run, Session
+from sessions.models import Assessment, ManagedContext, Run, Session
 from sessions.models.record import tail
 from sessions.models.record.replaced import entries_of
 from sessions.models.record.values import blocks_of, calls_of, contents, recorded_session
@@ -160,10 +160,10 @@ def _with_inputs(session: Session, blocks: Iterable[Block]) -> list[Block]:
 
 
 def _recall(session: Session) -> dict[str, int | None]:
-    """Needed-later recall of the managed run, in needs; null without one."""
+    """Needed-later recall of the managed run, in needs; null if the model saw nothing of it."""
     run = Run.objects.filter(session=session, origin=Run.Origin.MANAGED).first()
     names = ("needs", "in_context", "named", "retrievable", "lost")
-    if run is None:
+    if run is None or not ManagedContext.objects.filter(run=run).exists():
         return dict.fromkeys(names)
     value = recorded_session(session, window=0)
     found = recall(value, _Lived(entries_of(session, run, value.blocks)))

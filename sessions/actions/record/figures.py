@@ -13,7 +13,7 @@ from compaction.cache import causes
 from compaction.cache.uses import Break, CacheUse
 from compaction.context.session import Call
 from sessions.actions.record import events
-from sessions.models import Block, Message, Revision, Run, Session
+from sessions.models import Message, Revision, Run, Session
 from sessions.models.record.tail import COLUMNS, Figures, in_order
 from sessions.models.web.statements import Statement, given_int, given_uuid
 
@@ -116,20 +116,10 @@ def _bring_up(before: Before, inputs: FigureInputs, causes: int) -> None:
     before.revised |= any(row.step > since for row in inputs.revisions)
 
 
-def error_rows(session: Session, position: int = 0) -> list[tuple[int, str]]:
-    """Errors from a position on: step of birth, and preview."""
-    return _ERRORS.rows(session=session.pk, first=position)
-
-
-_ERRORS = Statement(
-    lambda: (
-        Block.objects.filter(
-            session_id=given_uuid("session"), error=True, position__gte=given_int("first")
-        )
-        .order_by("position")
-        .values_list("born", "preview")
-    )
-)
+def error_rows(session: Session) -> list[tuple[int, str]]:
+    """Errors: step of birth, and preview."""
+    rows = session.blocks.filter(error=True).order_by("position")
+    return list(rows.values_list("born", "preview"))
 
 
 def turn_starts(session: Session, seq: int = 0) -> dict[int, list[int]]:

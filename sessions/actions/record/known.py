@@ -1,13 +1,15 @@
-"""Recognition of stored messages, and of the point where a history diverges."""
+"""Recognition of stored sessions and messages, and of the point where a history diverges."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from typing import NamedTuple
 
 from sessions.actions.record.prepare import PreparedMessage
-from sessions.models import Entry, Message, Run, Session
+from sessions.importers import records
+from sessions.models import Entry, Message, Run, Session, Team
 
 CHUNK = 400
 """Keys per query: below any database's limit on variables."""
@@ -112,3 +114,46 @@ def standing_history(
         for row in rows.values_list(*StoredMessage._fields).iterator()
         if row[0] not in gone
     ]
+
+
+def stored_session(
+    team: Team, incoming: records.Session, prepared: Mapping[int, PreparedMessage]
+) -> tuple[Session | None, str]:
+    """The stored session that a log continues, if any, and its external id from now on.
+
+    Sessions named by their files may share a name: such a log continues the one that begins alike,
+    also under a former name, or else gets a number of its own.
+    """
+    stored = Session.objects.for_team(team)
+    named = incoming.external_id
+    if not incoming.former_ids:
+        return stored.filter(external_id=named).first(), named
+    opening = _opening(prepared)
+    keyed = any(message.record.key is not None for message in opening.values())
+    for number in count(1):
+        free = named if number == 1 else f"{named}.{number}"
+        found = stored.filter(external_id=free).first()
+        if found is None:
+            break
+        # Without keys, a history that changed from its first message on is a rewind.
+        if not keyed or _begins_with(found, opening):
+            return found, free
+    for former in stored.filter(external_id__in=incoming.former_ids):
+        if _begins_with(former, opening):
+            return former, free
+    return None, free
+
+
+def _opening(prepared: Mapping[int, PreparedMessage]) -> dict[int, PreparedMessage]:
+    """The messages up to and including the first response."""
+    opening: dict[int, PreparedMessage] = {}
+    for index, message in prepared.items():
+        opening[index] = message
+        if message.record.role == "assistant":
+            break
+    return opening
+
+
+def _begins_with(session: Session, opening: Mapping[int, PreparedMessage]) -> bool:
+    known = as_imported(session, opening).stored
+    return bool(known) and all(opening[index].digest == it.digest for index, it in known.items())

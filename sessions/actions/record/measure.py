@@ -23,6 +23,7 @@ from sessions.actions.record.tally import TallyPart
 from sessions.models import Revision, Run, Session
 from sessions.models.record.manifest import Extent
 from sessions.models.record.values import block_id, recorded_session
+from sessions.models.web.statements import Statement, given_uuid
 
 SETTLE_ABOVE, LEAVE_OPEN = 32, 8
 """When more open steps than the first number exist, all but about the second settle: late usage is
@@ -59,8 +60,9 @@ def reopen(session: Session, step: int) -> None:
 
 def _compute(session: Session) -> Measuring:
     session.reread()
-    rows = session.runs.filter(origin__in=(RECORDED, MANAGED)).defer("columns", "entries_packed")
-    runs = {row.origin: row for row in rows}
+    runs = {row.origin: row for row in _RUNS.rows(session=session.pk)}
+    for run in runs.values():
+        run.session = session
     bases = _bases(runs)
     while True:
         base = bases.found[-1].copy() if bases.found else tallies.start(runs)
@@ -76,6 +78,13 @@ def _compute(session: Session) -> Measuring:
             bases.reopen(0)  # every size of a revision includes the hidden part
             continue
         return made
+
+
+_RUNS = Statement(
+    lambda: Run.objects.filter(
+        session_id=given_uuid("session"), origin__in=(RECORDED, MANAGED)
+    ).defer("columns", "entries_packed")
+)
 
 
 def _bases(runs: Mapping[str, Run]) -> Bases:

@@ -99,9 +99,8 @@ def keep(made: Measuring) -> bool:
         if reopened is not None:
             Run.objects.filter(pk=runs[RECORDED].pk, reopened=reopened).update(reopened=None)
         _write_costs(made)
-        Session.objects.filter(pk=session.pk).update(
-            **fields, measured=measured, version=F("version") + 1, changed=timezone.now()
-        )
+        fields |= {"measured": measured, "changed": timezone.now()}
+        _write_session(tuple(fields)).run(session=session.pk, **fields)
         hint(f"session:{session.pk}", now + 1)
     return True
 
@@ -116,6 +115,16 @@ _VERSION = Statement(
 def _write_run(run: Run, values: dict[str, Any]) -> bool:
     # One statement: of two measurements that read the same generation, only the first writes.
     return bool(_write_to(tuple(values)).run(run=run.pk, now=run.generation, **values))
+
+
+@cache
+def _write_session(names: tuple[str, ...]) -> Update:
+    return Update(
+        lambda: (
+            Session.objects.filter(pk=given_uuid("session")),
+            given_columns(Session, names) | {"version": F("version") + 1},
+        )
+    )
 
 
 @cache

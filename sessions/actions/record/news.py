@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
+from django.db.models import Q
+
 from compaction.context import edits as values
 from compaction.context.blocks import KINDS
 from compaction.context.session import Call, Usage
 from compaction.simulation.moments import WRITES, ContextChange, Placed, is_program
-from sessions.actions.record.figures import error_rows, turn_starts
+from sessions.actions.record.figures import turn_starts
 from sessions.models import Block, Edit, ManagedContext, ModelCall, Revision, Run, Session
 from sessions.models.record import delta
 from sessions.models.record.manifest import Extent, Row
@@ -150,6 +152,7 @@ def read_news(
     first = extent[RECORDED].blocks
     recited = _recited(runs[MANAGED], step) if MANAGED in runs else None
     revisions = {origin: _revisions(run, extent[origin].head) for origin, run in runs.items()}
+    marked = _MARKED.rows(session=session.pk, first=first)
     return News(
         runs,
         entries,
@@ -157,12 +160,12 @@ def read_news(
         {} if recited is None else {row[0]: recited.get(row[-1], 0) for row in rows if row[-1]},
         revisions,
         turn_starts(session, seq),
-        error_rows(session, first),
-        frozenset(_IMAGES.column(session=session.pk, first=first)),
+        [(born, preview) for _, born, _, error, _, _, preview in marked if error],
+        frozenset(position for position, _, type, *_ in marked if type == "image"),
         frozenset(
             position
-            for position, path in _WRITTEN.rows(session=session.pk, first=first)
-            if is_program(path)
+            for position, _, type, _, action, path, _ in marked
+            if type == "tool_use" and action in WRITES and is_program(path)
         ),
     )
 
@@ -236,19 +239,18 @@ _RECITED = Statement(
         run_id=given_uuid("run"), step__gt=given_int("after"), recited__gt=0
     ).values_list("pk", "recited")
 )
-_IMAGES = Statement(
-    lambda: Block.objects.filter(
-        session_id=given_uuid("session"), position__gte=given_int("first"), type="image"
-    ).values_list("position")
+_MARKED = Statement(
+    lambda: (
+        Block.objects.filter(
+            Q(error=True) | Q(type="image") | Q(type="tool_use", file_action__in=list(WRITES)),
+            session_id=given_uuid("session"),
+            position__gte=given_int("first"),
+        )
+        .order_by("position")
+        .values_list("position", "born", "type", "error", "file_action", "file_path", "preview")
+    )
 )
-_WRITTEN = Statement(
-    lambda: Block.objects.filter(
-        session_id=given_uuid("session"),
-        position__gte=given_int("first"),
-        type="tool_use",
-        file_action__in=list(WRITES),
-    ).values_list("position", "file_path")
-)
+"""Blocks that the timeline or the cache treats differently."""
 
 
 def _call(row: tuple[Any, ...]) -> Call:

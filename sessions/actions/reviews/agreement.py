@@ -14,7 +14,7 @@ from statistics import fmean
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from django.db.models import QuerySet
+from django.db.models import Count, QuerySet
 
 from sessions.models import PolicyVersion, Review, ReviewItem, Team
 
@@ -119,6 +119,15 @@ def _finished(items: QuerySet[ReviewItem]) -> list[list[SubmittedReview]]:
     for item, verdict, scores in rows:
         found.setdefault(item, []).append(SubmittedReview(verdict, scores))
     return list(found.values())
+
+
+def agreement_of(items: QuerySet[ReviewItem]) -> Agreement:
+    """The agreement of the reviews of finished items; reads only items that have two or more."""
+    given = Review.objects.filter(
+        submitted__isnull=False, item__in=items.filter(finished__isnull=False).values("pk")
+    )
+    many = given.order_by().values("item").annotate(many=Count("pk")).filter(many__gt=1)
+    return _agreement(_finished(ReviewItem.objects.filter(pk__in=many.values("item"))))
 
 
 def _value(review: SubmittedReview, part: str) -> Any:

@@ -168,13 +168,13 @@ def due(session: Session, *, newest: bool = False) -> Iterator[Revision]:
 
     With `newest`, only those that the last steps can have made due.
     """
-    rows = summarised(session).select_related("fact_ledger", "run")
+    since = 0
     if newest and not is_over(session):
-        since = session.step_count - 2 * NAMED_WITHIN
+        since = max(session.step_count - 2 * NAMED_WITHIN, 0)
         if not _LATELY.first(session=session.pk, step=since):
             return
-        rows = rows.filter(step__gte=since)
-    for revision in rows:
+    rows = summarised(session).filter(step__gte=since)
+    for revision in rows.select_related("fact_ledger", "run"):
         ledger = getattr(revision, "fact_ledger", None)
         if ledger is None or ledger.engine < ENGINE or _look_is_due(session, revision, ledger):
             yield revision

@@ -6,6 +6,7 @@ from typing import Any
 
 from django.db import transaction
 
+from compaction.tools import read_tool
 from compaction.tools.document import InvalidGraph, document_of, graph_of
 from compaction.tools.graph import ToolGraph, restored, stored
 from sessions.actions.accounts import audit
@@ -45,7 +46,8 @@ def _next(session: Session, graph: ToolGraph, known: Tooling | None) -> Row:
         enabling = known.enabling
     else:
         enabling = restored(ToolGraph(), {})
-        uses = session.blocks.filter(type="tool_use").order_by("position")
+        calls = session.blocks.filter(type="tool_use").exclude(tool=read_tool.NAME)
+        uses = calls.order_by("position")
         for tool, step in uses.values_list("tool", "born"):
             enabling.use(tool, step)
     enabling.register(graph, row.step)

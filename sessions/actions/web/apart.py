@@ -2,23 +2,21 @@
 
 For work on content that is too long for the web process: no thread can be stopped, and a thread in
 C code may hold up all others. The functions are pure, so nothing is lost with a process. Processes
-start when first needed, stay warm, and end with the server.
+are forked when first needed, stay warm, and end with the server.
 """
 
 from __future__ import annotations
 
-import ctypes
-import multiprocessing
+import contextlib
 import os
 import pickle
 import queue
-import signal
-import sys
 import time
 from collections.abc import Callable
-from multiprocessing import forkserver
 from multiprocessing.connection import Connection
 from typing import ParamSpec, TypeVar
+
+from sessions.actions.web import forks
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -26,10 +24,7 @@ T = TypeVar("T")
 PROCESSES = 2
 PACKAGES = ("compaction.",)
 """Where functions may come from: no framework, no database."""
-PRELOADED = ["compaction.fold.fold", "compaction.render", "compaction.tokens"]
-START_SECONDS = 60.0
 
-_context = multiprocessing.get_context("forkserver")
 _slots: queue.LifoQueue[_ProcessApart | None] = queue.LifoQueue()
 """Idle processes, the newest first, and None for each that has not been started."""
 for _ in range(PROCESSES):
@@ -87,71 +82,39 @@ class _ProcessApart:
     """A process that calls functions, one after another."""
 
     def __init__(self) -> None:
-        _context.set_forkserver_preload(PRELOADED)
-        self._pipe, theirs = _context.Pipe()
-        self._process = _context.Process(target=_work, args=(theirs,), name="apart", daemon=True)
-        self._process.start()
-        theirs.close()
-        if not self._pipe.poll(START_SECONDS) or self._received() is None:
-            self.end()
-            raise FailedApart("its process did not start")
+        try:
+            self._forked = forks.Forked(f"{__name__}.work")
+        except OSError:
+            raise FailedApart("its process did not start") from None
+        self._calls = Connection(os.dup(self._forked.input), readable=False)
+        self._answers = Connection(os.dup(self._forked.output), writable=False)
 
     def answer(self, call: bytes, end: float) -> bytes | None:
         """The pickled answer to a call; None if there is none by then, _GONE if it ended."""
         try:
-            self._pipe.send_bytes(call)
-        except OSError:
-            return _GONE
-        if not self._pipe.poll(max(end - time.monotonic(), 0)):
-            return None
-        return self._received() or _GONE
-
-    def _received(self) -> bytes | None:
-        try:
-            return self._pipe.recv_bytes()
+            self._calls.send_bytes(call)
+            if not self._answers.poll(max(end - time.monotonic(), 0)):
+                return None
+            return self._answers.recv_bytes()
         except (EOFError, OSError):
-            return None
+            return _GONE
 
     def end(self) -> None:
         """Kill it, whatever it does."""
-        self._process.kill()
-        self._process.join()
-        self._pipe.close()
+        self._calls.close()
+        self._answers.close()
+        self._forked.end()
 
 
 _GONE = pickle.dumps((False, "its process ended"))
 
 
-def _work(pipe: Connection) -> None:
+def work(given: int, taken: int) -> None:
     """Take calls until the other end is closed; runs in the other process."""
-    _end_with_server()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C is for the server
-    _limit()
-    pipe.send_bytes(b"ready")
-    while True:
-        try:
-            call = pipe.recv_bytes()
-        except EOFError:
-            return
-        pipe.send_bytes(_answer(call))
-
-
-def _end_with_server() -> None:
-    # The fork server ends when all ends of a pipe are closed. Ours would keep it running after the
-    # server died, and with it this process, which the system ends together with the fork server.
-    os.close(forkserver._forkserver._forkserver_alive_fd)  # type: ignore[attr-defined]
-    if sys.platform == "linux":
-        pr_set_pdeathsig = 1
-        ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL)
-
-
-def _limit() -> None:
-    os.nice(5)
-    if sys.platform == "linux":
-        import resource
-
-        limit = int(float(os.environ.get("CONTEXTLAB_JOB_MB") or 4096) * 1024 * 1024)
-        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+    calls, answers = Connection(given, writable=False), Connection(taken, readable=False)
+    with contextlib.suppress(EOFError):
+        while True:
+            answers.send_bytes(_answer(calls.recv_bytes()))
 
 
 def _answer(call: bytes) -> bytes:

@@ -30,7 +30,8 @@ def content(
     """Get the original text of something removed from a context, whole or in part.
 
     `ref` is the reference in the stub, or a message number. Use at most one of lines, grep, head
-    and tail. Long texts come in parts: `rest` has the parameters for the next one.
+    and tail. Long texts come in parts: `rest` has the parameters for the next one. `content` is the
+    same for a tool result of the Messages API, with images as images.
     """
     session = session_of(request, session_id)
     try:
@@ -44,6 +45,7 @@ def content(
         "lines": [found.first, found.last],
         "total_lines": found.total_lines,
         "text": found.text,
+        "content": found.content,
         "truncated": found.truncated,
         "rest": found.rest,
     }
@@ -58,7 +60,7 @@ def content_tool(
 ) -> HttpResponse:
     """Get the definition of a tool with which a model can read back content.
 
-    Add it to your tools, and answer its calls with GET …/content/{ref}.
+    Contexts of a policy that edits list it already. Answer its calls with GET …/content/{ref}.
     """
     session_of(request, session_id)
     return json_answer(read_tool.definition(format))

@@ -49,17 +49,19 @@ def context(
 ) -> HttpResponse:
     """Get the context to send to the model now: `system`, `tools` and `messages`, ready to use.
 
-    With a tool graph, `tools` are those of the step, and `tool_choice` is set if the provider
-    supports a mask; `toolset` says which tools are listed and allowed. Report `context_id` with the
-    usage of the call. Requesters without write access get a `context_id` of null: the context is
-    not recorded as sent. 402 if a hard budget, or one that needs approval, has no room for the
-    prompt and the expected output; the problem has the fields of a budget check.
+    If the policy edits, `read_back` is the last of the tools, from the first step on: answer its
+    calls with `GET …/content/{ref}`. With a tool graph, the other `tools` are those of the step,
+    and `tool_choice` is set if the provider supports a mask; `toolset` says which tools are listed
+    and allowed. Report `context_id` with the usage of the call. Requesters without write access get
+    a `context_id` of null: the context is not recorded as sent. 402 if a hard budget, or one that
+    needs approval, has no room for the prompt and the expected output; the problem has the fields
+    of a budget check.
     """
     session = session_of(request, session_id)
     managed = _managed(session, which.context_id) if which.context_id else None
     plan = plan_of(managed) if managed is not None else _plan(session, which, wait)
     goes_out = managed is None and which.at is None
-    form = Form(format, breakpoints, since)
+    form = Form(format, breakpoints, since, which.read_back)
     try:
         fields = hand_out(request, plan, form, managed=managed, goes_out=goes_out)
     except NoRoom as error:

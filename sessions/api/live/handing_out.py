@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from itertools import takewhile
+from dataclasses import asdict, dataclass, field, replace
+from itertools import takewhile, zip_longest
 from threading import Lock
 from typing import Any, Literal, NamedTuple
 from uuid import UUID
@@ -16,33 +16,34 @@ from django.utils import timezone
 
 from compaction import render
 from compaction.context.blocks import Block
-from compaction.context.wire import WireBlock
+from compaction.context.wire import WireBlock, block_of
 from compaction.render.content import readable
 from sessions.access import may_write
 from sessions.actions.budgets.approvals import Admission, admit
 from sessions.actions.live.managed import Plan, record_context
-from sessions.actions.live.offers import Offer, offer
+from sessions.actions.live.next_call import Offer, offer, offers_read_back, with_read_back
 from sessions.api.web.exchange import json_answer, json_bytes
-from sessions.models import ManagedContext
+from sessions.models import ManagedContext, Session
 from sessions.models.record.values import wire_blocks
 
 Format = Literal["anthropic", "openai", "pairs", "blocks"]
 
 SESSIONS = 16
-"""Sessions of which a process keeps the blocks of the last context, which must not be changed."""
+"""Sessions whose last context a process keeps as blocks, which must not be changed."""
 
 REMEMBERED = 256
-"""Contexts of which a process knows the hashes of their messages, to send only what is new."""
+"""Contexts whose message hashes a process knows, to send only what is new."""
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """How a context is wanted: for which provider, with cache breakpoints or not, and since which
-    context that the agent still has."""
+    """How a context is wanted: for which provider, with cache breakpoints or not, since which
+    context that the agent still has, and with the tool `read_back` where its policy edits."""
 
     format: Format = "anthropic"
     breakpoints: bool = True
     since: str = ""
+    read_back: bool = True
 
 
 class NoRoom(Exception):
@@ -67,7 +68,11 @@ def hand_out(
     Raises NoRoom.
     """
     wires = _wires_of(plan)
-    plan, offered = offer(plan, wires, form.format, managed) if plan.tooled else (plan, None)
+    read_back = form.read_back and offers_read_back(plan, form.format)
+    offered = None
+    if plan.tooled:
+        plan, offered = offer(plan, wires, form.format, managed, read_back=read_back)
+    plan = with_read_back(plan, wires, managed) if read_back else plan
     admission = Admission(None)
     if goes_out and plan.budgeted and may_write(request):
         admission = admit(plan.session, plan.standing.used, plan.step, timezone.now())
@@ -92,27 +97,49 @@ def hand_out(
         "retry_of": plan.retry_of,
         "toolset": _toolset(offered) if offered is not None else None,
         **({"tool_choice": choice} if choice is not None else {}),
-        **_news(plan.session.pk, handed, form.since, body),
+        **_news(plan.session, handed, form.since, body),
     }
 
 
-_wires: OrderedDict[UUID, dict[str, WireBlock]] = OrderedDict()
+@dataclass(frozen=True, slots=True)
+class _Last:
+    """What is kept of a session's last context, so that the next one costs only what is new.
+
+    `wires` are its originals by id; `prefix` are turns of it, as rendered for a `model`; `sent` are
+    its messages, each with its JSON and the hash of that.
+    """
+
+    wires: dict[str, WireBlock] = field(default_factory=dict)
+    model: str = ""
+    prefix: render.Prefix | None = None
+    sent: Sequence[tuple[Any, bytes, int]] = ()
+
+
+_last: OrderedDict[UUID, _Last] = OrderedDict()
 _guard = Lock()
 
 
+def _last_of(session: Session) -> _Last:
+    with _guard:
+        return _last.get(session.pk, _Last())
+
+
+def _keep(session: Session, **news: Any) -> None:
+    with _guard:
+        _last[session.pk] = replace(_last.get(session.pk, _Last()), **news)
+        _last.move_to_end(session.pk)
+        if len(_last) > SESSIONS:
+            _last.popitem(last=False)
+
+
 def _wires_of(plan: Plan) -> dict[str, WireBlock]:
-    """The blocks of a context in wire form; most are those of the session's last one."""
-    session = plan.session.pk
-    with _guard:
-        known = _wires.get(session)
-    wires = wire_blocks(plan.session, plan.blocks, known)
-    originals = {block.sha: wires[block.id] for block in plan.blocks if block.replaces is None}
-    with _guard:
-        _wires[session] = originals
-        _wires.move_to_end(session)
-        if len(_wires) > SESSIONS:
-            _wires.popitem(last=False)
-    return wires
+    """The originals of a context in wire form; most are those of the session's last one."""
+    known = _last_of(plan.session).wires
+    originals = [block for block in plan.blocks if block.replaces is None]
+    found = wire_blocks(plan.session, [block for block in originals if block.id not in known])
+    wires = {block.id: known.get(block.id) or found[block.id] for block in originals}
+    _keep(plan.session, wires=wires)
+    return dict(wires)
 
 
 def _toolset(offered: Offer) -> dict[str, object]:
@@ -126,24 +153,30 @@ def _toolset(offered: Offer) -> dict[str, object]:
 
 
 def _rendered(plan: Plan, wires: Mapping[str, WireBlock], form: Form) -> dict[str, Any]:
-    # The caller renders blocks itself.
-    shown = wires if form.format == "blocks" else readable(plan.session.model, wires)
+    def stored(block: Block) -> WireBlock:
+        return wires[block.id] if block.replaces is None else block_of(block)
 
-    def wire_of(block: Block) -> WireBlock:
-        return shown[block.id]
-
+    if form.format == "blocks":
+        # The caller renders them.
+        return render.as_blocks(plan.blocks, stored, plan.ending)
+    model = plan.session.model
+    wire_of = readable(model, stored)
     if form.format == "openai":
         return render.openai(plan.blocks, wire_of, plan.ending)
     if form.format == "pairs":
         return render.pairs(plan.blocks, wire_of, plan.ending)
-    if form.format == "blocks":
-        return render.as_blocks(plan.blocks, wire_of, plan.ending)
-    # Always present, so that they can be passed on even if empty.
-    parts: dict[str, Any] = {"system": [], "tools": []}
-    made = render.anthropic(
-        plan.blocks, wire_of, plan.ending, breakpoints=form.breakpoints, ttl=plan.ttl
+    last = _last_of(plan.session)
+    made, prefix = render.anthropic_from(
+        last.prefix if last.model == model else None,
+        plan.blocks,
+        wire_of,
+        plan.ending,
+        breakpoints=form.breakpoints,
+        ttl=plan.ttl,
     )
-    return parts | made
+    _keep(plan.session, model=model, prefix=prefix)
+    # Always present, so that they can be passed on even if empty.
+    return {"system": [], "tools": [], **made}
 
 
 # What the agent lacks
@@ -159,7 +192,7 @@ class _Shown(NamedTuple):
 _shown: OrderedDict[tuple[UUID, str], _Shown] = OrderedDict()
 
 
-def _news(session: UUID, handed: str | None, since: str, body: dict[str, Any]) -> dict[str, Any]:
+def _news(session: Session, handed: str | None, since: str, body: dict[str, Any]) -> dict[str, Any]:
     """The body with its messages encoded, and without what the context `since` also has.
 
     This process must have made that context; otherwise everything is sent.
@@ -168,12 +201,12 @@ def _news(session: UUID, handed: str | None, since: str, body: dict[str, Any]) -
         return body
     parts = [name for name in ("system", "tools") if name in body]
     setup = {str(name): hash(_encoded(body[name])) for name in parts}
-    encoded = [_encoded(message) for message in body["messages"]]
-    shown = _Shown(setup, [hash(message) for message in encoded])
+    sent = _sent(session, body["messages"])
+    shown = _Shown(setup, [hashed for _, _, hashed in sent])
     with _guard:
-        old = _shown.get((session, since)) if since else None
+        old = _shown.get((session.pk, since)) if since else None
         if handed:
-            _shown[session, handed] = shown
+            _shown[session.pk, handed] = shown
             if len(_shown) > REMEMBERED:
                 _shown.popitem(last=False)
     keep = 0
@@ -182,8 +215,23 @@ def _news(session: UUID, handed: str | None, since: str, body: dict[str, Any]) -
         keep = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
         for name in [name for name in setup if old.setup.get(name) == setup[name]]:
             body[name] = None
-    news = [msgspec.Raw(message) for message in encoded[keep:]]
+    news = [msgspec.Raw(encoded) for _, encoded, _ in sent[keep:]]
     return {**body, "since": since if old is not None else None, "keep": keep, "messages": news}
+
+
+def _sent(session: Session, messages: Sequence[Any]) -> Sequence[tuple[Any, bytes, int]]:
+    """Messages with their JSON and its hash; those of the last context are known."""
+    sent = []
+    for message, old in zip_longest(messages, _last_of(session).sent[: len(messages)]):
+        known = old is not None and old[0] is message
+        sent.append(old if known else _encoded_message(message))
+    _keep(session, sent=sent)
+    return sent
+
+
+def _encoded_message(message: Any) -> tuple[Any, bytes, int]:
+    encoded = _encoded(message)
+    return message, encoded, hash(encoded)
 
 
 def _encoded(value: Any) -> bytes:

@@ -132,12 +132,13 @@ class Recitation(Schema):
 
 
 class ReadBackOut(Schema):
-    """Lines of an offloaded text."""
+    """Lines of an offloaded text; `content` has them as blocks, followed by its images."""
 
     ref: str
     lines: list[int]
     total_lines: int
     text: str
+    content: list[dict[str, Json]]
     truncated: bool
     rest: dict[str, Json] | None
 
@@ -248,6 +249,7 @@ class ContextIn(Schema):
         le=BIGGEST,
         description="a failed step to retry with the next call: its context and error",
     )
+    read_back: bool = Field(True, description="list the tool `read_back` if the policy edits")
     context_id: str = Field(
         "", description="reproduce the context with this id; overrides the other parameters"
     )

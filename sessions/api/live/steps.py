@@ -34,6 +34,7 @@ class StepIn(shapes.MessagesIn):
     wait: float = Field(
         0, ge=0, le=LONGEST_WAIT, description="seconds to wait for a summary in progress"
     )
+    read_back: bool = Field(True, description="list the tool `read_back` if the policy edits")
 
 
 class StepOut(shapes.ContextOut):
@@ -81,7 +82,7 @@ def steps(request: HttpRequest, session_id: str, wanted: StepIn) -> HttpResponse
             appended = deliver(session, batch, once=once_of(request), notes=notes).answer
         except AnotherRequest as error:
             raise another_request(error) from None
-    form = Form(wanted.format, wanted.breakpoints, wanted.since)
+    form = Form(wanted.format, wanted.breakpoints, wanted.since, wanted.read_back)
     try:
         fields = hand_out(request, catch_up(session, wait=wanted.wait), form)
     except NoRoom as error:

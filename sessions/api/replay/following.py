@@ -24,9 +24,11 @@ from compaction.policies.presets import PRESETS
 from sessions.access import run_named
 from sessions.api.replay.heads import heads_of, ratio_of
 from sessions.models import Run, Session
-from sessions.models.record import delta, manifest, tail
+from sessions.models.record import delta, manifest, packing, tail
 
 ANSWERS_KEPT = 64
+LABELED = 100
+"""Events that have their label in a packed manifest, the last ones: a page shows few at once."""
 
 
 class ClientState(NamedTuple):
@@ -66,17 +68,18 @@ def version_of(session: Session, run: Run) -> str:
 _answers: dict[tuple[str, str], bytes] = {}
 
 
-def manifest_json(session: Session, run: Run, since: str = "") -> bytes:
+def manifest_json(session: Session, run: Run, since: str = "", *, packed: bool = False) -> bytes:
     """The manifest of a run: the changes after `since`, or all of it if that is unknown or most of
-    it changed."""
-    key = version_of(session, run), since
+    it changed; `packed` as pages read it."""
+    whole = _packed if packed else _whole
     known = ClientState.of(since)
     if known is None:
-        return _whole(session, run)
+        return whole(session, run)
+    key = version_of(session, run), f"{since} {packed}"
     if key not in _answers:
         while len(_answers) >= ANSWERS_KEPT:
             _answers.pop(next(iter(_answers)), None)
-        _answers[key] = _delta(session, run, known) or _whole(session, run)
+        _answers[key] = _delta(session, run, known) or whole(session, run)
     return _answers[key]
 
 
@@ -121,23 +124,51 @@ def news_of(follow: FollowedRun) -> RunDelta | None:
 
 
 def _whole(session: Session, run: Run) -> bytes:
-    entries = delta.entries(session, run)
+    entries = delta.columns_of(session, run)
     row = tail.stored(run)
     figures = tail.figures_json(row)
+    body = _body(session, run, len(entries["from"]), tail.count_of(figures), row.generation)
+    return _spliced(body | {"entries": entries}, figures)
+
+
+def _packed(session: Session, run: Run) -> bytes:
+    """All of a manifest, its columns packed. Labels and cards of cache breaks of all but the last
+    events are left to `events_json`."""
+    entries = delta.entries(session, run)
+    row = tail.stored(run)
+    figures = tail.figures(row)
+    body = _body(session, run, entries.total, figures.count, row.generation)
+    labeled = figures.events[-LABELED]["step"] if len(figures.events) > LABELED else 1
+    body |= {
+        "entries": msgspec.Raw(entries.json),
+        "later": delta.later_of(entries),
+        "steps": packing.packed_steps(figures.steps),
+        "count": figures.count,
+        "events": packing.packed_events(figures.events, figures.steps["prompt"], labeled),
+        "causes": [card if card["step"] >= labeled else {"step": card["step"]}
+                   for card in figures.causes],
+        "labeled_from": labeled,
+        "models": figures.models,
+    }  # fmt: skip
+    return msgspec.json.encode(body)
+
+
+def _body(session: Session, run: Run, entries: int, steps: int, generation: int) -> dict[str, Any]:
     extent = manifest.extent_of(session, run)
-    steps = tail.count_of(figures)
-    known = ClientState(
-        _mark(run), *extent, entries.total, steps, row.generation, ratio_of(session)
-    )
-    body = {
+    known = ClientState(_mark(run), *extent, entries, steps, generation, ratio_of(session))
+    return {
         "v": 1,
         "next": str(known),
         **heads_of(session, run),
         "presets": [name for name in PRESETS if name != "passthrough"],
         "kinds": KINDS,
-        "entries": msgspec.Raw(entries.json),
     }
-    return _spliced(body, figures)
+
+
+def events_json(run: Run) -> bytes:
+    """What packed manifests of many events leave out."""
+    figures = tail.figures(tail.stored(run))
+    return msgspec.json.encode({"events": figures.events, "causes": figures.causes})
 
 
 def _delta(session: Session, run: Run, old: ClientState) -> bytes | None:

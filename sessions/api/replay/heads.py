@@ -7,6 +7,7 @@ from typing import Any
 
 from sessions.actions.live.answer import standing_of
 from sessions.models import Job, Pin, Run, Session
+from sessions.models.web.statements import Statement, given_uuid
 
 
 def ratio_of(session: Session) -> int:
@@ -27,11 +28,7 @@ def heads_of(session: Session, run: Run) -> dict[str, Any]:
         },
         "runs": _runs(session),
         "lines": {"trigger": run.figures.get("trigger_tokens")},
-        "pins": list(
-            Pin.objects.filter(session=session)
-            .order_by("message__seq")
-            .values_list("message__seq", flat=True)
-        ),
+        "pins": _PINS.column(session=session.pk),
     }
 
 
@@ -56,7 +53,7 @@ def run_label(run: Run) -> str:
 
 
 def _session(session: Session) -> dict[str, Any]:
-    children = session.children.order_by("parent_step", "started_at")
+    children = _CHILDREN.rows(session=session.pk)
     parent = session.parent
     return {
         "id": str(session.pk),
@@ -71,7 +68,7 @@ def _session(session: Session) -> dict[str, Any]:
         "basis": session.token_basis,
         "steps": session.step_count,
         "hidden": session.hidden_tokens,
-        "cost_at_least": session.cost_at_least,
+        "cost_at_least": session.cost_at_least or session.usage_calls < session.step_count,
         "version": session.version,
         "live": session.live,
         "used": session.used_tokens,
@@ -103,10 +100,9 @@ def _runs(session: Session) -> list[dict[str, Any]]:
             "label": run_label(run),
             "state": "ready",
             "job": None,
+            "revisions": run.head,
         }
-        for run in session.runs.select_related("policy_version__policy")
-        .defer(*Run.LARGE)
-        .order_by("created")
+        for run in _RUNS.rows(session=session.pk)
     ]
     pending = Job.objects.filter(
         team_id=session.team_id,
@@ -125,3 +121,25 @@ def _runs(session: Session) -> list[dict[str, Any]]:
         for job in pending
     )
     return runs
+
+
+_PINS = Statement(
+    lambda: (
+        Pin.objects.filter(session_id=given_uuid("session"))
+        .order_by("message__seq")
+        .values_list("message__seq")
+    )
+)
+_CHILDREN = Statement(
+    lambda: Session.objects.filter(parent_id=given_uuid("session")).order_by(
+        "parent_step", "started_at"
+    )
+)
+_RUNS = Statement(
+    lambda: (
+        Run.objects.filter(session_id=given_uuid("session"))
+        .select_related("policy_version__policy")
+        .only("origin", "head", "policy_version__number", "policy_version__policy__name")
+        .order_by("created")
+    )
+)

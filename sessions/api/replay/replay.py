@@ -17,11 +17,12 @@ from sessions.actions.live.managed import NoSuchStep
 from sessions.actions.live.recited import recited_at
 from sessions.api.live.shapes import Recitation
 from sessions.api.replay.entries import describe
-from sessions.api.replay.following import manifest_json, version_of
+from sessions.api.replay.following import events_json, manifest_json, version_of
 from sessions.api.replay.heads import run_label
 from sessions.api.web.problems import Refusal
-from sessions.models import Revision, Run
+from sessions.models import Run, Session
 from sessions.models.record import manifest as manifests
+from sessions.models.record.delta import placed_columns
 
 ROWS_AT_ONCE = 500
 LAST = 999_999_999
@@ -58,6 +59,7 @@ def manifest(
     session_id: str,
     run: str = Query("recorded", description=RUN),
     since: str = Query("", description="`next` of an earlier answer, to get only changes"),
+    packed: bool = Query(False, description="columns as our pages read them"),
 ) -> HttpResponse:
     """Get all entries of a run in context order, figures per step, and events.
 
@@ -68,9 +70,23 @@ def manifest(
     etag = f'"{version_of(session, shown)}"'
     if request.headers.get("If-None-Match") == etag:
         return HttpResponse(status=304, headers={"ETag": etag})
-    response = _packed(request, manifest_json(session, shown, since))
+    response = _packed(request, manifest_json(session, shown, since, packed=packed))
     response["ETag"] = etag
     return response
+
+
+@router.get("sessions/{path:session_id}/events", response=dict, url_name="events")
+def events(
+    request: HttpRequest,
+    session_id: str,
+    run: str = Query("recorded", description=RUN),
+) -> HttpResponse:
+    """Get the events of a run with their labels, and its cards of cache breaks.
+
+    Packed manifests of more than 300 events leave these out.
+    """
+    session = session_of(request, session_id)
+    return _packed(request, events_json(run_of(request, session)))
 
 
 @router.get("sessions/{path:session_id}/previews", response=dict, url_name="previews")
@@ -80,10 +96,18 @@ def previews(
     run: str = Query("recorded", description=RUN),
     start: int = Query(0, alias="from", ge=0, le=LAST),
     end: int | None = Query(None, alias="to", ge=0, le=LAST),
+    at: str = Query("", pattern=r"^[0-9]{0,9}(,[0-9]{1,9})*$", description="indexes instead"),
 ) -> HttpResponse:
-    """Get one-line previews of the entries [from, to) of a run, at most 500."""
+    """Get one-line previews of the entries [from, to) of a run, at most 500.
+
+    With `at`, the previews of the entries with these indexes; null beyond the end.
+    """
     session = session_of(request, session_id)
     shown = run_of(request, session)
+    if at:
+        indexes = [int(index) for index in at.split(",")[:ROWS_AT_ONCE]]
+        lines = manifests.previews_at(session, shown, indexes)
+        return answer(request, {"at": indexes, "rows": lines})
     last = min(start + 200 if end is None else end, start + ROWS_AT_ONCE)
     rows = manifests.previews(session, shown, start, last) if last > start else []
     return answer(request, {"from": start, "rows": rows})
@@ -138,9 +162,11 @@ def diff(
     shown = run_of(request, session)
     other = run_named(session, beside) if beside else shown
     if other.pk == shown.pk:
-        rows = diffs.diff(manifests.columns(shown), a, b, session.scaled)
+        rows = diffs.diff(placed_columns(session, shown), a, b, session.scaled)
     else:
-        rows = diffs.across(_context(shown, a), _context(other, b), session.scaled)
+        rows = diffs.across(
+            _context(session, shown, a), _context(session, other, b), session.scaled
+        )
     revisions = {"a": _revisions(shown), "b": _revisions(other)}
     return answer(
         request,
@@ -152,17 +178,19 @@ def diff(
     )
 
 
-def _context(run: Run, step: int) -> diffs.StepContext:
+def _context(session: Session, run: Run, step: int) -> diffs.StepContext:
     return diffs.StepContext(
-        manifests.columns(run), step, manifests.REPLACEMENT, manifests.replaced_texts(run)
+        placed_columns(session, run), step, manifests.REPLACEMENT, manifests.replaced_texts(run)
     )
 
 
-def _revisions(run: Run) -> dict[int, Revision]:
-    return {row.number: row for row in run.revisions.defer("parameters")}
+def _revisions(run: Run) -> dict[int, str]:
+    """Why each revision was made."""
+    rows = run.revisions.values_list("number", "reason", "trigger")
+    return {number: reason or trigger for number, reason, trigger in rows}
 
 
-def _diff_row(row: diffs.DiffRow, revision: Revision | None) -> dict[str, Any]:
+def _diff_row(row: diffs.DiffRow, reason: str | None) -> dict[str, Any]:
     return {
         "of": row.of,
         "op": row.op,
@@ -172,6 +200,6 @@ def _diff_row(row: diffs.DiffRow, revision: Revision | None) -> dict[str, Any]:
         "tokens_a": row.tokens_a,
         "tokens_b": row.tokens_b,
         "label": "",
-        "reason": (revision.reason or revision.trigger) if revision else None,
-        "revision": revision.number if revision else None,
+        "reason": reason,
+        "revision": row.revision if reason is not None else None,
     }

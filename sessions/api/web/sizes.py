@@ -29,7 +29,7 @@ def check_values(raw: bytes) -> None:
     """
     if _separators(raw) < VALUES:  # at most so many, even if none is inside a string
         return
-    # At least so many strings, half of which may be names.
+    # At least so many strings; half of them may be names.
     strings = (raw.count(b'"') - raw.count(b'\\"')) // 2
     if strings > 2 * VALUES or _separators(_STRING.sub(b"", raw)) >= VALUES:
         raise OversizedBody(

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from pathlib import PurePath
+from collections.abc import Iterable, Sequence
 
 from sessions.importers.claude_code.agent import Agent
 from sessions.importers.claude_code.entry import LogEntry
 from sessions.importers.claude_code.tree import Parents
 from sessions.importers.decoded import Faults, Line, lines
 from sessions.importers.importer import Importer
+from sessions.importers.naming import name_by_file, stem_of
 from sessions.importers.records import Json, Log, Reason, Session, Skipped
 from sessions.importers.wire import blocks_of, mapping, sequence, string, text_of
 
@@ -106,10 +106,10 @@ class _ClaudeCodeReader:
     def close(self, name: str) -> Log:
         """Name the sessions and return the log."""
         self.log.problems.extend(self._faults.sentences())
-        main_id = self._main_id(name)
+        main_id, *former = self._main_ids(name)
         for key, agent in self._agents.items():
             agent.close()
-            self._name(agent.session, key, main_id)
+            self._name(agent.session, key, main_id, former)
             self.log.problems.extend(agent.problems)
             self.log.sessions.append(agent.session)
         if self._repeats:
@@ -118,15 +118,10 @@ class _ClaudeCodeReader:
             )
         if len(self._session_ids) > 1:
             self.log.problems.append(
-                f"The file contains lines of {len(self._session_ids)} session ids;"
-                f" all "
-                f"were imported as session {main_id}."
+                f"The file contains lines of {len(self._session_ids)} session ids; all were"
+                f" imported as session {main_id}."
             )
-        if not self.log.sessions:
-            self.log.problems.append(
-                "The file contains no message, so there is no session to show."
-            )
-        return self.log
+        return self.log.close(())
 
     # Lines outside the conversation
 
@@ -222,20 +217,27 @@ class _ClaudeCodeReader:
 
     # Names
 
-    def _main_id(self, name: str) -> str:
-        stem = PurePath(name).name.removesuffix(".jsonl")
+    def _main_ids(self, name: str) -> tuple[str, ...]:
+        """The id of the main session, and those that earlier releases gave it."""
+        stem = stem_of(name)
         if stem in self._session_ids:
-            return stem
-        return next(iter(self._session_ids), "") or stem or "unknown"
+            return (stem,)
+        if self._session_ids:
+            return (next(iter(self._session_ids)),)
+        first = self._agents.get(None) or next(iter(self._agents.values()), None)
+        named = Session("", records=first.session.records if first else [])
+        name_by_file(named, name, FORMAT)
+        return (named.external_id, *named.former_ids)
 
-    def _name(self, session: Session, key: str | None, main_id: str) -> None:
+    def _name(self, session: Session, key: str | None, main_id: str, former: Sequence[str]) -> None:
         if key is not None:
             session.external_id = f"{main_id}/{key}"
+            session.former_ids = tuple(f"{one}/{key}" for one in former)
             session.parent = main_id
             spawned = self._spawned.get(key.removeprefix("agent-"))
             session.parent_call = session.parent_call or spawned
             return
-        session.external_id = main_id
+        session.external_id, session.former_ids = main_id, tuple(former)
         titles = (self._titles.get(kind, "") for kind in ("custom", "ai", "summary"))
         session.title = next((title for title in titles if title), "")
         if self._spawned:

@@ -4,7 +4,6 @@ it."""
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import PurePath
 
 from sessions.importers.codex.history import History
 from sessions.importers.codex.items import Item, item_of
@@ -40,10 +39,11 @@ def recognises(objects: Iterable[dict[str, Json]]) -> bool:
 
 def read(data: bytes, name: str = "") -> Log:
     """Read a rollout; each line becomes records or is kept as skipped."""
+    del name
     reader = _CodexReader()
     for line in lines(data):
         reader.take(line)
-    return reader.close(name)
+    return reader.close()
 
 
 class _CodexReader:
@@ -92,19 +92,11 @@ class _CodexReader:
             known = form in _TYPES or form in _BESIDE
             self._skip(line, form, "not context" if known else "unknown")
 
-    def close(self, name: str) -> Log:
-        """Name the session and return the log."""
+    def close(self) -> Log:
+        """Return the log with its session, if there is one."""
         self.log.problems.extend(self._faults.sentences())
-        stem = PurePath(name).name.removesuffix(".jsonl")
-        self.session.external_id = self.session.external_id or stem or "unknown"
         self.session.model = self._model
-        if self.session.records:
-            self.log.sessions.append(self.session)
-        else:
-            self.log.problems.append(
-                "The file contains no message, so there is no session to show."
-            )
-        return self.log
+        return self.log.close([self.session])
 
     def _skip(self, line: Line, form: str, reason: Reason) -> None:
         self.log.skipped.append(Skipped(line.number, form, reason, line.raw))

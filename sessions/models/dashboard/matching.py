@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from typing import Any
 from uuid import UUID
 
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
 from sessions.models.accounts.teams import Team
+from sessions.models.dashboard.day_totals import DUE
 from sessions.models.record.messages import Block
 from sessions.models.record.revisions import Revision, Run
 from sessions.models.record.sessions import Session
@@ -32,10 +32,7 @@ def compactions_managed() -> QuerySet[Revision]:
     )
 
 
-def _compacted() -> QuerySet[Revision, Any]:
-    """Sessions whose managed context was compacted: read at once, not for each row of a list."""
-    made = Revision.objects.filter(run__origin=Run.Origin.MANAGED, edits__strategy="compact")
-    return made.order_by().values("run__session")
+COMPACTED = Q(Exists(compactions_managed()))
 
 
 def blocks_with(text: str) -> QuerySet[Block]:
@@ -47,7 +44,8 @@ FLAGS: dict[str, tuple[str, str, Callable[[], Q | Exists]]] = {
     "compacted": (
         "◆",
         "Compacted",
-        lambda: Q(compaction_count__gt=0) | Q(pk__in=_compacted()),
+        # What changed since it was tallied, and only that, is looked up.
+        lambda: Q(compaction_count__gt=0) | Q(tallied_compacted=True) | DUE & COMPACTED,
     ),
     "breaks": ("✕", "Cache breaks", lambda: Q(break_count__gt=0)),
     "near-limit": (

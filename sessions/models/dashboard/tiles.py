@@ -108,7 +108,7 @@ WINDOW = Tile(
     lambda: Q(window__gt=0, peak_tokens__gt=0),
     (
         Column("median", "Median", "share", lambda sums: _peak(sums, 0.5)),
-        Column("p90", "9 of 10 below", "share", lambda sums: _peak(sums, 0.9)),
+        Column("p90", "90th percentile", "share", lambda sums: _peak(sums, 0.9)),
         Column("near", "near the limit", "count", _near),
     ),
     (
@@ -160,8 +160,8 @@ STEPS = Tile(
     lambda: Q(step_count__gt=0),
     (
         Column("median", "Median", "count", lambda sums: quantile(sums.steps, 0.5)),
-        Column("p90", "9 of 10 below", "count", lambda sums: quantile(sums.steps, 0.9)),
-        Column("all", "in all", "count", _steps),
+        Column("p90", "90th percentile", "count", lambda sums: quantile(sums.steps, 0.9)),
+        Column("all", "total", "count", _steps),
     ),
     (("stepless", "without a model call"),),
 )

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
+from itertools import accumulate
 from typing import NamedTuple
 
 import msgspec
 
 from sessions.models.record import manifest
 from sessions.models.record.manifest import Columns, Extent, Row
+from sessions.models.record.packing import packed, unpacked
 from sessions.models.record.revisions import Edit, Entry, Revision, Run
 from sessions.models.record.sessions import Session
+from sessions.models.web.statements import Statement, given_int, given_uuid
 
 _SENT = ("from", "to", "kind", "tokens", "message", "index", "flags", "edit", "closed")
 
@@ -32,11 +35,7 @@ def delta(run: Run, old: Extent, new: Extent, known: int) -> Delta:
     Reads only new rows; if there are newer revisions, also the positions of all entries opened by
     revisions, because these determine the order.
     """
-    fresh, closed = news(run, old, new)
-    if new.head == old.head:
-        return _delta(fresh, range(known, known + len(fresh)), [], [])
-    place = _places(run, new)
-    return _delta(fresh, list(map(place, fresh)), closed, list(map(place, closed)))
+    return _delta(run, new, known, *news(run, old, new))
 
 
 def news(run: Run, old: Extent, new: Extent) -> tuple[list[Row], list[Row]]:
@@ -70,10 +69,7 @@ def _entries_between(by: str) -> str:
 
 def _places(run: Run, extent: Extent) -> Place:
     """Map an entry's position, first step and opening edit to its index in context order."""
-    found = run.entries.filter(
-        opened_by__revision__number__lte=extent.head, position__lt=extent.blocks
-    )
-    others = sorted(found.values_list("position", "from_step", "opened_by_id"))
+    others = sorted(_OPENED.rows(run=run.pk, head=extent.head, blocks=extent.blocks))
 
     def place(row: Row) -> int:
         position, _, opened_by = row[:3]
@@ -84,13 +80,25 @@ def _places(run: Run, extent: Extent) -> Place:
     return place
 
 
-def _delta(
-    fresh: list[Row], at: Sequence[int], changed: list[Row], changed_at: Sequence[int]
-) -> Delta:
+_OPENED = Statement(
+    lambda: Entry.objects.filter(
+        run_id=given_uuid("run"),
+        opened_by__revision__number__lte=given_int("head"),
+        position__lt=given_int("blocks"),
+    ).values_list("position", "from_step", "opened_by_id")
+)
+
+
+def _delta(run: Run, new: Extent, known: int, fresh: list[Row], closed: list[Row]) -> Delta:
+    if all(not row[-2] for row in fresh) and not closed:
+        at, closed_at = list(range(known, known + len(fresh))), []
+    else:
+        place = _places(run, new)
+        at, closed_at = list(map(place, fresh)), list(map(place, closed))
     columns = manifest.by_column(fresh)
-    entries: Columns = {"at": list(at)} | {name: columns[name] for name in _SENT}
-    closed = manifest.by_column(changed)
-    return Delta(entries, {"at": list(changed_at), "to": closed["to"], "closed": closed["closed"]})
+    entries: Columns = {"at": at} | {name: columns[name] for name in _SENT}
+    ends = manifest.by_column(closed)
+    return Delta(entries, {"at": closed_at, "to": ends["to"], "closed": ends["closed"]})
 
 
 def merged(columns: Mapping[str, Sequence[int]], change: Delta) -> dict[str, list[int]]:
@@ -118,28 +126,69 @@ def merged(columns: Mapping[str, Sequence[int]], change: Delta) -> dict[str, lis
 STALE = 400
 """New entries after which stored columns are refreshed."""
 
+FORM = 2
+"""Of the stored columns; those of another form are read from rows."""
+
 
 class Entries(NamedTuple):
-    """A run's columns as JSON, and the number of entries."""
+    """A run's entries for pages: packed columns as JSON, and the rows that are new or were closed
+    since these were stored. `total` counts the entries of both."""
 
     json: bytes
     total: int
+    later: tuple[list[Row], list[Row]] | None = None
 
 
 def entries(session: Session, run: Run) -> Entries:
-    """Columns for the browser: the stored ones plus later changes, or read from rows."""
+    """The stored columns with their later changes, or all as read from rows."""
     extent = manifest.extent_of(session, run)
     # Read key and columns in one query, because another process may store newer ones meanwhile.
-    key, packed = Run.objects.values_list("entries_key", "entries_packed").get(pk=run.pk)
+    key, kept_json = _KEPT.first(run=run.pk)
     kept = _kept(key)
     if kept is None or kept[0].head > extent.head or kept[0].blocks > extent.blocks:
-        return _encoded(_sent(manifest.columns(run, extent)))
+        columns = manifest.columns(run, extent)
+        return Entries(msgspec.json.encode(packed(columns)), len(columns["from"]))
     old, count = kept
-    stored = manifest.unpack(packed)
+    stored = manifest.unpack(kept_json)
     if old == extent:
         return Entries(stored, count)
-    columns = msgspec.json.decode(stored, type=dict[str, list[int]])
-    return _encoded(merged(columns, delta(run, old, extent, count)))
+    later = news(run, old, extent)
+    return Entries(stored, count + len(later[0]), later)
+
+
+_KEPT = Statement(
+    lambda: Run.objects.filter(pk=given_uuid("run")).values_list("entries_key", "entries_packed")
+)
+
+
+def later_of(found: Entries) -> dict[str, Columns] | None:
+    """What is new since the columns were stored, by position: entries, which follow all others
+    there, and the ends of older ones, which are the last but for these."""
+    if found.later is None:
+        return None
+    fresh, closed = map(manifest.by_column, found.later)
+    return {
+        "entries": {name: fresh[name] for name in ("position", *_SENT)},
+        "changed": {name: closed[name] for name in ("position", "edit", "to", "closed")},
+    }
+
+
+def columns_of(session: Session, run: Run) -> Mapping[str, Sequence[int]]:
+    """The columns of all entries."""
+    found = entries(session, run)
+    columns = unpacked(msgspec.json.decode(found.json))
+    if found.later is None:
+        return columns
+    extent, known = manifest.extent_of(session, run), len(columns["from"])
+    return merged(columns, _delta(run, extent, known, *found.later))
+
+
+def placed_columns(session: Session, run: Run) -> dict[str, Sequence[int]]:
+    """The columns of all entries, with positions: each begins at the entry that no revision
+    opened."""
+    columns = columns_of(session, run)
+    originals = accumulate((not edit for edit in columns["edit"]), initial=-1)
+    return {**columns, "position": list(originals)[1:]}
 
 
 def is_stale(session: Session, run: Run) -> bool:
@@ -151,24 +200,15 @@ def is_stale(session: Session, run: Run) -> bool:
 
 def keep_entries(session: Session, run: Run) -> None:
     """Store the columns on the run, for the rows known here; the caller saves the run."""
-    kept = entries(session, run)
-    extent = manifest.extent_of(session, run)
-    run.entries_packed = manifest.pack(kept.json)
-    run.entries_key = f"{extent.blocks}-{extent.head}-{kept.total}"
+    extent, columns = manifest.extent_of(session, run), columns_of(session, run)
+    run.entries_packed = manifest.pack(msgspec.json.encode(packed(columns)))
+    run.entries_key = f"{FORM}-{extent.blocks}-{extent.head}-{len(columns['from'])}"
 
 
 def _kept(key: str) -> tuple[Extent, int] | None:
     """Parse the key of stored columns into their extent and entry count."""
     try:
-        blocks, head, count = map(int, key.split("-"))
+        form, blocks, head, count = map(int, key.split("-"))
     except ValueError:
         return None
-    return Extent(blocks, head), count
-
-
-def _sent(columns: Columns) -> Columns:
-    return {name: columns[name] for name in _SENT}
-
-
-def _encoded(columns: Columns | dict[str, list[int]]) -> Entries:
-    return Entries(msgspec.json.encode(columns), len(columns["from"]))
+    return (Extent(blocks, head), count) if form == FORM else None

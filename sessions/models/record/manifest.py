@@ -14,6 +14,7 @@ from compaction.context.blocks import KINDS
 from sessions.models.record.messages import Block, Message
 from sessions.models.record.revisions import Edit, Entry, Replacement, Revision, Run
 from sessions.models.record.sessions import Session
+from sessions.models.web.statements import Statement, given_uuid
 
 _KIND = {kind: index for index, kind in enumerate(KINDS)}
 
@@ -174,38 +175,42 @@ def by_column(found: list[Row]) -> Columns:
     return table
 
 
-def _window(session: Session, run: Run, start: int, end: int) -> tuple[int, int, int] | None:
-    """First and last position of the entries [start, end), and entries to skip at the first.
+class _Places:
+    """Where the entries of a run are: the position of each, and its place among those there.
 
     Every position has exactly one entry that no revision opened, and it comes first. So positions
     follow from those of the other entries, and few rows need to be read.
     """
-    others = list(
-        run.entries.filter(opened_by__isnull=False)
+
+    def __init__(self, session: Session, run: Run) -> None:
+        self._others = _OTHERS.column(run=run.pk)
+        self.count = session.block_count + len(self._others)
+
+    def of(self, index: int) -> tuple[int, int]:
+        """Position of an entry by its index in context order, and how many come before it there."""
+        position = bisect_left(range(self.count), index + 1, key=self._before) - 1
+        return position, index - self._before(position)
+
+    def _before(self, position: int) -> int:
+        return position + bisect_left(self._others, position)
+
+
+_OTHERS = Statement(
+    lambda: (
+        Entry.objects.filter(run_id=given_uuid("run"), opened_by__isnull=False)
         .order_by("position")
-        .values_list("position", flat=True)
+        .values_list("position")
     )
-    count = session.block_count + len(others)
-    end = min(end, count)
-    if start >= end:
-        return None
-
-    def before(position: int) -> int:
-        return position + bisect_left(others, position)
-
-    def position_of(index: int) -> int:
-        return bisect_left(range(count), index + 1, key=before) - 1
-
-    first = position_of(start)
-    return first, position_of(end - 1), start - before(first)
+)
 
 
 def _between(session: Session, run: Run, of: tuple[str, str], start: int, end: int) -> list[Row]:
     """Rows of the entries [start, end) in context order."""
-    window = _window(session, run, start, end)
-    if window is None:
+    places = _Places(session, run)
+    end = min(end, places.count)
+    if start >= end:
         return []
-    first, last, skip = window
+    (first, skip), (last, _) = places.of(start), places.of(end - 1)
     where = f"{{e}}.position BETWEEN {int(first)} AND {int(last)}"
     found = rows(union(*of, joined=False, where=where), parameters(run))
     return found[skip : skip + end - start]
@@ -214,6 +219,19 @@ def _between(session: Session, run: Run, of: tuple[str, str], start: int, end: i
 def previews(session: Session, run: Run, start: int, end: int) -> list[str]:
     """One-line previews of the entries [start, end) in context order."""
     return [row[3] for row in _between(session, run, _PREVIEWS, start, end)]
+
+
+def previews_at(session: Session, run: Run, indexes: Sequence[int]) -> list[str | None]:
+    """One-line previews of entries by their index in context order; None beyond the end."""
+    places = _Places(session, run)
+    wanted = [places.of(index) if index < places.count else (-1, 0) for index in indexes]
+    listed = ", ".join(str(position) for position in {-1, *(position for position, _ in wanted)})
+    found: dict[int, list[str]] = {}
+    where = f"{{e}}.position IN ({listed})"
+    for row in rows(union(*_PREVIEWS, joined=False, where=where), parameters(run)):
+        found.setdefault(row[0], []).append(row[3])
+    there = ((found.get(position, []), nth) for position, nth in wanted)
+    return [lines[nth] if nth < len(lines) else None for lines, nth in there]
 
 
 @dataclass(frozen=True, slots=True)

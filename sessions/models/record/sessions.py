@@ -48,9 +48,11 @@ class SessionQuerySet(models.QuerySet["Session"]):
         if found is not None or len(name) > 36:
             return found
         try:
-            return self.for_team(team).select_related(*_WITH).filter(pk=uuid.UUID(name)).first()
+            pk = uuid.UUID(name)
         except ValueError:
             return None
+        found = _WITH_ID.first(team=team.pk, id=pk)
+        return found
 
 
 class Session(models.Model):
@@ -151,6 +153,9 @@ class Session(models.Model):
     tallied_version = models.BigIntegerField(
         default=-1, db_default=-1, help_text="the version that is in the kept sums of its day"
     )
+    tallied_compacted = models.BooleanField(
+        default=False, db_default=False, help_text="its managed context was compacted by then"
+    )
     tally_day = models.PositiveIntegerField(
         null=True, help_text="the day in whose kept sums it is, from the epoch"
     )
@@ -210,6 +215,11 @@ class Session(models.Model):
         return None if self.policy_version is None else dict(self.policy_version.document)
 
     @property
+    def reads_back(self) -> bool:
+        """Whether its policy edits contexts, so that references to originals can stand in them."""
+        return bool((self.policy_document or {}).get("steps"))
+
+    @property
     def cache_read_share(self) -> float | None:
         """Share of reported prompt tokens read from the cache; None without usage."""
         prompt = self.uncached_tokens + self.cache_read_tokens + self.cache_write_tokens
@@ -234,6 +244,11 @@ _WITH = ("team", "policy_version__policy")
 _NAMED = Statement(
     lambda: Session.objects.select_related(*_WITH).filter(
         team_id=given_uuid("team"), external_id=given_text("name")
+    )
+)
+_WITH_ID = Statement(
+    lambda: Session.objects.select_related(*_WITH).filter(
+        team_id=given_uuid("team"), pk=given_uuid("id")
     )
 )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 
 from compaction.cache.simulator import TTL
 from compaction.context import blocks as context
@@ -58,24 +58,17 @@ def content_of(sha: str, packed: bool, stored: bytes | memoryview) -> bytes:
     return data
 
 
-def wire_blocks(
-    session: Session,
-    blocks: Iterable[context.Block],
-    known: Mapping[str, wire.WireBlock] | None = None,
-) -> dict[str, wire.WireBlock]:
+def wire_blocks(session: Session, blocks: Iterable[context.Block]) -> dict[str, wire.WireBlock]:
     """The wire form of blocks by id.
 
-    Originals are the stored bytes, verified; those in `known`, by SHA, are not read again.
-    Replacements are built from their text. Raises MissingBlob, DamagedBlob.
+    Originals are the stored bytes, verified. Replacements are built from their text. Raises
+    MissingBlob, DamagedBlob.
     """
-    listed, known = list(blocks), known or {}
-    originals = [block.sha for block in listed if block.replaces is None]
-    data = contents(session, [sha for sha in originals if sha not in known])
+    listed = list(blocks)
+    data = contents(session, [block.sha for block in listed if block.replaces is None])
     decoded = {sha: wire.decode(one) for sha, one in data.items()}
     return {
-        block.id: wire.block_of(block)
-        if block.replaces is not None
-        else known.get(block.sha) or decoded[block.sha]
+        block.id: wire.block_of(block) if block.replaces is not None else decoded[block.sha]
         for block in listed
     }
 
@@ -260,6 +253,15 @@ def summary_messages(session: Session) -> set[int]:
             "summary__message__seq", flat=True
         )
     )
+
+
+def summary_positions(session: Session) -> list[int]:
+    """Positions of recorded summaries, which our runs exclude."""
+    messages = summary_messages(session)
+    if not messages:
+        return []
+    stored = Block.objects.filter(session=session, message__seq__in=messages)
+    return list(stored.values_list("position", flat=True))
 
 
 def recorded_session(session: Session, *, window: int, with_text: bool = True) -> recorded.Session:

@@ -11,6 +11,7 @@ from django.db.models import Q
 
 from compaction import tokens
 from compaction.context import wire
+from compaction.tools import read_tool
 from compaction.tools.document import graph_of
 from compaction.tools.graph import Enabling, ToolGraph, restored
 from sessions.models.live.managed import ManagedContext
@@ -79,8 +80,10 @@ def _register(enabling: Enabling, row: Row) -> None:
 
 
 def _uses(session: Session, which: Q) -> Iterable[tuple[int, int, str, int]]:
-    """Tool calls: position, message, tool, and the step that first sees them."""
-    rows = session.blocks.filter(which, type="tool_use").order_by("position")
+    """Tool calls: position, message, tool, and the step that first sees them. Reading back is not
+    a tool of the agent."""
+    calls = session.blocks.filter(which, type="tool_use").exclude(tool=read_tool.NAME)
+    rows = calls.order_by("position")
     return rows.values_list("position", "message__seq", "tool", "born")
 
 

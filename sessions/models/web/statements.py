@@ -14,7 +14,7 @@ from uuid import UUID
 from django.db import connection, models
 from django.db.models.expressions import Expression
 from django.db.models.query import ModelIterable, get_related_populators
-from django.db.models.sql import UpdateQuery
+from django.db.models.sql import DeleteQuery, UpdateQuery
 
 
 class _Slot(NamedTuple):
@@ -51,6 +51,16 @@ def given_text(name: str) -> Given:
     return Given(name, models.TextField())
 
 
+def given_flag(name: str) -> Given:
+    """True or false, known at execution."""
+    return Given(name, models.BooleanField())
+
+
+def given_time(name: str) -> Given:
+    """A moment known at execution."""
+    return Given(name, models.DateTimeField())
+
+
 class _Composed(NamedTuple):
     sql: str
     parameters: Sequence[Any]
@@ -61,6 +71,12 @@ class _Composed(NamedTuple):
             one.field.get_db_prep_value(given[one.name], connection) if type(one) is _Slot else one
             for one in self.parameters
         ]
+
+    def run(self, given: dict[str, Any]) -> int:
+        """Execute it; return the number of rows matched."""
+        with connection.cursor() as cursor:
+            cursor.execute(self.sql, self.bound(given))
+            return int(cursor.rowcount)
 
 
 class Statement:
@@ -160,9 +176,24 @@ class Update:
 
     def run(self, **given: Any) -> int:
         """Execute it; return the number of rows matched."""
-        with connection.cursor() as cursor:
-            cursor.execute(self._composed.sql, self._composed.bound(given))
-            return int(cursor.rowcount)
+        return self._composed.run(given)
+
+
+class Delete:
+    """A DELETE with `Given` values; rows that refer to the deleted ones are not looked up."""
+
+    def __init__(self, build: Callable[[], models.QuerySet[Any, Any]]) -> None:
+        self._build = build
+
+    @cached_property
+    def _composed(self) -> _Composed:
+        queryset = self._build()
+        query = queryset.query.chain(DeleteQuery)
+        return _Composed(*query.get_compiler(queryset.db).as_sql())
+
+    def run(self, **given: Any) -> int:
+        """Execute it; return the number of rows deleted."""
+        return self._composed.run(given)
 
 
 def given_columns(model: type[models.Model], names: Sequence[str]) -> dict[str, Given]:

@@ -15,7 +15,7 @@ from django.views.decorators.http import require_GET
 
 from sessions.access import team_of
 from sessions.actions.dashboard.day_totals import keep_totals
-from sessions.actions.reviews.agreement import Agreement, reviewed
+from sessions.actions.reviews.agreement import Agreement, agreement_of
 from sessions.figures import figure
 from sessions.models import Team
 from sessions.models.dashboard.dashboards import Dashboard, Number, SessionSpan, dashboard, extent
@@ -141,7 +141,7 @@ def _filled(
     notes = {
         "spend": _forecast(made.forecast(there.spent, now, left_days)),
         "ledger": _ledgers(made),
-        "reviews": _agreement(reviewed(review_items(team, period)).agreement),
+        "reviews": _agreement(agreement_of(review_items(team, period))),
     }
     found = breaks(team, period)
     return {

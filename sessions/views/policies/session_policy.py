@@ -23,6 +23,7 @@ def session_policy(request: HttpRequest, session_id: UUID) -> HttpResponse:
         request,
         "policies/effective.html",
         {
+            "section": "sessions",
             "session": session,
             "version": version,
             "based_on": base_name(version) if version is not None else "",

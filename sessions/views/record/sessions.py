@@ -66,6 +66,12 @@ class SessionRow:
         return self.session.usage_calls < self.session.step_count
 
     @property
+    def short_id(self) -> str:
+        """Both ends of the external id: those of one agent or file often begin alike."""
+        named = self.session.external_id
+        return named if len(named) <= 18 else f"{named[:8]}…{named[-8:]}"
+
+    @property
     def orphan(self) -> bool:
         """Whether it is a sub-agent whose parent is missing."""
         return bool(self.session.parent_external_id) and self.session.parent_id is None

@@ -23,7 +23,10 @@ def _addresses(session: Session) -> dict[str, str]:
     """URLs for the components; `{a}`, `{b}` and `{id}` are placeholders."""
     own = {
         f"{name}_url": reverse(f"api:{name}", args=[session.pk])
-        for name in ("manifest", "previews", "entry", "diff", "simulate", "context", "recitation")
+        for name in (
+            *("manifest", "previews", "events", "entry", "diff"),
+            *("simulate", "context", "recitation"),
+        )
     }
     diff_page = reverse("diff", args=[session.pk, 0, 0])
     return own | {
@@ -50,7 +53,7 @@ def replay(request: HttpRequest, session_id: UUID, step: int | None = None) -> H
     props: dict[str, Any] = _addresses(session) | {"step": step}
     if not writes:
         del props["simulate_url"]
-    preloaded = props["manifest_url"]
+    run = ""
     if session.source == SOURCE_LIVE:
         props["limits"] = limits(session)
         if session.policy_version_id is not None and writes:
@@ -58,8 +61,9 @@ def replay(request: HttpRequest, session_id: UUID, step: int | None = None) -> H
             props["compactions_url"] = reverse("api:compactions", args=[session.pk])
         if session.runs.filter(origin=Run.Origin.MANAGED).exists():
             props["default_run"] = Run.Origin.MANAGED
-            preloaded += f"?run={Run.Origin.MANAGED}"
-    context = {"session": session, "props": props, "preloaded": preloaded}
+            run = f"run={Run.Origin.MANAGED}&"
+    preloaded = f"{props['manifest_url']}?{run}packed=true"
+    context = {"section": "sessions", "session": session, "props": props, "preloaded": preloaded}
     return render(request, "replay/replay.html", context)
 
 
@@ -75,7 +79,7 @@ def diff(request: HttpRequest, session_id: UUID, a: int, b: int) -> HttpResponse
     }
     beside = props["with"] not in ("", props["run"])
     title = f"S{a}, two runs" if beside and a == b else f"S{a} → S{b}"
-    context = {"session": session, "props": props, "title": title}
+    context = {"section": "sessions", "session": session, "props": props, "title": title}
     return render(request, "replay/diff.html", context)
 
 

@@ -9,9 +9,10 @@ from django.contrib.auth.middleware import AuthenticationMiddleware
 from django.contrib.auth.models import AnonymousUser
 from django.contrib.messages.middleware import MessageMiddleware
 from django.contrib.sessions.middleware import SessionMiddleware
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponseBase
 from django.middleware.common import CommonMiddleware
 from django.middleware.csrf import CsrfViewMiddleware
+from django.middleware.gzip import GZipMiddleware
 from whitenoise.middleware import WhiteNoiseMiddleware
 
 from sessions.access import API, by_key
@@ -36,6 +37,23 @@ class Static(WhiteNoiseMiddleware):
         if request.path_info.startswith(API):
             return self.get_response(request)
         return super().__call__(request)
+
+
+class Compressed(_Browsers, GZipMiddleware):
+    """Compresses what browsers read.
+
+    Not where a secret stands beside what others can choose, because sizes would tell it (BREACH):
+    pages of accounts show new keys and invitations, and so may answers to forms. The CSRF token of
+    other pages is masked differently in each, and padding of random length hides the rest.
+    """
+
+    def process_response(self, request: HttpRequest, response: HttpResponseBase) -> Any:
+        """Compress the answer to a GET, unless it is a page of accounts."""
+        match = request.resolver_match
+        secret = match is not None and match.func.__module__.startswith("sessions.views.accounts.")
+        if request.method != "GET" or secret:
+            return response
+        return super().process_response(request, response)
 
 
 class Sessions(_Browsers, SessionMiddleware):

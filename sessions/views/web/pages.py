@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import chain
@@ -10,9 +11,10 @@ from typing import Any, NamedTuple
 
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
+from django.template import Engine
 from django.urls import URLPattern, path
 
-from compaction.records import records_in
+from compaction.records import records_in, refuse_twins
 from sessions import views
 from sessions.models.accounts.teams import Right
 from sessions.views.web.queries import check_query
@@ -23,6 +25,7 @@ class Link(NamedTuple):
 
     order: int
     title: str
+    """One short word: the bottom bar of a narrow screen shows all of them."""
     icon: str
     """An icon name in templates/web/icon.html."""
     keys: str
@@ -60,9 +63,32 @@ class Page:
 
 @cache
 def pages() -> tuple[Page, ...]:
-    """All pages in route order: fixed paths before parameters."""
-    found = chain.from_iterable(records_in(views.__name__, views.__path__, "PAGES"))
+    """All pages in route order: fixed paths before parameters.
+
+    Raises ValueError if two have the same name, or entries of the navigation clash (`check_links`).
+    """
+    found = list(chain.from_iterable(records_in(views.__name__, views.__path__, "PAGES")))
+    refuse_twins(found, "name", lambda page: page.name, lambda page: page.route)
+    check_links(found)
     return tuple(sorted(found, key=_place))
+
+
+def check_links(found: Iterable[Page]) -> None:
+    """Raise ValueError if an icon is unknown, or an order or a shortcut is taken twice."""
+    links = [page.link for page in found if page.link is not None]
+    refuse_twins(links, "order", lambda link: link.order, lambda link: link.title)
+    refuse_twins(links, "shortcut", lambda link: link.keys, lambda link: link.title)
+    for link in links:
+        if link.icon not in icons():
+            known = ", ".join(icons())
+            raise ValueError(f"{link.title} has no icon {link.icon!r}. Known icons: {known}")
+
+
+@cache
+def icons() -> tuple[str, ...]:
+    """The names of templates/web/icon.html."""
+    drawn = Engine.get_default().get_template("web/icon.html")
+    return tuple(re.findall(r'if name == "(\w+)"', drawn.source))
 
 
 def _place(page: Page) -> list[tuple[bool, str]]:

@@ -82,7 +82,7 @@ LATE = ("compact", {"trigger": 0.9})
         (_of(("externalise", {}), ("shard", {}), COMPACT), "steps[1]", "note"),
     ],
 )  # fmt: skip
-def test_each_pitfall_is_told_beside_its_value(policy: Policy, path: str, severity: str):
+def test_each_pitfall_is_shown_beside_its_value(policy: Policy, path: str, severity: str):
     found = remarks(policy)
     assert [(one.path, one.severity) for one in found] == [(path, severity)], found
     assert len(found[0].text) > 60
@@ -115,7 +115,7 @@ def test_what_is_well_is_left_in_peace(policy: Policy):
     assert remarks(policy) == ()
 
 
-def test_presets_are_told_what_they_chose_to_be():
+def test_presets_get_no_remark_about_their_choices():
     assert [one.path for one in remarks(PRESETS["passthrough"])] == ["steps"]
     dakou = [(one.path, one.severity) for one in remarks(PRESETS["seven-principles"])]
     assert dakou == [("steps[1].parameters.batch", "note"), ("steps[2]", "note")]
@@ -130,7 +130,7 @@ def test_a_small_window_makes_other_values_dangerous():
     assert paths == ["steps[0].parameters.over", "steps[1].parameters.user_tokens"]
 
 
-def test_unreviewed_summaries_are_told_only_where_it_is_known():
+def test_unreviewed_summaries_get_a_remark_only_where_it_is_known():
     policy = PRESETS["offload-first"]
     assert [one.path for one in remarks(policy, reviewed=False)] == ["steps[3]"]
     assert remarks(policy, reviewed=True) == ()
@@ -148,7 +148,7 @@ def test_every_remark_names_a_value_or_a_step_that_is_there(policy: Policy):
     assert more[-1].path == "recite.tokens"
 
 
-def test_payback_is_told_of_edits_that_never_pay_and_of_readings_without_an_age() -> None:
+def test_payback_warns_of_edits_that_never_pay_and_of_readings_without_an_age() -> None:
     step = ("payback", {"patience": 0.5, "readings": 1, "done": 1})
     where = "steps[0].parameters."
     found = {one.path: one.severity for one in remarks(_of(step, COMPACT))}

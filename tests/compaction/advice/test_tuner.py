@@ -67,7 +67,7 @@ def test_what_loses_needs_is_not_on_the_frontier_unless_all_do() -> None:
     assert ages(frontier(found[:1], "cheap")) == [1]
 
 
-def test_an_objective_says_what_is_to_be_little() -> None:
+def test_an_objective_says_what_to_minimize() -> None:
     cheap = Tried(OFFLOAD, Outcome(0.5, 0.9, 0.9, 0.0))
     lean = Tried(Policy("none"), Outcome(0.9, 0.5, 0.8, 0.0))
     assert frontier([cheap, lean], "cheap") == [cheap]

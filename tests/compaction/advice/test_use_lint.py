@@ -18,7 +18,7 @@ from compaction.advice.use_lint import HOUR, IDS, budget_remarks, id_remarks, to
         ("approval", 1, False),
     ],
 )
-def test_a_small_hard_limit_is_told(mode: str, tokens: int | None, answer: bool) -> None:
+def test_a_small_hard_limit_gets_a_remark(mode: str, tokens: int | None, answer: bool) -> None:
     found = budget_remarks(mode, tokens)
     assert [one.severity for one in found] == ["warning"] * answer
     assert all("50,000" in one.text for one in found)
@@ -35,7 +35,7 @@ def test_a_small_hard_limit_is_told(mode: str, tokens: int | None, answer: bool)
         ([5 * HOUR, *range(IDS), HOUR], IDS + 1),
     ],
 )
-def test_an_id_for_each_request_is_told(times: list[int], answer: int | None) -> None:
+def test_an_id_for_each_request_gets_a_remark(times: list[int], answer: int | None) -> None:
     found = id_remarks({"coder": times, "other": [1]})
     assert [one.severity for one in found] == ["warning"] * (answer is not None)
     assert all(f"coder started {answer} single-step sessions" in one.text for one in found)
@@ -43,5 +43,5 @@ def test_an_id_for_each_request_is_told(times: list[int], answer: int | None) ->
 
 
 @pytest.mark.parametrize(("allowed", "answer"), [(0, False), (20, False), (21, True)])
-def test_many_tools_are_told(allowed: int, answer: bool) -> None:
+def test_many_tools_get_a_remark(allowed: int, answer: bool) -> None:
     assert len(tool_remarks(allowed)) == answer

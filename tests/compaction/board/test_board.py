@@ -106,7 +106,7 @@ def test_entries_are_shortened_before_any_is_left_out() -> None:
     assert "…" in made.text
 
 
-def test_many_entries_are_told_in_a_few_words_each() -> None:
+def test_many_entries_are_shortened_to_a_few_words_each() -> None:
     listed = [
         BoardNote(
             "agent", f"Found {number}: " + "word " * 90, str(number), agent="coder", at=10**12

@@ -34,7 +34,7 @@ def _board(talk: Talk, agent: str = "coder") -> dict[str, BoardNote]:
     return board
 
 
-def _told(talk: Talk) -> list[tuple[str, str]]:
+def _notes_of(talk: Talk) -> list[tuple[str, str]]:
     return [(entry.kind, entry.text) for entry in _board(talk).values()]
 
 
@@ -44,7 +44,7 @@ def test_the_first_thing_a_person_says_is_the_task() -> None:
     talk.user("/model")
     talk.user("Mend the login.")
     talk.user("And the logout.")
-    assert _told(talk) == [("task", "Mend the login.")]
+    assert _notes_of(talk) == [("task", "Mend the login.")]
 
 
 def test_answers_of_turns_and_the_report_at_the_end() -> None:
@@ -56,7 +56,7 @@ def test_answers_of_turns_and_the_report_at_the_end() -> None:
     talk.user("And the logout?")
     talk.respond()
     talk.say("Also mended.")
-    assert _told(talk) == [
+    assert _notes_of(talk) == [
         ("task", "Mend the login."),
         ("agent", "Asked: Mend the login.\nAnswered: It was the cookie."),
         ("task_done", "Also mended."),
@@ -78,9 +78,9 @@ def test_a_plan_is_one_entry_while_it_is_ticked_off_and_grows() -> None:
     _used(talk, "TodoWrite", _todos("read", "write"))
     _used(talk, "TodoWrite", _todos("read", "write", done=1))
     _used(talk, "TodoWrite", _todos("read", "write", "test", done=2))
-    assert _told(talk)[1:] == [("plan", "- [x] read\n- [x] write\n- [ ] test")]
+    assert _notes_of(talk)[1:] == [("plan", "- [x] read\n- [x] write\n- [ ] test")]
     _used(talk, "TodoWrite", _todos("deploy", "announce"))
-    assert [kind for kind, _ in _told(talk)] == ["task", "plan", "plan"]
+    assert [kind for kind, _ in _notes_of(talk)] == ["task", "plan", "plan"]
 
 
 def test_plan_mode_sub_agents_finishing_and_retrieval() -> None:
@@ -101,7 +101,7 @@ def test_plan_mode_sub_agents_finishing_and_retrieval() -> None:
     assert all(entry.message and entry.block for entry in board)
 
 
-def test_files_are_known_by_what_they_hold_and_changes_are_told() -> None:
+def test_files_are_known_by_content_and_changes_are_noted() -> None:
     talk = Talk()
     read = FileRef("a.py", "read")
     _used(talk, "Read", {"file_path": "a.py"}, "     1→x = 1\n     2→y = 2", file=read)

@@ -24,7 +24,7 @@ def test_trigger_and_target_come_from_the_steps_of_the_policy():
     assert (none.trigger, none.target, none.room) == (None, None, 200_000)
 
 
-def test_a_budget_of_the_conversation_alone_is_told_on_whole_prompts():
+def test_a_budget_of_the_conversation_alone_is_shown_for_whole_prompts():
     budget = budget_of(PRESETS["sliding-window"], 200_000, hidden=39_000)
     assert (budget.trigger, budget.target) == (63_000, 51_000)
     policy = Policy("w", steps=(Step("window", Window()),), reserve=10_000)

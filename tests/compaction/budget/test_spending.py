@@ -82,7 +82,7 @@ def test_a_grant_is_what_the_call_needs_and_more():
     assert Account("approval", tokens=100).grant(asked).extra == Amount()
 
 
-def test_a_threshold_is_told_once_until_the_share_falls_below_it():
+def test_a_threshold_is_announced_once_until_the_share_falls_below_it():
     account = Account("soft", tokens=100, used=Amount(85))
     account, new = account.latched()
     assert new == (800,)
@@ -171,7 +171,7 @@ def test_days_like_these():
     assert (made.tokens_a_month, made.microusd_a_month) == (1_200_000, 120_000)
 
 
-def test_what_nobody_reported_is_unknown():
+def test_what_was_not_reported_is_unknown():
     assert project(7, 3, 30, (0, 0), (0, 0)) is None
     assert project(7, 0, 0, (0, 0), (0, 0)) is None
     unpriced = project(7, 3, 30, (1, 10), (0, 0))

@@ -14,7 +14,7 @@ def test_every_cause_has_a_title_and_one_sentence_of_advice() -> None:
         assert str(Break(cause)) and advice(cause).endswith(".")
 
 
-def test_the_place_is_told_where_it_is_known() -> None:
+def test_the_place_is_given_where_it_is_known() -> None:
     assert (
         detail(Break("tools", 5000))
         == "5,000 tokens were paid again although they had been cached."

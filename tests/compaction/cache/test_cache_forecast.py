@@ -68,7 +68,7 @@ def test_what_is_left_of_a_prompt(now: Moment, read: int, cause: str | None) -> 
     assert answer.broken == (cause is not None)
 
 
-def test_a_first_call_has_nothing_to_be_told_by() -> None:
+def test_a_first_call_has_no_forecast() -> None:
     assert forecast(ForecastState(), moment(1)) == Forecast(0, None, "cold_start")
     assert not forecast(ForecastState(), moment(1)).broken
 
@@ -151,7 +151,7 @@ def test_calls_without_usage_pass_on_what_changed() -> None:
     silent = moment(2, 1, changes=(PromptChange("restart", 0),), human=True)
     answer = [FIRST, (silent, None), (moment(3, 2), Usage(3, 20_000, 31_000))]
     compared = compare(map(called, answer), {1: 1_000, 2: 1_500, 3: 2_000})
-    assert [(one.cause, one.broke, one.predicted) for one in compared] == [("restart", True, True)]
+    assert [(one.cause, one.broke, one.foreseen) for one in compared] == [("restart", True, True)]
     assert compared[0].blind_prompt == 51_003
 
 

@@ -7,9 +7,11 @@ import pytest
 from compaction.cache.economy import (
     TTL_MS,
     Rates,
+    TTLSetting,
     asked_for,
     cached_by,
     expected,
+    granted,
     message_ttl,
     pays,
     rates_of,
@@ -55,7 +57,16 @@ def test_rates_are_those_of_the_price_list() -> None:
 def test_what_is_said_is_kept_as_the_policy_asks() -> None:
     asked = [message_ttl("recorded", "1h"), message_ttl("recorded"), message_ttl("mixed", "1h")]
     assert asked == ["1h", "5m", "5m"]
-    assert (message_ttl("5m", "1h"), message_ttl("1h", "5m")) == ("5m", "1h")
+    assert (message_ttl("5m", "1h"), message_ttl("1h", "1h")) == ("5m", "1h")
+
+
+@pytest.mark.parametrize(
+    ("setting", "of_hour"),
+    [("recorded", "1h"), ("5m", "5m"), ("1h", "1h"), ("mixed", "mixed")],
+)
+def test_no_setting_asks_for_longer_than_the_client(setting: TTLSetting, of_hour: str) -> None:
+    assert granted(setting, "1h") == of_hour
+    assert granted(setting, "5m") == "5m"
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,7 @@ GONE = [original(0), original(3, end=5, closed=2), original(6)]
         (KEPT, [], [("removed", [0, 1, 2], [], 0, "b")]),
     ],
 )  # fmt: skip
-def test_what_each_run_did_is_told_with_whose_revision(
+def test_what_each_run_did_names_its_revision(
     a: list[Entry], b: list[Entry], expected: list[tuple[Any, ...]]
 ):
     assert answer(context(a, 9), context(b, 9)) == expected

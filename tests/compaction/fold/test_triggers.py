@@ -93,7 +93,7 @@ def test_a_new_topic_compacts_where_history_is_long_enough(
 
 
 @pytest.mark.parametrize("policy", [_policy(on_new_topic=False), Policy("none")])
-def test_a_new_topic_changes_nothing_where_nobody_asked(policy: Policy) -> None:
+def test_a_new_topic_changes_nothing_unless_requested(policy: Policy) -> None:
     assert _revisions(_topics(40), policy) == ()
 
 

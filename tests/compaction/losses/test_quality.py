@@ -70,7 +70,7 @@ def test_the_extractive_summary_meets_its_targets() -> None:
         (("Mending it.", "API_KEY=q9Zx7Lm2Rt5Vb8Nc4Wd"), {"secrets"}),
     ],
 )
-def test_what_is_wrong_is_told(change: tuple[str, str], missed: set[str]) -> None:
+def test_what_is_wrong_is_reported(change: tuple[str, str], missed: set[str]) -> None:
     talk = _talk()
     found, said = _measured(talk, _summary(talk).replace(*change))
     assert missed <= {name for name, one in found.items() if one.met is False}
@@ -86,7 +86,7 @@ def test_what_is_wrong_is_told(change: tuple[str, str], missed: set[str]) -> Non
         ({"window": None, "before": None}, set()),
     ],
 )
-def test_too_little_is_told(sizes: dict[str, Any], missed: set[str]) -> None:
+def test_too_little_is_reported(sizes: dict[str, Any], missed: set[str]) -> None:
     talk = _talk()
     found, said = _measured(talk, _summary(talk), **sizes)
     assert {name for name, one in found.items() if one.met is False} == missed
@@ -107,7 +107,7 @@ def test_what_was_needed_and_lost_is_too_much() -> None:
     assert fit([], ()) == "right"
 
 
-def test_a_summary_that_grows_is_told() -> None:
+def test_a_summary_that_grows_is_reported() -> None:
     talk = _talk()
     earlier = replace(talk.blocks[0], kind="summary", tokens=100, text="<summary>")
     talk.blocks[0] = earlier

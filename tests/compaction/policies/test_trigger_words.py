@@ -14,5 +14,5 @@ def test_every_trigger_has_a_name_of_its_own_and_a_sentence() -> None:
     assert all(one.meaning.endswith(".") for one in WORDS.values())
 
 
-def test_a_trigger_of_a_later_release_is_told_by_its_own_name() -> None:
+def test_a_trigger_of_a_later_release_is_named() -> None:
     assert words("some_day").name == "some day"

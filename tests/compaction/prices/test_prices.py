@@ -62,7 +62,7 @@ def test_a_model_is_known_by_its_names(model: str) -> None:
     assert window(model) == 1_000_000
 
 
-@pytest.mark.parametrize("model", ["", "<synthetic>", "nobody-knows-me", "/", "a" * 10_000])
+@pytest.mark.parametrize("model", ["", "<synthetic>", "unknown-model", "/", "a" * 10_000])
 def test_an_unknown_model_has_no_price(model: str) -> None:
     assert price(model) is None
     assert window(model) is None

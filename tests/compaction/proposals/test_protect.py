@@ -153,7 +153,7 @@ def _edit(*targets: str, replacement: Block | None = None) -> Edit:
 @pytest.mark.parametrize(
     ("targets", "reason"),
     [
-        (["nobody"], "nobody is not in the context"),
+        (["missing"], "missing is not in the context"),
         (["b3"], "thinking: resp1"),
         (["b3", "b5"], "a response is split"),
         (["b5"], "pair: call1: call without result"),

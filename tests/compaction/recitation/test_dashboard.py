@@ -124,7 +124,7 @@ def test_where_a_terminal_is(commands: list[str], folder: str) -> None:
     assert _panel(talk).terminals.known["bash"].folder == folder
 
 
-def test_terminals_have_names_and_only_the_newest_are_told() -> None:
+def test_terminals_have_names_and_only_the_newest_are_listed() -> None:
     talk = Talk()
     for number in range(7):
         given = {"cmd": ["bash", "-lc", f"run {number}"], "session_id": number, "workdir": "/w"}

@@ -68,7 +68,7 @@ def test_a_todo_file_is_followed_through_writes_edits_and_readings() -> None:
     assert _list(talk).calls == 3
     _edited(talk, "- [x] write", "never", error=True)
     assert "never" not in _list(talk).text
-    _edited(talk, "what nobody wrote", "new")
+    _edited(talk, "what was never written", "new")
     assert _list(talk).behind
     file = FileRef("/home/mara/notes/TODO.md", "read")
     _done(talk, "Read", {"file_path": file.path}, "     1→- [ ] all\n     2→new", file=file)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from compaction.context.blocks import Block
 from compaction.render.content import readable, reads_images
+from tests.build import coding
 
 IMAGE = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}}
 
@@ -35,8 +38,15 @@ def test_an_image_becomes_a_word_wherever_it_stands() -> None:
         "c": {"type": "text", "text": "[image]"},
         "d": {"type": "tool_result", "tool_use_id": "u", "content": "plain"},
     }  # fmt: skip
-    assert readable("claude-opus-5-5", wires) is wires
-    made = readable("deepseek-v4-pro", wires)
+
+    block = coding(1).blocks[0]
+
+    def wire_of(block: Block) -> dict[str, Any]:
+        return wires[block.id]
+
+    assert readable("claude-opus-5-5", wire_of) is wire_of
+    shown = readable("deepseek-v4-pro", wire_of)
+    made = {name: shown(replace(block, id=name)) for name in wires}
     word = {"type": "text", "text": "[image image/png]"}
     assert made["a"] == word
     assert made["b"] == {**wires["b"], "content": [{"type": "text", "text": "seen"}, word]}

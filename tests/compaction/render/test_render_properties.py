@@ -8,13 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from compaction import render
-from compaction.context.blocks import Block
+from compaction.context.blocks import Block, Ending
 from compaction.context.edits import context_at
 from compaction.context.session import Session
 from compaction.context.wire import WireBlock, block_of
 from compaction.fold.layers import ending_at
 from compaction.policies.policy import Policy
 from compaction.policies.presets import PRESETS
+from compaction.render import Prefix
 from compaction.render.content import text_part
 from compaction.simulation.simulate import simulate
 from tests.build import coding, rough
@@ -51,6 +52,40 @@ def test_same_blocks_same_bytes(odd: Wires) -> None:
     for form in (render.anthropic, render.openai):
         first, second = (json.dumps(form(odd.blocks, odd.wire_of)) for _ in range(2))
         assert first == second
+
+
+@settings(max_examples=400, deadline=None)
+@given(odd_contexts(), st.data())
+def test_a_prefix_saves_work_and_changes_nothing(odd: Wires, data: st.DataObject) -> None:
+    """Contexts that grow, shrink and lose blocks, as those of one session do."""
+    prefix: Prefix | None = None
+    for _ in range(4):
+        end = data.draw(st.integers(0, len(odd.blocks)), label="end")
+        gone = data.draw(st.sets(st.integers(0, len(odd.blocks)), max_size=2), label="gone")
+        blocks = [block for at, block in enumerate(odd.blocks[:end]) if at not in gone]
+        made, prefix = render.anthropic_from(
+            prefix, blocks, odd.wire_of, Ending(), breakpoints=True, ttl="5m"
+        )
+        assert made == render.anthropic(blocks, odd.wire_of)
+
+
+def test_only_what_follows_a_prefix_is_read() -> None:
+    """A prefix that is never kept would change nothing either."""
+    session = coding(30)
+    read: list[str] = []
+
+    def wire_of(block: Block) -> WireBlock:
+        read.append(block.id)
+        return block_of(block)
+
+    prefix = None
+    for end in range(2, len(session.blocks)):
+        read.clear()
+        _, prefix = render.anthropic_from(
+            prefix, session.blocks[:end], wire_of, Ending(), breakpoints=True, ttl="5m"
+        )
+        spoken = [block.id for block in session.blocks[:end] if block.role != "system"]
+        assert len({*read}.intersection(spoken)) <= 6
 
 
 @settings(max_examples=100, deadline=None)

@@ -23,7 +23,7 @@ from compaction.seen.shown import shown
         ("x\ny", FileRef("p", "read", 5, 9), 5, ("x", "y"), "", ""),
     ],
 )  # fmt: skip
-def test_lines_are_told_from_numbers_and_frames(
+def test_lines_are_separated_from_numbers_and_frames(
     text: str, file: FileRef | None, first: int, lines: tuple[str, ...], head: str, tail: str
 ) -> None:
     found = shown(text, file)
@@ -32,6 +32,6 @@ def test_lines_are_told_from_numbers_and_frames(
 
 
 @pytest.mark.parametrize("text", ["", "a\nb\nc"])
-def test_lines_that_cannot_be_told(text: str) -> None:
+def test_lines_that_cannot_be_recognized(text: str) -> None:
     assert shown(text, FileRef("p", "read", 1, 2)) is None
     assert shown(text, None) is None

@@ -203,7 +203,7 @@ def test_terms_are_those_the_session_shows() -> None:
     calls = (Call(1, "m", 0, Usage(cache_write_5m=5, cache_write_1h=6)), Call(2, "m", 0))
     found = terms_of(Session((), calls, "claude-opus-4-6", 200_000))
     assert (found.ttl, found.minimum, found.price and found.price.input) == ("1h", 4096, 5000)
-    unknown = terms_of(Session((), (), "nobody-knows-me", 200_000))
+    unknown = terms_of(Session((), (), "unknown-model", 200_000))
     assert (unknown.ttl, unknown.minimum, unknown.price) == ("5m", 1024, None)
     assert terms_of(Session((), calls, "m", 1), "5m").ttl == "5m"
 

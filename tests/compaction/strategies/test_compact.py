@@ -259,3 +259,18 @@ def test_what_a_summary_tells_of_takes_no_more_to_say_the_longer_a_session_is() 
     # And still all of it: the summary covers what left the context.
     standing = {place for block in state.standing.values() for place in state.positions_of(block)}
     assert standing == set(state.originals)
+
+
+def test_pictures_of_people_stay_beside_the_summary() -> None:
+    talk = _chatter(60)
+    for number in (1, 2):
+        talk.message += 1
+        talk.add(f"[image image/png {number}]", role="user", type="image", kind="other")
+    for number in range(60):
+        talk.respond()
+        talk.result(talk.call("Bash", {"command": f"run {number}"}), LONG)
+    run = simulate(talk.session(60_000), _policy(), rough)
+    assert run.revisions
+    assert [b.text for b in _last(run).values() if b.type == "image"] == [
+        "[image image/png 1]", "[image image/png 2]",
+    ]  # fmt: skip

@@ -307,7 +307,7 @@ def test_nothing_is_called_seen_that_cannot_be_read(data: bytes, others: list[St
 
 @given(st.binary(min_size=9, max_size=240), st.lists(st.sampled_from(_STEPS), max_size=2))
 @settings(max_examples=60, deadline=None)
-def test_sights_can_be_made_anew_at_any_step(data: bytes, others: list[Step]) -> None:
+def test_sights_can_be_rebuilt_at_any_step(data: bytes, others: list[Step]) -> None:
     session = _game(data)
     policy = Policy("d", steps=(Step("dedupe", Dedupe(minimum=1, share=1.0)), *others))
     state = start(policy, session.window, Means(rough, extractive))

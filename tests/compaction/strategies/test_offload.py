@@ -150,23 +150,31 @@ def test_the_stub_of_an_input_stays_a_json_object() -> None:
     block = talk.call("Write", {"path": "a.py", "content": LONG, "n": 3, "edits": [LONG]})
     stub = json.loads(input_stub(block))
     assert (stub["path"], stub["n"]) == ("a.py", 3)
-    assert stub["content"].endswith(f"[offloaded: {block.chars} chars, ref b0@{block.sha[:8]}]")
-    assert set(stub) == {"path", "content", "n", "edits"}
-    broken = talk.add("not json", role="assistant", type="tool_use", kind="assistant")
-    assert set(json.loads(input_stub(broken))) == {"input"}
+    gone = f"content, edits | {block.chars} chars | ref b0@{block.sha[:8]}"
+    assert stub["offloaded"] == f"[offloaded: {gone}]"
+    assert set(stub) == {"path", "n", "offloaded"}
+    broken = talk.add("not json" * 40, role="assistant", type="tool_use", kind="assistant")
+    assert set(json.loads(input_stub(broken))) == {"offloaded"}
 
 
-def test_a_brief_stub_of_an_input_begins_its_first_long_value_alone() -> None:
+def test_the_stub_of_an_input_keeps_how_a_described_call_began() -> None:
+    block = Talk().call("Bash", {"command": "run " * 60, "timeout": 5})
+    note = json.loads(input_stub(block))["offloaded"]
+    brief = json.loads(input_stub(block, brief=True))["offloaded"]
+    assert note.startswith("[offloaded: command: run run run")
+    assert len(brief) < len(note)
+
+
+def test_a_brief_stub_of_an_input_names_what_left_it() -> None:
     talk = Talk()
     given = {"path": "a.py", "old": "before " * 40, "new": "after " * 40, "all": True}
     block = talk.call("Edit", given)
     stub = json.loads(input_stub(block, brief=True))
     assert stub["path"] == "a.py"
     assert stub["all"] is True
-    assert stub["old"].startswith("before before before")
-    assert stub["old"].endswith(f"ref {block.id}@{block.sha[:8]}]")
-    assert stub["new"] == "…"
-    assert len(input_stub(block, brief=True)) < len(input_stub(block))
+    gone = f"old, new | {block.chars} chars | ref {block.id}@{block.sha[:8]}"
+    assert stub["offloaded"] == f"[offloaded: {gone}]"
+    assert set(stub) == {"path", "all", "offloaded"}
 
 
 @pytest.mark.parametrize(

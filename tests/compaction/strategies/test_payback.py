@@ -28,7 +28,7 @@ from tests.compaction.talks import talks
 from tests.compaction.topic.test_topic import BRIEF, LOGIN
 
 LONG = "some line of output\n" * 200
-AGES = Ages(results=2, readings=6, done=1, inputs=9, said=0, thought=0, least=70)
+AGES = Ages(results=2, readings=6, done=1, settled=4, inputs=9, said=0, thought=0, least=70)
 PLAIN = Payback(results=1, readings=4, done=1, inputs=50, patience=1.0, haste=0.1)
 
 
@@ -98,6 +98,25 @@ def test_each_kind_of_block_has_its_age() -> None:
     assert _since(talk, 4) == {result.id: 4}
     assert _since(talk, 9) == {result.id: 4, read.id: 9}
     assert _since(talk, 13) == {result.id: 4, read.id: 9, write.id: 13}
+
+
+@pytest.mark.parametrize("end", ["a person", "a commit", "a failed commit"])
+def test_a_reading_is_ripe_sooner_once_its_task_is_over(end: str) -> None:
+    talk = Talk()
+    talk.user("go")
+    read = _reading(talk, "a.py")
+    talk.respond()
+    if end == "a person":
+        talk.user("now the other one")
+    else:
+        use = talk.call("Bash", {"command": "git add -A && git commit -qm 'Done'"})
+        talk.result(use, "[main 1ab2c3d] Done", error=end == "a failed commit")
+    early = {read.id: 6} if end != "a failed commit" else {}
+    assert (read.born, _since(talk, 5)) == (2, {})
+    assert {**_since(talk, 6)} == early
+    assert _since(talk, 8)[read.id] == (6 if early else 8)
+    later = _reading(talk, "b.py")
+    assert later.id not in _since(talk, later.born + 5)
 
 
 @pytest.mark.parametrize(
@@ -264,7 +283,7 @@ def test_a_stub_leaves_to_the_call_what_the_call_says() -> None:
     use, result = talk.blocks[1], talk.blocks[2]
     assert state.standing[use.position] == use
     answer = state.standing[result.position].text
-    assert answer == f"[offloaded: 201 lines | some line of output | ref b2@{result.sha[:8]}]"
+    assert answer == f"[offloaded: 201 lines | ref b2@{result.sha[:8]}]"
 
 
 def test_failures_stay_until_they_are_mended_and_excluded_tools_for_good() -> None:

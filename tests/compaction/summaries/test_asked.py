@@ -67,7 +67,7 @@ def counts(parts: list[AskedSection]) -> dict[str, tuple[str, int | None, int | 
     return {part.name: (part.state, part.covered, part.of) for part in parts if part.of is not None}
 
 
-def test_people_and_todos_are_told_or_not() -> None:
+def test_people_and_todos_are_covered_or_not() -> None:
     found = counts(parts_of(talked().blocks, "fix the parser of config files\nwrite tests for", ()))
     assert found == {"all_user_messages": ("unasked", 1, 2), "pending_tasks": ("unasked", 1, 2)}
     whole = extractive(Span("nine", tuple(talked().blocks), tuple(talked().blocks), None, 3_000))
@@ -75,7 +75,7 @@ def test_people_and_todos_are_told_or_not() -> None:
     assert found == {"all_user_messages": ("present", 2, 2), "pending_tasks": ("present", 2, 2)}
 
 
-def test_a_list_that_still_stands_is_told() -> None:
+def test_a_list_that_still_stands_is_covered() -> None:
     talk = talked()
     assert counts(parts_of(talk.blocks[:3], "", talk.blocks[3:])) == {
         "all_user_messages": ("unasked", 0, 1), "pending_tasks": ("unasked", 2, 2),
@@ -117,7 +117,7 @@ MERGE = "Automatic merge failed; fix conflicts and then commit the result."
         ("", False),
     ],
 )
-def test_an_error_is_told_in_one_place_by_what_sets_it_apart(text: str, answer: bool) -> None:
+def test_an_error_is_covered_by_its_distinctive_part(text: str, answer: bool) -> None:
     assert IndexedLines(text).say(MERGE) == answer
 
 
@@ -129,7 +129,7 @@ def test_an_error_is_told_in_one_place_by_what_sets_it_apart(text: str, answer: 
         ("- Implement it. This colour plan is good.", 0),
     ],
 )
-def test_a_message_is_told_by_the_words_it_opens_with(summary: str, answer: int) -> None:
+def test_a_message_is_covered_by_its_opening_words(summary: str, answer: int) -> None:
     talk = Talk()
     talk.user("Implement this colour plan:\n\n# Doors\n" + "Every hinge gets varnish. " * 9)
     (part,) = [part for part in parts_of(talk.blocks, summary, ()) if part.of is not None]

@@ -30,11 +30,9 @@ def test_ten_edits_of_a_file_are_one_final_state() -> None:
         _touch(talk, "a.py", "edit")
     _touch(talk, "a.py", "read")
     _touch(talk, "b.py", "edit", error=True)
-    (file, failed) = merge(talk.blocks).files
+    (file,) = merge(talk.blocks).files
     assert (file.path, file.action, file.times) == ("a.py", "edit", 11)
     assert file.ref.startswith(talk.blocks[19].id)
-    # The call of a failed edit counts as a touch; only its result says that it failed.
-    assert failed.path == "b.py"
 
 
 def test_runs_of_a_command_are_one_whatever_was_shown_of_them() -> None:
@@ -50,6 +48,17 @@ def test_runs_of_a_command_are_one_whatever_was_shown_of_them() -> None:
         "pytest -q tests/b.py": ("succeeded", 1, False),
         "grep -rn c src": ("succeeded", 3, True),
     }
+
+
+def test_a_check_fails_by_its_output_where_a_pipe_hides_its_status() -> None:
+    talk = Talk()
+    _run(talk, "go test ./... | tail -5", "--- FAIL: TestA\nFAIL")
+    _run(talk, "cat log", "--- FAIL: TestA\nFAIL")
+    made = merge(talk.blocks)
+    assert {one.text: one.status for one in made.commands} == {
+        "go test ./...": "failed", "cat log": "succeeded",
+    }  # fmt: skip
+    assert [(one.times, one.mended) for one in made.troubles] == [(1, False)]
 
 
 def test_commands_are_found_in_every_form_that_agents_send() -> None:
@@ -93,11 +102,12 @@ def test_long_hunts_keep_the_first_failure_and_the_last() -> None:
 @settings(max_examples=60, deadline=None)
 def test_nothing_is_forgotten_and_nothing_is_made_up(session: Session) -> None:
     made = merge(session.blocks)
-    paths = {b.file.path for b in session.blocks if b.file and not b.error}
+    undone = {b.tool_call for b in session.blocks if b.error}
+    paths = {b.file.path for b in session.blocks if b.file and b.tool_call not in undone}
     assert {one.path for one in made.files} == paths
     assert sum(one.times for one in made.commands) == made.runs
     assert sum(one.times for one in made.files) == made.operations
     assert len({one.path for one in made.files}) == len(made.files)
-    failed = {b.id for b in session.blocks if b.error}
-    assert {b.id for one in made.troubles for b in one.failures} <= failed
+    results = {b.id for b in session.blocks if b.type == "tool_result"}
+    assert {b.id for one in made.troubles for b in one.failures} <= results
     assert merge(session.blocks) == made

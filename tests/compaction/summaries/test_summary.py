@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from compaction.context.blocks import Block, FileRef
 from compaction.context.session import Session
 from compaction.proposals.plan import Span, SummaryForm
-from compaction.summaries.extract import extractive, open_todos
+from compaction.summaries.extract import extractive
 from compaction.summaries.summary import (
     FORMS,
     NINE,
@@ -40,8 +40,9 @@ def _worked() -> Talk:
     talk = Talk()
     talk.user("Fix the <parser> & its tests, 请用中文回答")
     talk.respond()
-    talk.call("TodoWrite", {"todos": [{"content": "read", "status": "completed"},
-                                      {"content": "fix it", "status": "in_progress"}]})  # fmt: skip
+    given = {"todos": [{"content": "read", "status": "completed"},
+                       {"content": "fix it", "status": "in_progress"}]}  # fmt: skip
+    talk.result(talk.call("TodoWrite", given), "ok")
     read = talk.call("Read", {"file_path": "p.py"}, file=FileRef("p.py", "read"))
     talk.result(read, "def parse(): ...")
     talk.respond()
@@ -67,22 +68,26 @@ def test_sections_are_read_off_the_blocks() -> None:
     assert found["primary_request_and_intent"] == [
         "Fix the &lt;parser&gt; &amp; its tests, 请用中文回答"
     ]
-    assert found["key_technical_concepts"] == ["python", "tool TodoWrite", "tool Read", "tool Bash",
-                                               "tool Edit"]  # fmt: skip
+    assert found["key_technical_concepts"] == ["python"]
     assert found["files_and_code"] == [
         f'<file_operation path="p.py" action="edit" ref="{edited.id}@{edited.sha[:8]}"/>'
     ]
     assert found["errors_and_fixes"] == [
-        "Bash pytest -q p: last error: error: boom → changed p.py (fixed)",
+        "Bash pytest -q p: error: boom → changed p.py (fixed)",
         "Bash ruff check: bad (not fixed)",
     ]
     assert found["problem_solving"] == [
         '<command execution="ruff check" status="failed"/>',
         '<command execution="pytest -q p" status="succeeded" times="2"/>',
+        "Lint: ruff check: failed; files changed since",
+        "Tests: pytest -q p: succeeded; 2 passed",
     ]
-    assert found["pending_tasks"] == ["fix it"]
-    assert found["current_work"] == ["The parser works. Next I run ruff again."]
-    assert found["optional_next_step"] == ["Quote: “Next I run ruff again.”"]
+    assert found["pending_tasks"] == ["fix it (in progress)"]
+    assert found["current_work"] == [
+        "The parser works. Next I run ruff again.",
+        "Last calls: Edit p.py (succeeded); Read p.py (succeeded); Bash pytest -q p (succeeded)",
+    ]
+    assert found["optional_next_step"] == ["Quote: “The parser works. Next I run ruff again.”"]
 
 
 def test_an_earlier_summary_is_carried_on() -> None:
@@ -95,9 +100,9 @@ def test_an_earlier_summary_is_carried_on() -> None:
     second = extractive(_span(talk.blocks, previous=first))
     found = parse(second)
     assert found["primary_request_and_intent"][0].startswith("Fix the &lt;parser")
-    assert found["primary_request_and_intent"][1:] == ["And now the docs"]
+    assert found["primary_request_and_intent"][1:] == ["Latest: And now the docs"]
     assert [(p, a) for p, a, _ in file_operations(second)] == [("p.py", "edit"), ("d.md", "write")]
-    assert found["pending_tasks"] == ["fix it"]
+    assert found["pending_tasks"] == ["fix it (in progress)"]
     assert len(found["all_user_messages"]) == 2
     assert extractive(_span([], previous=second)) == second
 
@@ -105,20 +110,10 @@ def test_an_earlier_summary_is_carried_on() -> None:
 def test_todos_that_are_all_done_close_earlier_ones() -> None:
     first = extractive(_span(_worked().blocks))
     talk = Talk()
-    talk.call("update_plan", {"plan": [{"step": "fix it", "status": "completed"}]})
+    talk.result(
+        talk.call("update_plan", {"plan": [{"step": "fix it", "status": "completed"}]}), "ok"
+    )
     assert parse(extractive(_span(talk.blocks, previous=first)))["pending_tasks"] == []
-
-
-def test_todo_lists_in_all_known_forms() -> None:
-    talk = Talk()
-    assert open_todos(talk.blocks) is None
-    talk.call("TodoWrite", {"todos": '[{"content": "a", "status": "pending"}]'})
-    assert open_todos(talk.blocks) == ["a"]
-    talk.call("write", {"path": "todo.md", "content": "- [x] a\n- [ ] b\n  - [ ] c"})
-    assert open_todos(talk.blocks) == ["b", "c"]
-    talk.call("TodoWrite", {"todos": "not json"})
-    talk.call("TodoWrite", {"todos": [3]})
-    assert open_todos(talk.blocks) == ["b", "c"]
 
 
 @pytest.mark.parametrize("form", FORMS)

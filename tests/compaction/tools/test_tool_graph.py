@@ -111,7 +111,7 @@ def test_states_allow_names_and_groups_and_uses_lead_on() -> None:
 
 
 def test_the_list_costs_cache_and_a_mask_does_not() -> None:
-    made = enabling({"edit": (), "undo": ("edit",), "never": ("nobody",)})
+    made = enabling({"edit": (), "undo": ("edit",), "never": ("missing",)})
     made.use("edit", 3)
     sizes = {"edit": 100, "undo": 50, "never": 30, "free": 10}
     found = list_cost(made, sizes, [1_000, 2_000, 3_000, 4_000])

@@ -87,7 +87,7 @@ def test_only_the_last_rounds_and_the_last_text_are_looked_at() -> None:
     assert not is_new(rounds[:ROUNDS], BRIEF)
 
 
-def test_what_is_told_twice_in_chinese_counts_as_seen() -> None:
+def test_what_is_repeated_in_chinese_counts_as_seen() -> None:
     said = "帮我写一个爬虫，抓取天气预报网站的数据并保存到数据库里面，然后每天生成报告"
     assert signs([Round(said)], said).share == 100
     assert not is_new([Round(said)], said)

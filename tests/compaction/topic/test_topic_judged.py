@@ -86,7 +86,7 @@ def test_an_answer_after_the_turn_is_of_no_use() -> None:
     assert [topic.message for topic in dict.fromkeys(judge.asked)][-1] == "go on"
 
 
-def test_a_first_message_is_nobodys_question() -> None:
+def test_a_first_message_asks_for_no_judgment() -> None:
     judge = Judge(True)
     talk = Talk()
     talk.user("Begin. " * 20_000)

@@ -100,7 +100,7 @@ def test_a_password_that_will_not_do_changes_nothing(
     assert sign_in(browser(), "mara.kovacs").status_code == 302
 
 
-def test_somebody_at_an_open_browser_cannot_try_passwords_for_ever(team: Team):
+def test_password_attempts_in_an_open_browser_are_limited(team: Team):
     client = browser(member(team, "mara"))
     new = "harbour-lantern-7"
     for _ in range(10):

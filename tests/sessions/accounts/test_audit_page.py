@@ -20,7 +20,7 @@ from tests.sessions.people import acts, browser, member, shown
 from tests.sessions.programs import Program
 from tests.sessions.web.world import reading
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("nobody_works")]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("jobs_wait")]
 
 
 @pytest.fixture
@@ -86,7 +86,7 @@ def test_commands_are_written_down(tmp_path: Path):
 def test_an_entry_cannot_be_changed(team: Team):
     entry = audit.note(team, audit.COMMAND, "key.made", "x")
     with pytest.raises(DatabaseError), transaction.atomic():
-        AuditEntry.objects.filter(pk=entry.pk).update(actor="somebody else")
+        AuditEntry.objects.filter(pk=entry.pk).update(actor="another person")
 
 
 def many(team: Team, count: int) -> None:
@@ -165,7 +165,7 @@ def test_a_replay_is_given_only_to_who_may_still_do_it(team: Team):
     assert ask(first).status_code == 404
 
 
-def test_details_are_told_in_words(owner: Client, team: Team):
+def test_details_are_shown_in_words(owner: Client, team: Team):
     detail = {"before": None, "made": False, "only": [], "found": {"new_side": True}}
     audit.note(team, audit.COMMAND, "rollout.proposed", "careful@1", **detail)
     text = shown(owner.get("/settings/audit/")).text

@@ -35,7 +35,7 @@ def held(team: Team, name: str) -> Membership:
     return Membership.objects.get(team=team, user__username=name)
 
 
-def test_the_person_who_makes_a_key_owns_it_and_a_command_nobody(team: Team):
+def test_the_person_who_makes_a_key_owns_it_and_a_command_has_no_owner(team: Team):
     mara = member(team, "mara")
     assert create_key(team, actor=person(mara))[0].owner == mara
     assert create_key(team)[0].owner is None

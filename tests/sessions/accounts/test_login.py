@@ -45,7 +45,7 @@ def test_a_person_signs_in_by_name_or_e_mail(typed: str, team: Team):
 
 @pytest.mark.parametrize(
     ("name", "password"),
-    [("mara", "wrong"), ("nobody", PASSWORD), ("", ""), ("local", ""), ("gone", PASSWORD),
+    [("mara", "wrong"), ("missing", PASSWORD), ("", ""), ("local", ""), ("gone", PASSWORD),
      ("twice@example.org", PASSWORD), ("mara\x00", PASSWORD), ("mara", "x" * 5000)],
 )  # fmt: skip
 def test_whoever_cannot_is_refused_alike(name: str, password: str):
@@ -71,7 +71,7 @@ def test_an_unknown_name_costs_a_hash_like_a_known_one(monkeypatch: pytest.Monke
 
     person("mara")
     monkeypatch.setattr(hashers.MD5PasswordHasher, "encode", counted)
-    for name in ("mara", "nobody"):
+    for name in ("mara", "missing"):
         hashed.clear()
         assert logins.person_of(name, "wrong", "::1") is None
         assert hashed == ["wrong"], name
@@ -183,9 +183,9 @@ def test_a_cookie_of_others_makes_no_browser_known(cookie: str):
 
 
 def test_a_name_that_is_none_waits_just_so():
-    fail(logins.PER_NAME_AND_SOURCE, "nobody", "10.0.0.1")
+    fail(logins.PER_NAME_AND_SOURCE, "missing", "10.0.0.1")
     with pytest.raises(logins.TooMany):
-        logins.person_of("nobody", "wrong", "10.0.0.1")
+        logins.person_of("missing", "wrong", "10.0.0.1")
 
 
 def test_an_address_has_thirty_attempts_whatever_the_name():
@@ -254,7 +254,7 @@ def test_behind_a_proxy_everybody_has_an_address_of_his_own(settings: Any):
     ["/invitations/s3cret/", "/login/s3cret/", "/login/?next=/invitations/s3cret/",
      "/login/?next=%2Finvitations%2Fs3cret%2F", "/lab/login/s3cret"],
 )  # fmt: skip
-def test_what_lets_somebody_in_is_not_in_the_log(path: str):
+def test_credentials_are_not_in_the_log(path: str):
     said = logging.LogRecord("django", 30, "", 1, "Not Found: %s", (path,), None)
     line = OneLine().format(said)
     assert "s3cret" not in line

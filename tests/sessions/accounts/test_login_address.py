@@ -1,4 +1,4 @@
-"""The printed address: signs in once, on a server for this machine, while nobody has a password."""
+"""The printed address: signs in once, on a local server, while no account has a password."""
 
 from __future__ import annotations
 

@@ -183,7 +183,7 @@ def test_of_two_who_accept_at_once_one_is_in():
     assert [action for action, _, _ in acts(team)] == ["member.invited", "member.joined"]
 
 
-def test_accepting_twice_is_told_apart(team: Team):
+def test_accepting_twice_has_its_own_answer(team: Team):
     made, _ = invite(team, "editor", COMMAND)
     user = person("jo")
     accept(made, user, COMMAND)
@@ -203,7 +203,7 @@ def test_an_invitation_is_withdrawn_on_the_page(owner: Client, team: Team):
 
 
 @pytest.mark.parametrize("end", ["demoted", "removed"])
-def test_who_may_no_longer_invite_lets_nobody_in(end: str, owner: Client, team: Team):
+def test_invitations_of_a_former_owner_are_void(end: str, owner: Client, team: Team):
     address = invited(owner)
     member(team, "jo")
     mara = Membership.objects.get(user__username="mara")

@@ -15,7 +15,7 @@ from sessions.actions.live.deliver import report_call
 from sessions.actions.live.next_call import check
 from sessions.models import Approval, AuditEntry, Budget, Membership, ModelCall, Session, Team
 from sessions.models.budgets.spent import projection_of
-from tests.sessions.budgets.test_budgets import OWNER, budget, running
+from tests.sessions.budgets.spending import OWNER, budget, running
 from tests.sessions.pages import Page
 
 pytestmark = pytest.mark.django_db
@@ -155,7 +155,10 @@ def test_what_a_grant_makes_of_the_limit_is_said_before_and_after():
 
 @pytest.mark.parametrize(
     ("models", "said"),
-    [(["nobodys-own"], "unknown"), (["nobodys-own", "claude-sonnet-4-5"], "$0.003150 at least")],
+    [
+        (["unpriced-model"], "unknown"),
+        (["unpriced-model", "claude-sonnet-4-5"], "$0.003150 at least"),
+    ],
 )
 def test_dollars_of_calls_without_a_price_are_unknown_and_no_zero(models: list[str], said: str):
     put_budget(budget("agent", 0).team, BudgetFields("agent", "fixer", microusd=10**6), OWNER)

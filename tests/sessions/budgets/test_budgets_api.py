@@ -16,7 +16,7 @@ from tests.sessions.programs import Program, problem
 from tests.sessions.tools.test_tools_api import GRAPH, STATES, TOOLS
 from tests.sessions.web.world import browser_of
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("nobody_works")]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("jobs_wait")]
 
 USAGE = {"input_tokens": 90, "output_tokens": 10}
 

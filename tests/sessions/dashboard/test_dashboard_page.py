@@ -120,7 +120,7 @@ def test_a_part_that_is_a_lower_bound_makes_one_of_the_sum(client: Client, week:
     assert [one["at_least"] for one in numbers] == [True, True]
 
 
-def test_sessions_outside_the_range_are_told_beside_it(client: Client, week: list[Session]):
+def test_sessions_outside_the_range_are_shown_beside_it(client: Client, week: list[Session]):
     page = page_of(client, "/dashboard/")
     assert page.links["1 older session: show all"] == "?range=all"
     assert "show all" not in page_of(client, "/dashboard/?range=all").text
@@ -211,7 +211,7 @@ def test_a_range_without_sessions_says_when_the_last_one_was(client: Client):
     ("query", "field"),
     [("from=soon", "from"), ("from=2026-11-02&to=2026-11-01", "to")],
 )
-def test_days_that_are_none_are_told_beside_their_field(
+def test_invalid_days_are_reported_beside_their_field(
     client: Client, week: list[Session], query: str, field: str
 ):
     page = page_of(client, f"/dashboard/?{query}", 400)

@@ -149,7 +149,7 @@ def compacted(one: Session) -> None:
 def reviewed(one: Session) -> None:
     revision = compaction(Run.objects.create(session=one, origin="managed"))
     item = ReviewItem.objects.create(team=one.team, revision=revision, reason="hand")
-    user = get_user_model().objects.create_user(username="somebody")
+    user = get_user_model().objects.create_user(username="a member")
     review = item.reviews.create(reviewer=user, verdict="")
     keep_totals(one.team)
     review.verdict, review.submitted = "pass", timezone.now()

@@ -192,7 +192,7 @@ def test_an_old_mini_swe_agent_list() -> None:
     assert counts(log)["tool_calls"] == 0
 
 
-def test_items_that_are_no_messages_are_left_out_and_told() -> None:
+def test_items_that_are_no_messages_are_left_out_and_reported() -> None:
     log = parse(json.dumps([{"role": "user", "content": "Go."}, 7, {"content": "x"}]).encode())
     assert len(of(log.sessions[0], Message)) == 1
     assert [item.line for item in log.skipped] == [2, 3]
@@ -200,7 +200,7 @@ def test_items_that_are_no_messages_are_left_out_and_told() -> None:
     assert "2, 3." in problem
 
 
-def test_files_of_one_name_are_told_apart_by_how_they_begin() -> None:
+def test_files_of_one_name_are_distinguished_by_how_they_begin() -> None:
     arrays = [[{"role": "user", "content": text}] for text in ("A", "B", "A")]
     ids = [session_of(array).external_id for array in arrays]
     assert ids[0] == ids[2] != ids[1]

@@ -95,7 +95,7 @@ def test_what_a_message_says_beside_its_content():
     )  # fmt: skip
 
 
-def test_usage_is_of_the_last_answer_and_told_by_its_fields():
+def test_usage_is_of_the_last_answer_and_known_by_its_fields():
     batch = delivery(
         {
             "messages": [{"role": "assistant", "content": "a"}, {"role": "user", "content": "b"}],

@@ -232,7 +232,7 @@ def test_byte_order_mark_and_carriage_returns_change_nothing(path: Path) -> None
 
 
 @pytest.mark.parametrize("path", ALL, ids=by_name)
-def test_keys_and_tool_calls_are_told_apart(path: Path) -> None:
+def test_keys_and_tool_calls_are_distinguished(path: Path) -> None:
     for session in parse(path.read_bytes(), path.name).sessions:
         keys = [key for r in session.records if (key := getattr(r, "key", None))]
         assert len(keys) == len(set(keys))

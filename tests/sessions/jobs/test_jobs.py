@@ -18,7 +18,7 @@ from sessions import tasks
 from sessions.actions.accounts.teams import local_team
 from sessions.actions.jobs import jobs
 from sessions.models import Job, Team
-from tests.conftest import database_url, wait_until
+from tests.conftest import ROOT, database_url, wait_until
 from tests.sessions import job_settings
 
 pytestmark = [pytest.mark.store, pytest.mark.django_db(transaction=True)]
@@ -185,14 +185,14 @@ def test_a_killed_worker_takes_its_job_along(team, tmp_path):
     )
     worker = subprocess.Popen(
         [sys.executable, "-c", script, str(job.id)],
-        env={**os.environ, "PYTHONPATH": str(tasks.ROOT)},
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
     )
     wait_until(note.exists)
     worker.kill()
     worker.wait()
     wait_until(lambda: is_gone(int(note.read_text())))
     job.refresh_from_db()
-    assert job.state == State.RUNNING  # nobody reported the failure; the lease will expire
+    assert job.state == State.RUNNING  # the failure was not reported; the lease will expire
 
 
 def test_a_lease_that_ran_out_is_swept_and_the_old_holder_writes_no_more(team):
@@ -249,6 +249,23 @@ def test_a_process_killed_with_its_server_used_up_no_attempt(team, tmp_path, mon
     worker.ended()
     job.refresh_from_db()
     assert (job.state, job.attempts) == (State.QUEUED, 0 if ends == "server" else 1)
+
+
+def test_a_job_whose_fork_server_died_used_up_no_attempt(team, tmp_path):
+    note = tmp_path / "pid"
+    job = jobs.enqueue(team, "forever", {"note": str(note)})
+    worker = Worker(job)
+    wait_until(note.exists)
+    pid = int(note.read_text())
+    stat = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    os.kill(int(stat[1]), signal.SIGKILL)
+    worker.ended()
+    assert is_gone(pid)
+    job.refresh_from_db()
+    assert (job.state, job.attempts) == (State.RUNNING, 1)  # its lease will expire
+    Job.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
+    claimed = jobs.claim(job.id)
+    assert (claimed.attempts, claimed.losses) == (1, 1)
 
 
 def test_a_renewed_lease_holds(team):
@@ -339,7 +356,22 @@ def test_a_process_goes_on_with_the_next_job(team):
     assert run(jobs.enqueue(team, "who", {})).result["before"] == 0
 
 
-def test_a_refusal_harms_nobody_but_an_error_ends_the_process(team):
+def test_a_spare_process_ends_sooner_than_the_last_used(team, tmp_path, monkeypatch):
+    note = tmp_path / "pid"
+    worker = Worker(jobs.enqueue(team, "until", {"note": str(note)}))
+    wait_until(note.exists)
+    spare = run(jobs.enqueue(team, "who", {})).result["pid"]
+    (tmp_path / "go").touch()
+    worker.ended()
+    tasks.end_idle()
+    assert not is_gone(spare)
+    monkeypatch.setattr(tasks, "SPARE_SECONDS", 0.0)
+    tasks.end_idle()
+    assert is_gone(spare)
+    assert not is_gone(int(note.read_text()))
+
+
+def test_a_refusal_harms_no_one_but_an_error_ends_the_process(team):
     pid = run(jobs.enqueue(team, "who", {})).result["pid"]
     run(jobs.enqueue(team, "refuse", {}))
     assert run(jobs.enqueue(team, "who", {})).result == {"pid": pid, "before": 1}

@@ -68,7 +68,7 @@ def test_by_hand_takes_either_id_once_in_the_order_given(team):
 def test_sessions_of_another_team_are_not_there(team):
     other = Team.objects.create(slug="theirs", name="Theirs")
     theirs = Session.objects.create(team=other, external_id="theirs", step_count=3)
-    for name in ("theirs", str(theirs.pk), "nobody", "\x00"):
+    for name in ("theirs", str(theirs.pk), "missing", "\x00"):
         with pytest.raises(NoChoice, match="no such session") as refused:
             names(team, by="hand", ids=[name])
         assert refused.value.field == "ids/0"

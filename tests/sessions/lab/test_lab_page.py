@@ -17,7 +17,7 @@ from sessions.actions.jobs import jobs
 from sessions.actions.lab import simulations
 from sessions.actions.policies.policies import save_version
 from sessions.models import PolicyVersion, Simulation, SimulationResult, Team
-from tests.sessions.lab.test_simulations import log, store
+from tests.sessions.lab.simulated import log, store
 from tests.sessions.pages import other_team, page_of
 from tests.sessions.people import browser, member
 
@@ -92,7 +92,7 @@ def test_it_begins_from_the_active_policy_or_from_what_the_address_names(team, o
     assert given["policies"][0] | {"note": ""} == {
         "ref": "ours@1", "name": "ours", "note": "", "active": True,
     }  # fmt: skip
-    assert owner.get("/lab/?draft=nobody@7").status_code == 404
+    assert owner.get("/lab/?draft=missing@7").status_code == 404
 
 
 def test_it_goes_on_from_a_simulation_with_its_draft_and_sessions(team, owner):
@@ -104,7 +104,7 @@ def test_it_goes_on_from_a_simulation_with_its_draft_and_sessions(team, owner):
         assert props(owner, f"/lab/?simulation={strange}")["draft"]["ref"] == "balanced"
 
 
-def test_a_draft_is_told_its_origins_and_remarks_and_stored_nowhere(team, owner):
+def test_a_draft_gets_its_origins_and_remarks_and_is_not_stored(team, owner):
     document = to_dict(PRESETS["offload-first"])
     document["steps"][3]["parameters"]["trigger"] = 0.94
     asked = {"document": document, "based_on": "offload-first", "window": 100_000}
@@ -122,7 +122,7 @@ def test_a_draft_is_told_its_origins_and_remarks_and_stored_nowhere(team, owner)
 
 @pytest.mark.parametrize(
     ("body", "status"),
-    [("", 422), ("[]", 422), ("{", 422), ('{"ref": "nobody"}', 404), ('{"document": 7}', 200)],
+    [("", 422), ("[]", 422), ("{", 422), ('{"ref": "missing"}', 404), ('{"document": 7}', 200)],
 )
 def test_what_is_no_draft_is_refused_in_words(owner: Client, body: str, status: int):
     answer = owner.post("/lab/draft/", body, "application/json")

@@ -21,7 +21,7 @@ from sessions.actions.policies.policies import preset_version, save_version
 from sessions.models import AuditEntry, Job, PolicyVersion, Session, Team, Tuning, TuningTrial
 from sessions.models.lab.simulated_sums import sums
 from sessions.models.lab.tuned import found_by, tried_of
-from tests.sessions.lab.test_simulations import done, log, post, store
+from tests.sessions.lab.simulated import done, log, post, store
 from tests.sessions.people import browser, member
 
 pytestmark = pytest.mark.django_db
@@ -199,7 +199,7 @@ def test_what_was_tried_keeps_the_preset_behind_it(team):
         assert saved.policy.based_on == ("offload-first" if like == "ours@1" else like)
 
 
-def test_what_was_bad_on_held_sessions_is_told_and_not_put_forward(team, owner):
+def test_what_is_worse_on_held_out_sessions_is_shown_and_not_proposed(team, owner):
     six(team)
     tuning = ask(team, 9)
     searched(tuning)
@@ -223,7 +223,7 @@ def test_what_was_bad_on_held_sessions_is_told_and_not_put_forward(team, owner):
 @pytest.mark.parametrize(
     ("changed", "field"),
     [
-        ({"base": "nobodys"}, "/base"),
+        ({"base": "no-such-policy"}, "/base"),
         ({"objective": "good"}, "/objective"),
         ({"trials": 0}, "/trials"),
         ({"sessions": {"by": "hand", "ids": []}}, "/sessions/ids"),

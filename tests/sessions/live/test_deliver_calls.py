@@ -10,7 +10,7 @@ from sessions.actions.live.deliver import Unacceptable, report_call
 from sessions.actions.record.measure import measure
 from sessions.models import Job, ManagedContext, ModelCall, Run, Session
 from sessions.models.record.tail import figures, stored
-from tests.sessions.live.test_deliver import live, says, send, user
+from tests.sessions.live.appends import live, says, send, user
 
 pytestmark = [pytest.mark.django_db, pytest.mark.store]
 

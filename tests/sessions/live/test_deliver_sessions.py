@@ -16,7 +16,7 @@ from sessions.actions.live.live_sessions import (
 )
 from sessions.actions.policies.policies import version_of
 from sessions.models import Session, Team
-from tests.sessions.live.test_deliver import live, reads, send, user
+from tests.sessions.live.appends import live, reads, send, user
 
 pytestmark = [pytest.mark.django_db, pytest.mark.store]
 
@@ -28,8 +28,8 @@ def put(name: str = "run", **fields: Any) -> Session:
 def test_it_is_made_once_and_keeps_what_is_not_said_again():
     team = local_team()
     made, created = put_session(team, "run", SessionFields(agent="pi", model="claude-sonnet-4-5"))
-    again, anew = put_session(team, "run", SessionFields(outcome="succeeded"))
-    assert (created, anew, made.pk) == (True, False, again.pk)
+    again, created_again = put_session(team, "run", SessionFields(outcome="succeeded"))
+    assert (created, created_again, made.pk) == (True, False, again.pk)
     assert (again.agent, again.model, again.outcome) == ("pi", "claude-sonnet-4-5", "succeeded")
     assert (again.source, again.window, str(again.policy_version)) == (
         "api", 200_000, "balanced@1",
@@ -92,7 +92,7 @@ def test_children_find_their_parent_whenever_it_comes():
         ({"metadata": []}, "/metadata"),
         ({"outcome": "great"}, "/outcome"),
         ({"parent": "run"}, "/parent"),
-        ({"policy": "nobody's"}, "/policy"),
+        ({"policy": "missing's"}, "/policy"),
         ({"policy": "offload-first@99999999999999999999"}, "/policy"),
         ({"policy": "\x00"}, "/policy"),
     ],

@@ -46,7 +46,7 @@ def test_only_what_runs_is_on_the_page_and_the_fullest_is_first(client: Client):
     assert [row.live for row in (session("new"), Session.objects.get(pk=quiet.pk))] == [True, False]
 
 
-def test_a_corrected_count_is_told_as_one(client: Client):
+def test_a_corrected_count_is_marked_as_corrected(client: Client):
     session("as counted", used_tokens=10_000, counted_tokens=10_000)
     assert b"counted by us" in client.get("/live/").content
     session("corrected", used_tokens=11_200, counted_tokens=10_000)

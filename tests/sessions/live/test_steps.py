@@ -14,7 +14,7 @@ from tests.sessions.budgets.test_budgets_api import put
 from tests.sessions.programs import Program, problem
 from tests.sessions.web.world import browser_of
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("nobody_works")]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("jobs_wait")]
 
 STEPS = "/sessions/run/steps"
 USAGE = {"input_tokens": 90, "output_tokens": 10}

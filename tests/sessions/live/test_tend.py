@@ -11,9 +11,10 @@ from sessions.actions.accounts.teams import local_team
 from sessions.actions.jobs import jobs
 from sessions.actions.jobs.jobs import REST
 from sessions.actions.live import tend
+from sessions.actions.live.advance import Facts
 from sessions.actions.live.live_sessions import SessionFields, put_session
 from sessions.actions.web.once import KEPT, Once, forget_answers
-from sessions.models import Answer, Job, Session
+from sessions.models import Answer, Job, Run, Session
 
 pytestmark = [pytest.mark.django_db, pytest.mark.store]
 
@@ -52,3 +53,21 @@ def test_answers_are_forgotten_after_a_day():
     Answer.objects.filter(pk=old.pk).update(created=timezone.now() - KEPT - timedelta(minutes=1))
     assert forget_answers() == 1
     assert list(Answer.objects.values_list("key", flat=True)) == ["b"]
+
+
+@pytest.mark.parametrize(
+    ("taken", "blocks", "outcome", "lags"),
+    [
+        (0, 49, "", False),
+        (0, 50, "", True),
+        (40, 41, "succeeded", True),
+        (41, 41, "succeeded", False),
+        (1_000, 1_249, "", False),
+        (1_000, 1_250, "", True),
+    ],
+)
+def test_without_requests_a_managed_run_is_advanced_when_it_is_far_behind(
+    session: Session, taken: int, blocks: int, outcome: str, lags: bool
+):
+    session.outcome = outcome
+    assert tend._lags(session, Run(taken=taken), Facts(blocks=blocks)) == lags

@@ -8,7 +8,7 @@ from sessions.actions.memory.gathering import gather
 from sessions.models import Session, Subscription
 from tests.sessions.programs import Program
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("nobody_works")]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("jobs_wait")]
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def run(program: Program) -> Session:
     return Session.objects.get(team=program.team)
 
 
-def test_a_board_is_told_and_added_to(program: Program, run: Session) -> None:
+def test_a_board_is_read_and_added_to(program: Program, run: Session) -> None:
     given = {"kind": "knowledge", "text": "The port is 80", "key": "port", "files": {"a.py": ""}}
     made = program.post("/sessions/run/notes", given)
     again = program.ask("POST", "/sessions/run/notes", given | {"text": "The port is 81"})

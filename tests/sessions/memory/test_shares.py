@@ -12,10 +12,10 @@ from sessions.actions.accounts.teams import local_team
 from sessions.actions.jobs import jobs
 from sessions.actions.jobs.attempts import attempt
 from sessions.actions.live import folds
-from sessions.actions.live.compactions import request_compaction
 from sessions.actions.live.deliver import deliver, delivery
 from sessions.actions.live.live_sessions import put_session, session_fields
 from sessions.actions.live.managed import catch_up, plan_of, record_context
+from sessions.actions.live.on_request import request_compaction
 from sessions.actions.memory import shares
 from sessions.actions.memory.boards import board_of
 from sessions.actions.memory.gathering import gather
@@ -75,7 +75,7 @@ def knowledge(session: Session) -> list[str]:
 def test_a_task_that_is_done_is_shared_with_who_subscribed() -> None:
     others = {
         kind: begin(f"to {kind}", agent="writer")
-        for kind in ("agent", "task", "team", "nobody", "wrong")
+        for kind in ("agent", "task", "team", "missing", "wrong")
     }
     subscribe(others["agent"], "agent", "finder", COMMAND)
     subscribe(others["task"], "task", "ports", COMMAND)
@@ -89,7 +89,7 @@ def test_a_task_that_is_done_is_shared_with_who_subscribed() -> None:
     assert "<task>Find the port.</task>" in share.board and share.sent
     got = {kind: knowledge(session) for kind, session in others.items()}
     come = ["The port is 8080."]
-    assert got == {"agent": come, "task": come, "team": come, "nobody": [], "wrong": []}
+    assert got == {"agent": come, "task": come, "team": come, "missing": [], "wrong": []}
     answer = signed_in().get(f"/api/v1/sessions/{others['agent'].external_id}/shares").json()
     assert [one["delivered"] for one in answer["received"]] == [3], (
         "of the share, not of this session"

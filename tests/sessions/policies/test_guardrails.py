@@ -129,7 +129,7 @@ def test_cost_is_of_all_calls_that_reported_and_only_of_those():
     side(rollout, new=True, count=1, cost_microusd=None, usage_calls=0, step_count=50)
     side(rollout, new=True, count=1, cost_microusd=1, usage_calls=1, cost_at_least=True)
     finding = findings_of(rollout).bounds[0]
-    assert (finding.value, finding.n) == (60.0, 2), "what nobody reported is not zero"
+    assert (finding.value, finding.n) == (60.0, 2), "what was not reported is not zero"
     side(rollout, new=True, count=1, cost_microusd=5000, usage_calls=1)
     assert state(rollout, "cost") == "broken"
 

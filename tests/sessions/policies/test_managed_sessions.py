@@ -10,7 +10,7 @@ from sessions.actions.live.live_sessions import put_session, session_fields
 from sessions.actions.policies import rollouts
 from sessions.models import Session
 from sessions.models.policies.rollouts import rollout_of_teams
-from tests.sessions.live.test_deliver import send, user
+from tests.sessions.live.appends import send, user
 from tests.sessions.pages import page_of, signed_in
 from tests.sessions.policies.test_rollouts import ids, person, running
 from tests.sessions.record.test_session_list import named
@@ -56,7 +56,7 @@ def test_the_list_is_narrowed_to_a_policy_a_version_and_a_rollout(client: Client
 
 
 @pytest.mark.parametrize(
-    "policy", ["careful@2", "careful@", "careful@x", "nobody", "careful@9999999999"]
+    "policy", ["careful@2", "careful@", "careful@x", "missing", "careful@9999999999"]
 )
 def test_what_no_session_has_matches_none(client: Client, policy: str):
     made()

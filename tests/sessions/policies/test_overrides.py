@@ -19,7 +19,7 @@ from sessions.actions.policies.policies import save_version
 from sessions.importers.delivered.delivered import Unacceptable
 from sessions.models import Budget, Job, Revision, Session
 from sessions.models.policies.policy_documents import effective
-from tests.sessions.live.test_deliver import send, user
+from tests.sessions.live.appends import send, user
 from tests.sessions.pages import page_of, signed_in
 
 pytestmark = pytest.mark.django_db
@@ -137,7 +137,7 @@ def test_what_is_wrong_is_named_and_nothing_is_made(body: dict[str, Any], pointe
     assert not Session.objects.exists()
 
 
-def test_nobody_says_otherwise_and_nothing_is_kept() -> None:
+def test_without_an_override_nothing_is_kept() -> None:
     session = put({"policy": "offload-first"})
     assert session.overrides is None
     assert session.policy_version is not None
@@ -201,7 +201,7 @@ def test_a_session_without_a_policy_says_so() -> None:
     assert asker.get("/api/v1/sessions/imported/policy").json()["values"] == []
 
 
-def test_a_small_hard_limit_is_told_on_the_page_of_budgets() -> None:
+def test_a_small_hard_limit_is_shown_on_the_budgets_page() -> None:
     Budget.objects.create(team=local_team(), scope="agent", mode="hard", tokens=9_000)
     Budget.objects.create(team=local_team(), scope="task", mode="soft", tokens=9_000)
     text = page_of(signed_in(), "/budgets/").text

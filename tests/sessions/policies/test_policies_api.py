@@ -13,7 +13,7 @@ from compaction.policies.yaml import read
 from sessions.models import AuditEntry, PolicyVersion, Session
 from tests.sessions.programs import Program, problem
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("nobody_works")]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("jobs_wait")]
 
 
 def put(program: Program, name: str, body: Any, status: int = 201) -> Any:
@@ -64,7 +64,7 @@ def test_a_policy_tells_its_versions_and_what_each_changed(program: Program):
         {"path": "reserve", "name": "reserve", "before": 0, "after": 9}
     ]
     assert (result["newest"], result["active"], result["sessions"]) == (2, None, 1)
-    assert result["based_on"] == "sliding-window", "it stays what it was where nobody says"
+    assert result["based_on"] == "sliding-window", "it stays as it was unless given"
 
 
 def test_the_readable_form_comes_back_as_it_went(program: Program):
@@ -141,15 +141,15 @@ def test_a_session_names_the_newest_version_or_one_of_them(program: Program):
     problem(program.ask("PUT", "/sessions/e", {"policy": "ours@9"}), 422)
 
 
-def test_whoever_saved_is_told_by_name(program: Program):
+def test_the_last_author_is_named(program: Program):
     put(program, "ours", {"document": {}})
     assert program.get("/policies/ours/1")["author"] is None, "a program did"
-    somebody = get_user_model().objects.create_user("ada")
-    PolicyVersion.objects.filter(policy__name="ours").update(author=somebody)
+    ada = get_user_model().objects.create_user("ada")
+    PolicyVersion.objects.filter(policy__name="ours").update(author=ada)
     assert program.get("/policies/ours/1")["author"] == "ada"
 
 
-def test_an_older_document_is_told_though_it_cannot_run(program: Program):
+def test_an_older_document_is_shown_though_it_cannot_run(program: Program):
     put(program, "ours", {"document": {}})
     strange = {"name": "ours", "steps": [{"strategy": "gone", "parameters": {"x": 1}}]}
     PolicyVersion.objects.filter(policy__name="ours").update(document=strange)

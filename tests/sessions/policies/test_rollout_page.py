@@ -113,7 +113,7 @@ def test_the_list_shows_what_is_under_way_what_waits_and_what_was():
         ({"recall": "101"}, "must be a whole number from 0 to 100"),
         ({"sessions": "0"}, "must be a whole number from 1 to 1000"),
         ({"note": "x" * 1001}, "at most 1000 characters"),
-        ({"simulation": "nobody"}, "There is no such simulation"),
+        ({"simulation": "missing"}, "There is no such simulation"),
         ({"simulation": "0" * 32}, "There is no such simulation"),
     ],
 )
@@ -166,7 +166,7 @@ def test_what_the_simulation_found_stands_beside_accept():
     assert f"All in all over 1 session, against {active}" in text
 
 
-def test_what_its_sessions_come_to_is_told_with_what_is_missing():
+def test_what_its_sessions_add_up_to_names_what_is_missing():
     rollout = running()
     for name in ids(rollout, inside=True, count=3):
         put_session(local_team(), name, session_fields({"outcome": "failed"}))
@@ -196,7 +196,7 @@ def test_check_now_looks_and_pauses():
     assert Rollout.objects.get().state == "paused"
 
 
-def test_a_page_that_follows_it_is_told_of_every_change():
+def test_a_page_that_follows_it_hears_every_change():
     rollout = running()
     owner = person("owner").user
     topic = f"rollout:{rollout.pk}"
@@ -260,7 +260,7 @@ def test_a_program_proposes_and_people_decide():
     ("body", "pointer"),
     [
         ({}, "/version"),
-        ({"version": "nobody"}, "/version"),
+        ({"version": "missing"}, "/version"),
         ({"version": "careful", "guardrail": {"cost": -1}}, "/guardrail/cost"),
         ({"version": "careful", "guardrail": {"recall": 0.5}}, "/guardrail/recall"),
         ({"version": "careful", "simulation": "x"}, "/simulation"),

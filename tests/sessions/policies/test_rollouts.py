@@ -28,7 +28,7 @@ from sessions.models import (
     Simulation,
     Team,
 )
-from tests.sessions.live.test_deliver import send, user
+from tests.sessions.live.appends import send, user
 from tests.sessions.together import at_once
 
 pytestmark = [pytest.mark.django_db, pytest.mark.store]

@@ -101,7 +101,7 @@ def test_lost_edits_suggest_more_room_and_a_person_takes_it_over():
     assert answer[0]["path"] == "steps[0].parameters.trigger"
 
 
-def test_compactions_of_others_count_for_nobody():
+def test_compactions_of_others_do_not_count():
     version = save_version(local_team(), "ours", TINY, "", "", None, COMMAND)
     live(version, steps=9)
     later = save_version(local_team(), "ours", {**TINY, "reserve": 1}, "", "", None, COMMAND)

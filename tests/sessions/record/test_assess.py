@@ -15,7 +15,7 @@ from sessions.actions.jobs import jobs
 from sessions.actions.jobs.attempts import attempt
 from sessions.actions.live import folds
 from sessions.actions.live.live_sessions import SessionFields, put_session
-from sessions.actions.live.managed import catch_up
+from sessions.actions.live.managed import catch_up, record_context
 from sessions.actions.policies.policies import version_of
 from sessions.actions.record import assess, assessments
 from sessions.actions.record.append import append
@@ -82,10 +82,10 @@ def test_money_by_where_it_went():
     # The third call writes what the second left in the cache, instead of reading it.
     assert row.unexplained_microusd is not None
     assert 5_800 <= row.unexplained_microusd * 1_000 / (3_750 - 300) <= 5_900
-    assert row.avoidable_microusd == 0, "nobody knows whether that could be avoided"
+    assert row.avoidable_microusd == 0, "unknown whether that could be avoided"
 
 
-def test_only_causes_that_somebody_can_avoid_are_avoidable():
+def test_which_causes_are_avoidable():
     low, high = usage("c1", 10, 0, 5_000), usage("c2", 10, 0, 6_000)
     low.settings, high.settings = "low", "high"
     made = [says(f"c{n}", "yes", key=f"k{n}") for n in (1, 2)]
@@ -93,12 +93,12 @@ def test_only_causes_that_somebody_can_avoid_are_avoidable():
     assert row.avoidable_microusd and row.unexplained_microusd == 0
 
 
-def test_what_nobody_tells_is_null():
+def test_what_is_not_reported_is_null():
     row = keep_assessment(stored(user("Go.", key="u"), says("c1", "yes", key="k")))
     names = ("uncached", "write", "read", "output", "avoidable", "unexplained")
     assert {getattr(row, f"{name}_microusd") for name in names} == {None}
     assert {row.needs, row.in_context, row.named, row.retrievable, row.lost} == {None}
-    call = records.Call("c1", model="nobody-knows-it", usage=Usage(10, 0, 0, 0, 5))
+    call = records.Call("c1", model="unknown-model", usage=Usage(10, 0, 0, 0, 5))
     other = stored(user("Go.", key="u"), says("c1", "yes", key="k"), call, external_id="s2")
     assert keep_assessment(other).uncached_microusd is None, "a model without a price"
 
@@ -135,7 +135,9 @@ def test_recall_of_what_was_served():
     later = records.Message("assistant", [search], key="z", call="c9")
     append(local_team(), session(*made, later), tokens.counted, source=SOURCE_LIVE)
     found.refresh_from_db()
-    catch_up(found)
+    plan = catch_up(found)
+    assert keep_assessment(found).needs is None, "no context was requested"
+    record_context(plan, "anthropic")
     row = keep_assessment(found)
     assert row.needs is not None and row.needs >= 1
     states = (row.in_context, row.named, row.retrievable, row.lost)
@@ -200,7 +202,7 @@ def test_what_earlier_versions_stored_is_walked_through(monkeypatch: pytest.Monk
     assert assess.ask_all(local_team()) is not None, "the rules have changed"
 
 
-def test_figures_of_an_older_release_are_measured_anew():
+def test_figures_of_an_older_release_are_measured_again():
     calls = [usage("c1", 10, 0, 5_000), usage("c2", 10, 0, 6_000)]
     made = [says(f"c{n}", "yes", key=f"k{n}") for n in (1, 2)]
     found = stored(user("Go.", key="u"), *made, *calls)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("nobody_works")]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("jobs_wait")]
 
 
-def test_what_ends_the_prefix_is_told(program):
+def test_what_ends_the_prefix_is_named(program):
     was = {"model": "m", "system": "It is 10:15.", "messages": [{"role": "user", "content": "Go."}]}
     now = {**was, "system": "It is 10:16."}
     answer = program.post("/cache/check", {"previous": was, "current": now})

@@ -59,7 +59,7 @@ def test_show_of_a_simulated_run_marks_what_was_replaced():
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["nobody"], "There is no session 'nobody'"),
+        (["missing"], "There is no session 'missing'"),
         (["s1", "--step", "99"], "No such step. The session has steps 1 to 13."),
         (["s1", "--run", "managed"], "There is no run 'managed'. Available runs: recorded."),
         (["s1", "--team", "theirs"], "There is no team 'theirs'."),
@@ -120,7 +120,7 @@ def test_export_holds_every_message_and_call_in_order():
     assert "nothing found to mask" in said
 
 
-def test_export_masks_unless_told_not_to():
+def test_export_masks_by_default():
     secret = "sk-ant-api03-" + "Zq8R" * 20
     talk = made.session(made.user(f"Use {secret}, and write to mara@example.org."))
     append(local_team(), talk, made.count, source="test")

@@ -13,6 +13,7 @@ from sessions.actions.record.append import append
 from sessions.importers import records
 from sessions.models import Edit, Entry, Revision, Run, Session
 from sessions.models.record import delta, manifest
+from sessions.models.record.packing import packed, packed_events, packed_steps, unpacked
 from tests.sessions.made import count, reads, result, user
 from tests.sessions.made import session as session_of
 
@@ -116,15 +117,13 @@ def test_known_columns_with_the_delta_are_the_new_columns(
     (old, known), (new, wanted) = snapshots[a], snapshots[b]
     found = delta.delta(growing.run, old, new, len(known["from"]))
     assert delta.merged(known, found) == wanted
+    assert unpacked(packed(wanted)) == wanted
     places = found.entries["at"]
     assert sorted(set(places)) == list(places)
 
 
 def kept(session: Session, run: Run) -> dict[str, Any]:
-    import msgspec
-
-    found: dict[str, Any] = msgspec.json.decode(delta.entries(session, run).json)
-    return found
+    return dict(delta.columns_of(session, run))
 
 
 def test_kept_columns_are_true_for_rows_that_came_later():
@@ -164,3 +163,25 @@ def test_previews_and_entries_are_found_by_place_after_any_change():
         found = manifest.entry_at(growing.session, run, index)
         assert found is not None
         assert (found.block or found.replacement).preview == row
+
+
+def test_steps_and_events_are_packed_as_the_page_unpacks_them():
+    """The numbers are those of frontend/tests/replay/packing.test.ts."""
+    steps = {
+        "at": [1000, None, 1050],
+        "prompt": [103, None, 124],
+        "uncached": [3, None, 3],
+        "read": [0, None, 100],
+        "write": [100, None, 20],
+        "recited": [0, 0, 0],
+    }
+    found = packed_steps(steps)
+    assert found["at"] == [1000, None, 50]
+    assert (found["read"], found["prompt"]) == ([0, None, 100], [0, None, 1])
+    assert found["recited"] == []
+    event = {"kind": "offload", "basis": "measured", "label": "x", "revision": 2, "step": 3}
+    sizes = {"before": 7, "after": 124}
+    events = packed_events([event | sizes, event | sizes], steps["prompt"], labeled=4)
+    assert (events["step"], events["revision"]) == ([3, 0], [2, 0])
+    assert (events["before"], events["after"]) == ([7, 7], [0, 0])
+    assert events["label"] == ["", ""]

@@ -46,7 +46,7 @@ def test_every_sample_is_imported_and_reported():
         assert stored.runs.get().columns, "measured"
 
 
-def test_what_a_log_tells_of_known_calls_is_assessed_anew():
+def test_calls_that_a_log_completes_are_assessed_again():
     log = SAMPLES / "codex-rollout" / "codex.jsonl"
     imported(log)
     stored = Session.objects.get()

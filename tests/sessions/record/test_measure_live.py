@@ -288,7 +288,7 @@ def test_a_step_has_one_mark_for_what_failed():
     assert answer == [(6, "error"), (6, "break"), (7, "error")]
 
 
-def test_usage_that_comes_late_for_a_settled_step_is_told():
+def test_late_usage_of_a_settled_step_is_reported():
     agent = Agent()
     for number in [0] * 19 + [1, 0, 0]:
         agent.act("step", number)

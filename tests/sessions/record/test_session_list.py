@@ -6,15 +6,17 @@ import pytest
 from django.test import Client
 
 from sessions.actions.accounts.teams import local_team
-from sessions.actions.live.compactions import request_compaction
+from sessions.actions.dashboard.day_totals import keep_totals
+from sessions.actions.live.on_request import request_compaction
 from sessions.actions.record.append import append, link_parents
 from sessions.actions.record.measure import measure
 from sessions.consumers import LIST, look
 from sessions.importers import records
 from sessions.models import Job, Membership, Run, Session
+from sessions.models.dashboard.matching import matching
 from sessions.views.web.sparklines import HEIGHT, bar, sparkline
-from tests.sessions.live.test_managed import grown
-from tests.sessions.live.test_managed_changes import do
+from tests.sessions.live.managed.test_managed import grown
+from tests.sessions.live.managed.test_managed_changes import do
 from tests.sessions.made import count, reading, result, says, session, user
 from tests.sessions.pages import other_team, page_of, signed_in
 
@@ -88,6 +90,23 @@ def test_a_reported_peak_is_shown_plain(client: Client):
     assert "estimated" not in page.classes
 
 
+@pytest.mark.parametrize("columns", [{"usage_calls": 2}, {"cost_at_least": True}])
+def test_a_cost_that_lacks_a_part_is_a_lower_bound_on_every_page(
+    client: Client, columns: dict[str, object]
+):
+    found = stored(reading(3), **{"cost_microusd": 57_500, "usage_calls": 3} | columns)
+    assert "≥ $0.05750" in page_of(client, "/sessions/").text
+    manifest = client.get(f"/api/v1/sessions/{found.pk}/manifest").json()
+    assert manifest["session"]["cost_at_least"]
+
+
+def test_long_ids_show_both_ends(client: Client):
+    for end in ("first", "second"):
+        stored(session(user("Go."), external_id=f"run-of-the-tides-{end}"), title="Tides")
+    text = page_of(client, "/sessions/").text
+    assert "run-of-t…es-first" in text and "run-of-t…s-second" in text
+
+
 def test_nothing_of_another_team_is_shown(client: Client):
     mine = named("mine")
     stranger = signed_in(other_team())
@@ -107,7 +126,7 @@ def test_nothing_matches_is_not_nothing_yet(client: Client):
     ("query", "found"),
     [
         ("agent=tester", {"old", "new", "plain"}),
-        ("agent=nobody", set()),
+        ("agent=missing", set()),
         ("model=claude-x&flag=compacted", {"old"}),
         ("flag=breaks", {"new"}),
         ("flag=breaks&flag=compacted", set()),
@@ -139,6 +158,16 @@ def test_what_we_compacted_ourselves_counts_as_compacted(client: Client):
     assert f"◆{len(made)} compactions" in page.text
     assert "say plain" not in page.links
     assert f"/sessions/{running.pk}/" in page.links.values()
+
+
+def test_a_compaction_of_ours_is_found_before_and_after_its_day_is_tallied():
+    running = grown(5)
+    named("plain")
+    assert do(request_compaction(running)) is not None
+    for tallied in (False, True):
+        found = matching(running.team, flags=("compacted",))
+        assert [(one.pk, one.tallied_compacted) for one in found] == [(running.pk, tallied)]
+        keep_totals(running.team)
 
 
 def test_found_text_leads_to_the_step_where_it_stands(client: Client):

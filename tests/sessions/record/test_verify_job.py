@@ -1,4 +1,4 @@
-"""The store is checked in the background, a slice at a time, and the result is told."""
+"""The store is checked in the background, a slice at a time, and the result is shown."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_it_goes_on_where_it_stopped(blobs: list[Blob]) -> None:
     assert job.result["named"] == [f"a blob is what its hash says: blob {blobs[1].sha}"]
 
 
-def test_the_result_is_told_on_the_page_and_by_doctor(blobs: list[Blob]) -> None:
+def test_the_result_is_shown_on_the_page_and_by_doctor(blobs: list[Blob]) -> None:
     client = signed_in()
     assert "store-check" not in client.get("/jobs/").content.decode()
     assert doctor.LOOKS["store"]()[0] == doctor.OK

@@ -168,7 +168,7 @@ def test_asking_for_a_simulation_twice_gives_one_job(browser: Client, stored: Se
 @pytest.mark.parametrize(
     ("body", "status"), [(b"{", 400), (b'{"policy": 1}', 422), (b'{"policy": "none"}', 422)]
 )
-def test_a_wish_that_makes_no_sense_is_told_why(
+def test_an_impossible_request_gets_a_reason(
     browser: Client, stored: Session, body: bytes, status: int
 ):
     address = reverse("api:simulate", args=[stored.pk])
@@ -178,7 +178,7 @@ def test_a_wish_that_makes_no_sense_is_told_why(
     assert not Job.objects.exists()
 
 
-def test_what_came_since_is_told_alone(browser: Client, stored: Session):
+def test_only_what_came_since_is_sent(browser: Client, stored: Session):
     address = reverse("api:manifest", args=[stored.pk])
     whole = get(browser, "manifest", stored)
     nothing = get(browser, "manifest", stored, since=whole["next"])

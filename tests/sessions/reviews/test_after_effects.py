@@ -74,7 +74,7 @@ def test_a_file_that_was_not_taken_out_is_no_loss():
 
 
 @pytest.mark.parametrize(("path", "found"), [("src/f1.py", []), ("src/f2.py", [("reread", 3, 2)])])
-def test_a_file_of_which_a_reading_still_stands_is_no_loss(
+def test_a_file_with_a_reading_in_context_is_no_loss(
     path: str, found: list[tuple[str, int, int | None]]
 ):
     kept = records.Compaction("auto", key="compaction", keep=("k1a", "k1b"))

@@ -13,7 +13,7 @@ from tests.sessions.reviewing import judge, judgement, member
 from tests.sessions.web.addresses import PRIVATE
 from tests.sessions.web.world import browser_of, by_browser, by_program
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("nobody_works")]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("jobs_wait")]
 
 SECRET, FOUND = "a-note-of-ann", "what-ann-found"
 SHOWN = [address for address in PRIVATE if address.method == "GET"]

@@ -98,7 +98,7 @@ def test_what_put_no_summary_in_has_no_ledger():
     assert keep_ledger(found, revision) is None, "nothing stands for what was compacted"
 
 
-def test_where_the_log_lacks_what_was_replaced_nobody_can_tell():
+def test_where_the_log_lacks_what_was_replaced_it_is_unknown():
     found, revision = stored(talk(tokens_before=150_000, tokens_after=9_000))
     ledger = keep_ledger(found, revision)
     assert ledger is not None and (ledger.score, ledger.unsupported) == (None, 1)

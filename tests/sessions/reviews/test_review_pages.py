@@ -68,7 +68,7 @@ def test_nothing_yet_and_all_done_are_two_states(ours: Team):
     assert client.get("/review/next/").url == "/review/"
 
 
-def test_who_only_looks_is_told_so(ours: Team):
+def test_a_viewer_is_marked_read_only(ours: Team):
     client = browser(member(ours, role="viewer"))
     assert "Import sessions" not in page_of(client, "/review/").links
     item(ours)
@@ -186,7 +186,7 @@ def test_what_is_no_review_is_refused_with_a_sentence(ours: Team, body: bytes):
     assert answer.json()["detail"].endswith(".")
 
 
-def test_who_came_too_late_is_told_and_may_no_longer_review(ours: Team):
+def test_a_late_reviewer_gets_a_reason_and_may_no_longer_review(ours: Team):
     ann, bob = member(ours), member(ours, "bob")
     one, client = item(ours), browser(ann)
     client.get("/review/next/")

@@ -1,17 +1,14 @@
-"""The review queue: selection, assignment, and results, on both databases."""
+"""The review queue: assignment and results."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import timedelta
-from typing import Any
 
 import pytest
 from django.utils import timezone
 
 from sessions.actions.accounts import audit, members
-from sessions.actions.lab.simulate import simulate_session
-from sessions.actions.reviews import reservations, review_rules, reviews
+from sessions.actions.reviews import reservations, reviews
 from sessions.actions.reviews.reservations import (
     CannotReview,
     release,
@@ -20,154 +17,14 @@ from sessions.actions.reviews.reservations import (
     take,
     unskip,
 )
-from sessions.actions.reviews.review_rules import InvalidRules, Rules, drawn, picked
-from sessions.models import AuditEntry, FactLedger, Review, ReviewItem, ReviewRules, Team
-from tests.sessions.reviewing import compaction, item, judge, judgement, member, team
-from tests.sessions.together import at_once
+from sessions.models import AuditEntry, Review, Team
+from tests.sessions.reviewing import item, judge, judgement, member, team
+from tests.sessions.reviews.queued import rules, run_out
 
 pytestmark = [pytest.mark.django_db, pytest.mark.store]
 
-Reason = ReviewItem.Reason
 
-
-@pytest.fixture
-def ours() -> Team:
-    return team()
-
-
-def rules(of: Team, **values: Any) -> None:
-    review_rules.save_rules(of, Rules(**values), audit.COMMAND)
-
-
-NOBODY = {"share": 0, "low_score": 0, "after_effects": False, "double": 0}
-
-
-@pytest.mark.parametrize(
-    ("given", "score", "after", "reason"),
-    [
-        ({}, 0, 9, None),
-        ({"share": 100}, 0, 9, Reason.SHARE),
-        ({"low_score": 60}, 599, 0, Reason.LOW_SCORE),
-        ({"low_score": 60}, 600, 0, None),
-        ({"low_score": 100}, None, 0, None),
-        ({"low_score": 60, "after_effects": True}, 599, 1, Reason.LOW_SCORE),
-        ({"after_effects": True}, 1000, 1, Reason.AFTER_EFFECTS),
-        ({"after_effects": True}, 1000, 0, None),
-    ],
-)
-def test_the_first_rule_that_fits_picks(given: dict[str, Any], score, after, reason):
-    ledger = FactLedger(score=score, after_effects=after)
-    assert picked(Rules(**{**NOBODY, **given}), 7, ledger) == reason
-
-
-def test_a_share_is_drawn_by_the_revision_alone():
-    among = [number for number in range(2_000) if drawn("share", number, 10)]
-    assert 150 < len(among) < 250
-    assert among == [number for number in range(2_000) if drawn("share", number, 10)]
-    more = {number for number in range(2_000) if drawn("share", number, 20)}
-    assert set(among) < more, "who raises the share adds to the sample"
-    assert len(more & {n for n in range(2_000) if drawn("double", n, 50)}) not in (0, len(more))
-    assert not any(drawn("share", number, 0) for number in range(200))
-    assert all(drawn("share", number, 100) for number in range(200))
-
-
-def test_sampling_again_changes_nothing(ours: Team):
-    revision = compaction(ours, score=100)
-    rules(ours, **{**NOBODY, "low_score": 60})
-    first = reviews.sample(revision, revision.fact_ledger)
-    assert first is not None and first.reason == Reason.LOW_SCORE and first.team == ours
-    rules(ours, **{**NOBODY, "share": 100})
-    again = reviews.sample(revision, revision.fact_ledger)
-    assert (again.pk, again.reason) == (first.pk, Reason.LOW_SCORE)
-    assert reviews.add(revision, None).pk == first.pk
-    assert ReviewItem.objects.count() == 1
-
-
-def test_what_is_missed_later_comes_later(ours: Team):
-    revision = compaction(ours)
-    rules(ours, **{**NOBODY, "after_effects": True})
-    assert reviews.sample(revision, revision.fact_ledger) is None
-    revision.fact_ledger.after_effects = 2
-    found = reviews.sample(revision, revision.fact_ledger)
-    assert found is not None and found.reason == Reason.AFTER_EFFECTS
-
-
-@pytest.mark.parametrize(("double", "people", "wanted"), [(0, 2, 1), (100, 2, 2), (100, 1, 1)])
-def test_two_judge_a_share_where_there_are_two(ours: Team, double: int, people: int, wanted: int):
-    for number in range(people):
-        member(ours, f"p{number}")
-    member(ours, "looks on", "viewer")
-    rules(ours, **{**NOBODY, "share": 100, "double": double})
-    revision = compaction(ours)
-    found = reviews.sample(revision, revision.fact_ledger)
-    assert found is not None and found.wanted == wanted
-
-
-def test_what_was_only_simulated_is_not_sampled(ours: Team):
-    rules(ours, **{**NOBODY, "share": 100})
-    revision = compaction(ours)
-    run = simulate_session(revision.run.session, "offload-first")
-    revision.run = run
-    assert reviews.sample(revision, revision.fact_ledger) is None
-
-
-def test_where_there_is_no_summary_there_is_nothing_to_judge(ours: Team):
-    rules(ours, **{**NOBODY, "share": 100})
-    revision = compaction(ours)
-    revision.edits.update(summary=None)
-    assert reviews.sample(revision, revision.fact_ledger) is None
-    with pytest.raises(CannotReview):
-        reviews.add(revision, None)
-    assert reviews.more(ours, member(ours)) == 0
-
-
-def test_more_by_hand_are_the_newest_that_nobody_looks_at(ours: Team):
-    made = [compaction(ours, f"s{number}") for number in range(4)]
-    item(team("theirs"), "foreign")
-    person = member(ours)
-    reviews.add(made[3], person)
-    assert reviews.more(ours, person, 2) == 2
-    found = ReviewItem.objects.for_team(ours)
-    assert {one.revision for one in found} == set(made[1:])
-    assert {one.added_by for one in found} == {person}
-    assert [reviews.more(ours, person, 2), reviews.more(ours, person, 2)] == [1, 0]
-
-
-@pytest.mark.parametrize(
-    ("given", "fields"),
-    [({"share": 101}, {"share"}), ({"double": -1, "low_score": 200}, {"double", "low_score"}),
-     ({"minutes": 0}, {"minutes"}), ({"minutes": 241}, {"minutes"})],
-)  # fmt: skip
-def test_rules_outside_their_bounds_are_refused_by_name(given: dict[str, int], fields: set[str]):
-    with pytest.raises(InvalidRules) as refused:
-        Rules(**given)
-    assert set(refused.value.faults) == fields
-
-
-def test_rules_are_kept_and_their_change_is_noted(ours: Team):
-    assert review_rules.rules_of(ours) == Rules()
-    rules(ours, share=25)
-    rules(ours, share=25)
-    assert review_rules.rules_of(ours) == Rules(share=25)
-    assert ReviewRules.objects.count() == 1
-    (entry,) = AuditEntry.objects.filter(action="review_rules.changed")
-    assert entry.detail == {"changed": {"share": [10, 25]}}
-
-
-def test_rules_are_tried_on_what_there_is(ours: Team):
-    for number in range(6):
-        compaction(ours, f"s{number}", score=100 * number, after=number % 2)
-    compaction(team("theirs"), "foreign", score=0)
-    found = review_rules.would_pick(ours, Rules(**{**NOBODY, "low_score": 20, "double": 100}))
-    assert (found.looked, found.together, found.double) == (6, 2, 2)
-    found = review_rules.would_pick(
-        ours, Rules(**{**NOBODY, "low_score": 20, "after_effects": True})
-    )
-    assert found.reasons == {Reason.LOW_SCORE: 2, Reason.AFTER_EFFECTS: 2}
-    assert review_rules.would_pick(ours, Rules(**NOBODY), last=3).looked == 3
-
-
-def test_the_oldest_comes_first_and_nobody_gets_what_another_has(ours: Team):
+def test_the_oldest_comes_first_and_reserved_items_are_skipped(ours: Team):
     ann, bob = member(ours), member(ours, "bob")
     first, second = item(ours, "1"), item(ours, "2")
     item(team("theirs"), "foreign")
@@ -221,10 +78,6 @@ def test_a_review_of_who_has_left_counts_on(ours: Team):
     assert reserve_next(ours, bob) == one
 
 
-def run_out(one: ReviewItem) -> None:
-    one.reviews.update(reserved_until=timezone.now() - timedelta(seconds=1))
-
-
 def test_a_reservation_runs_out_and_is_held_longer(ours: Team):
     ann, bob = member(ours), member(ours, "bob")
     rules(ours, minutes=5)
@@ -247,7 +100,7 @@ def test_leaving_gives_up_only_what_the_page_held(ours: Team):
     new = take(one, ann).reserved_until
     assert old is not None and new is not None
     release(one, ann, old)
-    assert reserve_next(ours, bob) is None, "the page was loaded anew, and holds it"
+    assert reserve_next(ours, bob) is None, "the page was reloaded, and holds it"
     release(one, ann, new)
     assert reserve_next(ours, bob) == one
 
@@ -306,7 +159,7 @@ def test_ones_own_can_be_changed_until_one_may_read_anothers(ours: Team):
     assert Review.objects.filter(item=double).count() == 2
 
 
-def test_the_audit_log_tells_nobody_what_was_found(ours: Team):
+def test_the_audit_log_does_not_say_what_was_found(ours: Team):
     ann = member(ours)
     one = item(ours, wanted=2)
     judge(one, ann, "fail", note="terrible", marks={"a": "lost"})
@@ -342,71 +195,3 @@ def test_what_is_not_whole_is_refused_by_field(
         reviews.submit(one, ann, given(), audit.person(ann))
     assert refused.value.pointer == pointer
     assert Review.objects.get().submitted is None
-
-
-@pytest.mark.django_db(transaction=True)
-def test_two_who_ask_at_once_never_get_the_same():
-    ours = team()
-    people = [member(ours, f"p{number}") for number in range(4)]
-    waits = {item(ours, name).pk for name in "123"}
-    came = at_once(CannotReview, *(lambda who=who: reserve_next(ours, who) for who in people))
-    got = [one.pk for one in came if one is not None]
-    assert len(got) == len(set(got)) == 3 and set(got) == waits
-
-
-@pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize("wanted", [1, 2])
-def test_of_those_who_take_one_item_at_once_as_many_get_it_as_it_wants(wanted: int):
-    ours = team()
-    people = [member(ours, f"p{number}") for number in range(4)]
-    one = item(ours, wanted=wanted)
-    came = at_once(CannotReview, *(lambda who=who: take(one, who) for who in people))
-    assert sum(isinstance(each, Review) for each in came) == wanted
-
-
-@pytest.mark.django_db(transaction=True)
-def test_of_two_late_reviews_at_once_one_is_kept():
-    ours = team()
-    ann, bob = member(ours), member(ours, "bob")
-    one = item(ours)
-    for who in (ann, bob):
-        take(one, who)
-        run_out(one)
-    came = at_once(
-        CannotReview,
-        *(
-            lambda who=who: reviews.submit(one, who, judgement(), audit.person(who))
-            for who in (ann, bob)
-        ),
-    )
-    assert sum(isinstance(each, Review) for each in came) == 1
-    assert one.reviews.exclude(submitted=None).count() == 1
-
-
-@pytest.mark.django_db(transaction=True)
-def test_the_last_of_two_at_once_finishes_it():
-    ours = team()
-    ann, bob = member(ours), member(ours, "bob")
-    one = item(ours, wanted=2)
-    for who in (ann, bob):
-        take(one, who)
-    at_once(
-        CannotReview,
-        *(
-            lambda who=who: reviews.submit(one, who, judgement(), audit.person(who))
-            for who in (ann, bob)
-        ),
-    )
-    one.refresh_from_db()
-    assert one.finished is not None
-
-
-@pytest.mark.django_db(transaction=True)
-def test_two_who_add_at_once_add_one():
-    ours = team()
-    ann, bob = member(ours), member(ours, "bob")
-    revision = compaction(ours)
-    came = at_once(
-        CannotReview, *(lambda who=who: reviews.add(revision, who).pk for who in (ann, bob))
-    )
-    assert len(set(came)) == 1 and ReviewItem.objects.count() == 1

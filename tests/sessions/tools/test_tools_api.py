@@ -12,7 +12,7 @@ from sessions.models.tools.tooling import tooling, tooling_at
 from tests.sessions.pages import other_team
 from tests.sessions.programs import Program
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("nobody_works")]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("jobs_wait")]
 
 TOOLS = [
     {"name": name, "description": f"does {name} " * 20, "input_schema": {"type": "object"}}
@@ -53,7 +53,10 @@ def use(one: Program, tool: str, call: str, *, failed: str = "", **more: Any) ->
 
 
 def listed(one: Program, query: str = "") -> list[str]:
-    return [tool["name"] for tool in one.get(f"/sessions/run/context{query}")["tools"]]
+    """The agent's own tools in a context; `read_back` comes last."""
+    *own, last = [tool["name"] for tool in one.get(f"/sessions/run/context{query}")["tools"]]
+    assert last == "read_back"
+    return own
 
 
 def put(one: Program, body: Any = GRAPH) -> Any:
@@ -75,7 +78,9 @@ def test_the_list_of_a_context_grows_with_use(one: Program) -> None:
     answer = put(one)
     assert answer["enabled"] == ["edit", "browser_open", "free"]
     small = one.get("/sessions/run/context")
-    assert [tool["name"] for tool in small["tools"]] == ["edit", "browser_open", "free"]
+    names = [tool["name"] for tool in small["tools"]]
+    assert names == ["edit", "browser_open", "free", "read_back"]
+    assert small["toolset"]["listed"] == names[:-1], "it belongs to no graph"
     assert small["toolset"]["left_out_tokens"] == answer["tokens"]["left_out"] > 0
     assert small["tokens"] == whole["tokens"] - small["toolset"]["left_out_tokens"]
     use(one, "edit", "t1")
@@ -109,24 +114,22 @@ def test_what_is_kept_of_enabling_is_what_the_messages_give(one: Program) -> Non
 def test_a_mask_leaves_the_list_and_says_what_is_allowed(one: Program) -> None:
     put(one, GRAPH | STATES)
     first = one.get("/sessions/run/context?format=openai")
-    assert len(first["tools"]) == 5 and first["toolset"]["left_out_tokens"] == 0
+    assert len(first["tools"]) == 6 and first["toolset"]["left_out_tokens"] == 0
     choice = first["tool_choice"]
     assert choice["type"] == "allowed_tools" and choice["allowed_tools"]["mode"] == "auto"
     names = [tool["function"]["name"] for tool in choice["allowed_tools"]["tools"]]
-    assert names == ["edit", "browser_open"]
+    assert names == ["edit", "browser_open", "read_back"]
     use(one, "browser_open", "t1")
     assert one.get("/sessions/run/context?format=openai")["toolset"]["state"] == "browsing"
     said = one.get("/sessions/run/context")
     assert said["tools"][0]["name"] == "edit" and "tool_choice" not in said
     last = said["messages"][-1]["content"][-1]["text"]
-    assert "browser_open, browser_click" in last and 'state="browsing"' in last
+    assert "browser_open, browser_click, read_back<" in last and 'state="browsing"' in last
     assert said["recited"] > 0
     again = one.get(f"/sessions/run/context?context_id={said['context_id']}")
     same = ("messages", "tokens", "recited", "tools")
     assert [again[name] for name in same] == [said[name] for name in same]
-    whole = dict(said["tools"][-1])
-    whole.pop("cache_control", None)
-    assert whole["name"] == "free", "the list keeps its order, and its bytes"
+    assert said["tools"][-2]["name"] == "free", "the list keeps its order"
 
 
 def test_nothing_allowed_is_said_as_the_provider_takes_it(one: Program) -> None:

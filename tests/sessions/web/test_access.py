@@ -23,7 +23,7 @@ from tests.sessions.programs import Program, problem
 from tests.sessions.web.addresses import ADDRESSES, AT_LARGE, MAKES, PRIVATE, PUBLIC
 from tests.sessions.web.world import browser_of, by_browser, by_program, each
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("nobody_works")]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("jobs_wait")]
 
 SAME_ORIGIN = [(b"origin", b"http://localhost:8765"), (b"host", b"localhost:8765")]
 
@@ -41,7 +41,7 @@ def seen(response: HttpResponse, ids: dict[str, Any]) -> tuple[Any, ...]:
     return response.status_code, headers, body
 
 
-def test_nobody_gets_in_without_a_key(world: dict[str, Any], program: Program, revoked: Program):
+def test_no_one_gets_in_without_a_key(world: dict[str, Any], program: Program, revoked: Program):
     for address in each([address for address in PRIVATE if address.is_api]):
         wrong = program.token[:-1] + ("A" if program.token[-1] != "A" else "B")
         answers = [
@@ -171,7 +171,9 @@ def test_a_person_looks_into_all_teams_he_is_in(program: Program, stranger: Prog
     assert b"second" not in client.get("/sessions/").content
     assert b"second" in client.get("/sessions/?team=theirs").content
     assert b"second" in client.get("/sessions/").content, "a choice stays"
-    assert b"second" not in client.get("/sessions/?team=nobodys").content.replace(b"?team", b"")
+    assert b"second" not in client.get("/sessions/?team=no-such-team").content.replace(
+        b"?team", b""
+    )
 
 
 def test_who_runs_the_machine_sees_the_teams_made_on_it():

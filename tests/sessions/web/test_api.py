@@ -12,7 +12,7 @@ from sessions.api.record import sessions as sessions_api
 from sessions.models import Answer, Job, Message, Session
 from tests.sessions.programs import Program, problem
 
-pytestmark = [pytest.mark.store, pytest.mark.django_db, pytest.mark.usefixtures("nobody_works")]
+pytestmark = [pytest.mark.store, pytest.mark.django_db, pytest.mark.usefixtures("jobs_wait")]
 
 TALK = [
     {"role": "user", "content": "What is in a.py?"},
@@ -41,7 +41,7 @@ def test_the_simplest_use(program: Program):
     given = program.get("/sessions/my-run/context?format=anthropic")
     assert given["messages"][0]["role"] == "user"
     assert given["messages"][0]["content"][0]["text"] == "Hi"
-    assert (given["system"], given["tools"]) == ([], [])
+    assert (given["system"], [tool["name"] for tool in given["tools"]]) == ([], ["read_back"])
     assert given["context_id"].startswith("ctx_")
 
 
@@ -96,7 +96,7 @@ def test_ids_that_no_column_takes(program: Program, name: str):
     assert not Session.objects.exists()
 
 
-def test_a_session_that_nobody_announced(program: Program):
+def test_a_session_that_was_not_announced(program: Program):
     result = program.post("/sessions/new/messages", {"messages": TALK[:1]})
     assert (result["appended"], result["first_seq"]) == (1, 1)
     assert result["notes"] == ["The session did not exist and was created."]
@@ -215,7 +215,7 @@ def test_the_list_has_pages_that_do_not_shift(program: Program):
 
 
 @pytest.mark.parametrize("cursor", ["x", "%00", "bnVsbA", "WzEsMl0", "eyJhIjoxfQ", "ä"])
-def test_a_cursor_of_nobody(program: Program, cursor: str):
+def test_an_unknown_cursor(program: Program, cursor: str):
     answer = program.ask("GET", f"/sessions?cursor={cursor}")
     assert problem(answer, 422)["errors"][0]["pointer"] == "?cursor"
 
@@ -268,13 +268,24 @@ def test_a_context_stays_what_it_was(talked: Program):
 
 
 @pytest.mark.parametrize(
-    ("policy", "asked"), [("balanced", ["1h", None]), ("passthrough", [None] * 2)]
+    ("policy", "hours", "asked"),
+    [
+        ("balanced", True, ["1h", None]),
+        ("balanced", False, [None] * 2),
+        ("passthrough", True, ["1h"] * 2),
+        ("passthrough", False, [None] * 2),
+    ],
 )
-def test_a_context_asks_for_the_ttls_of_its_policy(
-    program: Program, policy: str, asked: list[str | None]
+def test_a_context_asks_for_the_ttls_of_its_policy_and_for_none_longer_than_the_client(
+    program: Program, policy: str, hours: bool, asked: list[str | None]
 ):
     program.ask("PUT", "/sessions/run", {"model": "claude-sonnet-4-5", "policy": policy})
     program.post("/sessions/run/messages", {"system": "Be brief.", "messages": TALK})
+    if hours:
+        written = {"ephemeral_5m_input_tokens": 0, "ephemeral_1h_input_tokens": 900}
+        usage = {"input_tokens": 9, "output_tokens": 9, "cache_creation": written}
+        usage |= {"cache_creation_input_tokens": 900, "cache_read_input_tokens": 0}
+        program.post("/sessions/run/calls", {"step": 1, "usage": usage})
     first = program.get("/sessions/run/context")
     for query in ("", f"?context_id={first['context_id']}", f"?at={first['step']}"):
         given = program.get(f"/sessions/run/context{query}")
@@ -319,7 +330,8 @@ def test_a_method_that_an_address_does_not_take(program: Program, method: str, a
 
 @pytest.mark.parametrize("address", ["", "/", "/nothing", "/jobs/1", "/sessions/"])
 def test_an_address_with_nothing_at_it(program: Program, address: str):
-    problem(program.ask("GET", f"{address or '/'}"), 404)
+    answer = problem(program.ask("GET", f"{address or '/'}"), 404)
+    assert "URL" in answer["detail"], "it says where to look"
 
 
 def test_what_fails_on_our_side_tells_nothing(

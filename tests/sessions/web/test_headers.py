@@ -35,8 +35,8 @@ def asked(method: str, path: str, **headers: str) -> Any:
         ("GET", "/api/v1/docs", 200, {}),
         ("GET", "/api/v1/sessions/x", 401, {}),
         ("TRACE", "/api/v1/openapi.json", 405, {}),
-        ("GET", "/api/v1/sessions/x", 401, {"authorization": "Bearer clk_nobody"}),
-        ("PUT", "/api/v1/sessions/x", 401, {"authorization": "Bearer clk_nobody"}),
+        ("GET", "/api/v1/sessions/x", 401, {"authorization": "Bearer clk_missing"}),
+        ("PUT", "/api/v1/sessions/x", 401, {"authorization": "Bearer clk_missing"}),
         ("GET", "/api/v1/sessions/x", 400, {"authorization": "Bearer x", "host": "evil.example"}),
     ],
 )

@@ -33,7 +33,7 @@ def program(db: None) -> Program:
         (["a\n" * 99], [], f"?{'a' * 30} is not a parameter of this URL. It has none; remove it."),
     ],
 )  # fmt: skip
-def test_the_nearest_name_is_told(asked: list[str], known: list[str], said: str | None):
+def test_the_nearest_name_is_suggested(asked: list[str], known: list[str], said: str | None):
     found = unknown_in(asked, known)
     assert (found and found.sentences) == said
 
@@ -58,7 +58,7 @@ def test_the_api_refuses_before_it_answers_something_else(
 
 
 def test_credentials_come_first(program: Program):
-    program.token = "clk_nobody"
+    program.token = "clk_missing"
     assert program.ask("GET", "/rollouts?sate=done").status_code == 401
 
 

@@ -15,7 +15,7 @@ from tests.sessions.programs import Program
 from tests.sessions.web.addresses import ADDRESSES, NEEDS, OWN, PRIVATE
 from tests.sessions.web.world import browser_of, by_browser, each
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("nobody_works")]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("jobs_wait")]
 
 DONE = {200, 201, 202, 302, 303}
 POLITE = {400, 404, 405, 409, 410, 415, 422}

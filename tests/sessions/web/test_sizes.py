@@ -28,7 +28,7 @@ def post(program: Program, body: bytes) -> Any:
 
 
 @pytest.mark.django_db
-@pytest.mark.usefixtures("nobody_works")
+@pytest.mark.usefixtures("jobs_wait")
 def test_a_message_of_200_000_blocks_is_not_even_parsed(
     program: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -39,7 +39,7 @@ def test_a_message_of_200_000_blocks_is_not_even_parsed(
 
 
 @pytest.mark.django_db
-@pytest.mark.usefixtures("nobody_works")
+@pytest.mark.usefixtures("jobs_wait")
 def test_a_message_has_so_many_blocks(program: Program) -> None:
     said = problem(post(program, blocks(BLOCKS + 1)), 413)
     assert f"at most {BLOCKS:,} content blocks" in said["detail"]

@@ -9,6 +9,7 @@ from django.test.utils import CaptureQueriesContext
 
 from sessions.models import Job, Session, Team
 from sessions.models.web.statements import (
+    Delete,
     Statement,
     StatementAmong,
     Update,
@@ -142,3 +143,14 @@ def test_a_read_again_session_forgets_what_it_pointed_at(team: Team, stored: lis
     one.delete()
     with pytest.raises(Session.DoesNotExist):
         Session(pk=one.pk or team.pk).reread()
+
+
+def test_a_deletion_deletes_what_its_queryset_finds(team: Team, stored: list[Session]):
+    small = Delete(
+        lambda: Job.objects.filter(team_id=given_uuid("team"), version__lte=given_int("version"))
+    )
+    for version in range(4):
+        Job.objects.create(team=team, kind="tend", payload={}, version=version)
+    assert small.run(team=team.pk, version=2) == 3
+    assert small.run(team=team.pk, version=2) == 0
+    assert Job.objects.get().version == 3

@@ -21,11 +21,11 @@ from sessions.actions.demo.demo import load_demo
 from sessions.actions.live import folds
 from sessions.actions.live.managed import catch_up, serving
 from sessions.models import Session
-from tests.sessions.live.test_managed import grown
+from tests.sessions.live.managed.test_managed import grown
 from tests.sessions.people import browser
 from tests.sessions.programs import Program
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("nobody_works")]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("jobs_wait")]
 
 
 @pytest.fixture(autouse=True)

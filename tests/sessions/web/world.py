@@ -47,11 +47,11 @@ if TYPE_CHECKING:
     from tests.sessions.programs import Program
 
 MISSING = {
-    "name": "nobody-s-policy",
+    "name": "no-such-policy",
     "sha": "f" * 64,
     "prefix": "zzzzzzzz",
     "record_id": 10**6,
-    "slug": "nobodys",
+    "slug": "no-such-team",
 }
 MISSING |= {"member_id": 10**6, "invitation_id": 10**6}
 MISSING |= dict.fromkeys(("note_id", "board_id", "subscription_id"), 10**6)
@@ -90,8 +90,8 @@ def one_of_everything(program: Program) -> dict[str, Any]:
     file = ImportFile.objects.get(import_run=made)
     skipped = SkippedRecord.objects.create(file=file, type="x", reason="unknown", count=1)
     message = program.get("/sessions/run/messages")["messages"][0]
-    somebody = get_user_model().objects.create_user(f"somebody of {program.team}")
-    member = Membership.objects.create(user=somebody, team=program.team)
+    person = get_user_model().objects.create_user(f"a member of {program.team}")
+    member = Membership.objects.create(user=person, team=program.team)
     invitation, _ = invite(program.team, "viewer", COMMAND)
     revision = Revision.objects.get(run__session=session, run__origin="managed", number=1)
     note, _ = boards.put_note(session, "knowledge", "the port is 80")

@@ -84,7 +84,7 @@ export type SessionLine = {
   active: Figures | null;
   recorded: Figures | null;
 };
-export type Tried = {
+type Tried = {
   ref: string;
   role: 'draft' | 'active' | 'other' | 'tried';
   cost: number;

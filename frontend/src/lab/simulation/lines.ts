@@ -9,13 +9,13 @@ export const costChange = (line: SessionLine, role: Role): number | null =>
   ratio(line.draft?.cost_microusd, line[role]?.cost_microusd);
 export const tokensChange = (line: SessionLine, role: Role): number | null =>
   ratio(line.draft?.tokens_sent, line[role]?.tokens_sent);
-/** Null too against a recording, of which nobody asks what was needed. */
+/** Null too against a recording, where needs are not measured. */
 export function placeChange(line: SessionLine, role: Role): number | null {
   const [now, then] = [line.draft, line[role]];
   return now?.needs && then?.needs ? (now.in_context ?? 0) - (then.in_context ?? 0) : null;
 }
 
-/** Worst first; what cannot be told stands last. */
+/** Worst first; unknown last. */
 export function sorted(lines: readonly SessionLine[], by: Sort, role: Role): SessionLine[] {
   if (by === 'order') return [...lines];
   const change = { cost: costChange, tokens: tokensChange, place: placeChange }[by];
@@ -24,6 +24,6 @@ export function sorted(lines: readonly SessionLine[], by: Sort, role: Role): Ses
   return [...lines].sort((a, b) => harm(b) - harm(a));
 }
 
-/** Sessions of which something that they needed is lost under the draft and was not under the active version. */
+/** Sessions that lose more of what they needed under the draft than under the active version. */
 export const losers = (lines: readonly SessionLine[]): number =>
   lines.filter((line) => (line.draft?.lost ?? 0) > (line.active?.lost ?? 0)).length;

@@ -1,7 +1,9 @@
 /* Blocks by name: which message they are, what they begin with, how large they are. */
 import { ask, withQuery } from '../../web/request';
 import { nameOfEntry } from '../manifest/address';
-import { decode, isManaged, type Manifest, type ManifestJson } from '../manifest/manifest';
+import { opened } from '../manifest/holding';
+import { isManaged, type Manifest } from '../manifest/manifest';
+import type { PackedJson } from '../manifest/packing';
 import { kindNames, kindTitles } from '../../web/kinds';
 import { Previews } from '../manifest/previews.svelte';
 import type { Props } from './diff';
@@ -19,11 +21,8 @@ export class Blocks {
   }
 
   static async of(asked: Props, run: string): Promise<Blocks> {
-    return new Blocks(
-      asked,
-      run,
-      decode(await ask<ManifestJson>(withQuery(asked.manifest_url, { run }))),
-    );
+    const address = withQuery(asked.manifest_url, { run, packed: 'true' });
+    return new Blocks(asked, run, opened(await ask<PackedJson>(address)));
   }
 
   /** Undefined until it has arrived. */

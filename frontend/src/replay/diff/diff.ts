@@ -38,7 +38,7 @@ export const signs: Record<Op, [sign: string, name: string]> = {
   replaced: ['~', 'replaced'],
 };
 
-export type Count = { op: Op; blocks: number; a: number; b: number };
+type Count = { op: Op; blocks: number; a: number; b: number };
 
 /** Blocks and tokens per kind of change, for the line at the top. */
 export function counts(rows: DiffRow[]): Count[] {
@@ -91,7 +91,7 @@ export function collapsed(rows: DiffRow[]): Numbered[] {
   return made;
 }
 
-/** Something new that stands for much that was taken out. */
+/** A new block that replaced many. */
 export const isSummary = (row: DiffRow): boolean =>
   row.kind === 'summary' && row.b.length === 1 && (row.op === 'added' || row.op === 'replaced');
 
@@ -101,8 +101,8 @@ export const isNew = (row: DiffRow): boolean => row.op === 'added' || isSummary(
 /** A single block is called by its first line: the one that was there, so that it can be recognized. */
 export const blockOf = (row: DiffRow): number => (isNew(row) ? row.b[0] : row.a[0]);
 
-/** What a summary stands for: all that its revision took out. Between steps that are far apart a later
-    summary may stand for what an earlier one took out: then it is everything that is gone. */
+/** What a summary replaced: all that its revision took out. Between steps that are far apart a later
+    summary may replace what an earlier one took out: then it is everything that is gone. */
 export function takenFor(rows: DiffRow[], summary: DiffRow): number[] {
   const removed = rows.filter((row) => row.op === 'removed');
   const own = removed.filter((row) => row.revision === summary.revision);

@@ -24,7 +24,7 @@ function words(before: string, after: string): [Piece[], Piece[]] {
     if (!part.added) left.push({ text: part.value, changed: Boolean(part.removed) });
     if (!part.removed) right.push({ text: part.value, changed: Boolean(part.added) });
   }
-  // Two lines that share next to nothing are told apart better as wholes.
+  // Two lines that share next to nothing read better as a whole removal and addition.
   const common = left
     .filter((piece) => !piece.changed)
     .reduce((sum, piece) => sum + piece.text.trim().length, 0);

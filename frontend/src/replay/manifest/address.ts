@@ -3,7 +3,7 @@ import type { Manifest } from './manifest';
 import { Flag } from './manifest';
 import { stands } from './composition';
 
-export type Place = { step: number | null; run: string; message: string };
+type Place = { step: number | null; run: string; message: string };
 
 export function placeIn(address: string): Place {
   const url = new URL(address);

@@ -4,7 +4,7 @@ import { stands } from './composition';
 import type { Entries } from './manifest';
 
 export const Cached = { unknown: 0, read: 1, write: 2, uncached: 3 } as const;
-export type Usage = {
+type Usage = {
   prompt: number | null;
   uncached: number | null;
   read: number | null;

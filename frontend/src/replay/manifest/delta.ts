@@ -21,10 +21,9 @@ export type DeltaJson = Omit<ManifestJson, 'entries' | 'kinds' | 'presets'> & {
   changed: { at: number[]; to: number[]; closed: number[] };
   from_step: number; // steps, causes and events from here on take the place of the page's
 };
-export type Answer = ManifestJson | DeltaJson;
-export type Merged = { manifest: Manifest; inserted: number[] };
+type Merged = { manifest: Manifest; inserted: number[] };
 
-export const isDelta = (answer: Answer): answer is DeltaJson =>
+export const isDelta = (answer: object): answer is DeltaJson =>
   'delta' in answer && answer.delta === true;
 
 const columnNames = [

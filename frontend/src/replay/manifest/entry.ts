@@ -60,7 +60,7 @@ export function entryOf(
     if (version.revision === null) {
       if (sameBlock(i) && !(entries.flags[i] & Flag.replacement)) return i;
     } else if (entries.edit[i] === version.revision && sameBlock(i)) return i;
-    // One summary stands for all the blocks of its revision; in a log it is a message like others.
+    // One summary replaces all the blocks of its revision; in a log it is a message like others.
     else if (
       kindNames[entries.kind[i]] === 'summary' &&
       (entries.edit[i] || version.revision) === version.revision

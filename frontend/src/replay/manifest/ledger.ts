@@ -3,12 +3,12 @@ import type { Composition } from './composition';
 import type { Manifest } from './manifest';
 import { Basis } from './manifest';
 
-export type Ledger = {
+type Ledger = {
   step: number;
   next: boolean; // no call yet: only what we count ourselves
   visible: number; // our count of the rows
   hidden: number; // prompt tokens that the log does not show
-  recited: number; // of what is told again at the end: no row holds it
+  recited: number; // recited at the end: no row holds it
   prompt: number | null; // what the provider reported
   size: number; // the headline: reported if there is a report
   basis: number; // of the headline
@@ -37,7 +37,7 @@ export const sizeAt = (manifest: Manifest, composition: Composition, step: numbe
   manifest.steps.prompt[step - 1] ?? countedAt(manifest, composition, step);
 
 /** Against the step before: reported with reported, or else counted with counted. */
-export function changeAt(manifest: Manifest, composition: Composition, step: number): number {
+function changeAt(manifest: Manifest, composition: Composition, step: number): number {
   const [then, now] = [
     manifest.steps.prompt[step - 2] ?? null,
     manifest.steps.prompt[step - 1] ?? null,

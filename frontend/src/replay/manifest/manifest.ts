@@ -13,7 +13,7 @@ export const Flag = {
 } as const;
 export const Basis = { measured: 0, estimated: 1, simulated: 2 } as const;
 
-export type Origin = 'recorded' | 'managed' | 'simulated';
+type Origin = 'recorded' | 'managed' | 'simulated';
 export type EventKind =
   | 'compaction'
   | 'offload'
@@ -29,7 +29,7 @@ export type EventKind =
   | 'model'
   | 'retry'
   | 'subagent';
-export type RunState = 'ready' | 'missing' | 'running';
+type RunState = 'ready' | 'missing' | 'running';
 
 export type SessionHead = {
   id: string;
@@ -38,7 +38,7 @@ export type SessionHead = {
   model: string;
   ratio: number;
   window: number;
-  window_assumed: boolean; // assumed where nobody knows the model's window
+  window_assumed: boolean; // assumed where the model's window is unknown
   basis: 'exact' | 'calibrated' | 'estimated';
   steps: number;
   hidden: number;
@@ -89,6 +89,7 @@ export type RunChoice = {
   label: string;
   state: RunState;
   job: string | null;
+  revisions?: number;
 };
 export type Cause = {
   step: number;
@@ -144,6 +145,7 @@ export type ManifestJson = {
   events: SessionEvent[];
   next?: string; // what to ask the changes from then on by
   pins?: number[]; // messages
+  labeled_from?: number; // labels of earlier events and cards of causes are yet to be fetched
 };
 /** Columns may have room beyond `count`. */
 export type Entries = {
@@ -166,7 +168,7 @@ export const summaryOf = (run: Run): Summary | null =>
     ? (run.summary as Summary)
     : null;
 
-/** Whether the session has a run that we hand out: then what the agent reported is what the model would have
+/** Whether the session has a managed run: then what the agent reported is what the model would have
     seen without us, and no call need have been sent it. */
 export const isManaged = ({ runs }: Pick<ManifestJson, 'runs'>): boolean =>
   runs.some((run) => run.origin === 'managed');

@@ -1,11 +1,11 @@
-/* One line per entry, fetched in windows as they come into view. */
+/* One line per entry, fetched as they come into view. */
 import { ask, withQuery } from '../../web/request';
 import type { Entries } from './manifest';
 
-const windowSize = 200;
 const searchWindow = 500; // the most that one answer holds
 
-type Answer = { from: number; rows: string[] };
+type Window = { from: number; rows: string[] };
+type Chosen = { at: number[]; rows: (string | null)[] };
 
 export class Previews {
   /** Grows when lines arrive, so that what shows them is drawn again. */
@@ -51,27 +51,20 @@ export class Previews {
     // Behind a place that moved, lines may be of what the server knew already and the page did not.
     if (first < count) this.#lines.length = first;
     this.#lines.length = count + places.length;
-    for (const window of this.#asked)
-      if (window >= Math.floor(first / windowSize)) this.#asked.delete(window);
+    for (const asked of this.#asked) if (asked >= first) this.#asked.delete(asked);
     if (first < count) this.#generation++;
     this.arrived++;
   }
 
-  /** Sees to it that these entries have their lines, soon. */
-  want(indexes: Iterable<number>): void {
-    const windows = new Set<number>();
-    for (const i of indexes)
-      if (this.#lines[i] === undefined) windows.add(Math.floor(i / windowSize));
-    for (const window of windows) {
-      if (this.#asked.has(window)) continue;
-      this.#asked.add(window);
-      // Only what is missing: at the end of a session that grows it is a line or two.
-      let from = window * windowSize;
-      let to = Math.min(from + windowSize, this.#lines.length);
-      while (from < to && this.#lines[from] !== undefined) from++;
-      while (to > from && this.#lines[to - 1] !== undefined) to--;
-      void this.#fetch(from, to).catch(() => this.#asked.delete(window));
-    }
+  /** Sees to it that these entries have their lines, soon; if one lacks it, those around come with it. */
+  want(indexes: Iterable<number>, around: Iterable<number> = []): void {
+    const isMissing = (i: number) => this.#lines[i] === undefined && !this.#asked.has(i);
+    const wanted = Array.from(indexes);
+    if (!wanted.some(isMissing)) return;
+    const missing = [...new Set([...wanted, ...around])].filter(isMissing);
+    for (const i of missing) this.#asked.add(i);
+    for (let n = 0; n < missing.length; n += searchWindow)
+      void this.#fetchAt(missing.slice(n, n + searchWindow));
   }
 
   /** All of them, for a search by text. */
@@ -95,9 +88,24 @@ export class Previews {
     }
   }
 
+  async #fetchAt(indexes: readonly number[]): Promise<void> {
+    const generation = this.#generation;
+    const at = indexes.join(',');
+    try {
+      const answer = await ask<Chosen>(withQuery(this.address, { run: this.#run, at }));
+      if (generation !== this.#generation) throw new Error('other entries stand there now');
+      answer.at.forEach((i, n) => {
+        if (i < this.#lines.length) this.#lines[i] = answer.rows[n] ?? undefined;
+      });
+      this.arrived++;
+    } catch {
+      for (const i of indexes) this.#asked.delete(i); // asked again when they show
+    }
+  }
+
   async #fetch(from: number, to: number): Promise<void> {
     const generation = this.#generation;
-    const answer = await ask<Answer>(withQuery(this.address, { run: this.#run, from, to }));
+    const answer = await ask<Window>(withQuery(this.address, { run: this.#run, from, to }));
     if (generation !== this.#generation) return;
     answer.rows.forEach((line, offset) => {
       if (answer.from + offset < this.#lines.length) this.#lines[answer.from + offset] = line;

@@ -10,7 +10,7 @@ export type Limits = {
   target: number | null;
   ladder: [share: number, ms: number][];
 };
-export type Level = 'ok' | 'warn' | 'trigger' | 'over';
+type Level = 'ok' | 'warn' | 'trigger' | 'over';
 /** `share` is of the room: of the window less what is kept free for the output. `used` is `counted`, what we
     count, corrected by reported usage. */
 export type Budget = Limits & {

@@ -1,11 +1,12 @@
 /* The replay page: what brings it to another run, step or block, and keeps it up to date. */
 import * as format from '../../web/format';
-import { problemFrom, withQuery } from '../../web/request';
+import { ask, problemFrom, withQuery } from '../../web/request';
 import { addressOf, findEntry, nameOfEntry, placeIn } from '../manifest/address';
 import { findRow } from '../manifest/composition';
 import { merge, shifted, type DeltaJson } from '../manifest/delta';
-import { fetchNews, fetchRun, type Holding } from '../manifest/holding';
+import { fetchNews, fetchRun, recordedOf, type Holding } from '../manifest/holding';
 import { sizeAt, totals } from '../manifest/ledger';
+import type { Manifest } from '../manifest/manifest';
 import { Announcer } from './announcer.svelte';
 import { ofWindow, rememberScale, type Scale } from './scale';
 import { Shown } from './shown.svelte';
@@ -18,6 +19,7 @@ export class Replay extends Shown {
   #recorded: Holding | null = null; // beside another run
   #renewing: Promise<void> | null = null;
   #comparing: ReturnType<typeof setTimeout> | undefined;
+  #labeling = false;
   #count = 0; // entries before the last change: their arrays are the same ones
   #written = 0;
   #writing: ReturnType<typeof setTimeout> | undefined;
@@ -48,7 +50,7 @@ export class Replay extends Shown {
     }
   }
 
-  /** Brings what is shown up to date, one look at a time. Throws what went wrong: whoever calls tries again. */
+  /** Brings what is shown up to date, one look at a time. Throws what went wrong: the caller tries again. */
   async renew(): Promise<void> {
     while (this.#renewing) await this.#renewing.catch(() => undefined);
     if (this.loading || !this.manifest || !this.composition) return; // that one brings the newest as well
@@ -128,7 +130,7 @@ export class Replay extends Shown {
     }
     if (before) this.#write();
     else this.#name();
-    // Managed from its first message on: whoever waited for that one wants to see what we make of it.
+    // Managed from its first message on: a reader who waited for it wants to see the managed context.
     const isManagedRun = manifest.runs.some((choice) => choice.origin === 'managed');
     if (isManagedRun && manifest.session.live && this.usual === 'recorded' && !place.run) {
       this.usual = 'managed';
@@ -139,15 +141,41 @@ export class Replay extends Shown {
   /** The recorded run's line and totals, to read another run against. */
   async #compare(run: string, signal: AbortSignal): Promise<void> {
     if (run === 'recorded') return;
-    const { manifest_url } = this.props;
-    this.#recorded = this.#recorded
-      ? await fetchNews(manifest_url, 'recorded', this.#recorded, signal)
-      : await fetchRun(manifest_url, 'recorded', signal);
-    const { manifest, composition } = this.#recorded;
+    const { manifest, composition } = await this.#fetchRecorded(signal);
     const sizes = Float64Array.from({ length: manifest.session.steps }, (_, i) =>
       sizeAt(manifest, composition, i + 1),
     );
     this.baseline = { sizes, totals: totals(manifest, composition) };
+  }
+
+  async #fetchRecorded(signal: AbortSignal): Promise<Holding> {
+    const { manifest_url } = this.props;
+    const own = this.manifest!;
+    const rewrote = own.runs.find(({ origin }) => origin === 'recorded')?.revisions;
+    if (own.run.origin === 'managed' && rewrote === 0) return recordedOf(own);
+    this.#recorded = this.#recorded
+      ? await fetchNews(manifest_url, 'recorded', this.#recorded, signal)
+      : await fetchRun(manifest_url, 'recorded', signal);
+    return this.#recorded;
+  }
+
+  /** The labels of the events and the cards of causes, once something is shown that has one. */
+  async label(): Promise<void> {
+    const { manifest, run } = this;
+    if (!manifest || this.step >= (manifest.labeled_from ?? 1) || this.#labeling) return;
+    this.#labeling = true;
+    try {
+      const found = await ask<Pick<Manifest, 'events' | 'causes'>>(
+        withQuery(this.props.events_url, { run }),
+      );
+      if (!this.manifest || this.run !== run) return;
+      for (const event of found.events) event.url = this.revisionAddress(event.revision ?? 0);
+      this.manifest = { ...this.manifest, ...found, labeled_from: 1 };
+    } catch (error) {
+      problemFrom(error); // asked again at the next step
+    } finally {
+      this.#labeling = false;
+    }
   }
 
   /** To a step. A jump is worth a place in the browser's history, a scrub is not. */

@@ -1,5 +1,5 @@
 /* What the pictures of sizes are measured against: the model's window, or the largest size in them.
-   A cookie remembers it, since whoever looks at small sessions looks at several. */
+   A cookie remembers it, since a reader of one small session reads several. */
 import type { SessionHead } from '../manifest/manifest';
 import * as format from '../../web/format';
 

@@ -13,6 +13,7 @@ import { rememberedScale, type Scale } from './scale';
 export type Props = {
   manifest_url: string;
   previews_url: string;
+  events_url: string;
   entry_url: string;
   simulate_url?: string;
   replay_url: string;
@@ -31,7 +32,7 @@ export type Props = {
   compactions_url?: string;
   limits?: Limits | null;
 };
-export type Baseline = { sizes: Float64Array; totals: Totals };
+type Baseline = { sizes: Float64Array; totals: Totals };
 export type View = 'table' | 'raw';
 
 export class Shown {
@@ -106,7 +107,7 @@ export class Shown {
     const { manifest, composition } = this;
     const { limits } = this.props;
     if (!manifest?.session.live || !composition || !limits) return null;
-    // The same that the agent is told, whichever run is shown.
+    // What the agent gets, whichever run is shown.
     const { used, budget } = manifest.session;
     return standing(limits, used ?? sizeAt(manifest, composition, manifest.last), budget?.counted);
   });

@@ -28,7 +28,7 @@ export function columns(last: number, pixels: number, size: (step: number) => nu
   });
 }
 
-/** The tokens that the picture's top stands for: the window, or more where something went beyond it;
+/** The tokens at the top of the picture: the window, or more where something went beyond it;
     or else little more than the largest size, for a session that would be a line on the floor. Beside a managed
     run the line of what was never sent leaves the picture where it grows beyond it. */
 export function ceiling(

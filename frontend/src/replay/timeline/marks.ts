@@ -2,7 +2,7 @@
 import { shapeOf } from '../manifest/events';
 import type { EventKind, SessionEvent } from '../manifest/manifest';
 
-// Which shape stands for a cluster: what changed the context before what merely happened in it.
+// The shape of a cluster: what changed the context before what merely happened in it.
 const rank: EventKind[] = [
   'compaction',
   'offload',

@@ -1,4 +1,5 @@
-/* Colors for a canvas, read from the style sheet, since a canvas does not know custom properties. */
+/* The colors and patterns of the timeline's canvas. */
+import { readColors } from '../../web/colors';
 import { kindNames } from '../../web/kinds';
 
 export type Palette = {
@@ -13,13 +14,7 @@ export type Palette = {
 };
 
 export function readPalette(inside: HTMLElement): Palette {
-  const probe = document.createElement('span');
-  inside.append(probe);
-  const color = (name: string) => {
-    probe.style.color = `var(--${name})`;
-    return getComputedStyle(probe).color;
-  };
-  const palette = {
+  return readColors(inside, (color) => ({
     kinds: kindNames.map(color),
     panel: color('panel'),
     text: color('text'),
@@ -28,9 +23,7 @@ export function readPalette(inside: HTMLElement): Palette {
     write: color('write'),
     uncached: color('uncached'),
     line: color('line-strong'),
-  };
-  probe.remove();
-  return palette;
+  }));
 }
 
 /** A tile painted with `paint`, to fill with. */

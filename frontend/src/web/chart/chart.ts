@@ -17,7 +17,7 @@ export type Mark = { x: number; label: string; url?: string };
 
 export type ChartProps = {
   title: string;
-  summary?: string; // left out: told from the values
+  summary?: string; // left out: derived from the values
   x: { label: string; values: number[]; kind: XKind };
   series: Series[];
   marks?: Mark[];

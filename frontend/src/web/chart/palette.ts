@@ -1,5 +1,7 @@
 /* How a series looks: color from the style sheet, and a dash or a hatch, so that color is never alone. */
 
+import { readColors } from '../colors';
+
 export const colors = ['chart-1', 'chart-2', 'chart-3', 'chart-4', 'chart-5'] as const;
 const dashes = [[], [7, 4], [2, 3], [9, 3, 2, 3], [4, 2]];
 const hatches = ['', '/', '\\', '.', '-'];
@@ -16,22 +18,14 @@ export type Palette = {
 
 /** Colors as the page has them now: another theme, other colors. */
 export function readPalette(inside: HTMLElement): Palette {
-  const probe = document.createElement('span');
-  inside.append(probe);
-  const color = (name: string) => {
-    probe.style.color = `var(--${name})`;
-    return getComputedStyle(probe).color;
-  };
-  const palette = {
+  return readColors(inside, (color) => ({
     series: colors.map(color),
     text: color('chart-text'),
     muted: color('muted'),
     grid: color('chart-grid'),
     panel: color('panel'),
     mark: color('chart-mark'),
-  };
-  probe.remove();
-  return palette;
+  }));
 }
 
 /** `dash` is for what others are compared with: it looks the same in every chart. */

@@ -56,7 +56,7 @@ export function span(values: readonly number[], unit: Unit): [number, number] {
 export const ordered = (points: readonly Point[]): Point[] =>
   [...points].sort((a, b) => a.x - b.x || a.y - b.y || a.label.localeCompare(b.label));
 
-export const told = (point: Point, { x, y }: Pick<ScatterProps, 'x' | 'y'>): string =>
+export const described = (point: Point, { x, y }: Pick<ScatterProps, 'x' | 'y'>): string =>
   `${point.label}: ${x.label} ${show(point.x, x.unit)}, ${y.label} ${show(point.y, y.unit)}`;
 
 /** Which points no other beats: none costs no more and keeps no less (less x, more y). */

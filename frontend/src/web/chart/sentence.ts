@@ -25,7 +25,7 @@ export function trend(series: Series): 'rises' | 'falls' | 'stays level' | null 
   return by > 0 ? 'rises' : 'falls';
 }
 
-function told(series: Series, props: ChartProps): string {
+function described(series: Series, props: ChartProps): string {
   const points = known(series);
   if (!points.length) return `${series.label}: no values`;
   const at = (point: Known) => showX(props.x.values[point.i], props.x.kind, isDays(props.x.values));
@@ -50,7 +50,7 @@ const most = 3; // series in the sentence; the table has them all
 
 export function sentence(props: ChartProps): string {
   if (!props.series.length || !props.x.values.length) return 'There are no values yet.';
-  const parts = props.series.slice(0, most).map((series) => told(series, props));
+  const parts = props.series.slice(0, most).map((series) => described(series, props));
   const left = props.series.length - most;
   if (left > 0) parts.push(`and ${left} more in the table`);
   return `${parts.join('; ')}.`;

@@ -14,17 +14,17 @@ const typing =
   '[role="textbox"],[role="combobox"],[role="listbox"],[role="option"]';
 
 /** Chords stay the browser's; AltGr only writes characters ("[" on a German keyboard), so it is none. */
-export function isChord(event: Pressed): boolean {
+function isChord(event: Pressed): boolean {
   if (event.getModifierState?.('AltGraph')) return false;
   return event.ctrlKey || event.metaKey || event.altKey;
 }
 
-export function isTyping(event: Pressed): boolean {
+function isTyping(event: Pressed): boolean {
   return Boolean(event.target?.closest(typing));
 }
 
 /** A focused button or link keeps Space and Enter. */
-export function isActivation(event: Pressed): boolean {
+function isActivation(event: Pressed): boolean {
   return (
     (event.key === ' ' || event.key === 'Enter') &&
     Boolean(

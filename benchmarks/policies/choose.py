@@ -1,0 +1,254 @@
+"""How `balanced` was chosen, by cross-validation: the tables in docs/policies/choosing.md.
+
+    python -m benchmarks.policies.choose FOLDER [--fresh FOLDER…] [--out docs/policies/choosing.md]
+
+Every folder in FOLDER that holds logs is a repository, and a fold: the settings that are cheapest
+with read-backs charged, among those that keep enough needs and edits, are chosen on the others and
+measured on it. `--fresh` names logs on which nothing was chosen: there `balanced` is measured as it
+is, and on sessions of every length. Figures only, nothing of the logs. Two processes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import sys
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from itertools import product
+from pathlib import Path
+from typing import NamedTuple
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "contextlab.settings")
+
+import django
+
+django.setup()
+
+from benchmarks.policies.presets import sessions_in, sources_of  # noqa: E402
+from compaction.policies.policy import Policy, Step  # noqa: E402
+from compaction.policies.presets import PRESETS  # noqa: E402
+from compaction.seen.ripening import SHOWS  # noqa: E402
+from compaction.strategies.compact import Compact  # noqa: E402
+from compaction.strategies.externalise import Externalise  # noqa: E402
+from compaction.strategies.payback_settings import Payback  # noqa: E402
+from sessions.actions.lab.simulated_figures import figures_of, recorded_figures  # noqa: E402
+
+LEAST = 0.955
+"""Needs in context and edits feasible that settings must keep on the sessions chosen on."""
+DRAWS = 1_000
+"""Resamplings of sessions for an interval."""
+GRID = {"patience": (6, 10, 16), "done": (8, 20), "settled": (5, 12), "inputs": (30, 45)}
+
+
+class Row(NamedTuple):
+    """One session under one policy; money in micro-dollars, 0 without a price."""
+
+    fold: str
+    policy: str
+    steps: int
+    cost: int
+    recorded: int
+    charged: int
+    needs: int
+    in_context: float
+    named: float
+    edits: int
+    feasible: float
+    feasible_recorded: float
+
+
+def candidates() -> dict[str, Policy]:
+    """Return the policies of the grid by their settings."""
+    found = {}
+    for values in product(*GRID.values()):
+        given = dict(zip(GRID, values, strict=True))
+        payback = Payback(readings=45, said=0, full=0.85, minimum=60, **given)  # type: ignore[arg-type]
+        steps = (
+            Step("externalise", Externalise(over=8_000, exclude=SHOWS)),
+            Step("payback", payback),
+            Step("compact", Compact(trigger=0.90)),
+        )
+        name = ", ".join(f"{setting} {value}" for setting, value in given.items())
+        found[name] = Policy("tried", steps=steps, reserve=16_384, ttl="mixed")
+    return found
+
+
+def rows_of(work: tuple[str, str, Path, dict[str, Policy]]) -> list[Row]:
+    """Return the figures of one session under every policy."""
+    fold, name, path, policies = work
+    recording = next(one for found, _, _, one in sessions_in(path) if found == name)
+    lived = recorded_figures(recording)
+    rows = []
+    for title, policy in policies.items():
+        made = figures_of(recording, policy).figures
+        priced = made["cost_microusd"] and made["cost_recorded_microusd"]
+        money = (
+            (
+                made["cost_microusd"],
+                made["cost_recorded_microusd"],
+                made["cost_microusd"] + made["read_backs_microusd"],
+            )
+            if priced
+            else (0, 0, 0)
+        )
+        rows.append(
+            Row(
+                fold,
+                title,
+                made["steps"],
+                *money,
+                made["needs"],
+                made["in_context"],
+                made["named"],
+                made["edits"],
+                made["edits_feasible"],
+                lived["edits_feasible"],
+            )
+        )
+    return rows
+
+
+def measured(folds: dict[str, Path], policies: dict[str, Policy]) -> list[Row]:
+    """Return all rows of the sessions in some folders."""
+    work = [
+        (fold, name, path, policies)
+        for fold, folder in folds.items()
+        for name, path in sources_of([folder])
+    ]
+    with ProcessPoolExecutor(2) as pool:
+        return [row for rows in pool.map(rows_of, work) for row in rows]
+
+
+class Sums(NamedTuple):
+    """Shares of several sessions."""
+
+    cost: float
+    charged: float
+    median: float
+    in_context: float
+    named: float
+    feasible: float
+    costlier: float
+    worst: float
+
+
+def sums(rows: Sequence[Row]) -> Sums:
+    """Sum sessions of one policy."""
+    priced = [row for row in rows if row.recorded]
+    recorded = sum(row.recorded for row in priced) or 1
+    ratios = sorted(row.cost / row.recorded for row in priced) or [1.0]
+    needs = sum(row.needs for row in rows) or 1
+    lived = sum(row.feasible_recorded * row.edits for row in rows) or 1
+    return Sums(
+        sum(row.cost for row in priced) / recorded,
+        sum(row.charged for row in priced) / recorded,
+        ratios[len(ratios) // 2],
+        sum(row.in_context * row.needs for row in rows) / needs,
+        sum((row.in_context + row.named) * row.needs for row in rows) / needs,
+        sum(row.feasible * row.edits for row in rows) / lived,
+        sum(ratio > 1.02 for ratio in ratios) / len(ratios),
+        ratios[-1],
+    )
+
+
+def held_out(rows: Sequence[Row]) -> Iterator[tuple[str, str, list[Row]]]:
+    """Yield each fold, the settings chosen without it, and its rows under them."""
+    names = list(dict.fromkeys(row.policy for row in rows))
+    for fold in sorted({row.fold for row in rows}):
+        kept = []
+        for name in names:
+            found = sums([row for row in rows if row.policy == name and row.fold != fold])
+            if found.in_context >= LEAST and found.feasible >= LEAST:
+                kept.append((found.charged, name))
+        chosen = min(kept)[1]
+        yield fold, chosen, [row for row in rows if (row.policy, row.fold) == (chosen, fold)]
+
+
+def interval(rows: Sequence[Row]) -> tuple[Sums, Sums]:
+    """Return the bounds of 95 % of resampled sums."""
+    dice = random.Random(1)
+    drawn = [sums(dice.choices(rows, k=len(rows))) for _ in range(DRAWS)]
+    ordered = [sorted(values) for values in zip(*drawn, strict=True)]
+    low, high = int(DRAWS * 0.025), int(DRAWS * 0.975) - 1
+    return Sums(*(one[low] for one in ordered)), Sums(*(one[high] for one in ordered))
+
+
+HEAD = (
+    "cost | with read-backs | median session | needs in context | in context or named"
+    " | edits feasible | over 2 % costlier | costliest |"
+)
+
+
+def line(name: str, found: Sums) -> str:
+    """Format a row of a table."""
+    shares = " | ".join(f"{value:.3f}" for value in found[:6])
+    return f"| {name} | {shares} | {found.costlier:.1%} | {found.worst:.2f} |"
+
+
+def page(chosen_on: Sequence[Row], fresh: Sequence[Row]) -> Iterator[str]:
+    """Yield the lines of the page."""
+    yield "# How the default policy was chosen"
+    yield ""
+    yield (
+        "Written by `python -m benchmarks.policies.choose`. Everything is simulated: the agent is "
+        "assumed to behave as recorded.\nCost is against the sessions as recorded, vendor "
+        "compactions included. *With read-backs* adds a call for each step whose needs are\nnot in "
+        "context, and what it reads. *Edits feasible*: the old text of an edit is in the context, "
+        "against the recorded contexts."
+    )
+    folds = list(held_out(chosen_on))
+    held = [row for _, _, rows in folds for row in rows]
+    low, high = interval(held)
+    yield f"\n## Held-out sessions ({len(held)})\n"
+    yield (
+        f"Chosen on all other repositories: the cheapest with read-backs of {len(candidates())} "
+        f"settings ({', '.join(GRID)}) that keep {LEAST:.1%} of needs\nand edits. `balanced` has "
+        "the settings chosen most often. Which settings to try was known from earlier work "
+        "on some of\nthese sessions.\n"
+    )
+    yield f"| repository (sessions), settings chosen without it | {HEAD}"
+    yield "| --- " * 9 + "|"
+    for number, (_, settings, rows) in enumerate(folds, 1):
+        yield line(f"{number} ({len(rows)}): {settings}", sums(rows))
+    yield line("**all**", sums(held))
+    yield line("95 % from", low)
+    yield line("95 % to", high)
+    if fresh:
+        count = len(fresh) // len({row.policy for row in fresh})
+        yield f"\n## Sessions that nothing was chosen on ({count})\n"
+        yield f"| policy, sessions | {HEAD}"
+        yield "| --- " * 9 + "|"
+        for name in dict.fromkeys(row.policy for row in fresh):
+            of = [row for row in fresh if row.policy == name]
+            parts = {
+                "all": of,
+                "under 30 steps": [row for row in of if row.steps < 30],
+                "30 steps and more": [row for row in of if row.steps >= 30],
+            }
+            for title, part in parts.items():
+                yield line(f"`{name}`, {title} ({len(part)})", sums(part))
+
+
+def main() -> None:
+    """Measure and write."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--fresh", type=Path, nargs="*", default=[])
+    parser.add_argument("--out", type=Path)
+    given = parser.parse_args()
+    logs = (path for path in given.folder.rglob("*") if path.suffix in (".jsonl", ".json"))
+    folders = {str(folder): folder for folder in sorted({path.parent for path in logs})}
+    rows = [row._replace(fold=Path(row.fold).name) for row in measured(folders, candidates())]
+    ours = {name: PRESETS[name] for name in ("balanced", "balanced-lean")}
+    fresh = measured({str(folder): folder for folder in given.fresh}, ours)
+    text = "\n".join(page(rows, fresh)) + "\n"
+    if given.out:
+        given.out.write_text(text)
+    else:
+        sys.stdout.write(text)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,140 @@
+"""Choose the sentences of a session that go on to matter: constraints, decisions, next steps."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from compaction.context.blocks import Block
+from compaction.facts.facts import COMMON, OUTSIDE, facts, facts_of
+from compaction.facts.noise import built_in, is_noise, prose
+from compaction.facts.vocabulary import DEEPEST, is_name, kind_of
+
+LONGEST = 8_000
+"""Code points of a text in which sentences are looked for; longer ones are pasted."""
+
+WIDTH = 400
+"""Code points of a sentence that is quoted whole; a longer one is not quoted."""
+
+SHORTEST = 12
+MOST_PER_MESSAGE = 5
+MOST_CONSTRAINTS = 16
+MOST_DECISIONS = 16
+"""How many are kept of each, the newest (our choice)."""
+
+MOST_NAMES = 120
+"""Names listed at most: more add little (our choice, on real compactions)."""
+
+LONGEST_NAME = 60
+
+_VERSION = re.compile(r"v?\d|h1:|[0-9a-f]{12,}\Z|[A-Za-z0-9]{24,}\Z")
+"""Names that say nothing by themselves: versions, hashes, ids."""
+
+_ESCAPE = re.compile(r"\\[nrt]")
+"""Of JSON that a result shows."""
+
+_WEIGHTS = {"text": 3, "tool_use": 2, "tool_result": 1}
+"""What an occurrence of a name in a block counts, by the block's type (our choice)."""
+
+_SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？；])|\n+")
+_PARAGRAPH = re.compile(r"\n[^\S\n]*\n")
+_MARKS = "-*•#>|0123456789.) \t"
+
+_CONSTRAINT = re.compile(
+    r"\b(?:don['’]?t|do not|doesn['’]?t need|never|always|must(?:n['’]t)?|only|avoid|instead of"
+    r"|rather than|prefer(?:red)?|no need|make sure|ensure|should(?:n['’]t| not| always| be)"
+    r"|without|not allowed|keep (?:it|the|in)|stick (?:to|with)|let['’]s not"
+    r"|nicht|nie(?:mals)?|nur|immer|muss|kein\w{0,2}|ne pas|jamais|toujours|seulement"
+    r"|nunca|siempre|solo)\b"
+    r"|不要|不能|不用|别|必须|只|务必|禁止|ないで|必ず|だけ|しないで|하지 ?마|반드시|만 ",
+    re.IGNORECASE,
+)
+_DECISION = re.compile(
+    r"\b(?:because|instead of|rather than|root cause|decided|chose|the fix is|trade-?off"
+    r"|(?:issue|problem|cause|bug|reason) (?:is|was)\b|turns? out|the culprit|so that"
+    r"|won['’]t work|doesn['’]t work|not supported|I['’]ll use|we['’]ll use|going with"
+    r"|confirmed|weil|statt|parce que|porque)\b"
+    r"|因为|所以|原因|根因|改用|决定|ため|原因",
+    re.IGNORECASE,
+)
+_NEXT = re.compile(
+    r"\b(?:next|let me|I['’]ll|I will|I['’]m going to|now I|let['’]s|should I|shall I"
+    r"|would you like|do you want|want me to|remaining|todo|then I)\b"
+    r"|接下来|下一步|现在|让我|要不要|次に|これから",
+    re.IGNORECASE,
+)
+
+
+def constraints(messages: Iterable[str]) -> list[str]:
+    """Return the sentences with which people limit the work or state a preference, verbatim."""
+    found: list[str] = []
+    for message in messages:
+        said = (one for one in _sentences(prose(message[:LONGEST])) if one[-1] not in "?？")
+        chosen = [one for one in said if _CONSTRAINT.search(one)]
+        found += chosen[:MOST_PER_MESSAGE]
+    return list(dict.fromkeys(found))[-MOST_CONSTRAINTS:]
+
+
+def decisions(texts: Iterable[str]) -> list[str]:
+    """Return the sentences in which the agent gives a reason or a cause, verbatim."""
+    found = [one for text in texts for one in _sentences(text[:LONGEST]) if _DECISION.search(one)]
+    return list(dict.fromkeys(found))[-MOST_DECISIONS:]
+
+
+def next_step(text: str) -> str:
+    """Return where the agent announces or asks something last, word for word, else its last words.
+
+    That is a whole paragraph if it is short, otherwise from that sentence on: a list may follow.
+    """
+    text = text[-LONGEST:].strip()
+    paragraphs = [part for part in _PARAGRAPH.split(text) if part.strip()]
+    chosen = next((one for one in reversed(paragraphs) if _NEXT.search(one)), "")
+    if not chosen:
+        return paragraphs[-1] if paragraphs else ""
+    start = text.rindex(chosen)
+    if len(chosen) > WIDTH:
+        start += max((m.end() for m in _SENTENCE.finditer(chosen) if _NEXT.search(chosen, m.end())),
+                     default=0)  # fmt: skip
+        return text[start:]
+    return text[start:] if chosen.rstrip().endswith(":") else chosen
+
+
+def _sentences(text: str) -> Iterable[str]:
+    for part in _SENTENCE.split(text):
+        sentence = " ".join(part.lstrip(_MARKS).split())
+        if SHORTEST <= len(sentence) <= WIDTH or (
+            len(sentence) > 4 and not sentence.isascii() and len(sentence) <= WIDTH
+        ):
+            yield sentence
+
+
+def telling_names(blocks: Iterable[Block]) -> list[str]:
+    """Return the names that an agent is likely to need again, best last.
+
+    Names in people's and the agent's own texts and in calls count more than names in results, and
+    later ones more than earlier ones. Paths of files are left out: summaries list them.
+    """
+    worth: dict[str, float] = {}
+    held: dict[str, int] = {}
+    paths: set[str] = set()
+    listed = list(blocks)
+    for place, block in enumerate(listed, 1):
+        if block.file is not None:
+            paths.add(block.file.path.strip(OUTSIDE))
+        weight = _WEIGHTS.get(block.type, 0) * (0.5 + place / len(listed))
+        shown = facts(_ESCAPE.sub(" ", block.text)) if block.type == "tool_result" else None
+        for fact in facts_of(block) if shown is None else shown:
+            if len(fact) <= LONGEST_NAME and not fact.isdecimal():
+                worth[fact] = worth.get(fact, 0) + weight
+                held[fact] = held.get(fact, 0) + 1
+    parts = [path.split("/")[-DEEPEST:] for path in paths]
+    endings = {"/".join(one[start:]) for one in parts for start in range(len(one))} | paths
+    names = [one for one in worth if held[one] <= COMMON and one not in endings and _tells(one)]
+    names.sort(key=lambda one: (worth[one] / (len(one) + 8), one))
+    return names[-MOST_NAMES:]
+
+
+def _tells(name: str) -> bool:
+    if name == "in_progress" or is_noise(name) or built_in(name) or _VERSION.match(name):
+        return False
+    return kind_of(name) != "identifier" or is_name(name)

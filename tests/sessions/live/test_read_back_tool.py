@@ -1,0 +1,81 @@
+"""The tool `read_back` in contexts: from the first step on, the same bytes, never the agent's."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from compaction.tools.read_tool import definition
+from sessions.models import Message, Session
+from sessions.models.tools.tooling import sizes
+from tests.sessions.live.test_steps import STEPS, USAGE, said, turn
+from tests.sessions.programs import Program
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("jobs_wait")]
+
+TOOLS = [{"description": "Read.", "input_schema": {"type": "object"}, "name": "read"}]
+TOKENS = sizes({"tools": [definition("anthropic")]})["read_back"]
+
+
+def names(context: dict[str, Any]) -> list[str]:
+    return [tool.get("name") or tool["function"]["name"] for tool in context.get("tools") or []]
+
+
+@pytest.mark.parametrize("tools", [None, TOOLS])
+def test_it_is_last_from_the_first_step_on_and_never_stored(
+    program: Program, tools: list[dict[str, Any]] | None
+):
+    own = [] if tools is None else ["read"]
+    first = program.post(STEPS, {"messages": [said("Go.")], "tools": tools})
+    assert names(first) == [*own, "read_back"]
+    talk = [said("Go."), *turn(1)]
+    back = {"messages": talk, "history": True, "tools": first["tools"]}
+    second = program.post(STEPS, {**back, "usage": USAGE, "context_id": first["context_id"]})
+    assert json.dumps(second["tools"]) == json.dumps(first["tools"])
+    third = program.post(STEPS, {"messages": turn(2), "since": second["context_id"]})
+    assert third["tools"] is None, "nothing changed"
+    setups = Message.objects.filter(role="system")
+    assert setups.count() == len(own)
+    assert "read_back" not in json.dumps(program.get("/sessions/run/messages"))
+    again = program.get(f"/sessions/run/context?context_id={first['context_id']}")
+    assert [again[name] for name in ("tools", "tokens")] == [
+        first[name] for name in ("tools", "tokens")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("", ["read_back"]), ("?format=openai", ["read_back"]), ("?at=1", ["read_back"]),
+        ("?read_back=false", []), ("?format=pairs", []), ("?format=blocks", []),
+    ],
+)  # fmt: skip
+def test_which_contexts_list_it(program: Program, query: str, found: list[str]):
+    program.post("/sessions/run/messages", {"messages": [said("Go.")]})
+    assert names(program.get(f"/sessions/run/context{query}")) == found
+
+
+def test_a_step_can_leave_it_out(program: Program):
+    step = {"messages": [said("Go.")], "tools": TOOLS, "read_back": False}
+    assert names(program.post(STEPS, step)) == ["read"]
+
+
+def test_a_policy_without_edits_leaves_the_list_to_the_agent(program: Program):
+    program.ask("PUT", "/sessions/run", {"policy": "passthrough"})
+    first = program.post(STEPS, {"messages": [said("Go.")], "tools": TOOLS})
+    assert names(first) == ["read"]
+    mine = {"messages": turn(1), "tools": [*TOOLS, definition("anthropic")]}
+    assert names(program.post(STEPS, mine)) == ["read", "read_back"]
+    assert "read_back" in json.dumps(program.get("/sessions/run/messages"))
+
+
+def test_its_tokens_count_until_they_were_measured(program: Program):
+    first = program.post(STEPS, {"messages": [said("Go.")]})
+    without = program.get("/sessions/run/context?read_back=false")
+    assert first["tokens"] - without["tokens"] == Session.objects.get().scaled(TOKENS)
+    step = {"messages": turn(1), "usage": USAGE, "context_id": first["context_id"]}
+    second = program.post(STEPS, step)
+    without = program.get("/sessions/run/context?read_back=false")
+    assert second["tokens"] == without["tokens"] > USAGE["input_tokens"]

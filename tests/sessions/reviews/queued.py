@@ -1,0 +1,21 @@
+"""Rules of the review queue, for tests."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from django.utils import timezone
+
+from sessions.actions.accounts import audit
+from sessions.actions.reviews import review_rules
+from sessions.actions.reviews.review_rules import Rules
+from sessions.models import ReviewItem, Team
+
+
+def rules(of: Team, **values: Any) -> None:
+    review_rules.save_rules(of, Rules(**values), audit.COMMAND)
+
+
+def run_out(one: ReviewItem) -> None:
+    one.reviews.update(reserved_until=timezone.now() - timedelta(seconds=1))
