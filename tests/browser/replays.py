@@ -16,8 +16,8 @@ def token_of(page: Any) -> str:
     return str(page.locator("#token").inner_text())
 
 
-def shows_step(page: Any, step: int) -> None:
-    """Waits until it does."""
+def assert_shows_step(page: Any, step: int) -> None:
+    """Wait until it does; the time limit is the failure."""
     page.wait_for_function(
         "step => document.querySelector('.goto input')?.value === String(step)", arg=step
     )

@@ -72,11 +72,11 @@ def judged(page: Any, axe: str) -> Iterator[Any]:
     page.set_default_timeout(20_000)
     wrong: list[str] = []
 
-    def judge(name: str) -> None:
+    def assert_accessible(name: str) -> None:
         page.wait_for_load_state("networkidle")
         wrong.extend(faults(page, axe, name))
 
-    page.judge = judge
+    page.assert_accessible = assert_accessible
     yield page
     assert not wrong, "\n".join(wrong)
 
@@ -96,90 +96,90 @@ def test_the_replay_recorded_and_simulated(judged: Any) -> None:
     judged.keyboard.press("j")
     judged.locator(".message .content").wait_for()
     judged.keyboard.press("x")
-    judged.judge("replay with a message and what was removed")
+    judged.assert_accessible("replay with a message and what was removed")
     judged.goto(f"{long}steps/112/?run=offload-first")
     judged.get_by_role("heading", name="Recall").wait_for()
-    judged.judge("replay, simulated")
+    judged.assert_accessible("replay, simulated")
     judged.get_by_role("row", name=re.compile("offloaded: Read")).first.click()
     judged.get_by_role("button", name=re.compile("^Compare with")).first.click()
     judged.locator(".comparison .text-diff").wait_for()
-    judged.judge("replay, an original against its stub")
+    judged.assert_accessible("replay, an original against its stub")
     open_session(judged, "What can a hostile log file do to us?")
     judged.locator(".lanes summary").first.click()
-    judged.judge("replay with sub-agents")
+    judged.assert_accessible("replay with sub-agents")
     judged.get_by_role("link", name=re.compile("Which limits exist")).first.click()
     judged.get_by_text("no usage reported").wait_for()
-    judged.judge("replay without usage")
+    judged.assert_accessible("replay without usage")
 
 
 def test_the_diff_and_the_revision(judged: Any) -> None:
     long = open_session(judged, "Write a reference of all modules")
     judged.goto(f"{long}revisions/recorded/1/")
-    judged.judge("revision")
+    judged.assert_accessible("revision")
     judged.get_by_role("link", name="Diff").first.click()
     judged.locator(".summary-diff .text-diff").wait_for()
-    judged.judge("diff")
+    judged.assert_accessible("diff")
     judged.goto(f"{long}diff/10..11/?run=offload-first")
     judged.locator(".diff-row.replaced .diff-head").first.click()
     judged.locator(".text-diff").wait_for()
-    judged.judge("diff, simulated")
+    judged.assert_accessible("diff, simulated")
     judged.locator(".diff-line .revision").first.click()
     judged.get_by_role("heading", name=re.compile("Original → stub")).wait_for()
-    judged.judge("revision, simulated")
+    judged.assert_accessible("revision, simulated")
 
 
 def test_the_pages_that_the_server_draws(judged: Any, tmp_path: Path) -> None:
     judged.goto("/start/")
-    judged.judge("first run")
+    judged.assert_accessible("first run")
     judged.goto("/dashboard/")
     judged.locator(".chart canvas").first.wait_for()
     judged.locator("#table-avoidable summary").click()
-    judged.judge("dashboard")
+    judged.assert_accessible("dashboard")
     judged.goto("/dashboard/?from=2020-01-01&to=2020-01-02")
-    judged.judge("dashboard, nothing in this range")
+    judged.assert_accessible("dashboard, nothing in this range")
     judged.goto("/sessions/")
-    judged.judge("list")
+    judged.assert_accessible("list")
     judged.goto("/sessions/?q=nothing-is-called-this")
-    judged.judge("list, nothing matches")
+    judged.assert_accessible("list, nothing matches")
     judged.goto("/imports/")
-    judged.judge("imports")
+    judged.assert_accessible("imports")
     log = claude_code(tmp_path / "accessible.jsonl", steps=4, compaction_at=3)
     judged.set_input_files("input[type=file]", str(log))
     judged.get_by_role("button", name="Import").click()
     judged.get_by_role("link", name=re.compile("Find out where")).wait_for()
-    judged.judge("import report")
+    judged.assert_accessible("import report")
     judged.goto("/api/v1/docs")
-    judged.judge("the API")
+    judged.assert_accessible("the API")
     judged.goto("/jobs/")
-    judged.judge("jobs")
+    judged.assert_accessible("jobs")
     judged.locator("main table a").first.click()
-    judged.judge("job")
+    judged.assert_accessible("job")
 
 
 def test_what_an_agent_at_work_may_spend_knows_and_uses(judged: Any) -> None:
     running = open_session(judged, "Late ships in two languages")
-    judged.judge("replay of a running session, with a retry")
+    judged.assert_accessible("replay of a running session, with a retry")
     judged.goto(f"{running}tools/")
-    judged.judge("tools of a session")
+    judged.assert_accessible("tools of a session")
     judged.goto(f"{running}policy/")
-    judged.judge("policy of a session")
+    judged.assert_accessible("policy of a session")
     judged.goto("/tools/")
-    judged.judge("tools of the team")
+    judged.assert_accessible("tools of the team")
     judged.goto("/live/")
     judged.get_by_text("Waiting for a person").wait_for()
-    judged.judge("live, an approval waits")
+    judged.assert_accessible("live, an approval waits")
     judged.goto("/budgets/")
-    judged.judge("budgets")
+    judged.assert_accessible("budgets")
     judged.goto("/memory/?q=message")
-    judged.judge("memory, searched")
+    judged.assert_accessible("memory, searched")
     judged.goto("/memory/")
     judged.get_by_role("link", name="demo: late ships").first.click()
     judged.locator(".notes").first.wait_for()
-    judged.judge("board of a task")
+    judged.assert_accessible("board of a task")
     judged.goto("/lab/")
     judged.locator("main a[href^='/lab/searches/']").first.click()
     judged.locator("main .scatter").first.wait_for()
-    judged.judge("search")
+    judged.assert_accessible("search")
 
 
 def test_every_page_that_needs_no_object(judged: Any) -> None:
@@ -187,7 +187,7 @@ def test_every_page_that_needs_no_object(judged: Any) -> None:
     for one in pages():
         if "<" not in one.route and judged.request.get(f"/{one.route}").ok:
             judged.goto(f"/{one.route}")
-            judged.judge(one.name)
+            judged.assert_accessible(one.name)
 
 
 def test_without_a_user_and_without_a_page(browser: Any, axe: str, served: Server) -> None:

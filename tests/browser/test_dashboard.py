@@ -62,4 +62,6 @@ def test_keys_lead_to_it_and_its_links_to_the_sessions(page: Any, served: Server
     page.wait_for_url("**/dashboard/?range=30d")
     page.locator("#counted-steps").click()
     page.wait_for_url("**/sessions/?*counted=steps*")
-    page.get_by_role("link", name="Read one file.").wait_for()
+    found = page.get_by_role("link", name="Read one file.")
+    found.wait_for()
+    assert found.count() == 1

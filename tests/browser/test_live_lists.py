@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.browser.agents import Agent
-from tests.browser.replays import POLICY, open_replay, shows_step, token_of
+from tests.browser.replays import POLICY, assert_shows_step, open_replay, token_of
 from tests.browser.test_accessibility import axe, faults
 from tests.conftest import Server, wait_until
 
@@ -59,10 +59,10 @@ def test_a_page_is_right_again_after_the_server_was_away(
     page.locator("[data-live-pill][data-state=waiting]").wait_for()
     server_with(PORT=str(first.port))
     agent.step()
-    shows_step(page, 3)
+    assert_shows_step(page, 3)
     page.locator("[data-live-pill][data-state=live]").wait_for()
     agent.step()
-    shows_step(page, 4)
+    assert_shows_step(page, 4)
     page.context.close()
 
 
@@ -91,7 +91,7 @@ def test_a_socket_that_died_in_silence_is_noticed(
     agent.step()
     page.locator("[data-live-pill][data-state=waiting]").wait_for()
     mute["on"] = False
-    shows_step(page, 3)
+    assert_shows_step(page, 3)
     page.context.close()
 
 

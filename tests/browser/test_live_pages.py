@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from tests.browser.agents import Agent
-from tests.browser.replays import POLICY, line, open_replay, shows_step
+from tests.browser.replays import POLICY, assert_shows_step, line, open_replay
 from tests.browser.test_accessibility import axe, faults
 from tests.conftest import Server
 
@@ -47,7 +47,7 @@ def test_the_first_page_makes_a_key_and_waits_for_the_first_message(page: Any, a
     assert follows(page)
     # Whichever was there first, page or policy: it shows what the policy makes of the session.
     agent.step()
-    shows_step(page, 2)
+    assert_shows_step(page, 2)
     page.get_by_role("button", name=re.compile("^managed"), pressed=True).wait_for()
 
 
@@ -61,7 +61,7 @@ def test_the_replay_goes_along_until_the_reader_looks_back(
     assert (number(page), follows(page)) == (2, True)
     for _ in range(3):
         agent.step()
-    shows_step(page, 5)
+    assert_shows_step(page, 5)
     line(page, "part_4.py → ").wait_for()
     page.locator(".news", has_text=re.compile(r"^Next call, S5 · [\d,]+ tokens")).wait_for()
     assert not faults(page, axe, "live replay")

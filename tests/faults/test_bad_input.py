@@ -10,7 +10,7 @@ import pytest
 
 from sessions.models import Message, Session
 from tests.sessions.conftest import jobs_wait, program
-from tests.sessions.programs import Program, problem
+from tests.sessions.programs import Program, assert_problem
 
 __all__ = ["jobs_wait", "program"]
 
@@ -77,7 +77,7 @@ REFUSED: dict[str, tuple[bytes, int, str | None]] = {
 def test_what_is_refused_says_where_and_changes_nothing(stored: Program, name: str):
     body, status, pointer = REFUSED[name]
     before = Session.objects.values().get()
-    reported = problem(stored.ask("POST", MESSAGES, body), status)
+    reported = assert_problem(stored.ask("POST", MESSAGES, body), status)
     if pointer is not None:
         assert pointer in [error["pointer"] for error in reported["errors"]]
     assert Session.objects.values().get() == before
@@ -159,7 +159,7 @@ def test_ids_are_known_again_and_cannot_come_to_mean_something_else(stored: Prog
 def test_another_kind_of_body(stored: Program, kind: str, packing: str):
     headers = {"content_encoding": packing} if packing else {}
     bomb = gzip.compress(b" " * 10_000_000) if packing else batch(said("x"))
-    problem(stored.ask("POST", MESSAGES, bomb, content_type=kind, **headers), 415)
+    assert_problem(stored.ask("POST", MESSAGES, bomb, content_type=kind, **headers), 415)
     assert Message.objects.count() == 1
 
 
@@ -181,20 +181,20 @@ def test_another_kind_of_body(stored: Program, kind: str, packing: str):
     ],
 )
 def test_a_query_that_cannot_be(stored: Program, address: str, pointer: str):
-    reported = problem(stored.ask("GET", address), 422)
+    reported = assert_problem(stored.ask("GET", address), 422)
     assert pointer in [error["pointer"] for error in reported["errors"]]
 
 
 @pytest.mark.parametrize("run", ["%00", "..%2f..", "missing", "x" * 3000])
 def test_an_unknown_run(stored: Program, run: str):
-    problem(stored.ask("GET", f"/sessions/run/manifest?run={run}"), 404)
+    assert_problem(stored.ask("GET", f"/sessions/run/manifest?run={run}"), 404)
 
 
 @pytest.mark.parametrize(
     "ref", ["..%2f..%2fetc", "%00", "m1.0@deadbeef", "9" * 40, "m999999999.0", "%ff", "x" * 2000]
 )
 def test_a_reference_to_nothing(stored: Program, ref: str):
-    problem(stored.ask("GET", f"/sessions/run/content/{ref}"), 404)
+    assert_problem(stored.ask("GET", f"/sessions/run/content/{ref}"), 404)
 
 
 @pytest.mark.parametrize("tail", [b"", b'{"role": "user", "con', b"\x00\x01", b"\xff"])
@@ -220,7 +220,7 @@ def test_what_is_said_of_a_session_is_checked_too(stored: Program):
         ({"title": "x" * 301}, "/title"),
         ({"parent": "run"}, "/parent"),
     ):
-        reported = problem(stored.ask("PUT", "/sessions/run", body), 422)
+        reported = assert_problem(stored.ask("PUT", "/sessions/run", body), 422)
         assert [error["pointer"] for error in reported["errors"]] == [pointer]
     odd = {"title": "a\0b\ud800", "metadata": {"\0": "\ud800"}, "task": "<b>"}
     answer = stored.ask("PUT", "/sessions/run", json.dumps(odd).encode())

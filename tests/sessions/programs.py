@@ -49,7 +49,7 @@ class Program:
         return response.json()
 
 
-def problem(response: HttpResponse, status: int) -> dict[str, Any]:
+def assert_problem(response: HttpResponse, status: int) -> dict[str, Any]:
     """The problem of an answer that must be one."""
     assert response.status_code == status, response.content
     assert response["Content-Type"] == "application/problem+json"

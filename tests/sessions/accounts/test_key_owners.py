@@ -16,7 +16,7 @@ from sessions.actions.accounts.audit import COMMAND, person
 from sessions.actions.accounts.keys import check_key, create_key, take_over
 from sessions.models import Key, Membership, Team
 from tests.sessions.people import QUICK, acts, browser, member, shown
-from tests.sessions.programs import Program, problem
+from tests.sessions.programs import Program, assert_problem
 
 pytestmark = pytest.mark.django_db
 
@@ -49,7 +49,7 @@ def test_a_key_works_until_it_expires(team: Team):
     assert check_key(token) is None
     program = Program(team)
     program.token = token
-    assert "expired" in problem(program.ask("GET", "/sessions/x"), 401)["detail"]
+    assert "expired" in assert_problem(program.ask("GET", "/sessions/x"), 401)["detail"]
 
 
 @pytest.mark.parametrize("how", ["remove", "leave", "demote", "deactivate", "delete"])

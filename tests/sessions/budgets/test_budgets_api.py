@@ -12,7 +12,7 @@ from sessions.actions.accounts.audit import COMMAND
 from sessions.actions.memory.shares import subscribe
 from sessions.models import Approval, Budget, Session
 from tests.sessions.memory.test_shares import work
-from tests.sessions.programs import Program, problem
+from tests.sessions.programs import Program, assert_problem
 from tests.sessions.tools.test_tools_api import GRAPH, STATES, TOOLS
 from tests.sessions.web.world import browser_of
 
@@ -85,7 +85,7 @@ def test_a_context_beyond_a_hard_budget_is_402(program: Program, owner: Client, 
     result = program.get(f"{session}/context")
     assert result["budgets"] == []
     put(owner, tokens=0)
-    body = problem(program.ask("GET", f"{session}/context"), 402)
+    body = assert_problem(program.ask("GET", f"{session}/context"), 402)
     assert (body["require_approval"], body["approval"]) == (False, None)
     assert body["budgets"][0]["limit"]["tokens"] == 0
     assert program.get(f"{session}/context?at=1")["context_id"], "what was is no call to come"
@@ -95,7 +95,7 @@ def test_a_context_beyond_a_hard_budget_is_402(program: Program, owner: Client, 
 
 def test_a_context_waits_for_a_yes(program: Program, owner: Client, session: str):
     put(owner, tokens=1, mode="approval")
-    body = problem(program.ask("GET", f"{session}/context"), 402)
+    body = assert_problem(program.ask("GET", f"{session}/context"), 402)
     assert body["require_approval"]
     row = f"/approvals/{body['approval']}"
     assert program.get(row)["state"] == "waiting"
@@ -105,7 +105,7 @@ def test_a_context_waits_for_a_yes(program: Program, owner: Client, session: str
         "granted", f"owner of {program.team}",
     )  # fmt: skip
     again = owner.post(f"/api/v1{row}", {"granted": False}, content_type="application/json")
-    problem(again, 409)
+    assert_problem(again, 409)
     assert program.get(f"{session}/context")["context_id"]
 
 
@@ -135,7 +135,7 @@ def test_a_check_and_a_context_estimate_the_same_call_alike(
     put(owner, tokens=1, mode="approval")
     checked = program.post(f"{run}/budgets/check", {})
     again = program.ask("POST", f"{run}/budgets/check", {}, idempotency_key=str(uuid4()))
-    problem(program.ask("GET", f"{run}/context?format={format}"), 402)
+    assert_problem(program.ask("GET", f"{run}/context?format={format}"), 402)
     waits = Approval.objects.get()
     estimate = {"tokens": waits.tokens, "microusd": waits.microusd}
     assert checked["estimate"] == again.json()["estimate"] == estimate
@@ -150,12 +150,14 @@ def test_a_program_does_not_raise_its_own_limit_or_say_yes_to_itself(
     program: Program, owner: Client, session: str
 ):
     put(owner, tokens=1, mode="approval")
-    refused = problem(program.ask("PUT", "/budgets", {"scope": "session", "tokens": 10**9}), 403)
+    refused = assert_problem(
+        program.ask("PUT", "/budgets", {"scope": "session", "tokens": 10**9}), 403
+    )
     assert "API keys cannot" in refused["detail"]
     assert "with the role owner or editor." in refused["detail"]
     waits = program.post(f"{session}/budgets/check", {"call": "c1", "tokens": 10})["approval"]
-    problem(program.ask("POST", f"/approvals/{waits}", {"granted": True}), 403)
-    problem(program.ask("DELETE", f"/budgets/{Budget.objects.get().pk}"), 403)
+    assert_problem(program.ask("POST", f"/approvals/{waits}", {"granted": True}), 403)
+    assert_problem(program.ask("DELETE", f"/budgets/{Budget.objects.get().pk}"), 403)
     assert Approval.objects.get().state == "waiting"
 
 
@@ -171,13 +173,13 @@ def test_a_program_does_not_raise_its_own_limit_or_say_yes_to_itself(
     ],
 )
 def test_a_problem_names_the_field(owner: Client, body: dict[str, Any], pointer: str):
-    said = problem(put(owner, **body), 422)
+    said = assert_problem(put(owner, **body), 422)
     assert said["errors"][0]["pointer"] == pointer
 
 
 @pytest.mark.parametrize("body", [{"call": 1}, {"tokens": -1}, {"seconds": 0}, {"call": "x" * 201}])
 def test_a_check_that_says_nonsense(program: Program, session: str, body: dict[str, Any]):
-    problem(program.ask("POST", f"{session}/budgets/check", body), 422)
+    assert_problem(program.ask("POST", f"{session}/budgets/check", body), 422)
 
 
 def test_the_same_budget_again_is_changed(owner: Client):
@@ -193,6 +195,6 @@ def test_another_team_s_look_like_none(program: Program, stranger: Program, sess
     made = put(theirs).json()["id"]
     assert program.get("/budgets")["budgets"] == []
     mine = browser_of(program.team, "editor")
-    problem(mine.delete(f"/api/v1/budgets/{made}"), 404)
-    problem(mine.delete(f"/api/v1/budgets/{uuid4()}"), 404)
+    assert_problem(mine.delete(f"/api/v1/budgets/{made}"), 404)
+    assert_problem(mine.delete(f"/api/v1/budgets/{uuid4()}"), 404)
     assert program.post(f"{session}/budgets/check", {"tokens": 10**6})["can_proceed"]

@@ -63,7 +63,7 @@ def assert_storable(log: Log) -> None:
             text.encode()
 
 
-def read(data: bytes, name: str = "log") -> Log | None:
+def assert_log_or_refusal(data: bytes, name: str = "log") -> Log | None:
     """The log, or None if the file is refused; other errors fail the test."""
     try:
         log = parse(data, name)
@@ -121,7 +121,7 @@ def with_odd_values(draw: st.DrawFn, data: bytes, *, by_line: bool) -> bytes:
 @given(st.binary(max_size=400))
 @CALM
 def test_any_bytes_give_a_log_or_a_refusal(data: bytes) -> None:
-    read(data)
+    assert_log_or_refusal(data)
 
 
 @given(
@@ -140,7 +140,7 @@ def test_any_bytes_give_a_log_or_a_refusal(data: bytes) -> None:
 )
 @CALM
 def test_any_json_gives_a_log_or_a_refusal(value: Any) -> None:
-    read(json.dumps(value).encode())
+    assert_log_or_refusal(json.dumps(value).encode())
 
 
 @pytest.mark.parametrize("path", ALL, ids=by_name)
@@ -148,7 +148,7 @@ def test_any_json_gives_a_log_or_a_refusal(value: Any) -> None:
 @CALM
 def test_damaged_bytes_raise_nothing_else(path: Path, data: st.DataObject) -> None:
     damaged = data.draw(cut_and_pasted(path.read_bytes()))
-    log = read(damaged)
+    log = assert_log_or_refusal(damaged)
     if log is not None and log.format in {"claude-code", "codex-rollout"}:
         assert_lines_accounted(log, damaged)
 
@@ -159,7 +159,7 @@ def test_damaged_bytes_raise_nothing_else(path: Path, data: st.DataObject) -> No
 def test_odd_values_raise_nothing_else(path: Path, data: st.DataObject) -> None:
     by_line = path in LINES
     damaged = data.draw(with_odd_values(path.read_bytes(), by_line=by_line))
-    read(damaged)
+    assert_log_or_refusal(damaged)
     known = detect(path.read_bytes())
     assert known is not None
     try:
@@ -177,7 +177,7 @@ def test_odd_values_raise_nothing_else(path: Path, data: st.DataObject) -> None:
 def test_lines_in_any_order_and_number_are_accounted(path: Path, data: st.DataObject) -> None:
     lines = path.read_bytes().splitlines()
     mixed = b"\n".join(data.draw(st.lists(st.sampled_from(lines), min_size=1, max_size=40)))
-    log = read(mixed)
+    log = assert_log_or_refusal(mixed)
     if log is not None:
         assert_lines_accounted(log, mixed)
 
@@ -199,7 +199,7 @@ def test_every_shorter_log_begins_the_longer_one(path: Path) -> None:
 def test_a_log_cut_anywhere_begins_the_whole_one(path: Path, data: st.DataObject) -> None:
     whole = path.read_bytes()
     end = data.draw(st.integers(len(whole) // 4, len(whole) - 1))
-    part = read(whole[:end], path.name)
+    part = assert_log_or_refusal(whole[:end], path.name)
     if part is None:
         return
     complete = records_of(parse(whole, path.name))

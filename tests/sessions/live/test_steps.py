@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sessions.api.live import handing_out
 from sessions.models import ManagedContext, Message, ModelCall
 from tests.sessions.budgets.test_budgets_api import put
-from tests.sessions.programs import Program, problem
+from tests.sessions.programs import Program, assert_problem
 from tests.sessions.web.world import browser_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("jobs_wait")]
@@ -97,7 +97,7 @@ def test_a_context_that_is_not_known_is_sent_whole(program: Program):
 
 
 def test_a_session_is_not_made_by_asking(program: Program):
-    problem(program.ask("POST", STEPS, {}), 404)
+    assert_problem(program.ask("POST", STEPS, {}), 404)
     assert program.ask("POST", STEPS, {"messages": [said("Hi")]}).status_code == 201
     assert program.ask("POST", STEPS, {}).status_code == 200
 
@@ -105,7 +105,7 @@ def test_a_session_is_not_made_by_asking(program: Program):
 def test_over_budget_what_was_sent_is_stored(program: Program):
     program.ask("PUT", "/sessions/run", {"policy": "passthrough"})
     put(browser_of(program.team), tokens=10)
-    refused = problem(program.ask("POST", STEPS, {"messages": [said("long " * 50)]}), 402)
+    refused = assert_problem(program.ask("POST", STEPS, {"messages": [said("long " * 50)]}), 402)
     assert refused["appended"]["appended"] == 1
     assert Message.objects.count() == 1
     assert not ManagedContext.objects.exists()
@@ -113,7 +113,7 @@ def test_over_budget_what_was_sent_is_stored(program: Program):
 
 @pytest.mark.parametrize("body", [[], {"messages": 1}, {"since": 5}, {"wait": 99}, {"format": "x"}])
 def test_what_is_wrong_is_named(program: Program, body: dict[str, Any]):
-    refused = problem(program.ask("POST", STEPS, body), 422)
+    refused = assert_problem(program.ask("POST", STEPS, body), 422)
     assert refused["errors"] or refused["detail"]
     assert not Message.objects.exists()
 

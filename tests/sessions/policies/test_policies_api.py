@@ -11,7 +11,7 @@ from compaction.policies.policy import from_dict, to_dict
 from compaction.policies.presets import PRESETS
 from compaction.policies.yaml import read
 from sessions.models import AuditEntry, PolicyVersion, Session
-from tests.sessions.programs import Program, problem
+from tests.sessions.programs import Program, assert_problem
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("jobs_wait")]
 
@@ -105,7 +105,7 @@ def _step(**parameters: Any) -> dict[str, Any]:
     ],
 )
 def test_what_is_wrong_is_named_by_its_place(program: Program, name: str, body: Any, pointer: str):
-    refused = problem(program.ask("PUT", f"/policies/{name}", body), 422)
+    refused = assert_problem(program.ask("PUT", f"/policies/{name}", body), 422)
     assert [one["pointer"] for one in refused["errors"]] == [pointer], refused
     assert not PolicyVersion.objects.filter(policy__preset=False).exists()
 
@@ -114,15 +114,15 @@ def test_a_key_of_another_team_finds_nothing_and_shares_no_name(
     program: Program, stranger: Program
 ):
     put(program, "ours", {"document": {}})
-    problem(stranger.ask("GET", "/policies/ours"), 404)
-    problem(stranger.ask("GET", "/policies/ours/1"), 404)
+    assert_problem(stranger.ask("GET", "/policies/ours"), 404)
+    assert_problem(stranger.ask("GET", "/policies/ours/1"), 404)
     assert put(stranger, "ours", {"document": {"reserve": 3}})["ref"] == "ours@1"
     assert program.get("/policies/ours/1")["document"]["reserve"] == 0
 
 
 @pytest.mark.parametrize("address", ["/policies/none", "/policies/recitation/9", "/policies/a%00b"])
 def test_what_is_not_there_is_missing(program: Program, address: str):
-    problem(program.ask("GET", address), 404)
+    assert_problem(program.ask("GET", address), 404)
 
 
 def test_a_session_names_the_newest_version_or_one_of_them(program: Program):
@@ -138,7 +138,7 @@ def test_a_session_names_the_newest_version_or_one_of_them(program: Program):
     assert under("c", "ours") == "ours@3"
     assert str(Session.objects.get(external_id="a").policy_version) == "ours@2", "as it began"
     assert under("d", "recitation@1") == "recitation@1", "of a preset too, and before any run"
-    problem(program.ask("PUT", "/sessions/e", {"policy": "ours@9"}), 422)
+    assert_problem(program.ask("PUT", "/sessions/e", {"policy": "ours@9"}), 422)
 
 
 def test_the_last_author_is_named(program: Program):

@@ -19,7 +19,7 @@ from django.test import Client
 from contextlab.asgi import application
 from sessions.actions.accounts.teams import local_user
 from sessions.models import Membership, Policy, PolicyVersion, Session
-from tests.sessions.programs import Program, problem
+from tests.sessions.programs import Program, assert_problem
 from tests.sessions.web.addresses import ADDRESSES, AT_LARGE, MAKES, PRIVATE, PUBLIC
 from tests.sessions.web.world import browser_of, by_browser, by_program, each
 
@@ -45,7 +45,7 @@ def test_no_one_gets_in_without_a_key(world: dict[str, Any], program: Program, r
     for address in each([address for address in PRIVATE if address.is_api]):
         wrong = program.token[:-1] + ("A" if program.token[-1] != "A" else "B")
         answers = [
-            problem(by_program(program, address, world, authorization=header), 401)
+            assert_problem(by_program(program, address, world, authorization=header), 401)
             for header in ("", "Basic eDp5", "Bearer", f"Bearer {wrong}", f"Bearer {revoked.token}")
         ]
         assert answers[0] == answers[1], "no key of ours"
@@ -74,7 +74,7 @@ def test_a_foreign_key_finds_exactly_nothing(
         if address.route not in AT_LARGE:
             missing = by_program(stranger, address, elsewhere)
             assert seen(foreign, world) == seen(missing, elsewhere)
-            problem(foreign, 404)
+            assert_problem(foreign, 404)
 
 
 def test_a_foreign_id_can_be_used_as_ones_own(
@@ -112,14 +112,14 @@ def test_a_key_that_reads_does_not_write(world: dict[str, Any], reader: Program)
         if address.method == "GET":
             assert answer.status_code == 200, answer.content
         else:
-            assert "scope" in problem(answer, 403)["detail"]
+            assert "scope" in assert_problem(answer, 403)["detail"]
 
 
 def test_the_right_key_gets_in(world: dict[str, Any], program: Program):
     for address in each([address for address in PRIVATE if address.is_api]):
         answer = by_program(program, address, world)
         if address.needs == "accept":
-            assert "API keys cannot do this" in problem(answer, 403)["detail"], address
+            assert "API keys cannot do this" in assert_problem(answer, 403)["detail"], address
         else:
             assert answer.status_code in (200, 201, 202), (address, answer.content)
 
@@ -133,7 +133,7 @@ def test_a_browser_needs_the_token_of_its_page_to_write(world: dict[str, Any], p
         if address.method == "GET":
             assert answer.status_code == 200, answer.content
         else:
-            assert "X-CSRFToken" in problem(answer, 403)["detail"]
+            assert "X-CSRFToken" in assert_problem(answer, 403)["detail"]
 
 
 def test_a_browser_with_the_token_writes_as_far_as_its_role(program: Program):

@@ -10,7 +10,7 @@ from django.db import OperationalError, connection
 
 from sessions.api.record import sessions as sessions_api
 from sessions.models import Answer, Job, Message, Session
-from tests.sessions.programs import Program, problem
+from tests.sessions.programs import Program, assert_problem
 
 pytestmark = [pytest.mark.store, pytest.mark.django_db, pytest.mark.usefixtures("jobs_wait")]
 
@@ -92,7 +92,7 @@ def test_ids_are_the_agents_own(program: Program, name: str):
 
 @pytest.mark.parametrize("name", ["x" * 301, "a%00b", "a%09b"])
 def test_ids_that_no_column_takes(program: Program, name: str):
-    assert problem(program.ask("PUT", f"/sessions/{name}", {}), 422)["errors"]
+    assert assert_problem(program.ask("PUT", f"/sessions/{name}", {}), 422)["errors"]
     assert not Session.objects.exists()
 
 
@@ -109,7 +109,7 @@ def test_a_session_that_was_not_announced(program: Program):
 
 
 def test_a_refused_first_batch_leaves_nothing(program: Program):
-    problem(program.ask("POST", "/sessions/new/messages", {"messages": [{"role": 1}]}), 422)
+    assert_problem(program.ask("POST", "/sessions/new/messages", {"messages": [{"role": 1}]}), 422)
     assert not Session.objects.exists()
 
 
@@ -146,12 +146,12 @@ def test_an_answer_is_given_again_for_the_same_key(talked: Program):
     assert (first.get("Idempotent-Replay"), again["Idempotent-Replay"]) == (None, "true")
     assert Message.objects.count() == 4
     other = talked.ask("POST", "/sessions/run/messages", {"messages": TALK}, idempotency_key="k1")
-    assert "different request" in problem(other, 422)["detail"]
+    assert "different request" in assert_problem(other, 422)["detail"]
 
 
 def test_what_is_refused_may_be_sent_right_with_the_same_key(talked: Program):
     wrong = {"messages": [{"role": "user"}]}
-    problem(talked.ask("POST", "/sessions/run/messages", wrong, idempotency_key="k"), 422)
+    assert_problem(talked.ask("POST", "/sessions/run/messages", wrong, idempotency_key="k"), 422)
     right = {"messages": [{"role": "user", "content": "now"}]}
     assert talked.post("/sessions/run/messages", right, idempotency_key="k")["appended"] == 1
 
@@ -160,7 +160,7 @@ def test_what_is_refused_may_be_sent_right_with_the_same_key(talked: Program):
 def test_a_key_that_is_none(talked: Program, key: str):
     body = {"messages": TALK[:1]}
     answer = talked.ask("POST", "/sessions/run/messages", body, idempotency_key=key)
-    assert problem(answer, 422)["errors"][0]["pointer"] == "header Idempotency-Key"
+    assert assert_problem(answer, 422)["errors"][0]["pointer"] == "header Idempotency-Key"
 
 
 def test_a_simulation_is_asked_for_once(talked: Program):
@@ -194,8 +194,8 @@ def test_pins_are_set_and_taken_off(talked: Program):
     assert talked.post("/sessions/run/pins", {"seq": 1}) == {"pins": [1]}
     assert talked.get("/sessions/run/pins") == {"pins": [1]}
     assert talked.ask("DELETE", "/sessions/run/pins/1").json() == {"pins": []}
-    problem(talked.ask("DELETE", "/sessions/run/pins/1"), 404)
-    assert problem(talked.ask("POST", "/sessions/run/pins", {"seq": 9}), 422)["errors"]
+    assert_problem(talked.ask("DELETE", "/sessions/run/pins/1"), 404)
+    assert assert_problem(talked.ask("POST", "/sessions/run/pins", {"seq": 9}), 422)["errors"]
 
 
 def test_the_list_has_pages_that_do_not_shift(program: Program):
@@ -217,7 +217,7 @@ def test_the_list_has_pages_that_do_not_shift(program: Program):
 @pytest.mark.parametrize("cursor", ["x", "%00", "bnVsbA", "WzEsMl0", "eyJhIjoxfQ", "ä"])
 def test_an_unknown_cursor(program: Program, cursor: str):
     answer = program.ask("GET", f"/sessions?cursor={cursor}")
-    assert problem(answer, 422)["errors"][0]["pointer"] == "?cursor"
+    assert assert_problem(answer, 422)["errors"][0]["pointer"] == "?cursor"
 
 
 def test_blobs_are_downloads(talked: Program):
@@ -229,7 +229,7 @@ def test_blobs_are_downloads(talked: Program):
     same = talked.ask("GET", f"/blobs/{message['blocks'][0]['sha']}", if_none_match=answer["ETag"])
     assert (same.status_code, same.content) == (304, b"")
     for sha in ("0" * 64, "..", "A" * 64):
-        problem(talked.ask("GET", f"/blobs/{sha}"), 404)
+        assert_problem(talked.ask("GET", f"/blobs/{sha}"), 404)
 
 
 def test_a_context_can_be_had_as_actions_and_observations(talked: Program):
@@ -244,9 +244,9 @@ def test_reading_back_and_the_tool_that_does(talked: Program):
     found = talked.get("/sessions/run/content/3")
     assert (found["text"], found["total_lines"], found["truncated"]) == ("x = 1", 1, False)
     assert talked.get("/sessions/run/content/3?grep=y")["lines"] == [0, 0]
-    problem(talked.ask("GET", "/sessions/run/content/99"), 404)
-    assert problem(talked.ask("GET", "/sessions/run/content/3?grep=("), 422)["errors"]
-    assert problem(talked.ask("GET", "/sessions/run/content/3?head=1&tail=1"), 422)["errors"]
+    assert_problem(talked.ask("GET", "/sessions/run/content/99"), 404)
+    assert assert_problem(talked.ask("GET", "/sessions/run/content/3?grep=("), 422)["errors"]
+    assert assert_problem(talked.ask("GET", "/sessions/run/content/3?head=1&tail=1"), 422)["errors"]
     assert talked.get("/sessions/run/content-tool")["input_schema"]["required"] == ["ref"]
     assert talked.get("/sessions/run/content-tool?format=openai")["type"] == "function"
 
@@ -263,8 +263,8 @@ def test_a_context_stays_what_it_was(talked: Program):
     again = talked.get(f"/sessions/run/context?context_id={first['context_id']}")
     assert again["messages"] == first["messages"]
     assert len(talked.get("/sessions/run/context")["messages"][-1]["content"]) == 2
-    problem(talked.ask("GET", "/sessions/run/context?context_id=ctx_nothing"), 404)
-    assert problem(talked.ask("GET", "/sessions/run/context?at=99"), 422)["errors"]
+    assert_problem(talked.ask("GET", "/sessions/run/context?context_id=ctx_nothing"), 404)
+    assert assert_problem(talked.ask("GET", "/sessions/run/context?at=99"), 422)["errors"]
 
 
 @pytest.mark.parametrize(
@@ -301,7 +301,7 @@ def test_an_import_is_a_job(program: Program):
     assert (job["kind"], job["state"], result["files"]) == ("import", "queued", 1)
     assert result["job_url"] == f"/api/v1/jobs/{result['job']}"
     answer = program.ask("POST", "/imports", b"", content_type="application/octet-stream")
-    assert "curl" in problem(answer, 422)["detail"]
+    assert "curl" in assert_problem(answer, 422)["detail"]
 
 
 def test_a_form_may_hold_several_logs(program: Program):
@@ -312,7 +312,7 @@ def test_a_form_may_hold_several_logs(program: Program):
     result = program.post("/imports", form, content_type="multipart/form-data; boundary=x")
     assert result["files"] == 2
     broken = program.ask("POST", "/imports", form, content_type="multipart/form-data")
-    problem(broken, 400)
+    assert_problem(broken, 400)
 
 
 @pytest.mark.parametrize(
@@ -325,12 +325,12 @@ def test_a_method_that_an_address_does_not_take(program: Program, method: str, a
     if method == "HEAD":
         assert answer.status_code == 405
     else:
-        assert answer["Allow"] in problem(answer, 405)["detail"]
+        assert answer["Allow"] in assert_problem(answer, 405)["detail"]
 
 
 @pytest.mark.parametrize("address", ["", "/", "/nothing", "/jobs/1", "/sessions/"])
 def test_an_address_with_nothing_at_it(program: Program, address: str):
-    answer = problem(program.ask("GET", f"{address or '/'}"), 404)
+    answer = assert_problem(program.ask("GET", f"{address or '/'}"), 404)
     assert "URL" in answer["detail"], "it says where to look"
 
 
@@ -342,7 +342,7 @@ def test_what_fails_on_our_side_tells_nothing(
 
     monkeypatch.setattr(sessions_api, "describe_session", broken)
     answer = talked.ask("GET", "/sessions/run")
-    assert "secret" not in str(problem(answer, 500))
+    assert "secret" not in str(assert_problem(answer, 500))
     from contextlab.logs import OneLine
 
     lines = "\n".join(map(OneLine().format, caplog.records))
@@ -357,5 +357,5 @@ def test_a_busy_database_asks_for_patience(program: Program):
 
     with connection.execute_wrapper(locked):
         answer = program.ask("GET", "/sessions")
-    assert "Idempotency-Key" in problem(answer, 503)["detail"]
+    assert "Idempotency-Key" in assert_problem(answer, 503)["detail"]
     assert int(answer["Retry-After"]) > 0

@@ -11,7 +11,7 @@ from sessions.api.web.queries import unknown_in
 from sessions.views.web.pages import pages
 from tests.sessions.answers import DOCUMENT
 from tests.sessions.people import browser, shown
-from tests.sessions.programs import Program, problem
+from tests.sessions.programs import Program, assert_problem
 
 pytestmark = pytest.mark.django_db
 
@@ -51,7 +51,7 @@ def test_the_nearest_name_is_suggested(asked: list[str], known: list[str], said:
 def test_the_api_refuses_before_it_answers_something_else(
     program: Program, address: str, nearest: str
 ):
-    found = problem(program.ask("GET", address), 422)
+    found = assert_problem(program.ask("GET", address), 422)
     assert found["title"] == "Unknown parameter"
     assert nearest in found["detail"].partition(". ")[2]
     assert found["errors"][0]["pointer"] == f"?{address.partition('?')[2].partition('=')[0]}"
@@ -70,7 +70,7 @@ def test_every_operation_knows_what_its_document_says(program: Program):
             answer = program.ask(method.upper(), address.removeprefix("/api/v1") + "?no_such=1", {})
             if "{" in address and answer.status_code == 404:
                 continue  # not a value of the path
-            said = problem(answer, 422)["detail"]
+            said = assert_problem(answer, 422)["detail"]
             assert "no_such" in said or not said.startswith("?"), (method, address, said)
             if "no_such" in said:
                 assert ("Use ?" in said) == bool(named), (method, address)

@@ -11,7 +11,7 @@ from sessions.api.web import sizes
 from sessions.api.web.sizes import BLOCKS, VALUES, OversizedBody, check_values
 from sessions.importers import decoded
 from sessions.models import Message
-from tests.sessions.programs import Program, problem
+from tests.sessions.programs import Program, assert_problem
 
 ADDRESS = "/sessions/big/messages"
 
@@ -33,7 +33,7 @@ def test_a_message_of_200_000_blocks_is_not_even_parsed(
     program: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(decoded, "exact", None)
-    said = problem(post(program, blocks(200_000)), 413)
+    said = assert_problem(post(program, blocks(200_000)), 413)
     assert f"{VALUES:,} values" in said["detail"]
     assert not Message.objects.exists()
 
@@ -41,7 +41,7 @@ def test_a_message_of_200_000_blocks_is_not_even_parsed(
 @pytest.mark.django_db
 @pytest.mark.usefixtures("jobs_wait")
 def test_a_message_has_so_many_blocks(program: Program) -> None:
-    said = problem(post(program, blocks(BLOCKS + 1)), 413)
+    said = assert_problem(post(program, blocks(BLOCKS + 1)), 413)
     assert f"at most {BLOCKS:,} content blocks" in said["detail"]
     assert said["errors"][0]["pointer"] == "/messages/0/content"
     assert not Message.objects.exists()
