@@ -102,8 +102,10 @@ def merged_lines(name: str, earlier: list[str], fresh: list[str]) -> list[str]:
     if name in NEWEST:
         return fresh or earlier
     if name == "primary_request_and_intent" and earlier and fresh:
-        limits = [line for line in [*earlier, *fresh] if line.startswith(CONSTRAINT)]
-        latest = [line for line in fresh if not line.startswith(CONSTRAINT)][-1]
+        # A person may begin a message like that, too: the first line is always one.
+        first, *others = fresh
+        limits = [line for line in [*earlier, *others] if line.startswith(CONSTRAINT)]
+        latest = [first, *(line for line in others if not line.startswith(CONSTRAINT))][-1]
         said = f"{LATEST}{latest.removeprefix(LATEST)}"
         return list(dict.fromkeys([earlier[0], *limits, said]))
     if name == "all_user_messages":

@@ -82,6 +82,16 @@ def test_constraints_are_quoted_and_carried() -> None:
     ]  # fmt: skip
 
 
+def test_a_message_that_begins_like_a_constraint_is_the_latest_one() -> None:
+    talk = Talk()
+    talk.user("Fix the parser")
+    later = Talk()
+    later.user("Constraint: SQLite")
+    assert _sections(later, _text(talk))["primary_request_and_intent"] == [
+        "Fix the parser", "Latest: Constraint: SQLite",
+    ]  # fmt: skip
+
+
 def test_the_newest_state_of_each_check() -> None:
     talk = Talk()
     _run(talk, "pytest -q", "FAILED t.py::test_a - boom\n1 failed, 2 passed in 1s", error=True)
