@@ -93,9 +93,9 @@ def next_step(text: str) -> str:
         return paragraphs[-1] if paragraphs else ""
     start = text.rindex(chosen)
     if len(chosen) > WIDTH:
-        start += max((m.end() for m in _SENTENCE.finditer(chosen) if _NEXT.search(chosen, m.end())),
-                     default=0)  # fmt: skip
-        return text[start:]
+        last = max(match.start() for match in _NEXT.finditer(chosen))
+        ends = (match.end() for match in _SENTENCE.finditer(chosen))
+        return text[start + max((end for end in ends if end <= last), default=0) :]
     return text[start:] if chosen.rstrip().endswith(":") else chosen
 
 

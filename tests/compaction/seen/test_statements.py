@@ -58,6 +58,7 @@ def test_decisions_give_a_reason() -> None:
         ("I see it.\n\nLet me fix:\n\n- a\n- b", "Let me fix:\n\n- a\n- b"),
         ("Nothing left. It is over.", "Nothing left. It is over."),
         (f"{'It was long. ' * 60}Let me end it.", "Let me end it."),
+        (f"I'll see. {'It is long. ' * 40}Now I end. It is", "Now I end. It is"),
         ("", ""),
     ],
 )
