@@ -162,6 +162,8 @@ def serve(requests: socket.socket) -> NoReturn:
     for fd in (woken, wake):
         os.set_blocking(fd, False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
+    # systemd sends it to all processes; this one must still report how the others ended.
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
     signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
     running: dict[int, int] = {}
     own = [requests.fileno(), woken, wake]
@@ -252,6 +254,7 @@ def _run(entry: str, given: int, taken: int) -> NoReturn:
 def _stand_alone() -> None:
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C is for the server
     parent = os.getppid()
     os.setsid()  # its own group, so that killing it also kills its children

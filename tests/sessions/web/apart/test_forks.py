@@ -85,6 +85,15 @@ def test_another_environment_has_another_server(monkeypatch: pytest.MonkeyPatch)
     second.end()
 
 
+def test_a_stop_of_all_processes_is_an_exit_code():
+    process = forks.Forked(f"{HERE}.answer")
+    pid, parent, *_ = said(process)
+    for one in (parent, pid):
+        os.kill(one, signal.SIGTERM)
+    assert os.read(process.output, 100) == b""
+    assert process.end() == -signal.SIGTERM
+
+
 def test_who_dies_with_the_server_has_no_exit_code_and_the_next_has_a_server():
     process = forks.Forked(f"{HERE}.answer")
     pid, parent, *_ = said(process)
