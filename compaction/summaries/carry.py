@@ -7,10 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import get_args
 
 from compaction.context.blocks import Block, FileAction
-from compaction.context.stubs import key_arguments
 from compaction.proposals.plan import SummaryForm
 from compaction.seen.people import is_rejected
-from compaction.summaries.merge import has_failed
+from compaction.summaries.merge import about, has_failed
 from compaction.summaries.sections import form_of
 from compaction.summaries.shares import LISTS, MENDED, OPEN
 from compaction.summaries.summary import (
@@ -22,7 +21,6 @@ from compaction.summaries.summary import (
     file_operations,
     named_by,
     parse,
-    quoted,
 )
 
 _BEGINS = re.compile(rf"^(?:<summary>|{re.escape(WINDOW_HEAD)})$", re.MULTILINE)
@@ -126,9 +124,8 @@ def succeeded(blocks: Sequence[Block]) -> set[str]:
     for block in blocks:
         use = uses.get(block.tool_call)
         if block.type == "tool_result" and use is not None:
-            about = quoted(f"{use.tool} {key_arguments(use)}".strip(), 100)
             undone = is_rejected(block) or has_failed(use, block)
-            (found.discard if undone else found.add)(about)
+            (found.discard if undone else found.add)(about(use))
     return found
 
 

@@ -21,6 +21,7 @@ from compaction.seen.changes import change_of
 from compaction.seen.checks import check_kinds, state_of
 from compaction.seen.people import is_rejected
 from compaction.seen.reading import READING, reads
+from compaction.summaries.summary import quoted
 
 CHANGES = frozenset({"write", "edit", "delete"})
 """Actions that outlast later readings."""
@@ -42,6 +43,7 @@ LONGEST_PROGRAM = 20_000
 _NESTED = re.compile(r"\bexec_command\(\{\s*\"?cmd\"?\s*:\s*(\"(?:[^\"\\]|\\.){1,4000}\")")
 """A command call in Codex' code mode."""
 
+_COLONS = re.compile(r":+ ")
 _CD = re.compile(r"^\s*cd\s+\S+\s*(?:&&|;)\s*")
 _TRIMMED = re.compile(r"(?: ?2>&1)?(?: ?\| ?(?:tail|head)(?: -n? ?\d{1,9})?)?$")
 """Of a command on one line, with single spaces."""
@@ -95,11 +97,6 @@ class Trouble:
     fixes: list[str] = field(default_factory=list)
     mended: bool = False
     times: int = 0
-
-    @property
-    def about(self) -> str:
-        """Tool and key arguments of the call that failed first."""
-        return f"{self.use.tool} {key_arguments(self.use)}".strip()
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,6 +223,14 @@ def _changed(use: Block) -> list[str]:
 def _added(old: str, new: str) -> str:
     before = set(old.splitlines())
     return "\n".join(line for line in new.splitlines() if line not in before)
+
+
+def about(use: Block) -> str:
+    """Return the beginning of a line about a call, tool and key arguments.
+
+    It has no `: ` of its own, which ends it: later summaries know the line by it.
+    """
+    return _COLONS.sub(" ", quoted(f"{use.tool} {key_arguments(use)}".strip(), 100))
 
 
 def has_failed(use: Block, result: Block) -> bool:

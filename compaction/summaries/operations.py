@@ -7,11 +7,10 @@ from collections.abc import Sequence
 
 from compaction.context.blocks import Block
 from compaction.context.hints import LOOK_AT, hint, one_line
-from compaction.context.stubs import key_arguments
 from compaction.seen.checks import CheckKind, CheckState, check_kinds, state_of
 from compaction.seen.errors import error_lines
 from compaction.seen.people import Rejection, is_rejected, rejections
-from compaction.summaries.merge import CHANGES, Merged, Trouble, by_weight, command_line
+from compaction.summaries.merge import CHANGES, Merged, Trouble, about, by_weight, command_line
 from compaction.summaries.shares import MENDED, OPEN
 from compaction.summaries.summary import command, file_operation, quoted
 
@@ -60,7 +59,7 @@ def failure_lines(ways: Merged, blocks: Sequence[Block]) -> list[str]:
 
 
 def rejected_line(one: Rejection) -> str:
-    line = f"{quoted(f'{one.use.tool} {key_arguments(one.use)}', 100)}: rejected by the user"
+    line = f"{about(one.use)}: rejected by the user"
     return f"{line}: “{quoted(one.words, 400)}”" if one.words else line
 
 
@@ -82,8 +81,7 @@ def trouble_line(way: Trouble) -> str:
         parts[-1:] = [f"{part} ({way.times} times)" for part in parts[-1:]]
     if way.fixes and way.mended:
         parts.append(f"changed {quoted(', '.join(way.fixes), 200)}")
-    about = quoted(way.about, 100)
-    return f"{about}: {' → '.join(parts)}" + (MENDED if way.mended else OPEN)
+    return f"{about(way.use)}: {' → '.join(parts)}" + (MENDED if way.mended else OPEN)
 
 
 def command_lines(ways: Merged, *, keys: bool = False) -> tuple[list[str], list[str]]:

@@ -141,6 +141,19 @@ def test_a_failure_of_an_earlier_summary_is_not_fixed_by_output_that_reports_fai
     assert _sections(better, first)["errors_and_fixes"] == [f"{line} (fixed)"]
 
 
+def test_a_failure_of_a_command_with_a_colon_is_fixed_in_a_later_summary() -> None:
+    talk = Talk()
+    for command in ("git commit -m 'fix: a'", "curl -H 'a:: b' c"):
+        _run(talk, command, "error: hook failed", error=True)
+    first = _text(talk)
+    later = Talk()
+    _run(later, "git commit -m 'fix: a'", "[main 1ab2c3d] fix: a")
+    assert _sections(later, first)["errors_and_fixes"] == [
+        "Bash git commit -m 'fix a': error: hook failed (fixed)",
+        "Bash curl -H 'a b' c: error: hook failed (not fixed)",
+    ]
+
+
 def test_decisions_are_quoted() -> None:
     talk = Talk()
     talk.respond()
