@@ -1,13 +1,16 @@
 /* The replay page: what brings it to another run, step or block, and keeps it up to date. */
 import * as format from '../../web/format';
-import { ask, problemFrom, withQuery } from '../../web/request';
+import { problemFrom, withQuery } from '../../web/request';
 import { addressOf, findEntry, nameOfEntry, placeIn } from '../manifest/address';
 import { findRow } from '../manifest/composition';
 import { merge, shifted, type DeltaJson } from '../manifest/delta';
-import { fetchNews, fetchRun, recordedOf, type Holding } from '../manifest/holding';
-import { sizeAt, totals } from '../manifest/ledger';
+import { fetchNews, fetchRun, type Holding } from '../manifest/holding';
+import { fetchLabels, labeled } from '../manifest/labels';
+import { sizeAt } from '../manifest/ledger';
 import type { Manifest } from '../manifest/manifest';
+import { AddressBar } from './addressbar';
 import { Announcer } from './announcer.svelte';
+import { RecordedRun } from './recorded';
 import { ofWindow, rememberScale, type Scale } from './scale';
 import { Shown } from './shown.svelte';
 
@@ -15,14 +18,13 @@ const compareMs = 1500; // the recorded line may lag behind the run that is watc
 
 export class Replay extends Shown {
   announcer = new Announcer();
+  #bar = new AddressBar();
+  #recorded = new RecordedRun(this.props.manifest_url); // beside another run
   #request: AbortController | undefined;
-  #recorded: Holding | null = null; // beside another run
   #renewing: Promise<void> | null = null;
   #comparing: ReturnType<typeof setTimeout> | undefined;
-  #labeling = false;
+  #labeling = ''; // the run whose labels are on their way
   #count = 0; // entries before the last change: their arrays are the same ones
-  #written = 0;
-  #writing: ReturnType<typeof setTimeout> | undefined;
 
   /** Fetches the manifest of the run; what is shown stays until the new one is here. */
   async load(run = this.run): Promise<void> {
@@ -79,11 +81,8 @@ export class Replay extends Shown {
     if (this.loading || this.#renewing || !this.manifest || !this.composition) return false;
     const merged = merge(this.manifest, this.composition, delta);
     if (!merged) return false;
-    this.#take(
-      this.run,
-      { manifest: merged.manifest, composition: { ...this.composition } },
-      merged.inserted,
-    );
+    const holding = { manifest: merged.manifest, composition: { ...this.composition } };
+    this.#take(this.run, holding, merged.inserted);
     this.#compareSoon();
     return true;
   }
@@ -104,9 +103,7 @@ export class Replay extends Shown {
     const name = before && this.selected >= 0 ? nameOfEntry(before, this.selected) : place.message;
     if (inserted) this.previews.insert(inserted);
     else this.previews.renew(run, manifest.entries);
-    for (const event of manifest.events) {
-      event.url = event.revision === null ? null : this.revisionAddress(event.revision, manifest);
-    }
+    this.#link(manifest);
     const sameRun = before !== null && run === this.run;
     const arrived = sameRun ? manifest.entries.count - this.#count : 0;
     this.#count = manifest.entries.count;
@@ -120,7 +117,10 @@ export class Replay extends Shown {
     this.composition = composition;
     this.manifest = manifest;
     this.step = Math.max(1, Math.min(manifest.last, step));
-    if (run === 'recorded') this.baseline = this.#recorded = null;
+    if (run === 'recorded') {
+      this.baseline = null;
+      this.#recorded.forget();
+    }
     if (inserted) this.selected = this.selected < 0 ? -1 : shifted(this.selected, inserted);
     else this.selected = name ? findEntry(manifest, name, this.step) : -1;
     if (this.following) this.keepVersion();
@@ -138,44 +138,30 @@ export class Replay extends Shown {
     }
   }
 
-  /** The recorded run's line and totals, to read another run against. */
   async #compare(run: string, signal: AbortSignal): Promise<void> {
-    if (run === 'recorded') return;
-    const { manifest, composition } = await this.#fetchRecorded(signal);
-    const sizes = Float64Array.from({ length: manifest.session.steps }, (_, i) =>
-      sizeAt(manifest, composition, i + 1),
-    );
-    this.baseline = { sizes, totals: totals(manifest, composition) };
-  }
-
-  async #fetchRecorded(signal: AbortSignal): Promise<Holding> {
-    const { manifest_url } = this.props;
-    const own = this.manifest!;
-    const rewrote = own.runs.find(({ origin }) => origin === 'recorded')?.revisions;
-    if (own.run.origin === 'managed' && rewrote === 0) return recordedOf(own);
-    this.#recorded = this.#recorded
-      ? await fetchNews(manifest_url, 'recorded', this.#recorded, signal)
-      : await fetchRun(manifest_url, 'recorded', signal);
-    return this.#recorded;
+    if (run !== 'recorded') this.baseline = await this.#recorded.baseline(this.manifest!, signal);
   }
 
   /** The labels of the events and the cards of causes, once something is shown that has one. */
   async label(): Promise<void> {
     const { manifest, run } = this;
-    if (!manifest || this.step >= (manifest.labeled_from ?? 1) || this.#labeling) return;
-    this.#labeling = true;
+    if (!manifest || this.step >= (manifest.labeled_from ?? 1) || this.#labeling === run) return;
+    this.#labeling = run;
     try {
-      const found = await ask<Pick<Manifest, 'events' | 'causes'>>(
-        withQuery(this.props.events_url, { run }),
-      );
+      const found = await fetchLabels(this.props.events_url, run);
       if (!this.manifest || this.run !== run) return;
-      for (const event of found.events) event.url = this.revisionAddress(event.revision ?? 0);
-      this.manifest = { ...this.manifest, ...found, labeled_from: 1 };
+      this.manifest = labeled(this.manifest, found);
+      this.#link(this.manifest);
     } catch (error) {
       problemFrom(error); // asked again at the next step
     } finally {
-      this.#labeling = false;
+      if (this.#labeling === run) this.#labeling = '';
     }
+  }
+
+  #link(manifest: Manifest): void {
+    for (const event of manifest.events)
+      event.url = this.revisionAddress(event.revision ?? 0, manifest);
   }
 
   /** To a step. A jump is worth a place in the browser's history, a scrub is not. */
@@ -279,8 +265,7 @@ export class Replay extends Shown {
   }
 
   diffAddress(other: number): string {
-    const [a, b] = other < this.step ? [other, this.step] : [this.step, other];
-    const address = this.props.diff_page_url.replace('{a}', String(a)).replace('{b}', String(b));
+    const address = this.#diffPage(Math.min(other, this.step), Math.max(other, this.step));
     return this.run === 'recorded' && this.usual === 'recorded'
       ? address
       : withQuery(address, { run: this.run });
@@ -292,26 +277,17 @@ export class Replay extends Shown {
       (run) => run.origin === 'recorded' && run.state === 'ready',
     );
     if (!this.manifest || !recorded || this.manifest.run.origin === 'recorded') return null;
-    const address = this.props.diff_page_url
-      .replace('{a}', String(this.step))
-      .replace('{b}', String(this.step));
+    const address = this.#diffPage(this.step, this.step);
     return withQuery(address, { run: 'recorded', with: this.manifest.run.id });
   }
 
+  #diffPage(a: number, b: number): string {
+    return this.props.diff_page_url.replace('{a}', String(a)).replace('{b}', String(b));
+  }
+
   #write(jump = false): void {
-    clearTimeout(this.#writing);
-    if (jump) {
-      history.pushState(null, '', this.address());
-      this.#name();
-      return;
-    }
-    // Browsers refuse more than some 100 changes in 30 s; and a scrub is one movement.
-    const wait = Math.max(0, 150 - (performance.now() - this.#written));
-    this.#writing = setTimeout(() => {
-      this.#written = performance.now();
-      history.replaceState(null, '', this.address());
-      this.#name();
-    }, wait);
+    const name = () => this.#name();
+    this.#bar.write(() => this.address(), name, jump);
   }
 
   #name(): void {

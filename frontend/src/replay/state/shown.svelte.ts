@@ -3,11 +3,12 @@ import type { Problem } from '../../web/request';
 import { placeIn } from '../manifest/address';
 import { cacheStates } from '../manifest/cache';
 import { rowsAt, type Composition } from '../manifest/composition';
-import { ledgerAt, sizeAt, totals, type Totals } from '../manifest/ledger';
+import { ledgerAt, sizeAt, totals } from '../manifest/ledger';
 import type { Manifest } from '../manifest/manifest';
 import { Previews } from '../manifest/previews.svelte';
 import { standing, type Limits } from './budget';
 import { matcher, parseFilter } from './filter';
+import type { Baseline } from './recorded';
 import { rememberedScale, type Scale } from './scale';
 
 export type Props = {
@@ -32,7 +33,6 @@ export type Props = {
   compactions_url?: string;
   limits?: Limits | null;
 };
-type Baseline = { sizes: Float64Array; totals: Totals };
 export type View = 'table' | 'raw';
 
 export class Shown {
