@@ -44,7 +44,7 @@ _NESTED = re.compile(r"\bexec_command\(\{\s*\"?cmd\"?\s*:\s*(\"(?:[^\"\\]|\\.){1
 """A command call in Codex' code mode."""
 
 _COLONS = re.compile(r":+ ")
-_CD = re.compile(r"^\s*cd\s+\S+\s*(?:&&|;)\s*")
+_CD = re.compile(r"^\s*cd\s+\S+\s*(?:&&|;|\n)\s*")
 _TRIMMED = re.compile(r"(?: ?2>&1)?(?: ?\| ?(?:tail|head)(?: -n? ?\d{1,9})?)?$")
 """Of a command on one line, with single spaces."""
 _TEMPORARY = re.compile(
@@ -240,23 +240,26 @@ def has_failed(use: Block, result: Block) -> bool:
     """
     if result.error or use.file is not None:
         return result.error
-    return bool(check_kinds(command_line(use) or "")) and state_of(result.text, error=False).failed
+    return bool(check_kinds(commands_of(use))) and state_of(result.text, error=False).failed
 
 
-def command_line(use: Block) -> str | None:
-    """Return the command of a call on one line, without its folder and output filters.
+def commands_of(use: Block) -> str:
+    """Return what a call runs in a shell, as sent; "" if it runs nothing.
 
-    None if it runs none. For a program in a tool's own language, the commands that it names.
+    For a program in a tool's own language, the commands that it names.
     """
     given = arguments(use) or {}
     run = command_of(given)
     if run is None and isinstance(program := given.get("input"), str):
         run = "; ".join(_unquoted(text) for text in _NESTED.findall(program[:LONGEST_PROGRAM]))
-    if not run:
-        return None
-    line = " ".join(run[:4_000].split())
-    bare = _TRIMMED.sub("", _CD.sub("", line), count=1).strip()
-    return bare or line
+    return run or ""
+
+
+def command_line(use: Block) -> str | None:
+    """Return the command of a call on one line, without its folder and output filters, or None."""
+    run = commands_of(use)[:4_000]
+    line = " ".join(_CD.sub("", run).split())
+    return _TRIMMED.sub("", line, count=1).strip() or " ".join(run.split()) or None
 
 
 def _unquoted(text: str) -> str:

@@ -10,7 +10,15 @@ from compaction.context.hints import LOOK_AT, hint, one_line
 from compaction.seen.checks import CheckKind, CheckState, check_kinds, state_of
 from compaction.seen.errors import error_lines
 from compaction.seen.people import Rejection, is_rejected, rejections
-from compaction.summaries.merge import CHANGES, Merged, Trouble, about, by_weight, command_line
+from compaction.summaries.merge import (
+    CHANGES,
+    Merged,
+    Trouble,
+    about,
+    by_weight,
+    command_line,
+    commands_of,
+)
 from compaction.summaries.shares import MENDED, OPEN
 from compaction.summaries.summary import command, file_operation, quoted
 
@@ -35,9 +43,9 @@ def check_lines(blocks: Sequence[Block]) -> list[str]:
             continue
         if use.file is not None and use.file.action in CHANGES and not block.error:
             changed = block.position
-        line = command_line(use) or ""
-        for kind in check_kinds(line):
+        for kind in check_kinds(commands_of(use)):
             newest.pop(kind, None)
+            line = command_line(use) or ""
             newest[kind] = line, state_of(block.text, block.error), block.position
     return [
         f"{kind}: {quoted(line, 120)}: {quoted(str(state), 400)}"

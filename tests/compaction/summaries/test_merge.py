@@ -61,6 +61,17 @@ def test_a_check_fails_by_its_output_where_a_pipe_hides_its_status() -> None:
     assert [(one.times, one.mended) for one in made.troubles] == [(1, False)]
 
 
+def test_a_check_is_found_on_any_line_of_a_command() -> None:
+    talk = Talk()
+    _run(talk, "cd /x\npytest -q", "1 failed, 2 passed")
+    _run(talk, "ls\npytest -q", "1 failed, 2 passed")
+    _run(talk, "pytest -q", "3 passed")
+    made = merge(talk.blocks)
+    assert {one.text: (one.status, one.times) for one in made.commands} == {
+        "ls pytest -q": ("failed", 1), "pytest -q": ("succeeded", 2),
+    }  # fmt: skip
+
+
 def test_commands_are_found_in_every_form_that_agents_send() -> None:
     talk = Talk()
     talk.respond()
