@@ -8,7 +8,7 @@ from collections.abc import Collection
 LOOK_AT = 30_000
 """Code points read from each end of an output."""
 
-_WRAPPING = re.compile(r"</?tool_use_error>")
+_WRAPPING = re.compile(r"^(?:Exit code|exit status) \d+\s*$|</?tool_use_error>", re.MULTILINE)
 _MESSAGE = re.compile(
     r"\b\w{0,60}(?:Error|Exception)\b: ?\S|\berror(?:\[\w{1,9}\]| TS\d{1,6})?: ?\S|^E {2,}\S"
     r"|\b(?:panic|fatal|FATAL)\b: ?\S|\b(?:undefined|cannot|can't|could not|not found|no such|"
@@ -26,16 +26,20 @@ _GENERIC = re.compile(
 )
 
 
+def unwrapped(output: str) -> str:
+    """Return an output without what agents' programs add to it: tags and the exit code."""
+    return _WRAPPING.sub("", output).strip()
+
+
 def error_lines(output: str, most: int, known: Collection[str] = ()) -> list[str]:
     """Return up to `most` lines that distinguish a failure from others, in order.
 
     Prefers a message with a place over a message, leaves out what every failure of a tool prints,
     and lines that are already known. Empty if no line says anything specific.
     """
-    text = _WRAPPING.sub("", output)
-    if len(text) > 2 * LOOK_AT:
-        text = f"{text[:LOOK_AT]}\n{text[-LOOK_AT:]}"
-    lines = dict.fromkeys(line.strip() for line in text.splitlines())
+    if len(output) > 2 * LOOK_AT:
+        output = f"{output[:LOOK_AT]}\n{output[-LOOK_AT:]}"
+    lines = dict.fromkeys(line.strip() for line in unwrapped(output).splitlines())
     scored = [(_score(line[:400]), -place) for place, line in enumerate(lines)]
     listed = list(lines)
     best = sorted(one for one in scored if one[0] > 0 and listed[-one[1]] not in known)[::-1]

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from compaction.context.blocks import Block
 from compaction.context.hints import LOOK_AT, hint, one_line
 from compaction.seen.checks import CheckKind, CheckState, check_kinds, state_of
-from compaction.seen.errors import error_lines
+from compaction.seen.errors import error_lines, unwrapped
 from compaction.seen.people import Rejection, is_rejected, rejections
 from compaction.summaries.merge import (
     CHANGES,
@@ -22,14 +21,12 @@ from compaction.summaries.merge import (
 from compaction.summaries.shares import MENDED, OPEN
 from compaction.summaries.summary import command, file_operation, quoted
 
-_WRAPPING = re.compile(r"^(?:Exit code \d+|exit status \d+)\s*$|</?tool_use_error>", re.MULTILINE)
-
 
 def result_line(block: Block, width: int) -> str:
     """Return a result on one line."""
     # The text of a failed call is about the failure, not about the file.
     path = block.file.path if block.file is not None and not block.error else None
-    return quoted(hint(_WRAPPING.sub("", block.text[:LOOK_AT]).strip(), path), width)
+    return quoted(hint(unwrapped(block.text[:LOOK_AT]), path), width)
 
 
 def check_lines(blocks: Sequence[Block]) -> list[str]:
