@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests import on_postgres
+from tests.empty_store import empty_store, with_tables
 
 ROOT = Path(__file__).resolve().parent.parent
 CHROMIUM = "/usr/bin/chromium"
@@ -52,6 +53,22 @@ def database_url() -> str:
         return f"sqlite:///{where['NAME']}"
     host, port = where["HOST"] or "127.0.0.1", where["PORT"] or 5432
     return f"postgres://{where['USER']}:{where['PASSWORD']}@{host}:{port}/{where['NAME']}"
+
+
+@pytest.fixture(scope="session")
+def django_db_keepdb(django_db_modify_db_settings: None) -> Iterator[bool]:
+    """Whether the tables of this run's database are already there: on SQLite they are a copy."""
+    from django.db import connection
+
+    if connection.vendor != "sqlite":
+        yield False
+        return
+    database = Path(connection.settings_dict["TEST"]["NAME"])
+    shutil.copy(empty_store(), database)
+    yield True
+    connection.close()
+    for file in database.parent.glob(f"{database.name}*"):
+        file.unlink()
 
 
 @dataclass
@@ -153,7 +170,7 @@ def start_server(data_dir: Path, **environment: str) -> Server:
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A server for the tests of one file."""
-    server = start_server(tmp_path_factory.mktemp("served"))
+    server = start_server(with_tables(tmp_path_factory.mktemp("served")))
     yield server
     if server.process.poll() is None:
         assert server.stop() == 0, server.log
@@ -163,6 +180,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 def server_with(tmp_path: Path) -> Iterator[Callable[..., Server]]:
     """Starts servers with an environment of their own, on one data directory per test."""
     started: list[Server] = []
+    with_tables(tmp_path)
 
     def start(**environment: str) -> Server:
         started.append(start_server(tmp_path, **environment))

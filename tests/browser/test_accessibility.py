@@ -15,6 +15,7 @@ import pytest
 from sessions.views.web.pages import pages
 from tests.browser.logs import claude_code
 from tests.conftest import ROOT, Server, start_server, unavailable
+from tests.empty_store import with_tables
 
 AXE = ROOT / "frontend" / "node_modules" / "axe-core" / "axe.min.js"
 RULES = {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]}
@@ -32,16 +33,15 @@ RUN = """async (rules) => {
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A server whose store got the demo sessions before it started."""
-    data_dir = tmp_path_factory.mktemp("demo")
+    data_dir = with_tables(tmp_path_factory.mktemp("demo"))
     environment = {**os.environ, "CONTEXTLAB_DATA_DIR": str(data_dir), "DATABASE_URL": ""}
-    for command in ("migrate", "demo"):
-        subprocess.run(
-            [sys.executable, "-m", "contextlab.cli", command],
-            cwd=ROOT,
-            env=environment,
-            check=True,
-            stdout=subprocess.DEVNULL,
-        )
+    subprocess.run(
+        [sys.executable, "-m", "contextlab.cli", "demo"],
+        cwd=ROOT,
+        env=environment,
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
     server = start_server(data_dir)
     yield server
     server.stop()

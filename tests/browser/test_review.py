@@ -7,7 +7,6 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +14,7 @@ import pytest
 from tests.browser.reviewers import ITEMS, NAMES, OWNER, PASSWORD
 from tests.browser.test_accessibility import axe, faults
 from tests.conftest import ROOT, Server, start_server
+from tests.empty_store import with_tables
 
 __all__ = ["axe"]
 
@@ -24,7 +24,7 @@ ITEM = re.compile(r"/review/items/[\w-]{36}/$")
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A server whose store got reviewers and their queue before it started."""
-    data_dir = tmp_path_factory.mktemp("reviewing")
+    data_dir = with_tables(tmp_path_factory.mktemp("reviewing"))
     environment = {
         **os.environ,
         "CONTEXTLAB_DATA_DIR": str(data_dir),
@@ -32,9 +32,9 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         "PYTHONPATH": str(ROOT),
         "DJANGO_SETTINGS_MODULE": "contextlab.settings",
     }
-    for command in (["contextlab.cli", "migrate", "--verbosity", "0"], ["tests.browser.reviewers"]):
-        subprocess.run([sys.executable, "-m", *command], cwd=ROOT, env=environment, check=True)
-    server = start_server(Path(data_dir))
+    command = [sys.executable, "-m", "tests.browser.reviewers"]
+    subprocess.run(command, cwd=ROOT, env=environment, check=True)
+    server = start_server(data_dir)
     yield server
     server.stop()
 

@@ -11,6 +11,7 @@ import pytest
 from contextlab.client import ContextLab, Unreachable
 from contextlab.client.connection import Connection
 from tests.conftest import start_server
+from tests.empty_store import with_tables
 from tests.faults.live_agent import new_token
 
 CLIENTS, STEPS = 50, 3
@@ -99,7 +100,8 @@ def test_a_twin_may_have_less_patience_but_not_more(clock: Clock) -> None:
 
 def test_fifty_clients_on_one_key_all_finish(tmp_path: Any) -> None:
     # Fewer may run and wait than come, so that most are turned away again and again.
-    server = start_server(tmp_path, CONTEXTLAB_API_AT_ONCE="4", CONTEXTLAB_API_WAITING="20")
+    few = {"CONTEXTLAB_API_AT_ONCE": "4", "CONTEXTLAB_API_WAITING": "20"}
+    server = start_server(with_tables(tmp_path), **few)
     token, refused, failed = new_token(tmp_path), list[int](), list[str]()
 
     def work(number: int) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.empty_store import with_tables
 from tests.faults.store import in_data_dir
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -76,8 +77,7 @@ def audit(data_dir: Path) -> None:
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Any], int]:
     """The store after an undisturbed import, and its number of statements."""
-    data_dir = tmp_path_factory.mktemp("whole")
-    assert run(data_dir, "-m", "contextlab.cli", "migrate").returncode == 0
+    data_dir = with_tables(tmp_path_factory.mktemp("whole"))
     done = run(data_dir, "-c", DIES_AT, "0", str(SAMPLES))
     assert done.returncode == 0, done.stderr
     return contents(data_dir), int(done.stderr.split()[-1])
@@ -87,7 +87,7 @@ def test_dying_at_any_statement_loses_nothing_and_doubles_nothing(
     whole: tuple[list[Any], int], tmp_path: Path
 ) -> None:
     expected, statements = whole
-    assert run(tmp_path, "-m", "contextlab.cli", "migrate").returncode == 0
+    with_tables(tmp_path)
     for limit in range(1, statements, max(statements // 12, 1)):
         died = run(tmp_path, "-c", DIES_AT, str(limit), str(SAMPLES))
         if died.returncode == 0:

@@ -11,6 +11,7 @@ from http.client import HTTPConnection
 import pytest
 
 from tests.conftest import Server, start_server, wait_until
+from tests.empty_store import with_tables
 from tests.faults.live_agent import new_token
 
 LARGE = 9_000_000
@@ -161,7 +162,7 @@ def test_a_client_that_goes_away_harms_no_one(served: Server, key: str) -> None:
 def narrow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A server that takes three connections from an address, and five in all, below /lab."""
     server = start_server(
-        tmp_path_factory.mktemp("narrow"),
+        with_tables(tmp_path_factory.mktemp("narrow")),
         CONTEXTLAB_CONNECTIONS="5",
         CONTEXTLAB_CONNECTIONS_PER_ADDRESS="3",
         CONTEXTLAB_ROOT_PATH="/lab",

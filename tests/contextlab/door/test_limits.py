@@ -7,6 +7,9 @@ import sys
 
 import pytest
 
+from tests.conftest import start_server
+from tests.empty_store import with_tables
+
 FORM = """
 import django
 django.setup()
@@ -34,10 +37,8 @@ request.requestReceived(b"POST", b"/static/x", b"HTTP/1.1")
 @pytest.fixture(scope="module")
 def small(tmp_path_factory):
     """A server that takes 0.1 MB, and 0.2 MB below /imports/, within two seconds."""
-    from tests.conftest import start_server
-
     server = start_server(
-        tmp_path_factory.mktemp("small"),
+        with_tables(tmp_path_factory.mktemp("small")),
         CONTEXTLAB_BODY_MB="0.1",
         CONTEXTLAB_UPLOAD_MB="0.2",
         CONTEXTLAB_BODY_SECONDS="2",

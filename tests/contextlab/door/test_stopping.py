@@ -15,6 +15,7 @@ import pytest
 
 from contextlab.client import ContextLab
 from tests.conftest import Server, start_server, wait_until
+from tests.empty_store import with_tables
 from tests.faults.live_agent import new_token
 
 REQUESTS = 20
@@ -24,7 +25,7 @@ PROMISED_SECONDS = 10
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[Server]:
     """A server of its own for each test."""
-    server = start_server(tmp_path)
+    server = start_server(with_tables(tmp_path))
     yield server
     server.kill()
 
