@@ -29,7 +29,6 @@ _NUMBER = re.compile(r"#(\d{1,6})\b")
 _LISTED = re.compile(r"^#(\d{1,6}) \[(\w{1,20})\] (\S[^\n]{0,999})", re.MULTILINE)
 """A line of the result of Claude Code's TaskList."""
 _BLOCKED = re.compile(r" \[blocked by [#\d, ]{1,60}\]$")
-_OPEN = re.compile(r"^[ \t]*(?:[-*+][ \t]+)?\[[ ~-]\][ \t]+(\S[^\n]{0,999})", re.MULTILINE)
 
 
 class TodoItem(NamedTuple):
@@ -43,9 +42,14 @@ class TodoItem(NamedTuple):
         """Whether the item needs no more work."""
         return self.status in _DONE
 
-    def __str__(self) -> str:
+    @property
+    def label(self) -> str:
+        """The text on one line, and whether it is in progress."""
         under_way = _UNDER_WAY if self.status in ("in_progress", "in-progress") else ""
-        return f"- [{'x' if self.done else ' '}] {' '.join(self.text.split())}{under_way}"
+        return f"{' '.join(self.text.split())}{under_way}"
+
+    def __str__(self) -> str:
+        return f"- [{'x' if self.done else ' '}] {self.label}"
 
 
 def items_of(given: Mapping[str, Any]) -> list[TodoItem] | None:
@@ -116,9 +120,8 @@ class Todo:
     def open(self) -> list[str]:
         """The open items, each with its number if the agent refers to it by one."""
         if self.tasks and self.text == self._of_tasks():
-            items = [(f"#{n} ", one) for n, one in self.tasks.items() if not one.done]
-            return [f"{number}{str(one).partition('] ')[2]}" for number, one in items]
-        return _OPEN.findall(self.text)
+            return [f"#{n} {one.label}" for n, one in self.tasks.items() if not one.done]
+        return [one.label for one in checklist(self.text) if not one.done]
 
     def _of_tasks(self) -> str:
         return "\n".join(str(item) for item in self.tasks.values())

@@ -50,10 +50,10 @@ def test_open_items(dialect: str) -> None:
 
 def test_a_file_named_todo() -> None:
     talk = Talk()
-    given = {"path": "todo.md", "content": "# Plan\n- [x] a\n- [ ] b\n  - [ ] c"}
+    given = {"path": "todo.md", "content": "# Plan\n- [x] a\n- [ ] b\n  - [ ] c\n- [~] d"}
     talk.result(talk.call("write", given, file=FileRef("todo.md", "write")), "ok")
     todo = newest_todo(talk.blocks)
-    assert todo is not None and todo.open == ["b", "c"]
+    assert todo is not None and todo.open == ["b", "c", "d (in progress)"]
 
 
 def _tasks() -> Talk:
