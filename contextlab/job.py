@@ -51,6 +51,8 @@ def load() -> None:
 def run(given: int, taken: int) -> None:
     """Run the jobs named on one descriptor, reporting to the other, until the parent ends it or it
     should exit."""
+    from django.db import close_old_connections
+
     from contextlab.database import keep_connections
     from sessions import live
     from sessions.actions.jobs.attempts import attempt
@@ -68,6 +70,7 @@ def run(given: int, taken: int) -> None:
         job_id, token = lines.get().split()
         say("took")
         unharmed = attempt(uuid.UUID(job_id), uuid.UUID(token))
+        close_old_connections()  # the next job asks whether the connection still works
         first = first or memory_mb()
         if not unharmed or number == MOST_JOBS or memory_mb() > first + GROWTH_MB:
             say("last")

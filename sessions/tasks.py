@@ -85,11 +85,11 @@ class _Process:
 
     def said(self, seconds: float) -> list[str] | None:
         """Lines of output within that many seconds; None once it has ended."""
-        output = self._forked.output
-        ready, _, _ = select.select([output], [], [], seconds)
-        if not ready:
+        output = select.poll()  # see `forks.serve`
+        output.register(self._forked.output, select.POLLIN)
+        if not output.poll(seconds * 1000):
             return []
-        data = os.read(output, 65536)
+        data = os.read(self._forked.output, 65536)
         if not data:
             return None
         *lines, self._rest = (self._rest + data).split(b"\n")

@@ -167,8 +167,11 @@ def serve(requests: socket.socket) -> NoReturn:
     signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
     running: dict[int, int] = {}
     own = [requests.fileno(), woken, wake]
+    watched = select.poll()  # select takes no descriptor above 1,023: each page has one
+    for fd in (requests.fileno(), woken):
+        watched.register(fd, select.POLLIN)
     while True:
-        ready, _, _ = select.select([requests.fileno(), woken], [], [])
+        ready = {fd for fd, _ in watched.poll()}
         if woken in ready:
             os.read(woken, 4096)
             _reap(running)

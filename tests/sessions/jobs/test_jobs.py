@@ -1,6 +1,7 @@
 """Jobs: every one ends, one attempt at a time, and no process is left behind."""
 
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -386,6 +387,30 @@ def test_a_process_that_died_while_it_waited_costs_no_attempt(team):
     wait_until(lambda: is_gone(pid))
     job = run(jobs.enqueue(team, "who", {}))
     assert (job.state, job.attempts, job.result["before"]) == (State.DONE, 1, 0)
+
+
+@pytest.mark.skipif(connection.vendor == "sqlite", reason="SQLite has no server to restart")
+def test_a_process_outlives_a_restart_of_the_database(team):
+    pid = run(jobs.enqueue(team, "who", {})).result["pid"]
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+            " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
+    job = run(jobs.enqueue(team, "who", {}))
+    assert (job.state, job.attempts, job.result["pid"]) == (State.DONE, 1, pid)
+
+
+def test_a_server_with_a_thousand_pages_runs_jobs(team):
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 4096), hard))
+    pages = [os.open(os.devnull, os.O_RDONLY) for _ in range(1024)]
+    try:
+        assert run(jobs.enqueue(team, "who", {})).state == State.DONE
+    finally:
+        for fd in pages:
+            os.close(fd)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 def test_a_process_is_not_taken_where_it_would_be_started_otherwise(team, monkeypatch):
