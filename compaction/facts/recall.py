@@ -100,6 +100,13 @@ def recall(session: Session, run: ManagedRun, index: FactIndex | None = None) ->
     counts = Counter(need.state for need in judged)
     hidden = [need for need in judged if need.state != "in_context"]
     hidden.sort(key=lambda need: (-STATES.index(need.state), need.step, need.fact))
+    seen_by = [(need, seen) for need, (_, _, seen) in zip(judged, needs, strict=True)]
+    missing = [(need.step, seen[-1]) for need, seen in seen_by if need.state != "in_context"]
+    referred = [
+        (need.step, next(one for one in reversed(seen) if context.refers_to(one.id, need.step)))
+        for need, seen in seen_by
+        if need.state == "retrievable"
+    ]
     return Recall(
         needs=len(judged),
         in_context=counts["in_context"] / len(judged) if judged else 1.0,
@@ -107,39 +114,24 @@ def recall(session: Session, run: ManagedRun, index: FactIndex | None = None) ->
         retrievable=counts["retrievable"] / max(len(judged), 1),
         lost=counts["lost"] / max(len(judged), 1),
         worst=tuple(hidden[:WORST]),
-        read_back=_read_back(context, needs, judged),
-        readings=_readings(needs, judged),
+        read_back=sum(_readings(referred).values()),
+        readings=tuple(_readings(missing).items()),
     )
 
 
-def _read_back(
-    context: Intervals, needs: Sequence[tuple[int, str, list[Block]]], judged: Sequence[Need]
-) -> int:
-    """Return the tokens of the readings that retrievable needs require, in order of steps."""
-    tokens = 0
+def _readings(wanted: Iterable[tuple[int, Block]]) -> dict[int, int]:
+    """Return the tokens to read by step, each text once within `READING_STANDS` steps.
+
+    `wanted` are steps, in order, and the texts that they need.
+    """
+    tokens: dict[int, int] = {}
     read: dict[str, int] = {}
-    for (step, _, seen), need in zip(needs, judged, strict=True):
-        if need.state != "retrievable":
-            continue
-        block = next(one for one in reversed(seen) if context.refers_to(one.id, step))
+    for step, block in wanted:
         before = read.get(block.id)
         if before is None or step - before >= READING_STANDS:
             read[block.id] = step
-            tokens += block.tokens
+            tokens[step] = tokens.get(step, 0) + block.tokens
     return tokens
-
-
-def _readings(
-    needs: Sequence[tuple[int, str, list[Block]]], judged: Sequence[Need]
-) -> tuple[tuple[int, int], ...]:
-    found: dict[int, int] = {}
-    read: dict[str, int] = {}
-    for (step, _, seen), need in zip(needs, judged, strict=True):
-        before = read.get(seen[-1].id)
-        if need.state != "in_context" and (before is None or step - before >= READING_STANDS):
-            read[seen[-1].id] = step
-            found[step] = found.get(step, 0) + seen[-1].tokens
-    return tuple(found.items())
 
 
 class Intervals:

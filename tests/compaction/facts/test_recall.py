@@ -125,8 +125,9 @@ def test_what_is_read_back_stands_for_some_steps() -> None:
     def use(number: int, born: int, *names: str) -> Block:
         return block(number, born, " ".join(names), tool=True)
 
+    gone = [Entry(READ, 2, 3), Entry(PLAIN, 3)]
+
     def read_back(*later: Block) -> int:
-        gone = [Entry(READ, 2, 3), Entry(PLAIN, 3)]
         return recall(session(READ, *later), Run(gone)).read_back
 
     name = "src/deep_file.py"
@@ -135,6 +136,17 @@ def test_what_is_read_back_stands_for_some_steps() -> None:
     # Needed at S4, S8 and S9: the reading of S4 stands until S8.
     assert read_back(use(1, 5, name), use(2, 9, name)) == READ.tokens
     assert read_back(use(1, 5, name), use(2, 9, name), use(3, 10, name)) == 2 * READ.tokens
+
+
+@pytest.mark.parametrize("kept", [PLAIN, NAMING, None])
+def test_what_is_not_in_context_is_read_at_its_step(kept: Block | None) -> None:
+    read = replace(READ, text="src/deep_file.py load_rows save_rows", tokens=40)
+    entries = [Entry(read, 2, 3), *([Entry(kept, 3)] if kept is not None else [])]
+    needs = [(5, "src/deep_file.py"), (8, "load_rows"), (10, "save_rows")]
+    later = [block(at, born, name, tool=True) for at, (born, name) in enumerate(needs, 1)]
+    found = recall(session(read, *later), Run(entries))
+    assert (found.needs, found.in_context) == (3, 0)
+    assert found.readings == ((4, 40), (9, 40)), "the reading of S4 stands until S8"
 
 
 def test_of_what_holds_a_fact_the_newest_that_is_referred_to_is_read_back() -> None:
