@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain, islice
 
 from compaction.context.blocks import Block
 from compaction.context.session import Session
@@ -42,7 +44,7 @@ class EditIndex:
         ]
         self.lines = frozenset[str]().union(*(lines for _, lines in changes))
         self.shown: dict[str, list[Block]] = {}
-        for block in session.blocks if self.lines else ():
+        for block in sorted(session.blocks, key=_born) if self.lines else ():
             for line in self.lines.intersection(_lines_of(block)):
                 self.shown.setdefault(line, []).append(block)
         seen = [
@@ -54,6 +56,10 @@ class EditIndex:
     def _was_seen(self, line: str, step: int) -> bool:
         shown = self.shown.get(line)
         return shown is not None and shown[0].born <= step
+
+
+def _born(block: Block) -> int:
+    return block.born
 
 
 def _old_lines(use: Block) -> Iterator[str]:
@@ -89,8 +95,11 @@ def feasibility(index: EditIndex, run: ManagedRun) -> Feasibility:
             kept.setdefault(line, []).append(name)
 
     def stands(line: str, step: int) -> bool:
-        shown = (block.id for block in index.shown[line])
-        return any(context.stands(name, step) for name in (*shown, *kept.get(line, ())))
+        shown = index.shown[line]
+        # The newest first: of thousands of blocks with the line they are most likely still there.
+        before = islice(reversed(shown), len(shown) - bisect_right(shown, step, key=_born), None)
+        names = chain((block.id for block in before), kept.get(line, ()))
+        return any(context.stands(name, step) for name in names)
 
     good = sum(all(stands(line, step) for line in lines) for step, lines in index.edits)
     return Feasibility(len(index.edits), good / len(index.edits))
