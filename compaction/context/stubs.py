@@ -92,22 +92,19 @@ def input_stub(block: Block, names: str = "", brief: bool = False) -> str:
     """Build the stub of a tool input: its JSON without long values, which one note names.
 
     It remains a JSON object, because providers accept nothing else as input of a call. No stub
-    stands where a value stood, so that none can be taken for it and written again. The beginning of
-    an argument that describes the call stays, unless the stub is `brief`.
+    stands where a value stood, so that none can be taken for it and written again. The note quotes
+    the beginning of an argument that describes the call, half as much of it if `brief`.
     """
     given = arguments(block)
+    width = KEEP_ARGUMENT // (4 if brief else 2)
     kept: dict[str, Any] = {}
     gone: list[str] = []
     for key, value in ({"input": block.text} if given is None else given).items():
         text = value if isinstance(value, str) else _compact(value)
         if not isinstance(value, (str, dict, list)) or len(text) <= KEEP_ARGUMENT:
             kept[key] = value
-        elif key in KEY_ARGUMENTS and not brief:
-            gone.append(f"{key}: {one_line(text, KEEP_ARGUMENT // 2)}")
-        elif key in KEY_ARGUMENTS:
-            gone.append(f"{key}: {one_line(text, KEEP_ARGUMENT // 4)}")
         else:
-            gone.append(key)
+            gone.append(f"{key}: {one_line(text, width)}" if key in KEY_ARGUMENTS else key)
     parts = [", ".join(gone), f"{block.chars} chars", names, f"ref {reference(block)}"]
     kept[OFFLOADED] = f"[offloaded: {' | '.join(part for part in parts if part)}]"
     return _compact(kept)
