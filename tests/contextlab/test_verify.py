@@ -164,11 +164,12 @@ def test_an_unclean_stop_is_followed_by_a_check(
     server_with: Callable[..., Server], tmp_path: Path
 ) -> None:
     checks = f"SELECT state, result FROM {S}job WHERE kind = 'verify'"
-    server = server_with()
+    sooner = {"CONTEXTLAB_SWEEP_SECONDS": "0.1"}
+    server = server_with(**sooner)
     store = in_data_dir(tmp_path)
     assert store.rows(checks) == []
     server.kill()
-    server = server_with()
+    server = server_with(**sooner)
     wait_until(lambda: store.rows(checks)[0][0] == "done")
     assert json.loads(store.rows(checks)[0][1])["findings"] == 0
     assert server.stop() == 0
