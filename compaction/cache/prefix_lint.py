@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from compaction.cache.prefix_pieces import (
     Json,
@@ -84,11 +85,20 @@ class Finding:
         return named.get(self.kind) or of_layer[self.layer]
 
 
-def check(previous: Mapping[str, Json], current: Mapping[str, Json]) -> list[Finding]:
-    """Return what prevents the previous request from being read from the cache, in prompt order.
+class PrefixCheck(NamedTuple):
+    """What prevents the previous request from being read from the cache, in prompt order.
 
-    Takes requests as they are sent to Anthropic's or OpenAI's API. Empty if the current request
-    only appends to the previous one. Linear in their bytes.
+    `sizes` are the bytes of the previous and the current prompt; 0 without a prompt.
+    """
+
+    sizes: tuple[int, int]
+    findings: list[Finding]
+
+
+def check(previous: Mapping[str, Json], current: Mapping[str, Json]) -> PrefixCheck:
+    """Compare two requests, as they are sent to Anthropic's or OpenAI's API.
+
+    Without findings, the current request only appends to the previous one. Linear in their bytes.
     """
     was, now = list(pieces_of(previous)), list(pieces_of(current))
     text = "".join(item.text for item in was)
@@ -98,7 +108,8 @@ def check(previous: Mapping[str, Json], current: Mapping[str, Json]) -> list[Fin
         found.append(difference)
     found.sort(key=lambda one: one.offset)
     whole = text.encode("utf-8", "replace")
-    return [_sized(one, whole) for one in found if one.offset < len(whole)]
+    findings = [_sized(one, whole) for one in found if one.offset < len(whole)]
+    return PrefixCheck((len(whole), sum(size(item.text) for item in now)), findings)
 
 
 def _sized(finding: Finding, whole: bytes) -> Finding:

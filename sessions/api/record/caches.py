@@ -9,13 +9,16 @@ from ninja import Router, Schema
 from pydantic import Field
 
 from compaction.cache.prefix_lint import Finding, check
-from compaction.cache.prefix_pieces import canonical
 from sessions.access import team_of
+from sessions.actions.web.apart import call_apart
 from sessions.api.web.exchange import json_answer, value_of
 from sessions.api.web.problems import Refusal
 from sessions.api.web.shapes import BodyIn
 
 router = Router(tags=["Replay"])
+
+CHECK_SECONDS = 10.0
+"""How long a check may take, in a process of its own: many tiny values take some seconds."""
 
 
 class CacheCheckIn(BodyIn):
@@ -57,8 +60,9 @@ def cache_check(request: HttpRequest, wanted: CacheCheckIn) -> HttpResponse:
     """
     team_of(request)
     body = value_of(request)
-    for name in ("previous", "current"):
-        if not canonical(body[name]):
+    checked = call_apart(CHECK_SECONDS, check, body["previous"], body["current"])
+    for name, size in zip(("previous", "current"), checked.sizes, strict=True):
+        if not size:
             raise Refusal(
                 422,
                 "Not acceptable",
@@ -66,9 +70,8 @@ def cache_check(request: HttpRequest, wanted: CacheCheckIn) -> HttpResponse:
                 "with tools, system or messages.",
                 field=f"/{name}",
             )
-    found = check(body["previous"], body["current"])
-    size = len(canonical(body["previous"]))
-    return json_answer({"bytes": size, "findings": [_describe_finding(one) for one in found]})
+    findings = [_describe_finding(one) for one in checked.findings]
+    return json_answer({"bytes": checked.sizes[0], "findings": findings})
 
 
 def _describe_finding(finding: Finding) -> dict[str, Any]:

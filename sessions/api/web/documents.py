@@ -23,7 +23,7 @@ _EVERYWHERE = {
     422: "A field is invalid; `errors` says which and why",
     429: "Too many parallel requests with this key; `Retry-After` says when to retry",
     500: "Server error; nothing was stored",
-    503: "The database is busy; `Retry-After` says when to retry",
+    503: "The database or the server is busy; `Retry-After` says when to retry",
 }
 _WITH_A_BODY = {
     400: "The body is not valid JSON",

@@ -89,14 +89,14 @@ PICTURE = {"type": "image", "source": {"type": "base64", "data": "aGk="}}
 def test_each_kind_is_named_where_it_stands(
     current: Json, kind: str, path: str, cause: str
 ) -> None:
-    found = check(REQUEST, current)
+    found = check(REQUEST, current).findings
     assert [(one.kind, one.path, one.cause) for one in found] == [(kind, path, cause)]
     assert found[0].tokens > 0 and found[0].how == HOW[found[0].kind]
 
 
 def test_the_offset_is_that_of_the_first_other_byte() -> None:
     current = edited(*TEXT, to=SYSTEM.replace("10:15", "10:16").replace("help", "hélp"))
-    finding = check(REQUEST, current)[0]
+    finding = check(REQUEST, current).findings[0]
     before, now = canonical(REQUEST), canonical(current)
     assert before[: finding.offset] == now[: finding.offset]
     assert before[finding.offset] != now[finding.offset]
@@ -111,7 +111,7 @@ def test_the_offset_is_that_of_the_first_other_byte() -> None:
     ],
 )
 def test_identifiers(was: str, now: str) -> None:
-    found = check({"system": was}, {"system": now})
+    found = check({"system": was}, {"system": now}).findings
     assert [(one.kind, one.layer) for one in found] == [("identifier", "system")]
 
 
@@ -124,14 +124,14 @@ def test_a_request_that_only_adds_breaks_nothing() -> None:
     }
     longer["system"][0]["cache_control"] = {"type": "ephemeral"}
     longer["max_tokens"] = 7
-    assert check(REQUEST, longer) == []
-    assert check(longer, REQUEST) == []  # a part of what was sent: nothing is paid again
+    assert check(REQUEST, longer).findings == []
+    assert check(longer, REQUEST).findings == []  # a part of what was sent: nothing is paid again
 
 
 def test_several_changes_come_in_the_order_of_the_prompt() -> None:
     current = edited("messages", 0, "content", to="Look up.")
     current["tool_choice"], current["tools"] = {"type": "any"}, REQUEST["tools"][::-1]
-    found = check(REQUEST, current)
+    found = check(REQUEST, current).findings
     assert [one.kind for one in found] == ["tool_order", "setting"]
     assert found[0].tokens > found[1].tokens
 
@@ -148,10 +148,10 @@ def test_requests_of_openai() -> None:
     }
     now = copy.deepcopy(was)
     now["messages"][0]["content"] = "It is 10:15:09."
-    assert [(one.kind, one.layer) for one in check(was, now)] == [("clock", "system")]
+    assert [(one.kind, one.layer) for one in check(was, now).findings] == [("clock", "system")]
     now = copy.deepcopy(was)
     now["tools"].append({"type": "function", "function": {"name": "write"}})
-    assert [one.kind for one in check(was, now)] == ["tool_added"]
+    assert [one.kind for one in check(was, now).findings] == ["tool_added"]
 
 
 def test_every_kind_says_how_to_mend_it() -> None:
@@ -175,8 +175,8 @@ REQUESTS = st.dictionaries(
 
 @given(REQUESTS, REQUESTS)
 def test_any_two_requests_get_an_answer(previous: Json, current: Json) -> None:
-    found = check(previous, current)
-    assert check(previous, previous) == []
+    found = check(previous, current).findings
+    assert check(previous, previous).findings == []
     assert [one.offset for one in found] == sorted(one.offset for one in found)
     assert all(0 <= one.offset < len(canonical(previous)) for one in found)
 
@@ -194,4 +194,4 @@ def test_a_rendering_has_the_same_bytes_whatever_order_its_blocks_came_in(
     for form in (render.anthropic, render.openai):
         plain, other = form(odd.blocks, odd.wire_of), form(odd.blocks, shuffled)
         assert json.dumps(plain) == json.dumps(other)
-        assert check(plain, other) == []
+        assert check(plain, other).findings == []

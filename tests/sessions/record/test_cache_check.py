@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from sessions.api.record import caches
+
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("jobs_wait")]
 
 
@@ -17,6 +19,15 @@ def test_what_ends_the_prefix_is_named(program):
     assert found["offset"] < answer["bytes"]
     same = program.post("/cache/check", {"previous": was, "current": was})
     assert same["findings"] == []
+
+
+def test_a_check_that_takes_too_long_is_stopped(program, monkeypatch):
+    """It runs in another process, so that no thread of the server is held up."""
+    monkeypatch.setattr(caches, "CHECK_SECONDS", 0.01)
+    body = {"tools": [0] * 90_000}
+    answer = program.ask("POST", "/cache/check", {"previous": body, "current": body})
+    assert (answer.status_code, answer["Retry-After"]) == (503, "1")
+    assert "took longer than 0.01 s" in answer.json()["detail"]
 
 
 @pytest.mark.parametrize(
