@@ -46,7 +46,7 @@ check: setup ## what must be clean before a commit: lint, types, floors, templat
 	$(BIN)/python manage.py makemigrations --check --dry-run
 	npm --prefix frontend run check --if-present
 
-bench: setup ## what docs/speed.md tells, measured here; takes about twenty minutes
+bench: setup ## the figures of docs/speed.md, measured here; takes about half an hour
 	@$(BIN)/python -m benchmarks
 
 soak: setup ## ten minutes of thirty appends a second and an agent at work: latency, CPU, memory, log size

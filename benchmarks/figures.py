@@ -74,14 +74,7 @@ def check(figures: list[Figure]) -> list[str]:
 
 def write(figures: list[Figure]) -> None:
     """Put the figures of this run into the page, with commit and date; keep the others."""
-    commit = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"],
-        cwd=PAGE.parent,
-        stdout=subprocess.PIPE,
-        text=True,
-        check=True,
-    ).stdout.strip()
-    origin = f"{commit}, {time.strftime('%Y-%m-%d')}"
+    origin = f"{_commit()}, {time.strftime('%Y-%m-%d')}"
     text = PAGE.read_text()
     head, rest = text.split(BEGIN)
     table, tail = rest.split(END)
@@ -94,6 +87,11 @@ def write(figures: list[Figure]) -> None:
     PAGE.write_text(f"{head}{BEGIN}{made}\n{END}{tail}")
 
 
+def _commit() -> str:
+    asked = ["git", "rev-parse", "--short", "HEAD"]
+    return subprocess.check_output(asked, cwd=PAGE.parent, text=True).strip()
+
+
 def _cells(text: str) -> list[tuple[str, str]]:
     table = text.partition(BEGIN)[2].partition(END)[0]
-    return re.findall(r"^\| ([^|]+) \| ([\d.,e+-]+) \|", table, re.MULTILINE)
+    return re.findall(r"^\| ([^|]+) \| (\d[\d.,e+-]*) \|", table, re.MULTILINE)
