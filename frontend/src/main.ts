@@ -1,6 +1,7 @@
 import './main.css';
 import './islands';
 import './web/theme';
+import './web/rail';
 import './web/copy';
 import './web/keyboard/keyboard';
 import './web/keyboard/list';

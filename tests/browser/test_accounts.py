@@ -20,7 +20,7 @@ def invitation(page: Any) -> str:
     """The address of an invitation of a reviewer."""
     page.goto("/settings/members/")
     page.get_by_label("Role", exact=True).select_option("reviewer")
-    page.get_by_role("button", name="Make an invitation").click()
+    page.get_by_role("button", name="Create invitation").click()
     return str(page.locator("#invitation-address").inner_text())
 
 
@@ -71,7 +71,7 @@ def test_an_invited_reviewer_joins_and_signs_in(
     other.get_by_label("Password", exact=True).fill(PASSWORD)
     other.get_by_role("button", name="Sign in").click()
     other.goto("/settings/members/")
-    assert other.get_by_role("button", name="Make an invitation").count() == 0
+    assert other.get_by_role("button", name="Create invitation").count() == 0
     assert other.get_by_role("link", name="Audit log").count() == 0
     wrong += faults(other, axe, "members, for a reviewer")
     assert not wrong, "\n".join(wrong)
@@ -109,7 +109,7 @@ def test_single_keys_are_switched_off_and_on(page: Any) -> None:
     page.keyboard.press("?")
     assert page.get_by_role("dialog").count() == 1
     page.keyboard.press("Escape")
-    page.get_by_role("button", name="Switch them off").click()
+    page.get_by_role("button", name="Turn them off").click()
     page.goto("/jobs/")
     page.keyboard.press("?")
     assert page.get_by_role("dialog").count() == 0
@@ -117,7 +117,7 @@ def test_single_keys_are_switched_off_and_on(page: Any) -> None:
     assert "They are switched off" in page.get_by_role("dialog").inner_text()
     page.keyboard.press("Escape")
     page.goto("/account/")
-    page.get_by_role("button", name="Switch them on").click()
+    page.get_by_role("button", name="Turn them on").click()
     page.get_by_role("status").filter(has_text="saved").wait_for()
     page.get_by_role("button", name="Keyboard shortcuts").wait_for()
     page.keyboard.press("g")

@@ -156,6 +156,14 @@ def test_a_compaction_is_undone_and_asked_for_again(page: Any, token: str, serve
         box = row.locator(f"td[data-name={name}]").bounding_box()
         assert box is not None and box["x"] + box["width"] <= 390, name
 
+    # Nothing of the replay is wider than a narrow screen, and the bar shows where one is.
+    open_replay(page, agent)
+    page.get_by_role("heading", name="Budget of the next call").wait_for()
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+    page.goto("/settings/keys/")
+    entry = page.locator(".rail [aria-current]").bounding_box()
+    assert entry is not None and entry["x"] + entry["width"] <= 390
+
 
 def test_a_message_that_is_read_stays_while_others_arrive(
     page: Any, token: str, served: Server

@@ -63,7 +63,7 @@ def invited(owner: Any, guest: Any, name: str, role: str) -> Any:
     """A member who made an account at the address that the owner passed on."""
     owner.goto("/settings/members/")
     owner.get_by_label("Role", exact=True).select_option(role)
-    owner.get_by_role("button", name="Make an invitation").click()
+    owner.get_by_role("button", name="Create invitation").click()
     address = owner.locator("#invitation-address").inner_text()
     guest.goto(address)
     guest.locator("[name=name]").first.fill(name)
@@ -231,7 +231,7 @@ def test_a_role_does_what_it_may_and_is_refused_the_rest(
     assert bool(member.get_by_role("link", name="New policy").count()) is writes
     assert (member.request.get(f"{served.address}/review/next/").status != 403) is reviews
     member.goto("/settings/members/")
-    assert bool(member.get_by_role("button", name="Make an invitation").count()) is invites
+    assert bool(member.get_by_role("button", name="Create invitation").count()) is invites
     for path, may, form in (
         ("/settings/members/", invites, {"role": "owner"}),
         ("/settings/keys/", writes, {"name": "mine", "scope": "write"}),

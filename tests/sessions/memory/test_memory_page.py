@@ -26,7 +26,7 @@ def client() -> Client:
 def test_without_boards_it_says_how_they_come(client: Client) -> None:
     page = page_of(client, "/memory/")
     assert "No boards yet" in page.text and "Nothing was shared yet" in page.text
-    assert "No session subscribed" in page.text
+    assert "No subscriptions yet" in page.text
 
 
 def test_boards_shares_and_subscriptions_are_listed(client: Client) -> None:

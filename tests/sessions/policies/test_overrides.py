@@ -183,7 +183,7 @@ def test_the_page_and_the_api_tell_it(client: Client) -> None:
     asker = signed_in()
     page = page_of(asker, f"/sessions/{session.pk}/policy/")
     assert "9,000 the policy: 25,000" in page.text
-    assert "1 value differs from sliding-window-qa@1" in page.text
+    assert "1 setting differs from sliding-window-qa@1" in page.text
     assert page.html.count("origin-request") == 1, "what says the same overrides nothing"
     assert "request" in page.text
     result = asker.get(f"/api/v1/sessions/{session.external_id}/policy").json()
