@@ -83,7 +83,7 @@ def events(
 ) -> HttpResponse:
     """Get the events of a run with their labels, and its cards of cache breaks.
 
-    Packed manifests of more than 300 events leave these out.
+    Packed manifests leave out those of all but the last 100 events.
     """
     session = session_of(request, session_id)
     return _packed(request, events_json(run_of(request, session)))

@@ -25,7 +25,7 @@ class Link(NamedTuple):
 
     order: int
     title: str
-    """One short word: the bottom bar of a narrow screen shows all of them."""
+    """One short word: the bottom bar of a narrow screen has all of them side by side."""
     icon: str
     """An icon name in templates/web/icon.html."""
     keys: str
