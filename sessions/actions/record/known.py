@@ -10,6 +10,7 @@ from typing import NamedTuple
 from sessions.actions.record.prepare import PreparedMessage
 from sessions.importers import records
 from sessions.models import Entry, Message, Run, Session, Team
+from sessions.models.record.sessions import SOURCE_LIVE
 
 CHUNK = 400
 """Keys per query: below any database's limit on variables."""
@@ -138,7 +139,8 @@ def stored_session(
         # Without keys, a history that changed from its first message on is a rewind.
         if not keyed or _begins_with(found, opening):
             return found, free
-    for former in stored.filter(external_id__in=incoming.former_ids):
+    # An agent keeps the id that it sends with each append.
+    for former in stored.filter(external_id__in=incoming.former_ids).exclude(source=SOURCE_LIVE):
         if _begins_with(former, opening):
             return former, free
     return None, free

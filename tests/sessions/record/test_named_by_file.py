@@ -20,6 +20,7 @@ from sessions.actions.jobs.attempts import attempt
 from sessions.actions.record.append import append_all
 from sessions.importers import IMPORTERS
 from sessions.models import Import, Job, Message, Session
+from sessions.models.record.sessions import SOURCE_LIVE
 from tests.sessions.pages import signed_in
 
 pytestmark = [pytest.mark.django_db, pytest.mark.store]
@@ -149,3 +150,11 @@ def test_a_session_that_an_earlier_release_named_is_continued(
     assert Session.objects.get(external_id=child.parent_external_id).message_count == len(TIDES)
     child.delete()
     assert stored() == [[*FERRY], [*TIDES]]
+
+
+def test_a_live_session_keeps_the_id_that_its_agent_sends(bring: Callable[..., Import]) -> None:
+    (live,) = IMPORTERS["pi"].read(text(of_pi(*TIDES[:2])), "run.jsonl").sessions
+    live.external_id, live.former_ids = "run", ()
+    append_all(local_team(), [live], counted, source=SOURCE_LIVE)
+    assert states(bring(("x/run.jsonl", of_pi(*TIDES)))) == ["new"]
+    assert Session.objects.get(external_id="run").message_count == 2
