@@ -142,12 +142,19 @@ class Entries(NamedTuple):
 def entries(session: Session, run: Run) -> Entries:
     """The stored columns with their later changes, or all as read from rows."""
     extent = manifest.extent_of(session, run)
+    if (found := _stored(run, extent)) is not None:
+        return found
+    columns = manifest.columns(run, extent)
+    return Entries(msgspec.json.encode(packed(columns)), len(columns["from"]))
+
+
+def _stored(run: Run, extent: Extent) -> Entries | None:
+    """The stored columns with their later changes; None if they are of another form or newer."""
     # Read key and columns in one query, because another process may store newer ones meanwhile.
     key, kept_json = _KEPT.first(run=run.pk)
     kept = _kept(key)
     if kept is None or kept[0].head > extent.head or kept[0].blocks > extent.blocks:
-        columns = manifest.columns(run, extent)
-        return Entries(msgspec.json.encode(packed(columns)), len(columns["from"]))
+        return None
     old, count = kept
     stored = manifest.unpack(kept_json)
     if old == extent:
@@ -175,12 +182,14 @@ def later_of(found: Entries) -> dict[str, Columns] | None:
 
 def columns_of(session: Session, run: Run) -> Mapping[str, Sequence[int]]:
     """The columns of all entries."""
-    found = entries(session, run)
+    extent = manifest.extent_of(session, run)
+    if (found := _stored(run, extent)) is None:
+        read = manifest.columns(run, extent)
+        return {name: read[name] for name in _SENT}
     columns = unpacked(msgspec.json.decode(found.json))
     if found.later is None:
         return columns
-    extent, known = manifest.extent_of(session, run), len(columns["from"])
-    return merged(columns, _delta(run, extent, known, *found.later))
+    return merged(columns, _delta(run, extent, len(columns["from"]), *found.later))
 
 
 def placed_columns(session: Session, run: Run) -> dict[str, Sequence[int]]:
