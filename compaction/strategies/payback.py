@@ -23,6 +23,11 @@ from compaction.strategies.payback_settings import Payback, payback_remarks
 SHORTEST = 15
 """Minimum tokens of any stub: shorter blocks cannot save anything."""
 
+WORTH_A_BREAK = 0.05
+"""Share of the room that a full window clears at once. While a summary is awaited, or where the
+hidden part is large, it would otherwise clear what has ripened at every step, and break the cache
+each time."""
+
 
 class _Cut(NamedTuple):
     """The position from which ripe blocks are offloaded, why, and what that clears and rewrites."""
@@ -126,10 +131,15 @@ def _cut(view: View, parameters: Payback, ripe: list[_Ripe]) -> _Cut | None:
     saved = sum(one.saved for one in ripe)
     if view.cold:
         return _Cut(first, "cold", saved, 0)
-    if view.used >= parameters.full * view.room:
+    if view.used >= parameters.full * view.room and _makes_room(view, saved):
         rewritten = view.total - view.tokens_before(first) - saved - view.fresh
         return _Cut(first, "window", saved, max(rewritten, 0))
     return _best(view, parameters, ripe)
+
+
+def _makes_room(view: View, saved: int) -> bool:
+    """Return whether clearing is worth a break of the cache, or the prompt would not fit without."""
+    return view.used > view.room or view.billed(saved) >= WORTH_A_BREAK * view.room
 
 
 def _best(view: View, parameters: Payback, ripe: list[_Ripe]) -> _Cut | None:

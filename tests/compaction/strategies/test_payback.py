@@ -209,6 +209,21 @@ def test_a_full_window_does_not_wait() -> None:
     assert state.used <= 10_000
 
 
+def test_a_window_that_stays_full_is_cleared_in_large_parts() -> None:
+    state = _begun(_policy(replace(PLAIN, patience=100.0)), window=100_000)
+    state.hidden = 86_000
+    made = _fold(state, _runs(14).session())
+    assert [r.trigger for r in made] == ["window", "window"]
+    assert all(r.tokens_before - r.tokens_after >= 5_000 for r in made)
+
+
+def test_a_prompt_over_its_room_is_cleared_at_once() -> None:
+    state = _begun(_policy(replace(PLAIN, patience=100.0)), window=100_000)
+    state.hidden = 120_000
+    made = _fold(state, _runs(6).session())
+    assert [r.step for r in made] == [3, 4, 5, 6, 7]
+
+
 def test_a_new_topic_needs_no_waiting() -> None:
     talk = Talk()
     talk.user(LOGIN[0].said)
