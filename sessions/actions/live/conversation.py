@@ -70,12 +70,6 @@ class Incoming:
         leading = takewhile(lambda record: _is_lead(record), batch.records)
         self.lead = sum(1 for _ in leading)
 
-    def list_tools(self, tools: list[records.Json]) -> None:
-        """Replace the tool list of the batch."""
-        self.batch.tools = tools
-        preparation = Preparation(tokens.counted, {}, live=True)
-        self.tools = _one(preparation, tools and [{"type": "tools", "tools": tools}])
-
     @property
     def setups(self) -> list[tuple[str, list[PreparedMessage]]]:
         """The setups in the batch, by name; an empty one means that there is none."""

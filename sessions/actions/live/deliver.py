@@ -93,6 +93,7 @@ def _prepared(session: Session, batch: Batch) -> Incoming:
     stored = _STANDING.first(session=session.pk)
     # The session we were given may have been loaded long ago.
     fold, session.message_count = stored or ({}, 0)
+    _leave_out_ours(session, batch)
     return prepare(session, fold, batch)
 
 
@@ -116,7 +117,8 @@ def _in_one_go(
             # Another request appended meanwhile, perhaps the calls that this batch answers.
             incoming = Incoming(locked, incoming.batch)
         _begin(locked, incoming.batch)
-        _leave_out_ours(locked, incoming)
+        if _leave_out_ours(locked, incoming.batch):
+            incoming = Incoming(locked, incoming.batch)  # its policy was only selected now
         new = Numbering(locked, live=True)
         visible = bring_in(new, incoming).visible
         before = spent_before(new.calls) if locked.is_budgeted else []
@@ -166,12 +168,15 @@ def _begin(session: Session, batch: Batch) -> None:
         openings.fix(session)
 
 
-def _leave_out_ours(session: Session, incoming: Incoming) -> None:
-    """Remove `read_back` from a tool list that contains what our contexts add to it."""
-    given = incoming.batch.tools or []
+def _leave_out_ours(session: Session, batch: Batch) -> bool:
+    """Remove `read_back` from a tool list that contains what our contexts add to it; return whether
+    it was there."""
+    given = batch.tools or []
     own = [tool for tool in given if not read_tool.is_ours(tool)]
-    if len(own) < len(given) and session.reads_back:
-        incoming.list_tools(own)
+    if len(own) == len(given) or not session.reads_back:
+        return False
+    batch.tools = own
+    return True
 
 
 def _managed(session: Session) -> Run | None:

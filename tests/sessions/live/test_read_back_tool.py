@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from compaction import tokens
 from compaction.tools.read_tool import definition
 from sessions.models import Message, Session
 from sessions.models.tools.tooling import sizes
@@ -43,6 +44,30 @@ def test_it_is_last_from_the_first_step_on_and_never_stored(
     assert [again[name] for name in ("tools", "tokens")] == [
         first[name] for name in ("tools", "tokens")
     ]
+
+
+def test_a_list_that_was_sent_back_is_not_counted_again(
+    program: Program, monkeypatch: pytest.MonkeyPatch
+):
+    first = program.post(STEPS, {"messages": [said("Go.")], "tools": TOOLS})
+    texts: list[str] = []
+
+    def counted(text: str) -> tokens.Counted:
+        texts.append(text)
+        return tokens.Counted(1, estimated=False)
+
+    monkeypatch.setattr(tokens, "counted", counted)
+    program.post(STEPS, {"messages": [said("On.")], "tools": first["tools"]})
+    assert texts == ["On."]
+
+
+def test_the_first_list_of_a_session_may_contain_it(program: Program):
+    listed = [*TOOLS, definition("anthropic")]
+    assert names(program.post(STEPS, {"messages": [said("Go.")], "tools": listed})) == [
+        "read",
+        "read_back",
+    ]
+    assert "read_back" not in json.dumps(program.get("/sessions/run/messages"))
 
 
 @pytest.mark.parametrize(
