@@ -9,7 +9,7 @@ import pytest
 
 from compaction import tokens
 from compaction.tools.read_tool import definition
-from sessions.models import Message, Session
+from sessions.models import Message, Session, Team
 from sessions.models.tools.tooling import sizes
 from tests.sessions.live.test_steps import STEPS, USAGE, said, turn
 from tests.sessions.programs import Program
@@ -61,12 +61,12 @@ def test_a_list_that_was_sent_back_is_not_counted_again(
     assert texts == ["On."]
 
 
-def test_the_first_list_of_a_session_may_contain_it(program: Program):
-    listed = [*TOOLS, definition("anthropic")]
-    assert names(program.post(STEPS, {"messages": [said("Go.")], "tools": listed})) == [
-        "read",
-        "read_back",
-    ]
+def test_the_first_list_of_an_imported_session_may_contain_it(program: Program):
+    """It has no policy before its first append."""
+    Session.objects.create(team=Team.objects.get(), external_id="run", source="claude-code")
+    listed = {"messages": [said("Go.")], "tools": [*TOOLS, definition("anthropic")]}
+    program.post("/sessions/run/messages", listed)
+    assert names(program.get("/sessions/run/context")) == ["read", "read_back"]
     assert "read_back" not in json.dumps(program.get("/sessions/run/messages"))
 
 
