@@ -138,7 +138,7 @@ def _cut(view: View, parameters: Payback, ripe: list[_Ripe]) -> _Cut | None:
 
 
 def _makes_room(view: View, saved: int) -> bool:
-    """Return whether clearing is worth a break of the cache, or the prompt would not fit without."""
+    """Return whether clearing is worth a break of the cache, or the prompt does not fit."""
     return view.used > view.room or view.billed(saved) >= WORTH_A_BREAK * view.room
 
 
