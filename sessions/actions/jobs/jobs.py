@@ -95,8 +95,8 @@ def claim(job_id: uuid.UUID) -> Job | None:
     if CLAIM.run(
         job=job_id,
         now=now,
-        attempts_left=settings.JOB_ATTEMPTS,
-        losses_left=settings.JOB_LOSSES,
+        most_attempts=settings.JOB_ATTEMPTS,
+        most_losses=settings.JOB_LOSSES,
         token=token,
         lease_until=now + timedelta(seconds=settings.JOB_LEASE_SECONDS),
         started=now,

@@ -38,11 +38,11 @@ def _one_more(field: str, state: str) -> Case:
 CLAIM = Update(
     lambda: (
         Job.objects.filter(
-            Q(state=Job.State.QUEUED, attempts__lt=given_int("attempts_left"))
+            Q(state=Job.State.QUEUED, attempts__lt=given_int("most_attempts"))
             | Q(
                 state=Job.State.RUNNING,
                 lease_until__lt=given_time("now"),
-                losses__lt=given_int("losses_left"),
+                losses__lt=given_int("most_losses"),
             ),
             id=given_uuid("job"),
         ),
