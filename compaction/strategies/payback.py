@@ -138,8 +138,9 @@ def _cut(view: View, parameters: Payback, ripe: list[_Ripe]) -> _Cut | None:
 
 
 def _makes_room(view: View, saved: int) -> bool:
-    """Return whether clearing is worth a break of the cache, or the prompt does not fit."""
-    return view.used > view.room or view.billed(saved) >= WORTH_A_BREAK * view.room
+    """Return whether clearing is worth a break of the cache, or makes the prompt fit."""
+    fits = view.used - view.billed(saved) <= view.room < view.used
+    return fits or view.billed(saved) >= WORTH_A_BREAK * view.room
 
 
 def _best(view: View, parameters: Payback, ripe: list[_Ripe]) -> _Cut | None:

@@ -209,19 +209,26 @@ def test_a_full_window_does_not_wait() -> None:
     assert state.used <= 10_000
 
 
-def test_a_window_that_stays_full_is_cleared_in_large_parts() -> None:
+def _full_of_hidden(hidden: int) -> list[tuple[int, int]]:
+    """Steps of the revisions in a window of 100,000 tokens, and the tokens that each clears."""
     state = _begun(_policy(replace(PLAIN, patience=100.0)), window=100_000)
-    state.hidden = 86_000
+    state.hidden = hidden
     made = _fold(state, _runs(14).session())
-    assert [r.trigger for r in made] == ["window", "window"]
-    assert all(r.tokens_before - r.tokens_after >= 5_000 for r in made)
+    assert {r.trigger for r in made} == {"window"}
+    return [(r.step, r.tokens_before - r.tokens_after) for r in made]
 
 
-def test_a_prompt_over_its_room_is_cleared_at_once() -> None:
-    state = _begun(_policy(replace(PLAIN, patience=100.0)), window=100_000)
-    state.hidden = 120_000
-    made = _fold(state, _runs(6).session())
-    assert [r.step for r in made] == [3, 4, 5, 6, 7]
+@pytest.mark.parametrize("hidden", [86_000, 120_000])
+def test_a_window_that_stays_full_is_cleared_in_large_parts(hidden: int) -> None:
+    cleared = _full_of_hidden(hidden)
+    assert len(cleared) == 2
+    assert all(tokens >= 5_000 for _, tokens in cleared)
+
+
+def test_whatever_makes_the_prompt_fit_is_cleared() -> None:
+    first, *_ = _full_of_hidden(97_000)
+    assert first[0] == 4
+    assert first[1] < 5_000
 
 
 def test_a_new_topic_needs_no_waiting() -> None:
