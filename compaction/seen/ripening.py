@@ -5,7 +5,6 @@ Learned block by block, deterministic at any time.
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left, insort
 from collections.abc import Container
 from dataclasses import dataclass, field
@@ -14,6 +13,7 @@ from typing import NamedTuple
 
 from compaction.context.blocks import Block, FileRef
 from compaction.facts.holders import Holders
+from compaction.seen.commands import commits
 from compaction.seen.reading import READING, reads
 
 _SEARCHES = frozenset({"grep", "rg", "egrep", "fgrep", "ag", "git grep", "grep_search", "glob",
@@ -54,8 +54,6 @@ _READING, INPUT, SAID, THOUGHT = (
 _OWN_WORDS = (SAID, THOUGHT)
 _BOUNDARY = -1
 """The kind of a piece that only says that a task ended: a person wrote, or a commit was made."""
-
-_COMMIT = re.compile(r"\bgit\b[^|;&\n]{0,80}\bcommit\b")
 
 
 class Stub(NamedTuple):
@@ -131,7 +129,7 @@ class Ripening:
             kind = INPUT
         elif reads(use, SHOWS) if file is None else file.action == "read":
             kind = _READING
-        if block.type == "tool_result" and not block.error and use and _COMMIT.search(use.text):
+        if block.type == "tool_result" and not block.error and use and commits(use):
             self.pieces.append(_piece(block, _BOUNDARY))
         holds = block.type == "tool_result" and not block.error and (changes or kind == _READING)
         self.pieces.append(_piece(block, kind, file if holds else None))

@@ -6,7 +6,6 @@ its fix is kept.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -14,11 +13,11 @@ from dataclasses import dataclass, field
 from compaction.context.blocks import Block, FileAction
 from compaction.context.groups import failure_key
 from compaction.context.hints import LOOK_AT, symbols
-from compaction.context.stubs import arguments, key_arguments, reference
+from compaction.context.stubs import key_arguments, reference
 from compaction.facts.facts import OUTSIDE, RUN, is_fact
-from compaction.seen.calls import command_of
 from compaction.seen.changes import change_of
 from compaction.seen.checks import check_kinds, state_of
+from compaction.seen.commands import commands_of
 from compaction.seen.people import is_rejected
 from compaction.seen.reading import READING, reads
 from compaction.summaries.summary import quoted
@@ -36,12 +35,6 @@ MOST_NAMES = 8
 """Names of changed code kept per file, the last ones (our choice)."""
 
 LONGEST_NAME = 60
-
-LONGEST_PROGRAM = 20_000
-"""Code points of a program searched for commands."""
-
-_NESTED = re.compile(r"\bexec_command\(\{\s*\"?cmd\"?\s*:\s*(\"(?:[^\"\\]|\\.){1,4000}\")")
-"""A command call in Codex' code mode."""
 
 _COLONS = re.compile(r":+ ")
 _CD = re.compile(r"^\s*cd\s+\S+\s*(?:&&|;|\n)\s*")
@@ -243,30 +236,11 @@ def has_failed(use: Block, result: Block) -> bool:
     return bool(check_kinds(commands_of(use))) and state_of(result.text, error=False).failed
 
 
-def commands_of(use: Block) -> str:
-    """Return what a call runs in a shell, as sent; "" if it runs nothing.
-
-    For a program in a tool's own language, the commands that it names.
-    """
-    given = arguments(use) or {}
-    run = command_of(given)
-    if run is None and isinstance(program := given.get("input"), str):
-        run = "; ".join(_unquoted(text) for text in _NESTED.findall(program[:LONGEST_PROGRAM]))
-    return run or ""
-
-
 def command_line(use: Block) -> str | None:
     """Return the command of a call on one line, without its folder and output filters, or None."""
     run = commands_of(use)[:4_000]
     line = " ".join(_CD.sub("", run).split())
     return _TRIMMED.sub("", line, count=1).strip() or " ".join(run.split()) or None
-
-
-def _unquoted(text: str) -> str:
-    try:
-        return str(json.loads(text))
-    except ValueError:
-        return text[1:-1]
 
 
 def by_weight(files: Iterable[FileState]) -> list[FileState]:

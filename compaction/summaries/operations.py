@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from compaction.context.blocks import Block
 from compaction.context.hints import LOOK_AT, hint, one_line
 from compaction.seen.checks import CheckKind, CheckState, check_kinds, state_of
+from compaction.seen.commands import commands_of
 from compaction.seen.errors import error_lines, unwrapped
 from compaction.seen.people import Rejection, is_rejected, rejections
 from compaction.summaries.merge import (
@@ -16,7 +17,6 @@ from compaction.summaries.merge import (
     about,
     by_weight,
     command_line,
-    commands_of,
 )
 from compaction.summaries.shares import MENDED, OPEN
 from compaction.summaries.summary import command, file_operation, quoted
