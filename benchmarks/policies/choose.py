@@ -16,6 +16,7 @@ import random
 import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import NamedTuple
@@ -29,16 +30,13 @@ django.setup()
 from benchmarks.policies.presets import sessions_in, sources_of  # noqa: E402
 from compaction.policies.policy import Policy, Step  # noqa: E402
 from compaction.policies.presets import PRESETS  # noqa: E402
-from compaction.seen.ripening import SHOWS  # noqa: E402
-from compaction.strategies.compact import Compact  # noqa: E402
-from compaction.strategies.externalise import Externalise  # noqa: E402
-from compaction.strategies.payback_settings import Payback  # noqa: E402
 from sessions.actions.lab.simulated_figures import figures_of, recorded_figures  # noqa: E402
 
 LEAST = 0.955
 """Needs in context and edits feasible that settings must keep on the sessions chosen on."""
 DRAWS = 1_000
 """Resamplings of sessions for an interval."""
+BALANCED = PRESETS["balanced"]
 GRID = {"patience": (6, 10, 16), "done": (8, 20), "settled": (5, 12), "inputs": (30, 45)}
 
 
@@ -60,18 +58,16 @@ class Row(NamedTuple):
 
 
 def candidates() -> dict[str, Policy]:
-    """Return the policies of the grid by their settings."""
+    """Return `balanced` with all settings of the grid, by those settings."""
     found = {}
     for values in product(*GRID.values()):
         given = dict(zip(GRID, values, strict=True))
-        payback = Payback(readings=45, said=0, full=0.85, minimum=60, **given)  # type: ignore[arg-type]
         steps = (
-            Step("externalise", Externalise(over=8_000, exclude=SHOWS)),
-            Step("payback", payback),
-            Step("compact", Compact(trigger=0.90)),
+            Step(name, replace(parameters, **given) if name == "payback" else parameters)
+            for name, parameters in ((one.strategy, one.parameters) for one in BALANCED.steps)
         )
-        name = ", ".join(f"{setting} {value}" for setting, value in given.items())
-        found[name] = Policy("tried", steps=steps, reserve=16_384, ttl="mixed")
+        settings = ", ".join(f"{setting} {value}" for setting, value in given.items())
+        found[settings] = replace(BALANCED, name="tried", steps=tuple(steps))
     return found
 
 
@@ -162,6 +158,11 @@ def held_out(rows: Sequence[Row]) -> Iterator[tuple[str, str, list[Row]]]:
             found = sums([row for row in rows if row.policy == name and row.fold != fold])
             if found.in_context >= LEAST and found.feasible >= LEAST:
                 kept.append((found.charged, name))
+        if not kept:
+            sys.exit(
+                f"No settings keep {LEAST:.1%} of needs and edits without {fold}. Name a folder "
+                "with more repositories."
+            )
         chosen = min(kept)[1]
         yield fold, chosen, [row for row in rows if (row.policy, row.fold) == (chosen, fold)]
 
@@ -240,6 +241,8 @@ def main() -> None:
     given = parser.parse_args()
     logs = (path for path in given.folder.rglob("*") if path.suffix in (".jsonl", ".json"))
     folders = {str(folder): folder for folder in sorted({path.parent for path in logs})}
+    if not folders:
+        parser.error(f"no log below {given.folder}: name a folder with a folder per repository")
     rows = [row._replace(fold=Path(row.fold).name) for row in measured(folders, candidates())]
     ours = {name: PRESETS[name] for name in ("balanced", "balanced-lean")}
     fresh = measured({str(folder): folder for folder in given.fresh}, ours)
