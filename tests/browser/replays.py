@@ -12,7 +12,7 @@ POLICY = {"policy": "offload-first", "window": 200_000}
 def token_of(page: Any) -> str:
     """A new key, made on its page."""
     page.goto("/settings/keys/")
-    page.get_by_role("button", name="Make a key").click()
+    page.get_by_role("button", name="Create key").click()
     return str(page.locator("#token").inner_text())
 
 

@@ -26,7 +26,7 @@ def follows(page: Any) -> bool:
 def test_the_first_page_makes_a_key_and_waits_for_the_first_message(page: Any, axe: str) -> None:
     page.set_default_timeout(20_000)
     page.goto("/start/")
-    page.get_by_role("button", name="Make a key").click()
+    page.get_by_role("button", name="Create key").click()
     page.get_by_text("it is not shown again").wait_for()
     token = page.locator("#made-token").inner_text()
     assert token in page.locator("#rest").inner_text()

@@ -77,7 +77,7 @@ def invited(owner: Any, guest: Any, name: str, role: str) -> Any:
 def key_of(owner: Any) -> str:
     """A new key that may write."""
     owner.goto("/settings/keys/")
-    owner.get_by_role("button", name="Make a key").click()
+    owner.get_by_role("button", name="Create key").click()
     return str(owner.locator("#token").inner_text())
 
 

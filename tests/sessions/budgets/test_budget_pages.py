@@ -47,7 +47,7 @@ def test_an_empty_page_says_what_a_budget_is():
     text = page(of("owner"))
     assert "No budget yet" in text
     assert "Unknown: no call of the last 7 days reported its usage." in text
-    assert "Make a budget" in text
+    assert "New budget" in text
 
 
 def test_a_viewer_looks_and_changes_nothing():
@@ -56,7 +56,7 @@ def test_a_viewer_looks_and_changes_nothing():
     check(running(), PlannedCall("c1", 2_000), timezone.now())
     text = page(viewer)
     assert "An owner or editor decides." in text
-    assert "Make a budget" not in text
+    assert "New budget" not in text
     assert viewer.post("/budgets/", FORM).status_code == 403
     row = Approval.objects.get()
     assert viewer.post(f"/budgets/approvals/{row.pk}/", {"decision": "grant"}).status_code == 403
