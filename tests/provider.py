@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import json
 import threading
-import uuid
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -19,18 +18,8 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from tests.provider_messages import Answer, Json, encode, events_of, message, tokens
 from tests.provider_rules import anthropic as problems
-
-Json = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Answer:
-    """A response with these content blocks, as one body or, where asked for, as events."""
-
-    content: tuple[Json, ...]
-    stop_reason: str = "end_turn"
-    output_tokens: int | None = None
 
 
 def Text(text: str, stop_reason: str = "end_turn") -> Answer:
@@ -172,7 +161,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.provider.refused.append(wrong)
             return self._fail(Failure(400, "invalid_request_error", wrong))
         if counting:
-            return self._json({"input_tokens": _tokens(body)})
+            return self._json({"input_tokens": tokens(body)})
         self._give(body, self.provider.reply(body))
 
     def _wrong(self, body: Any) -> str:
@@ -189,15 +178,15 @@ class _Handler(BaseHTTPRequestHandler):
             self.provider._closing.wait()
             self.close_connection = True
         elif isinstance(reply, Answer) and not body.get("stream"):
-            self._json(_message(body, reply))
+            self._json(message(body, reply))
         elif isinstance(reply, Broken) and not body.get("stream"):
-            self._bytes(_encode(_message(body, reply.answer)), "application/json", 200, reply.share)
+            self._bytes(encode(message(body, reply.answer)), "application/json", 200, reply.share)
         else:
             self._stream(body, reply)
 
     def _stream(self, body: Json, reply: Answer | Broken | ErrorInStream) -> None:
         answer = reply if isinstance(reply, Answer) else reply.answer
-        events = list(_events(_message(body, answer)))
+        events = list(events_of(message(body, answer)))
         if isinstance(reply, ErrorInStream):
             error = {"type": reply.kind, "message": "it stopped"}
             events = [*events[: len(events) // 2], ("error", {"type": "error", "error": error})]
@@ -219,11 +208,11 @@ class _Handler(BaseHTTPRequestHandler):
         error = {"type": failure.kind, "message": failure.message}
         value = {"type": "error", "error": error, "request_id": "req_test"}
         self._bytes(
-            _encode(value), "application/json", failure.status, retry_after=failure.retry_after
+            encode(value), "application/json", failure.status, retry_after=failure.retry_after
         )
 
     def _json(self, value: Json) -> None:
-        self._bytes(_encode(value), "application/json", 200)
+        self._bytes(encode(value), "application/json", 200)
 
     def _bytes(
         self,
@@ -245,80 +234,3 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: Any) -> None:
         """Nothing to say on stderr."""
-
-
-def _encode(value: Json) -> bytes:
-    return json.dumps(value).encode()
-
-
-def _tokens(value: Any) -> int:
-    """A counting that a test can redo: a token for every four bytes of JSON."""
-    return len(json.dumps(value)) // 4
-
-
-def _message(body: Json, answer: Answer) -> Json:
-    prompt = {name: body.get(name) for name in ("tools", "system", "messages")}
-    output = answer.output_tokens
-    return {
-        "id": f"msg_{uuid.uuid4().hex[:24]}",
-        "type": "message",
-        "role": "assistant",
-        "model": body["model"],
-        "content": list(answer.content),
-        "stop_reason": answer.stop_reason,
-        "stop_sequence": None,
-        "usage": {
-            "input_tokens": _tokens(prompt),
-            "cache_creation_input_tokens": 0,
-            "cache_read_input_tokens": 0,
-            "output_tokens": _tokens(list(answer.content)) if output is None else output,
-        },
-    }
-
-
-def _events(message: Json) -> Iterator[tuple[str, Json]]:
-    """The events of a streamed message."""
-    usage = {**message["usage"], "output_tokens": 1}
-    start = {**message, "content": [], "stop_reason": None, "usage": usage}
-    yield "message_start", {"type": "message_start", "message": start}
-    yield "ping", {"type": "ping"}
-    for index, block in enumerate(message["content"]):
-        opened, deltas = _pieces(block)
-        yield "content_block_start", {
-            "type": "content_block_start", "index": index, "content_block": opened
-        }  # fmt: skip
-        for delta in deltas:
-            yield "content_block_delta", {
-                "type": "content_block_delta", "index": index, "delta": delta
-            }  # fmt: skip
-        yield "content_block_stop", {"type": "content_block_stop", "index": index}
-    yield (
-        "message_delta",
-        {
-            "type": "message_delta",
-            "delta": {"stop_reason": message["stop_reason"], "stop_sequence": None},
-            "usage": {"output_tokens": message["usage"]["output_tokens"]},
-        },
-    )
-    yield "message_stop", {"type": "message_stop"}
-
-
-def _pieces(block: Json) -> tuple[Json, list[Json]]:
-    """A block as it is opened, and what is added to it."""
-    if block["type"] == "tool_use":
-        given = json.dumps(block["input"])
-        deltas = [{"type": "input_json_delta", "partial_json": part} for part in _cut(given)]
-        return {**block, "input": {}}, deltas
-    if block["type"] == "thinking":
-        deltas = [{"type": "thinking_delta", "thinking": part} for part in _cut(block["thinking"])]
-        deltas.append({"type": "signature_delta", "signature": block["signature"]})
-        return {"type": "thinking", "thinking": "", "signature": ""}, deltas
-    if block["type"] == "text":
-        deltas = [{"type": "text_delta", "text": part} for part in _cut(block["text"])]
-        return {"type": "text", "text": ""}, deltas
-    return block, []
-
-
-def _cut(text: str) -> list[str]:
-    size = max(1, len(text) // 5)
-    return [text[start : start + size] for start in range(0, len(text), size)]

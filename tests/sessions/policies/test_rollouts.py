@@ -1,21 +1,16 @@
-"""Rollouts: permissions and states, policies of new sessions, and concurrent changes."""
+"""Rollouts: permissions and states, also of two at once."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
-from django.db import IntegrityError, connection
-from django.test.utils import CaptureQueriesContext
+from django.db import IntegrityError
 
 from sessions.actions.accounts import audit
 from sessions.actions.accounts.teams import local_team
-from sessions.actions.live.live_sessions import put_session, session_fields
 from sessions.actions.policies import rollouts
 from sessions.actions.policies.bounds import defaults
-from sessions.actions.policies.first_policy import bucket, policy_for_new
 from sessions.actions.policies.policies import active_version, version_of
 from sessions.actions.policies.rollout_rules import FROM, Act, why_not
 from sessions.actions.policies.rollouts import CannotRollOut, MayNot
@@ -24,66 +19,24 @@ from sessions.models import (
     Membership,
     PolicyVersion,
     Rollout,
-    Session,
     Simulation,
     Team,
 )
-from tests.sessions.live.appends import send, user
+from tests.sessions.policies.rolling_out import (
+    State,
+    do,
+    in_state,
+    person,
+    proposed,
+    running,
+    version,
+)
 from tests.sessions.together import at_once
 
 pytestmark = [pytest.mark.django_db, pytest.mark.store]
 
-State = Rollout.State
+
 ROLES = ("owner", "editor", "reviewer", "viewer")
-
-
-def person(role: str, team: Team | None = None, name: str = "") -> audit.Actor:
-    """A user with that role, created if missing."""
-    found, made = User.objects.get_or_create(username=name or role)
-    if made:
-        Membership.objects.create(user=found, team=team or local_team(), role=role)
-    return audit.person(found)
-
-
-def version(name: str = "careful", reserve: int = 7, team: Team | None = None) -> PolicyVersion:
-    document = {"name": name, "steps": [], "reserve": reserve}
-    return version_of(team or local_team(), name, document, preset=False)
-
-
-def proposed(of: PolicyVersion | None = None, **given: Any) -> Rollout:
-    made = of or version()
-    return rollouts.propose(made, "try it", defaults(), person("editor"), **given)
-
-
-def running(share: int = 10, of: PolicyVersion | None = None) -> Rollout:
-    made = rollouts.accept(proposed(of), person("owner"))
-    while made.share < share:
-        stage = rollouts.next_stage(made)
-        assert stage is not None
-        made = rollouts.widen(made, stage, person("owner"))
-    return made
-
-
-def in_state(state: str) -> Rollout:
-    owner = person("owner")
-    if state == State.PROPOSED:
-        return proposed()
-    if state == State.DECLINED:
-        return rollouts.decline(proposed(), owner)
-    made = running(100 if state == State.COMPLETE else 10)
-    if state == State.PAUSED:
-        return rollouts.pause(made, owner)
-    return rollouts.roll_back(made, owner) if state == State.ROLLED_BACK else made
-
-
-def do(act: Act, rollout: Rollout, actor: audit.Actor) -> Rollout:
-    if act == "widen":
-        return rollouts.widen(rollout, rollouts.next_stage(rollout) or 100, actor)
-    acts: dict[str, Callable[[Rollout, audit.Actor], Rollout]] = {
-        "accept": rollouts.accept, "decline": rollouts.decline, "pause": rollouts.pause,
-        "resume": rollouts.resume, "roll_back": rollouts.roll_back,
-    }  # fmt: skip
-    return acts[act](rollout, actor)
 
 
 AFTER = {
@@ -210,104 +163,6 @@ def test_what_cannot_be_proposed():
     refused(other, "did not include c@1", simulation=simulation)
     simulation.versions.add(other)
     assert proposed(other, simulation=simulation).simulation == simulation
-
-
-# Policies of new sessions
-
-
-def new(name: str, **fields: Any) -> Session:
-    return put_session(local_team(), name, session_fields(fields))[0]
-
-
-def ids(rollout: Rollout, *, inside: bool, count: int = 1) -> list[str]:
-    """External ids that fall into the rollout's share, or do not."""
-    names = (f"run {number}" for number in range(10_000))
-    return [n for n in names if (bucket(rollout, n) < rollout.share) == inside][:count]
-
-
-def test_a_tenth_is_a_tenth_and_stays_inside_when_it_widens():
-    rollout = running()
-    names = [f"agent/{number}" for number in range(2000)]
-    first = {
-        name
-        for name in names
-        if policy_for_new(local_team(), name).version.pk == rollout.version_id
-    }
-    assert abs(len(first) / 2000 - 0.10) <= 0.025
-    rollouts.widen(rollout, 50, person("owner"))
-    second = {n for n in names if policy_for_new(local_team(), n).version.pk == rollout.version_id}
-    assert first < second
-    assert abs(len(second) / 2000 - 0.50) <= 0.05
-
-
-def test_sessions_know_what_they_began_with_and_why():
-    default = new("before all")
-    assert (str(default.policy_version), default.policy_from) == ("balanced@1", "default")
-    rollout = running()
-    (inside,) = ids(rollout, inside=True)
-    (outside,) = ids(rollout, inside=False)
-    one, other = new(inside), new(outside)
-    assert (one.policy_version, one.policy_from, one.rollout) == (
-        rollout.version,
-        "rollout",
-        rollout,
-    )
-    assert (other.policy_version, other.policy_from) == (default.policy_version, "default")
-    assert other.rollout == rollout, "both sides are compared"
-    asked = new("asked", policy="passthrough")
-    assert (str(asked.policy_version), asked.policy_from, asked.rollout) == (
-        "passthrough@1", "request", None,
-    )  # fmt: skip
-    named = new(inside, policy="passthrough")
-    assert (named.policy_from, named.rollout) == ("request", None), "no message yet: it may choose"
-
-
-def test_what_runs_keeps_its_policy_whatever_happens_to_the_rollout():
-    rollout = running()
-    inside, second = ids(rollout, inside=True, count=2)
-    session = new(inside)
-    send(session, user("hello"))
-    rollouts.pause(rollout, person("owner"))
-    late = new(second)
-    assert (str(late.policy_version), late.policy_from, late.rollout) == (
-        "balanced@1", "default", None,
-    )  # fmt: skip
-    send(session, user("more"))
-    rollout.refresh_from_db()
-    rollouts.roll_back(rollout, person("owner"))
-    assert new(inside).policy_version == rollout.version
-    completed = running(100, version("second"))
-    team = new("after it")
-    assert (team.policy_version, team.policy_from, team.rollout) == (
-        completed.version, "team", None,
-    )  # fmt: skip
-
-
-def test_a_session_made_by_its_first_message_is_chosen_for_alike():
-    rollout = running()
-    (inside,) = ids(rollout, inside=True)
-    made = Session.objects.create(team=local_team(), external_id=inside, source="api")
-    send(made, user("hello"))
-    made.refresh_from_db()
-    assert (made.policy_from, made.rollout) == ("rollout", rollout)
-
-
-def test_choosing_costs_one_query_more_and_none_while_messages_come(
-    django_assert_num_queries: Any,
-):
-    rollout = running()
-    team = Team.objects.select_related("active").get(pk=local_team().pk)
-    (inside,) = ids(rollout, inside=True)
-    with django_assert_num_queries(1):
-        policy_for_new(team, inside)
-    session = new(inside)
-    session.refresh_from_db()
-    with CaptureQueriesContext(connection) as asked:
-        send(session, user("hello"))
-    assert not [one for one in asked if f'FROM "{Rollout._meta.db_table}"' in one["sql"]]
-
-
-# Two at once
 
 
 @pytest.mark.django_db(transaction=True)

@@ -2,54 +2,23 @@
 
 from __future__ import annotations
 
-import json
-import re
-from typing import Any
-
 import pytest
-from django.http import HttpResponse
-from django.test import Client
 
-from sessions.actions.accounts import audit
-from sessions.actions.reviews import review_rules, reviews
+from sessions.actions.reviews import reviews
 from sessions.actions.reviews.after_effects import AfterEffects, Sign
-from sessions.actions.reviews.review_rules import Rules
-from sessions.models import Block, Review, ReviewItem, Session, Team
-from tests.sessions.pages import Page, page_of
+from sessions.models import Block, Review, Session, Team
+from tests.sessions.pages import page_of
 from tests.sessions.reviewing import (
     FACTS,
     SCORES,
     browser,
-    compaction,
     item,
     judge,
     member,
-    team,
 )
+from tests.sessions.reviews.queue_pages import WHOLE, props, send, shown
 
 pytestmark = pytest.mark.django_db
-
-WHOLE: dict[str, Any] = {"scores": SCORES, "verdict": "fix", "note": "port is gone", "marks": {}}
-
-
-@pytest.fixture
-def ours() -> Team:
-    return team()
-
-
-def props(page: Page) -> dict[str, Any]:
-    """The props of the page's component."""
-    found = re.search(r'<script id="review-props"[^>]*>(.*?)</script>', page.html, re.DOTALL)
-    assert found is not None
-    return json.loads(found[1])
-
-
-def shown(client: Client, one: ReviewItem) -> dict[str, Any]:
-    return props(page_of(client, f"/review/items/{one.pk}/"))
-
-
-def send(client: Client, one: ReviewItem, act: str, body: Any) -> HttpResponse:
-    return client.post(f"/review/items/{one.pk}/{act}/", json.dumps(body), "application/json")
 
 
 def test_nothing_yet_and_all_done_are_two_states(ours: Team):
@@ -213,80 +182,6 @@ def test_viewers_look_and_judge_nothing(ours: Team):
     assert page.links["Please read the files. · S3"] == f"/review/items/{one.pk}/"
 
 
-def results(page: Page) -> list[str]:
-    return [name for name in ("note of 1", "note of 2", "note of 3") if name in page.text]
-
-
-def test_results_are_narrowed_and_nothing_matches_is_said(ours: Team):
-    ann = member(ours)
-    client = browser(ann)
-    for name, verdict in (("1", "pass"), ("2", "fail"), ("3", "fail")):
-        judge(item(ours, name), ann, verdict, note=f"note of {name}")
-    ReviewItem.objects.filter(revision__run__session__external_id="3").update(reason="share")
-    Review.objects.filter(note="note of 1").update(submitted="2026-01-01T00:00Z")
-    ReviewItem.objects.filter(reviews__note="note of 1").update(finished="2026-01-01T00:00Z")
-    narrowed = {
-        "": ["note of 1", "note of 2", "note of 3"],
-        "verdict=fail": ["note of 2", "note of 3"],
-        "verdict=fail&reason=share": ["note of 3"],
-        "since=7": ["note of 2", "note of 3"],
-        "since=1&reason=hand": ["note of 2"],
-        "verdict=nonsense&since=x&policy=x&reason=x": ["note of 1", "note of 2", "note of 3"],
-    }
-    for query, expected in narrowed.items():
-        assert results(page_of(client, f"/review/?{query}")) == expected, query
-    nothing = page_of(client, "/review/?verdict=fix")
-    assert "Nothing matches" in nothing.text and results(nothing) == []
-    assert "Nothing matches" in page_of(client, f"/review/?policy={9 * 10**16}").text
-
-
-def test_more_are_taken_by_hand(ours: Team):
-    client = browser(member(ours))
-    compaction(ours)
-    assert "1 compaction added" in page_of(client, client.post("/review/more/").url).text
-    assert "Nothing to add" in page_of(client, client.post("/review/more/").url).text
-
-
-def test_a_compaction_is_added_from_its_page_and_its_results_stand_there(ours: Team):
-    ann = member(ours)
-    client, revision = browser(ann), compaction(ours)
-    session = revision.run.session
-    body = {"session": str(session.pk), "run": str(revision.run_id), "revision": "1"}
-    back = client.post("/review/add/", body).url
-    assert back == f"/sessions/{session.pk}/revisions/recorded/1/#reviews"
-    one = ReviewItem.objects.get()
-    assert (one.reason, one.added_by) == ("hand", ann)
-    client.post("/review/add/", body)
-    assert ReviewItem.objects.count() == 1
-    for wrong in ({"revision": "9"}, {"revision": "x"}, {"run": "nothing"}, {"session": "\x00"}):
-        assert client.post("/review/add/", {**body, **wrong}).status_code == 404
-    revision.edits.update(summary=None)
-    ReviewItem.objects.all().delete()
-    assert client.post("/review/add/", body).status_code == 404
-
-
-def test_rules_are_tried_kept_and_refused_beside_their_field(ours: Team):
-    client = browser(member(ours, "eve", "editor"))
-    compaction(ours, score=100)
-    address = "/review/rules/"
-    page = page_of(client, address)
-    assert "The rules as they are would have picked 1 of the last 1 compaction" in page.text
-    tried = "share=0&low_score=5&double=0&minutes=30"
-    page = page_of(client, f"{address}?csrfmiddlewaretoken=x&{tried}")
-    assert "These rules would have picked 0 of the last 1 compaction" in page.text
-    assert "not saved yet" in page.text and review_rules.rules_of(ours) == Rules()
-    saved = client.post(address, dict(pair.split("=") for pair in tried.split("&")))
-    assert "Saved" in page_of(client, saved.url).text
-    assert review_rules.rules_of(ours) == Rules(0, 5, False, 0, 30)
-    wrong = client.post(address, {"share": "200", "low_score": "5", "double": "0", "minutes": "1"})
-    page = Page(wrong.content.decode())
-    assert wrong.status_code == 400 and "from 0 to 100" in page.text
-    assert 'value="200"' in page.html and review_rules.rules_of(ours).share == 0
-    missing = client.post(address, {"share": "", "low_score": "5", "double": "x", "minutes": "1"})
-    assert missing.content.decode().count("Enter a whole number.") == 2
-    assert browser(member(ours)).get(address).status_code == 403
-
-
 def test_hostile_content_stays_text(ours: Team):
     evil = "</script><script>alert(1)</script>\x00"
     ann = member(ours)
@@ -311,29 +206,3 @@ def test_the_page_takes_a_constant_number_of_queries(ours: Team, django_assert_m
         judge(item(ours, f"x{number}"), member(ours, f"p{number}"), note="n")
     with django_assert_max_num_queries(40):
         client.get("/review/")
-
-
-def test_the_api_tells_and_adds(ours: Team):
-    ann = member(ours)
-    client = browser(ann)
-    first, second = item(ours, "1"), item(ours, "2")
-    judge(first, ann)
-    compaction(ours, "3")
-    added = client.post(
-        "/api/v1/reviews",
-        {"session": "3", "run": "recorded", "revision": 1},
-        "application/json",
-    )
-    assert added.status_code == 201 and added.json()["reason"] == "hand"
-    page = client.get("/api/v1/reviews?limit=2").json()
-    assert [one["session"] for one in page["reviews"]] == ["3", "2"]
-    rest = client.get(f"/api/v1/reviews?limit=2&after={page['next']}").json()
-    assert [one["session"] for one in rest["reviews"]] == ["1"] and rest["next"] is None
-    assert rest["reviews"][0]["reviews"][0]["verdict"] == "pass"
-    done = client.get("/api/v1/reviews?finished=true").json()["reviews"]
-    assert [one["id"] for one in done] == [str(first.pk)]
-    waits = client.get("/api/v1/reviews?finished=false").json()["reviews"]
-    assert str(second.pk) in [one["id"] for one in waits] and len(waits) == 2
-    gone = client.post("/api/v1/reviews", {"session": "3", "revision": 1}, "application/json")
-    assert gone.status_code == 404, "it has no managed run"
-    assert audit.AuditEntry.objects.filter(action="review.submitted").count() == 1
