@@ -36,7 +36,6 @@ MOST_NAMES = 8
 
 LONGEST_NAME = 60
 
-_COLONS = re.compile(r":+ ")
 _CD = re.compile(r"^\s*cd\s+\S+\s*(?:&&|;|\n)\s*")
 _TRIMMED = re.compile(r"(?: ?2>&1)?(?: ?\| ?(?:tail|head)(?: -n? ?\d{1,9})?)?$")
 """Of a command on one line, with single spaces."""
@@ -223,7 +222,8 @@ def about(use: Block) -> str:
 
     It has no `: ` of its own, which ends it: later summaries know the line by it.
     """
-    return _COLONS.sub(" ", quoted(f"{use.tool} {key_arguments(use)}".strip(), 100))
+    words = quoted(f"{use.tool} {key_arguments(use)}".strip(), 100).split(" ")
+    return " ".join(word.rstrip(":") for word in words)
 
 
 def has_failed(use: Block, result: Block) -> bool:
