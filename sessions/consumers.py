@@ -2,26 +2,19 @@
 
 import asyncio
 import json
-import uuid
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
 from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
 from django.conf import settings
 from django.contrib.auth import HASH_SESSION_KEY
-from django.contrib.auth.models import User
-from django.contrib.sessions.models import Session as BrowserSession
 from django.db import Error
-from django.utils import timezone
 
 from sessions.api.replay.following import FollowedRun, RunDelta, news_of
+from sessions.api.replay.watching import LIST, Seen, id_in, look
 from sessions.live import group
-from sessions.models import Job, Membership, Session
-from sessions.models.policies.rollouts import topic_versions
-from sessions.models.record.list_versions import list_version, together
 
-LIST = "sessions"
 TOPICS_PER_PAGE = 50
 # Minimum time between reads of the tables, however many hints arrive.
 SECONDS_BETWEEN_LOOKS = 0.2
@@ -29,49 +22,6 @@ SECONDS_BETWEEN_LOOKS = 0.2
 LONGEST_DELTA = 60_000
 NOT_BROUGHT = b"null"
 NOT_UNDERSTOOD, SIGNED_OUT, TOO_MANY = 4400, 4401, 4429
-
-
-class Seen(NamedTuple):
-    """A snapshot of access rights and versions."""
-
-    teams: dict[int, set[uuid.UUID]]
-    signed_in: set[str]
-    proofs: dict[int, str]
-    versions: dict[str, tuple[uuid.UUID, int]]
-    lists: dict[uuid.UUID, int]
-
-    def version(self, user: int, topic: str) -> int | None:
-        """The version of a topic; None if it does not exist or the user is not in its team."""
-        teams = self.teams.get(user, set())
-        if topic == LIST:
-            return together(self.lists.get(team, 0) for team in teams)
-        team, version = self.versions.get(topic, (None, None))
-        return version if team in teams else None
-
-
-def look(users: Iterable[int], keys: Iterable[str], topics: set[str]) -> Seen:
-    """Read versions and access rights for many pages in a few short queries."""
-    teams: dict[int, set[uuid.UUID]] = {}
-    people = User.objects.filter(pk__in=set(users), is_active=True)
-    proofs = {person.pk: person.get_session_auth_hash() for person in people}
-    members = Membership.objects.filter(user__in=set(users), user__is_active=True)
-    for user, team in members.values_list("user_id", "team_id"):
-        teams.setdefault(user, set()).add(team)
-    alive = BrowserSession.objects.filter(session_key__in=set(keys), expire_date__gt=timezone.now())
-    versions: dict[str, tuple[uuid.UUID, int]] = {}
-    for name, rows in (("job", Job.objects.all()), ("session", Session.objects.all())):
-        ids = [found for topic in topics if (found := _id(topic, name))]
-        if ids:
-            for row, team, version in rows.filter(id__in=ids).values_list("id", "team", "version"):
-                versions[f"{name}:{row}"] = (team, version)
-    rollouts = [found for topic in topics if (found := _id(topic, "rollout"))]
-    if rollouts:
-        for row, seen in topic_versions(rollouts).items():
-            versions[f"rollout:{row}"] = seen
-    watched = {team for found in teams.values() for team in found} if LIST in topics else ()
-    lists = {team: list_version(team) for team in watched}
-    signed_in = set(alive.values_list("session_key", flat=True))
-    return Seen(teams, signed_in, proofs, versions, lists)
 
 
 def collect(wanted: Iterable[FollowedRun]) -> dict[FollowedRun, RunDelta]:
@@ -291,18 +241,9 @@ def _follow(text: str | None, topics: list[str]) -> FollowedRun | None:
     except (KeyError, TypeError, AttributeError, ValueError):
         return None
     short = all(isinstance(part, str) and len(part) <= 300 for part in found)
-    known = short and _id(_topic(found), "session") is not None and _topic(found) in topics
+    known = short and id_in(_topic(found), "session") is not None and _topic(found) in topics
     return found if known else None
 
 
 def _topic(follow: FollowedRun) -> str:
     return f"session:{follow.session}"
-
-
-def _id(topic: str, name: str) -> uuid.UUID | None:
-    kind, _, value = topic.partition(":")
-    try:
-        found = uuid.UUID(value) if kind == name else None
-    except ValueError:
-        return None
-    return found if found is not None and str(found) == value else None

@@ -18,7 +18,6 @@ from django.db import IntegrityError, transaction
 from compaction import tokens
 from compaction.cache.economy import Rates, TTLSetting, granted, session_rates
 from compaction.cache.simulator import TTL
-from compaction.context import edits
 from compaction.context.blocks import Block
 from compaction.fold.fold import State, start
 from compaction.policies.policy import Policy, from_dict
@@ -26,7 +25,7 @@ from compaction.proposals.plan import FileText, Means, Span
 from sessions import topic_judge
 from sessions.actions.live import artefacts
 from sessions.actions.live.rebuilt import take_up
-from sessions.actions.live.runs import Times
+from sessions.actions.live.stopwatch import Stopwatch
 from sessions.models import Run, Session
 from sessions.models.record.values import asked_of
 
@@ -59,39 +58,6 @@ class Stamp:
     @classmethod
     def of(cls, run: Run) -> Stamp:
         return cls(run.head, run.steps, run.taken, run.fold.get("writes", 0))
-
-
-@dataclass(slots=True)
-class Stopwatch:
-    """Measures the steps of a fold; `counting` and `outside` are nanoseconds since the step began.
-
-    `outside` is time spent waiting for artefacts.
-    """
-
-    counting: int = 0
-    outside: int = 0
-    summary_ms: int | None = None
-    times: dict[int, Times] = field(default_factory=dict)
-    _began: int = 0
-
-    def begin(self) -> None:
-        """Begin a step."""
-        self._began, self.counting, self.outside, self.summary_ms = perf_counter_ns(), 0, 0, None
-
-    def note(self, revision: edits.Revision) -> None:
-        """Record the times of a step's revision."""
-        whole = perf_counter_ns() - self._began
-        rest = max(whole - self.counting - self.outside, 0)
-        self.times[revision.number] = Times(self.counting // 1000, rest // 1000, self.summary_ms)
-
-    def over(self, made: Iterator[edits.Revision]) -> Iterator[edits.Revision]:
-        """Pass revisions through, measuring each."""
-        while True:
-            self.begin()
-            if (revision := next(made, None)) is None:
-                return
-            self.note(revision)
-            yield revision
 
 
 @dataclass(slots=True)

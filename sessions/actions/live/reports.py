@@ -13,8 +13,8 @@ from compaction.prices import prices
 from sessions.actions.budgets.spending import settle, spent_before
 from sessions.actions.live import tend
 from sessions.actions.record.append import touch
+from sessions.actions.record.calls import unnamed, update_call
 from sessions.actions.record.measure import reopen
-from sessions.actions.record.numbering import unnamed, update_call
 from sessions.importers import records
 from sessions.importers.delivered.delivered import Unacceptable, call_report
 from sessions.models import ManagedContext, ModelCall, Session

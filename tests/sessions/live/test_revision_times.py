@@ -13,8 +13,8 @@ from compaction.strategies.offload import Offload
 from sessions.actions.accounts.teams import local_team
 from sessions.actions.lab.simulate import simulate_session
 from sessions.actions.live import folds
-from sessions.actions.live.folds import Stopwatch
 from sessions.actions.live.managed import plan_at
+from sessions.actions.live.stopwatch import Stopwatch
 from sessions.actions.policies.policies import version_of
 from sessions.actions.record.append import append
 from sessions.importers import records

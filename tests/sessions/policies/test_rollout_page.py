@@ -16,7 +16,7 @@ from sessions.actions.policies import rollouts
 from sessions.actions.policies.bounds import BOUNDS, defaults
 from sessions.actions.policies.policies import active_version
 from sessions.actions.policies.rollouts import CannotRollOut
-from sessions.consumers import look
+from sessions.api.replay.watching import look
 from sessions.models import Rollout, Session, Simulation, SimulationResult
 from sessions.models.policies.rollouts import rollout_of_teams
 from sessions.views.policies.rollouts import version_of
