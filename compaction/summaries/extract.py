@@ -247,11 +247,11 @@ def open_todos(span: Span) -> list[str] | None:
 
 def _next_step(blocks: Sequence[Block], todos: list[str] | None) -> list[str]:
     """Quote the request that no agent has answered, else what the agent announced last."""
-    people = [block.position for block in blocks if message_of(block)]
     said = _texts(blocks, "assistant")
-    if people and (not said or people[-1] > said[-1].position):
-        waiting = next(b for b in reversed(blocks) if message_of(b))
-        return [f"Quote: “{_whole(message_of(waiting), 400)}”"]
+    answered = said[-1].position if said else -1
+    asked = [text for b in blocks if b.position > answered and (text := message_of(b))]
+    if asked:
+        return [f"Quote: “{_whole(asked[-1], 400)}”"]
     if said:
         step = next_step(said[-1].text) or said[-1].text
         return [f"Quote: “{_whole(step, 400)}”"]
