@@ -17,13 +17,13 @@ import pytest
 from contextlab.client import Refused
 from tests.conftest import ROOT, Server, wait_until
 from tests.faults.live_agent import Work, new_token, watching
-from tests.faults.services import IN_FULL
+from tests.faults.services import IN_FULL, SOONER
 from tests.faults.store import in_data_dir
 
 Start = Callable[..., Server]
 
 
-@pytest.mark.parametrize("kills", [0, 2])
+@pytest.mark.parametrize("kills", [0, 20 if IN_FULL else 2])
 def test_nothing_acknowledged_is_lost_and_the_page_catches_up(
     browser: Any, server_with: Start, tmp_path: Path, kills: int
 ) -> None:
@@ -51,6 +51,8 @@ def test_nothing_acknowledged_is_lost_and_the_page_catches_up(
 def test_a_job_outlives_its_servers(server_with: Start, tmp_path: Path) -> None:
     """No attempt is used up by servers that are killed with all their processes."""
     settings = {"DJANGO_SETTINGS_MODULE": "tests.sessions.job_settings"}
+    if not IN_FULL:
+        settings["CONTEXTLAB_SWEEP_SECONDS"] = SOONER["CONTEXTLAB_SWEEP_SECONDS"]
     server = server_with(**settings)
     enqueue(tmp_path, "until", {"note": str(tmp_path / "pid")}, settings)
     for kill in range(10 if IN_FULL else 3):
