@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,7 +13,6 @@ import pytest
 from sessions.views.web.pages import pages
 from tests.browser.logs import claude_code
 from tests.conftest import ROOT, Server, start_server, unavailable
-from tests.empty_store import with_tables
 
 AXE = ROOT / "frontend" / "node_modules" / "axe-core" / "axe.min.js"
 RULES = {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]}
@@ -31,17 +28,10 @@ RUN = """async (rules) => {
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+def served(demo: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A server whose store got the demo sessions before it started."""
-    data_dir = with_tables(tmp_path_factory.mktemp("demo"))
-    environment = {**os.environ, "CONTEXTLAB_DATA_DIR": str(data_dir), "DATABASE_URL": ""}
-    subprocess.run(
-        [sys.executable, "-m", "contextlab.cli", "demo"],
-        cwd=ROOT,
-        env=environment,
-        check=True,
-        stdout=subprocess.DEVNULL,
-    )
+    data_dir = tmp_path_factory.mktemp("shown")
+    shutil.copytree(demo, data_dir, dirs_exist_ok=True)
     server = start_server(data_dir)
     yield server
     server.stop()
