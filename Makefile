@@ -29,7 +29,7 @@ dev: setup ## like run; starts again when Python or templates change, pages foll
 test: setup ## every test, on SQLite, and the store's again on PostgreSQL if one answers
 	npm --prefix frontend run test --if-present
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile
-	$(BIN)/python tests/on_postgres.py
+	$(BIN)/python tests/on_postgres.py -n $(JOBS) --dist loadfile
 
 faults: setup ## an agent at work while each part is killed or lost, at length; needs Redis, PostgreSQL, Chromium
 	CONTEXTLAB_FAULT_STEPS=300 CONTEXTLAB_FAULT_PACE=5 $(BIN)/python -m pytest -s tests/faults
