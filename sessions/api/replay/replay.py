@@ -96,7 +96,7 @@ def previews(
     run: str = Query("recorded", description=RUN),
     start: int = Query(0, alias="from", ge=0, le=LAST),
     end: int | None = Query(None, alias="to", ge=0, le=LAST),
-    at: str = Query("", pattern=r"^[0-9]{0,9}(,[0-9]{1,9})*$", description="indexes instead"),
+    at: str = Query("", pattern=r"^([0-9]{1,9}(,[0-9]{1,9})*)?$", description="indexes instead"),
 ) -> HttpResponse:
     """Get one-line previews of the entries [from, to) of a run, at most 500.
 

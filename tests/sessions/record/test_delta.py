@@ -163,6 +163,9 @@ def test_previews_and_entries_are_found_by_place_after_any_change():
         found = manifest.entry_at(growing.session, run, index)
         assert found is not None
         assert (found.block or found.replacement).preview == row
+    indexes = [len(rows) - 1, 0, *range(len(rows)), len(rows)]
+    expected = [rows[-1], rows[0], *rows, None]
+    assert manifest.previews_at(growing.session, run, indexes) == expected
 
 
 def test_steps_and_events_are_packed_as_the_page_unpacks_them():

@@ -132,6 +132,13 @@ def test_hostile_text_comes_as_text(browser: Client, stored: Session):
     assert "<script>alert" not in page
 
 
+def test_previews_come_by_place(browser: Client, stored: Session):
+    rows = get(browser, "previews", stored)["rows"]
+    found = get(browser, "previews", stored, at="2,0,999999999")
+    assert found == {"at": [2, 0, 999_999_999], "rows": [rows[2], rows[0], None]}
+    assert get(browser, "previews", stored, at="")["rows"] == rows
+
+
 def test_a_diff_says_what_left_and_what_came(browser: Client, stored: Session):
     rows = get(browser, "diff", stored, a=4, b=5)["rows"]
     assert {row["op"] for row in rows} == {"removed", "added"}
@@ -144,6 +151,8 @@ def test_a_diff_says_what_left_and_what_came(browser: Client, stored: Session):
     [
         ("previews", {"from": "-1"}),
         ("previews", {"to": "x"}),
+        ("previews", {"at": ",1"}),
+        ("previews", {"at": "-1"}),
         ("entry", {"i": "1e3"}),
         ("diff", {"a": "9" * 12}),
     ],
