@@ -86,7 +86,7 @@ def test_a_draft_is_estimated_run_and_followed_to_where_it_hurts(lab: Any) -> No
     answer = lab.locator(".summary-sentence").inner_text()
     assert re.match(r"Summed over 5 sessions, cost [+−][\d.]+ % against balanced@1 \(\$", answer)
     details = lab.locator(".simulation-head").inner_text()
-    assert re.search(r"\d of 5 sessions get cheaper.* the session in the middle ", details)
+    assert re.search(r"\d of 5 sessions get cheaper.* cost of the median session ", details)
     assert lab.get_by_role("link", name="Propose leaner@1…").count() == 1
 
     address = lab.url

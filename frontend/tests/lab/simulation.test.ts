@@ -107,8 +107,7 @@ describe('a simulation in a sentence', () => {
     );
     expect(summary(body({ versions }), beside)).toBe(
       '3 of 4 sessions get cheaper, 1 costlier; 1 loses a fact that was needed later; ' +
-        '1 has fewer needs in context; the session in the middle −10 % [−10 % … −10 %] ' +
-        '(median [10th … 90th percentile] of cost).',
+        '1 has fewer needs in context; cost of the median session −10 % (p10 −10 %, p90 −10 %).',
     );
     expect(summary(body(), none)).toContain('none loses a fact that was needed later');
   });
@@ -132,7 +131,7 @@ describe('a simulation in a sentence', () => {
       'cost −50 % against the recording ($0.05000 instead of $0.1000)',
     );
     expect(summary(body({ draft: 'active@1', versions }), none)).toMatch(
-      /^The session in the middle −10 %/,
+      /^Cost of the median session −10 %/,
     );
     const unpriced = [
       version('draft', { cost_microusd: null, priced: 0, tokens_sent: 900 }),

@@ -9,7 +9,7 @@ import {
 } from '../../src/web/chart/chart';
 import { moved } from '../../src/web/chart/cursor';
 import { alone, columns, range, reach, stepOf } from '../../src/web/chart/drawing';
-import { best, ordered, placed, span, ticks } from '../../src/web/chart/scatter';
+import { best, captionOf, ordered, placed, span, ticks } from '../../src/web/chart/scatter';
 import { pointText, sentence, trend, xText } from '../../src/web/chart/sentence';
 import { isDays, show, showX, tick } from '../../src/web/chart/values';
 
@@ -196,6 +196,20 @@ describe('a scatter', () => {
       'worse',
       'good',
     ]);
+  });
+
+  it('says in a sentence what its points are', () => {
+    const axes = {
+      x: { label: 'cost', unit: 'microusd' as const },
+      y: { label: 'needs in context', unit: 'share' as const },
+    };
+    const one = { label: 'a@1', x: 1_000_000, y: 0.9, group: 'draft' };
+    expect(captionOf([], axes)).toBe('There are no values yet.');
+    expect(captionOf([one], axes)).toBe('a@1: cost $1.00, needs in context 90.0 %.');
+    expect(captionOf([one, { ...one, label: 'b@1', x: 2_000_000, y: 0.95 }], axes)).toBe(
+      '2 points. Cheapest: a@1: cost $1.00, needs in context 90.0 %. ' +
+        'Most needs in context: b@1: cost $2.00, needs in context 95.0 %.',
+    );
   });
 
   it('has round ticks within its span', () => {

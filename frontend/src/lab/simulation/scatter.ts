@@ -33,6 +33,8 @@ export function scatterOf(body: Body, beside: Beside): ScatterProps {
     note:
       body.through < body.total
         ? 'A version is drawn once all sessions are through.'
-        : 'The dashed line joins versions that no other beats on both.',
+        : beside.tried.length > 1
+          ? 'The dashed line joins versions that no other beats on both.'
+          : undefined,
   };
 }

@@ -76,9 +76,10 @@ export function summary(body: Body, beside: Beside): string {
   const spread = spreads?.cost ?? spreads?.tokens ?? null;
   if (spread && spread.n > 1) {
     const of = spreads?.cost ? 'cost' : 'tokens sent';
-    parts.push(
-      `the session in the middle ${spreadText(spread)} (median [10th … 90th percentile] of ${of})`,
+    const [middle, low, high] = [spread.median, spread.p10, spread.p90].map((one) =>
+      changeText(one - 1),
     );
+    parts.push(`${of} of the median session ${middle} (p10 ${low}, p90 ${high})`);
   }
   const text = parts.length ? `${parts.join('; ')}.` : '';
   return text.charAt(0).toUpperCase() + text.slice(1);

@@ -59,6 +59,18 @@ export const ordered = (points: readonly Point[]): Point[] =>
 export const described = (point: Point, { x, y }: Pick<ScatterProps, 'x' | 'y'>): string =>
   `${point.label}: ${x.label} ${show(point.x, x.unit)}, ${y.label} ${show(point.y, y.unit)}`;
 
+/** What the points are, in a sentence; they are ordered by x. */
+export function captionOf(points: readonly Point[], axes: Pick<ScatterProps, 'x' | 'y'>): string {
+  if (!points.length) return 'There are no values yet.';
+  const [first] = points;
+  if (points.length === 1) return `${described(first, axes)}.`;
+  const most = points.reduce((best, one) => (one.y > best.y ? one : best));
+  return (
+    `${points.length} points. Cheapest: ${described(first, axes)}. ` +
+    `Most ${axes.y.label}: ${described(most, axes)}.`
+  );
+}
+
 /** Which points no other beats: none costs no more and keeps no less (less x, more y). */
 export function best(points: readonly Point[]): Point[] {
   return points.filter(
