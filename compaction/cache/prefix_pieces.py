@@ -22,11 +22,6 @@ class PromptPiece(NamedTuple):
     text: str
 
 
-def canonical(request: Mapping[str, Json]) -> bytes:
-    """Return the bytes that offsets count: tools, system and messages, without cache marks."""
-    return "".join(item.text for item in pieces_of(request)).encode("utf-8", "replace")
-
-
 def pieces_of(request: Mapping[str, Json], *, bare: bool = True) -> Iterator[PromptPiece]:
     """Yield the pieces in prompt order; forms that the API does not accept are skipped.
 

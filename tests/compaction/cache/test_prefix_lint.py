@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from compaction import render
 from compaction.cache.prefix_lint import HOW, check
-from compaction.cache.prefix_pieces import canonical
+from compaction.cache.prefix_pieces import pieces_of
 from compaction.cache.volatile import Kind
 from compaction.context.blocks import Block
 from tests.compaction.wires import Wires, odd_contexts
@@ -36,6 +36,11 @@ REQUEST: Json = {
         {"role": "user", "content": [{"type": "text", "text": "And?"}]},
     ],
 }
+
+
+def canonical(request: Json) -> bytes:
+    """The bytes that offsets count."""
+    return "".join(item.text for item in pieces_of(request)).encode("utf-8", "replace")
 
 
 def edited(*path: str | int, to: Json) -> Json:
@@ -179,6 +184,8 @@ def test_any_two_requests_get_an_answer(previous: Json, current: Json) -> None:
     assert check(previous, previous).findings == []
     assert [one.offset for one in found] == sorted(one.offset for one in found)
     assert all(0 <= one.offset < len(canonical(previous)) for one in found)
+    sizes = check(previous, current).sizes
+    assert sizes == (len(canonical(previous)), len(canonical(current)))
 
 
 @given(odd_contexts(), st.randoms(use_true_random=False))
