@@ -40,7 +40,8 @@ class Figure:
         """Whether the value is worse than a stated one, beyond the tolerance."""
         if self.more:
             return self.value * TOLERANCE < stated
-        return self.value > stated * TOLERANCE
+        # A slope of memory may be below zero.
+        return self.value > stated + abs(stated) * (TOLERANCE - 1)
 
     def row(self, origin: str) -> str:
         """The row of the table; `origin` is commit and date."""
@@ -94,4 +95,4 @@ def _commit() -> str:
 
 def _cells(text: str) -> list[tuple[str, str]]:
     table = text.partition(BEGIN)[2].partition(END)[0]
-    return re.findall(r"^\| ([^|]+) \| (\d[\d.,e+-]*) \|", table, re.MULTILINE)
+    return re.findall(r"^\| ([^|]+) \| (-?\d[\d.,e+-]*) \|", table, re.MULTILINE)

@@ -34,3 +34,13 @@ def test_a_written_table_is_what_a_later_run_is_checked_against(
         == []
     )
     assert figures.check([Figure("rate", 7, 5, more=True), Figure("new", 1, 2)]) == ["rate"]
+
+
+@pytest.mark.parametrize(("value", "worse"), [(-2.6, []), (-1.5, []), (-1.3, ["slope"])])
+def test_a_figure_below_zero_is_checked_too(
+    value: float, worse: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = tmp_path / "speed.md"
+    page.write_text(f"{BEGIN}| slope | -2 | ≤ 5 | abc1234 |\n{END}")
+    monkeypatch.setattr(figures, "PAGE", page)
+    assert figures.check([Figure("slope", value, 5)]) == worse
