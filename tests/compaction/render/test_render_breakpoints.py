@@ -9,7 +9,7 @@ import pytest
 
 from compaction import render
 from compaction.cache.economy import TTLSetting
-from compaction.context.blocks import Block
+from compaction.context.blocks import Block, Ending
 from compaction.context.stubs import input_stub, stand_in
 from compaction.context.wire import block_of
 from tests.compaction.render.rendered import TOOL, Json, ask, chat, made, short
@@ -107,6 +107,14 @@ def test_a_breakpoint_never_stands_on_thinking_or_on_nothing() -> None:
     it.say("user", text("  "))
     assert marked(made(it, breakpoints=True)) == ["stub", "end"]
     assert marked(render.anthropic([], it.wire_of)) == []
+
+
+def test_no_breakpoint_comes_after_what_is_sent_once() -> None:
+    it = ask().say("assistant", uses("t1"), call="1").say("user", gives("t1", "all of it"))
+    it.say("assistant", text("so"), call="2")
+    assert marked(render.anthropic(it.blocks, it.wire_of)) == ["so"]
+    once = Ending(once=(it.blocks[2].position,))
+    assert marked(render.anthropic(it.blocks, it.wire_of, once)) == ["Read"]
 
 
 def test_what_is_appended_leaves_the_bytes_before_it() -> None:

@@ -18,9 +18,9 @@ from compaction.policies.presets import PRESETS
 from compaction.render import Prefix
 from compaction.render.content import text_part
 from compaction.simulation.simulate import simulate
-from tests.build import coding, rough
+from tests.build import Talk, coding, rough
 from tests.compaction.talks import policies, talks
-from tests.compaction.wires import Wires, odd_contexts
+from tests.compaction.wires import Wires, gives, odd_contexts, text, uses
 from tests.openai_rules import openai as openai_problems
 from tests.provider import provider
 from tests.provider_rules import anthropic as anthropic_problems
@@ -86,6 +86,42 @@ def test_only_what_follows_a_prefix_is_read() -> None:
         )
         spoken = [block.id for block in session.blocks[:end] if block.role != "system"]
         assert len({*read}.intersection(spoken)) <= 6
+
+
+def test_a_late_result_is_moved_up_to_its_call_in_a_prefix() -> None:
+    talk = Talk()
+    talk.user("Find the port.")
+    talk.respond()
+    use = talk.call("Read", {"file_path": "settings.py"})
+    for number in range(3):
+        talk.user(f"And {number}?")
+        talk.respond()
+        talk.say(f"That is {number}.")
+    _, prefix = render.anthropic_from(
+        None, talk.blocks, block_of, Ending(), breakpoints=True, ttl="5m"
+    )
+    assert use in prefix.blocks
+    blocks = [*talk.blocks, talk.result(use, "PORT = 80")]
+    made, _ = render.anthropic_from(prefix, blocks, block_of, Ending(), breakpoints=True, ttl="5m")
+    assert made == render.anthropic(blocks, block_of)
+    assert "PORT = 80" in json.dumps(made["messages"][2]), "right after its call"
+
+
+def test_a_response_that_goes_on_after_a_prefix_is_one_turn() -> None:
+    def context(call: str) -> Wires:
+        it = Wires().say("user", text("Go.")).say("assistant", uses("t1"), call="1")
+        return it.say("user", gives("t1")).say("assistant", text("Done."), call=call)
+
+    other, same = context("2"), context("1")
+    _, prefix = render.anthropic_from(
+        None, other.blocks, other.wire_of, Ending(), breakpoints=True, ttl="5m"
+    )
+    assert prefix.begins(same.blocks)
+    made, _ = render.anthropic_from(
+        prefix, same.blocks, same.wire_of, Ending(), breakpoints=True, ttl="5m"
+    )
+    assert made == render.anthropic(same.blocks, same.wire_of)
+    assert made["messages"] != render.anthropic(other.blocks, other.wire_of)["messages"]
 
 
 @settings(max_examples=100, deadline=None)

@@ -121,6 +121,16 @@ def test_a_long_text_comes_in_parts_that_say_how_to_go_on() -> None:
     assert whole + found.text == long
 
 
+def test_an_image_alone_is_read_back_without_words() -> None:
+    pixel = {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="}
+    image = {"type": "image", "source": pixel}
+    said = [{"type": "text", "text": "See"}, image]
+    given = session(user("go"), records.Message("user", [image]), records.Message("user", said))
+    it = append(local_team(), given, count, source="test").session
+    assert [part["type"] for part in read_back(it, "m2.0", WHOLE).content] == ["image"]
+    assert [part["type"] for part in read_back(it, "3", WHOLE).content] == ["text", "image"]
+
+
 def test_calls_and_messages_are_readable() -> None:
     asked_for = {"file_path": "a.py", "content": "one\ntwo\n", "n": 3, "list": [1]}
     uses = {"type": "tool_use", "id": "t1", "name": "Write", "input": asked_for}

@@ -18,7 +18,7 @@ from sessions.actions.accounts.teams import local_team
 from sessions.actions.jobs import jobs
 from sessions.actions.jobs.attempts import attempt
 from sessions.actions.record.append import append_all
-from sessions.importers import IMPORTERS
+from sessions.importers import IMPORTERS, parse
 from sessions.models import Import, Job, Message, Session
 from sessions.models.record.sessions import SOURCE_LIVE
 from tests.sessions.pages import signed_in
@@ -123,6 +123,16 @@ def test_equal_prompts_with_different_responses_are_two_sessions(
     assert stored() == [[*TIDES], [*other, "Sure?"]]
 
 
+def test_one_prompt_sent_at_two_times_is_two_sessions(bring: Callable[..., Import]) -> None:
+    def at(minute: int) -> Lines:
+        header, *messages = of_pi(TIDES[0])
+        return [header, *(one | {"timestamp": f"2026-03-01T00:{minute}:00Z"} for one in messages)]
+
+    brought = bring(("x/run.jsonl", at(10)), ("y/run.jsonl", at(20)))
+    assert (states(brought), stored()) == (["new", "new"], [[TIDES[0]], [TIDES[0]]])
+    assert states(bring(("z/run.jsonl", at(10)))) == ["known"]
+
+
 @pytest.mark.parametrize("log_format", FORMATS)
 def test_a_file_that_grew_moved_or_is_unchanged_is_the_same_session(
     bring: Callable[..., Import], log_format: str
@@ -150,6 +160,12 @@ def test_a_session_that_an_earlier_release_named_is_continued(
     assert Session.objects.get(external_id=child.parent_external_id).message_count == len(TIDES)
     child.delete()
     assert stored() == [[*FERRY], [*TIDES]]
+
+
+def test_names_of_earlier_releases_are_known() -> None:
+    (one,) = parse(text(of_pi(*TIDES)), "x/run.jsonl").sessions
+    assert one.external_id.startswith("run-")
+    assert one.former_ids[1:] == ("run", "x/run.jsonl")
 
 
 def test_a_live_session_keeps_the_id_that_its_agent_sends(bring: Callable[..., Import]) -> None:

@@ -167,6 +167,7 @@ def test_a_compaction_by_request_is_made_by_a_job():
     stored = grown(5)
     job = request_compaction(stored, "Keep the port.")
     assert request_compaction(stored, "Keep the port.") == job
+    assert request_compaction(stored, "Keep the port.", done=True) != job
     assert "port" not in str(job.payload)
     done = do(job)
     assert done is not None

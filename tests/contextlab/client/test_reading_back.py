@@ -13,7 +13,7 @@ import pytest
 
 from contextlab.client import ContextLab, wrap
 from contextlab.client.agent_call import MOST
-from tests.contextlab.test_client import ASK, TOOL, claude, lab, model
+from tests.contextlab.client.test_client import ASK, TOOL, claude, lab, model
 from tests.provider import Answer, Provider, Text
 
 __all__ = ["claude", "lab", "model"]
