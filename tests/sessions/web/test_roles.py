@@ -41,8 +41,9 @@ def test_every_line_of_the_table_is_an_address():
 def test_each_role_may_what_the_table_says_and_no_more(
     role: str, world: dict[str, Any], program: Program
 ):
+    browser = browser_of(program.team, role)
     for address in each(ASKED):
-        answer = by_browser(browser_of(program.team, role), address, world)
+        answer = by_browser(browser, address, world)
         result = (address.method, address.route, answer.status_code)
         if not address.takes:
             assert answer.status_code == 405, (result, "an address that does things is in NEEDS")
@@ -50,6 +51,7 @@ def test_each_role_may_what_the_table_says_and_no_more(
             assert answer.status_code in DONE | POLITE, result
         else:
             assert answer.status_code == 403, result
+    assert browser.get("/sessions/").status_code == 200, "nothing signed it out"
 
 
 def test_an_owner_of_one_team_is_what_he_is_in_another(
@@ -59,11 +61,11 @@ def test_an_owner_of_one_team_is_what_he_is_in_another(
     guarded = [address for address in ASKED if address.takes and address.needs != "read"]
     # A PUT creates a session with that name in the first team instead.
     named = [address for address in guarded if address.names and address.method != "PUT"]
+    client = browser_of(stranger.team, "owner")
+    Membership.objects.create(
+        user=User.objects.get(username__startswith="owner"), team=program.team, role="viewer"
+    )
     for address in each(named):
-        client = browser_of(stranger.team, "owner")
-        Membership.objects.create(
-            user=User.objects.get(username__startswith="owner"), team=program.team, role="viewer"
-        )
         mixed = f"{address.method} {address.route}"
         assert by_browser(client, address, world).status_code in (403, 404), mixed
         assert client.get(f"/sessions/?team={program.team.slug}").status_code in DONE
