@@ -12,6 +12,7 @@ import time
 import urllib.request
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -167,13 +168,20 @@ def start_server(data_dir: Path, **environment: str) -> Server:
     return server
 
 
-@pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A server for the tests of one file."""
-    server = start_server(with_tables(tmp_path_factory.mktemp("served")))
+@contextmanager
+def running(folder: Path, **environment: str) -> Iterator[Server]:
+    """A server with an empty store in a folder, which must end well if it was not ended."""
+    server = start_server(with_tables(folder), **environment)
     yield server
     if server.process.poll() is None:
         assert server.stop() == 0, server.log
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A server for the tests of one file."""
+    with running(tmp_path_factory.mktemp("served")) as server:
+        yield server
 
 
 @pytest.fixture

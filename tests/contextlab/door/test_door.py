@@ -10,8 +10,7 @@ from http.client import HTTPConnection
 
 import pytest
 
-from tests.conftest import Server, start_server, wait_until
-from tests.empty_store import with_tables
+from tests.conftest import Server, running, wait_until
 from tests.faults.live_agent import new_token
 
 LARGE = 9_000_000
@@ -161,14 +160,9 @@ def test_a_client_that_goes_away_harms_no_one(served: Server, key: str) -> None:
 @pytest.fixture(scope="module")
 def narrow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A server that takes three connections from an address, and five in all, below /lab."""
-    server = start_server(
-        with_tables(tmp_path_factory.mktemp("narrow")),
-        CONTEXTLAB_CONNECTIONS="5",
-        CONTEXTLAB_CONNECTIONS_PER_ADDRESS="3",
-        CONTEXTLAB_ROOT_PATH="/lab",
-    )
-    yield server
-    assert server.stop() == 0
+    few = {"CONTEXTLAB_CONNECTIONS": "5", "CONTEXTLAB_CONNECTIONS_PER_ADDRESS": "3"}
+    with running(tmp_path_factory.mktemp("narrow"), CONTEXTLAB_ROOT_PATH="/lab", **few) as server:
+        yield server
 
 
 def test_connections_of_one_address_and_in_all(narrow: Server) -> None:

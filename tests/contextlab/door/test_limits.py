@@ -7,8 +7,7 @@ import sys
 
 import pytest
 
-from tests.conftest import start_server
-from tests.empty_store import with_tables
+from tests.conftest import running
 
 FORM = """
 import django
@@ -37,14 +36,9 @@ request.requestReceived(b"POST", b"/static/x", b"HTTP/1.1")
 @pytest.fixture(scope="module")
 def small(tmp_path_factory):
     """A server that takes 0.1 MB, and 0.2 MB below /imports/, within two seconds."""
-    server = start_server(
-        with_tables(tmp_path_factory.mktemp("small")),
-        CONTEXTLAB_BODY_MB="0.1",
-        CONTEXTLAB_UPLOAD_MB="0.2",
-        CONTEXTLAB_BODY_SECONDS="2",
-    )
-    yield server
-    assert server.stop() == 0
+    sizes = {"CONTEXTLAB_BODY_MB": "0.1", "CONTEXTLAB_UPLOAD_MB": "0.2"}
+    with running(tmp_path_factory.mktemp("small"), CONTEXTLAB_BODY_SECONDS="2", **sizes) as server:
+        yield server
 
 
 @pytest.fixture(scope="module")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from compaction.proposals.plan import Span
+from sessions.actions.live import folds
 from tests import provider as at
-from tests.sessions.live.managed.summarized import span_of, talk_of
+from tests.sessions.live.managed.summarized import MODEL, span_of, talk_of
 
 
 @pytest.fixture
@@ -19,6 +21,15 @@ def there(monkeypatch: pytest.MonkeyPatch) -> Iterator[at.Provider]:
         monkeypatch.setenv("ANTHROPIC_BASE_URL", it.url)
         yield it
         assert it.refused == []
+
+
+@pytest.fixture
+def asked_for(there: at.Provider, settings: Any) -> Iterator[at.Provider]:
+    """The provider as settings name it for sessions, which no fold remembers."""
+    folds.forget_all()
+    settings.SUMMARIZER_MODEL, settings.SUMMARIZER_SECONDS = MODEL, 20
+    yield there
+    folds.forget_all()
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Spans to summarize, and answers of a provider."""
+"""Spans to summarize, answers of a provider, and the worker that asks it."""
 
 from __future__ import annotations
 
@@ -9,6 +9,10 @@ from compaction.context.stubs import reference
 from compaction.proposals.plan import Span
 from compaction.summaries.answer import Checks
 from compaction.summaries.summary import file_operation, render
+from sessions.actions.jobs import jobs
+from sessions.actions.jobs.attempts import attempt
+from sessions.actions.live import tend
+from sessions.models import Session
 from sessions.summarizers import AnthropicSummarizer
 from tests.build import Talk, rough
 
@@ -50,3 +54,10 @@ def stored(span: Span, answer: str) -> str:
 def ask(span: Span, **fields: Any) -> Any:
     values: dict[str, Any] = {"seconds": 20, "retries": 0}
     return AnthropicSummarizer(MODEL, **(values | fields)).summarize(span, rough)
+
+
+def work(stored: Session) -> None:
+    """Run the worker's part."""
+    job = jobs.claim(tend.ask(stored).pk)
+    assert job is not None and job.token is not None
+    attempt(job.pk, job.token)

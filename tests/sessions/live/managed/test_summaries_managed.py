@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -13,15 +12,13 @@ from compaction.policies.policy import Policy, Step, to_dict
 from compaction.strategies.compact import Compact
 from compaction.summaries.summary import file_operation, render
 from sessions.actions.accounts.teams import local_team
-from sessions.actions.jobs import jobs
-from sessions.actions.jobs.attempts import attempt
-from sessions.actions.live import folds, tend
 from sessions.actions.live.managed import catch_up
 from sessions.actions.policies.policies import version_of
 from sessions.actions.record.append import append
 from sessions.importers import records
 from sessions.models import Artefact, Session
 from tests import provider as at
+from tests.sessions.live.managed.summarized import work
 from tests.sessions.made import reads, result, session, user
 from tests.sessions.pages import page_of, signed_in
 
@@ -33,12 +30,9 @@ COMPACT = Policy(
 
 
 @pytest.fixture
-def there(there: at.Provider, settings: Any) -> Iterator[at.Provider]:
-    folds.forget_all()
-    settings.SUMMARIZER, settings.SUMMARIZER_MODEL = "anthropic", "claude-haiku-5-5"
-    settings.SUMMARIZER_SECONDS = 20
-    yield there
-    folds.forget_all()
+def there(asked_for: at.Provider, settings: Any) -> at.Provider:
+    settings.SUMMARIZER = "anthropic"
+    return asked_for
 
 
 def live(steps: int) -> Session:
@@ -67,13 +61,6 @@ def summary_of(body: dict[str, Any]) -> at.Answer:
             }
         )
     )
-
-
-def work(stored: Session) -> None:
-    """Run the worker's part."""
-    job = jobs.claim(tend.ask(stored).pk)
-    assert job is not None and job.token is not None
-    attempt(job.pk, job.token)
 
 
 def test_a_models_summary_takes_the_place_of_history(there: at.Provider) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -13,8 +12,7 @@ from compaction.strategies.compact import Compact
 from compaction.topic.topic import Round, Topic
 from sessions.actions.accounts.teams import local_team
 from sessions.actions.jobs import jobs
-from sessions.actions.jobs.attempts import attempt
-from sessions.actions.live import folds, tend
+from sessions.actions.live import folds
 from sessions.actions.live.managed import catch_up
 from sessions.actions.policies.policies import version_of
 from sessions.actions.record.append import append
@@ -22,6 +20,7 @@ from sessions.importers import records
 from sessions.models import Artefact, Revision, Session
 from sessions.topic_judge import AnthropicJudge, Embedded, asked, chosen
 from tests import provider as at
+from tests.sessions.live.managed.summarized import work
 from tests.sessions.made import reads, result, says, session, user
 
 TASK = "The login form in src/auth/login.tsx rejects valid passwords, please find out why."
@@ -34,12 +33,9 @@ SAME = Topic((Round(TASK, "It trimmed the password first."),), "Also trim it the
 
 
 @pytest.fixture
-def there(there: at.Provider, settings: Any) -> Iterator[at.Provider]:
-    folds.forget_all()
-    settings.TOPIC_JUDGE, settings.SUMMARIZER_MODEL = "anthropic", "claude-haiku-5-5"
-    settings.SUMMARIZER_SECONDS = 20
-    yield there
-    folds.forget_all()
+def there(asked_for: at.Provider, settings: Any) -> at.Provider:
+    settings.TOPIC_JUDGE = "anthropic"
+    return asked_for
 
 
 def ask(topic: Topic, **fields: Any) -> Any:
@@ -140,13 +136,6 @@ def live(said: str) -> Session:
     stored.window = 200_000
     stored.save()
     return stored
-
-
-def work(stored: Session) -> None:
-    """Run the worker's part."""
-    job = jobs.claim(tend.ask(stored).pk)
-    assert job is not None and job.token is not None
-    attempt(job.pk, job.token)
 
 
 @pytest.mark.django_db
