@@ -13,7 +13,7 @@ from sessions.actions.jobs.attempts import PermanentFailure, Running
 from sessions.actions.live import artefacts
 from sessions.actions.live.advance import advance_to
 from sessions.actions.live.arrivals import Facts
-from sessions.actions.live.folds import Fold, serving, with_fold
+from sessions.actions.live.folds import Fold, with_fold
 from sessions.actions.memory import gathering, shares
 from sessions.actions.record import assess
 from sessions.actions.record.measure import measure
@@ -88,9 +88,9 @@ def _handled(session: Session) -> Handled:
 def _tend(running: Running, session: Session) -> Handled:
     """Advance, make missing artefacts, and advance again; return what was handled."""
     facts = Facts.of(session)
-    run = serving(session)
+    run = Run.of(session, Run.Origin.MANAGED)
     if run is None:
-        return facts, True, []
+        return facts, True, []  # its agent never asked for a context
     if not run.fold.get("wanted") and not _lags(session, run, facts):
         return facts, True, []  # a request has advanced it, or none asks for it
     target = facts.steps + (0 if _awaits_results(session, facts.steps + 1) else 1)

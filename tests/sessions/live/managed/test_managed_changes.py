@@ -192,8 +192,18 @@ def test_a_compaction_that_wins_nothing_is_refused():
 # Upkeep
 
 
-def test_tending_brings_the_run_up_to_the_next_call_and_leaves_no_row():
+def test_a_run_that_nobody_has_asked_for_is_not_made():
     stored = send(*[record for batch in talk(12) for record in batch])
+    assert do(tend.ask(stored)) is None
+    assert not Run.objects.filter(session=stored, origin=Run.Origin.MANAGED).exists()
+    stored.refresh_from_db()
+    assert stored.measured
+
+
+def test_tending_brings_the_run_up_to_the_next_call_and_leaves_no_row():
+    first, *others = talk(12)
+    catch_up(send(*first))
+    stored = send(*[record for batch in others for record in batch])
     job = tend.ask(stored)
     assert tend.ask(stored) == job
     assert do(job) is None
@@ -206,6 +216,7 @@ def test_tending_brings_the_run_up_to_the_next_call_and_leaves_no_row():
 
 def test_tending_waits_for_the_results_of_a_response():
     stored = send(user("go", key="1"), reads("c1", "t1", "a.py", key="2"))
+    assert run_of(stored).taken == 0
     assert do(tend.ask(stored)) is None
     assert run_of(stored).steps == 1
     stored = send(result("t1", "A", key="3"))
@@ -215,6 +226,7 @@ def test_tending_waits_for_the_results_of_a_response():
 
 def test_tending_sees_what_is_appended_while_it_works(monkeypatch: pytest.MonkeyPatch):
     stored = send(user("go", key="1"))
+    assert run_of(stored).taken == 0
     later = [[user("and on", key="2")], [user("and on and on", key="3")]]
     real = tend.measure
 
