@@ -121,13 +121,12 @@ def _finished(items: QuerySet[ReviewItem]) -> list[list[SubmittedReview]]:
     return list(found.values())
 
 
-def agreement_of(items: QuerySet[ReviewItem]) -> Agreement:
-    """The agreement of the reviews of finished items; reads only items that have two or more."""
-    given = Review.objects.filter(
-        submitted__isnull=False, item__in=items.filter(finished__isnull=False).values("pk")
-    )
-    many = given.order_by().values("item").annotate(many=Count("pk")).filter(many__gt=1)
-    return _agreement(_finished(ReviewItem.objects.filter(pk__in=many.values("item"))))
+def agreement_of(team: Team, items: QuerySet[ReviewItem]) -> Agreement:
+    """The agreement of the reviews of finished items; of the team's, looks only at those that have
+    two or more."""
+    given = Review.objects.filter(submitted__isnull=False, item__team=team).values("item")
+    many = given.annotate(many=Count("pk")).filter(many__gt=1)
+    return _agreement(_finished(items.filter(pk__in=many.values("item"))))
 
 
 def _value(review: SubmittedReview, part: str) -> Any:

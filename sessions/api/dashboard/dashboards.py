@@ -11,7 +11,7 @@ from ninja import Query, Router, Schema
 
 from sessions.access import team_of
 from sessions.actions.dashboard.day_totals import keep_totals
-from sessions.actions.reviews.agreement import Agreement, reviewed
+from sessions.actions.reviews.agreement import Agreement, agreement_of
 from sessions.api.web.exchange import json_answer
 from sessions.api.web.problems import Refusal
 from sessions.models import Session
@@ -150,7 +150,7 @@ def get_dashboard(
             "sub_agents": made.whole.of["sub_agents"],
             "tiles": [_tile(made, tile) for tile in TILES],
             "forecast_microusd": made.forecast(there.spent, now, left_days),
-            "agreement": _agreement(reviewed(review_items(team, period)).agreement),
+            "agreement": _agreement(agreement_of(team, review_items(team, period))),
             "marks": [_mark(mark) for mark in made.marks],
             "causes": [_cause(cause) for cause in found.causes],
             "causes_of_sessions": found.looked_at,

@@ -13,6 +13,7 @@ from django.db.models import F, Q
 from sessions.models.accounts.teams import Team
 from sessions.models.record.sessions import Session
 from sessions.models.web.periods import DAY, HOUR, Period, happened
+from sessions.models.web.statements import Statement, given_uuid
 from sessions.models.web.sums import Sums
 
 Range = tuple[int, int]
@@ -73,9 +74,17 @@ DUE = Q(version__gt=F("tallied_version"))
 
 def due_days(team: Team) -> set[int]:
     """Days whose kept sums are missing or outdated."""
-    rows = Session.objects.for_team(team).filter(DUE).annotate(at=happened() / DAY)
-    return {day for pair in rows.values_list("at", "tally_day").distinct() for day in pair
-            if day is not None}  # fmt: skip
+    return {day for pair in _DUE_DAYS.rows(team=team.pk) for day in pair if day is not None}
+
+
+_DUE_DAYS = Statement(
+    lambda: (
+        Session.objects.filter(DUE, team_id=given_uuid("team"))
+        .annotate(at=happened() / DAY)
+        .values_list("at", "tally_day")
+        .distinct()
+    )
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +95,15 @@ class KeptTimes:
     days: frozenset[int]
     hours: frozenset[tuple[int, int]]
     rest: tuple[Range, ...]
+
+    @property
+    def but_days(self) -> list[Range]:
+        """All but the whole days, neighbors together: each range is a condition of a query."""
+        hours = ((at := day * DAY + hour * HOUR, at + HOUR) for day, hour in self.hours)
+        found: list[Range] = []
+        for since, until in sorted([*self.rest, *hours]):
+            _extend(found, since, until)
+        return found
 
 
 def kept(team: Team, spans: Iterable[Range], *, hourly: bool = False) -> KeptTimes:

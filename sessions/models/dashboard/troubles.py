@@ -19,7 +19,7 @@ from sessions.models.record import tail
 from sessions.models.record.revisions import Run
 from sessions.models.record.sessions import SORT_KEYS, Session
 from sessions.models.reviews.reviews import ReviewItem
-from sessions.models.web.periods import DAY, HOUR, Period, happened_in
+from sessions.models.web.periods import Period, happened_in
 
 COSTLIEST = 200
 """Most sessions to scan for cache breaks; scanning all would be too slow for a page."""
@@ -126,8 +126,7 @@ def _ranked(
 ) -> list[UUID]:
     """The first sessions of a period, from what is kept of its days and from the rest."""
     found = kept(team, [(period.since, period.until)])
-    hours = [(at := day * DAY + hour * HOUR, at + HOUR) for day, hour in sorted(found.hours)]
-    rest = [*found.rest, *hours]
+    rest = found.but_days
     lines = kept_lists(team, found, name) + (read(team, rest) if rest else [])
     return [UUID(line[-32:]) for line in nlargest(most, lines)]
 

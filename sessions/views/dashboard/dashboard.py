@@ -141,7 +141,7 @@ def _filled(
     notes = {
         "spend": _forecast(made.forecast(there.spent, now, left_days)),
         "ledger": _ledgers(made),
-        "reviews": _agreement(agreement_of(review_items(team, period))),
+        "reviews": _agreement(agreement_of(team, review_items(team, period))),
     }
     found = breaks(team, period)
     return {

@@ -28,6 +28,7 @@ from sessions.models import (
 )
 from sessions.models.dashboard import day_totals
 from sessions.models.dashboard.dashboards import dashboard, extent
+from sessions.models.dashboard.day_totals import kept
 from sessions.models.dashboard.facets import facets
 from sessions.models.dashboard.troubles import breaks, nearest_limit
 from sessions.models.record.manifest import pack
@@ -184,6 +185,17 @@ def test_what_is_kept_is_not_read_from_rows(team: Team):
     reads = [one["sql"] for one in asked if 'FROM "agent_sessions_session"' in one["sql"]]
     assert all("tallied_version" in sql for sql in reads)
     assert len(asked) == 8
+
+
+def test_hours_beside_each_other_are_one_condition(team: Team):
+    keep_totals(team)
+    since, until = NOW - 40 * HOUR - 1, NOW - 7
+    found = kept(team, [(since, until)])
+    assert len(found.hours) > 12
+    days = [(day * DAY, (day + 1) * DAY) for day in sorted(found.days)]
+    assert sorted([*found.but_days, *days]) == [
+        (since, days[0][0]), *days, (days[-1][1], until)
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", SORT_KEYS)

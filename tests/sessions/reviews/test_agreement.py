@@ -6,7 +6,7 @@ import pytest
 
 from sessions.actions.reviews import agreement
 from sessions.actions.reviews.agreement import alpha, nominal, ordinal
-from sessions.models import Policy, PolicyVersion, Revision
+from sessions.models import Policy, PolicyVersion, ReviewItem, Revision
 from tests.sessions.reviewing import item, judge, member, team
 
 # K. Krippendorff, "Computing Krippendorff's Alpha-Reliability" (2011), examples A, B and C.
@@ -68,7 +68,13 @@ def test_agreement_is_unknown_below_five_and_of_finished_double_reviews_alone():
     }  # fmt: skip
     assert found.alphas["state"] is None, "everybody always said the same"
     assert 0 < found.alphas["verdict"] < found.alphas["goal"] < 1  # type: ignore[operator]
-    assert agreement.agreement(team("theirs")).doubles == 0
+    theirs = team("theirs")
+    assert agreement.agreement(theirs).doubles == 0
+    for of in ours, theirs:
+        items = ReviewItem.objects.for_team(of)
+        assert agreement.agreement_of(of, items) == agreement.reviewed(items).agreement
+    some = ReviewItem.objects.exclude(pk=one.pk)
+    assert agreement.agreement_of(ours, some).doubles == 4
 
 
 @pytest.mark.django_db
