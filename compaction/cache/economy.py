@@ -29,17 +29,19 @@ def granted(setting: TTLSetting, asked: TTL) -> TTLSetting:
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """The price of a token read from the cache and of one written to it, in any one unit.
+    """The price of a token read from the cache, of one written to it, and of one of the output, in
+    any one unit.
 
     `ttl` is the TTL of an unused entry, in ms. The defaults are ratios for a model without a
-    known price: reads at 0.1 of the input price, writes at 1.25 (Anthropic's for most models), five
-    minutes; `known` says whether they come from a price table.
+    known price: reads at 0.1 of the input price, writes at 1.25, output at 5 (Anthropic's for most
+    models), five minutes; `known` says whether they come from a price table.
     """
 
     read: int = 10
     write: int = 125
     ttl: int = TTL_MS["5m"]
     known: bool = False
+    output: int = 500
 
     @property
     def rewriting(self) -> int:
@@ -54,10 +56,9 @@ def rates_of(price: Price | None, ttl: TTL = "5m", own: int | None = None) -> Ra
     """
     if price is None:
         return Rates(ttl=own or TTL_MS[ttl])
-    if own is not None:
-        return Rates(price.cache_read, price.cache_write_5m, own, known=True)
-    write = price.cache_write_1h if ttl == "1h" else price.cache_write_5m
-    return Rates(price.cache_read, write, TTL_MS[ttl], known=True)
+    write = price.cache_write_1h if ttl == "1h" and own is None else price.cache_write_5m
+    kept = TTL_MS[ttl] if own is None else own
+    return Rates(price.cache_read, write, kept, known=True, output=price.output)
 
 
 def message_ttl(ttl: TTLSetting, recorded: TTL = "5m") -> TTL:

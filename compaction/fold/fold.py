@@ -9,6 +9,7 @@ from typing import Any
 from compaction.context.blocks import Block
 from compaction.context.edits import Edit, RefusedEdits, Revision, Trigger
 from compaction.context.ranges import ranges_of
+from compaction.fold.binding import invalid_thinking, recited_before
 from compaction.fold.layers import ending_of
 from compaction.fold.objections import objection
 from compaction.fold.restore import left, pinned_again
@@ -99,7 +100,7 @@ def advance(state: State, arrival: Arrival) -> tuple[State, Revision | None]:
     for block in arrival.blocks:
         take_in(state, block, state.step)
     state.used = state.billed
-    revision = _settle(state, arrival) or (None if arrival.past else _revise(state))
+    revision = _settle(state, arrival) or (None if arrival.past else _revise(state, arrival))
     if state.touched is not None:
         state.unchanged_prefix = min(before, state.prefix_tokens(state.touched))
     state.ending = ending_of(state)
@@ -142,14 +143,22 @@ def _settle(state: State, arrival: Arrival) -> Revision | None:
         trigger = trigger or "pin"
         edits.append(again)
         make(state, again, state.revisions + 1, state.step)
-    return numbered(state, trigger, edits, before) if trigger else None
+    if trigger is None:
+        return None
+    if unbound := invalid_thinking(state):
+        edits.append(unbound)
+    return numbered(state, trigger, edits, before)
 
 
-def _revise(state: State) -> Revision | None:
+def _revise(state: State, arrival: Arrival) -> Revision | None:
     before = state.total
     edits: list[Edit] = []
     reasons: list[str] = []
     trigger: Trigger | None = None
+    if unbound := recited_before(state, arrival.blocks):
+        edits.append(unbound)
+        reasons.append(unbound.reason)
+        trigger = "entry"
     for index, step in enumerate(state.policy.steps):
         if state.failures[index] >= BREAKER:
             continue
@@ -166,6 +175,8 @@ def _revise(state: State) -> Revision | None:
             trigger = trigger if trigger == "window" else proposal.trigger
     if trigger is None:
         return None
+    if unbound := invalid_thinking(state):
+        edits.append(unbound)
     return numbered(state, trigger, edits, before, "; ".join(filter(None, reasons)))
 
 

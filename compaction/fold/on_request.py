@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from compaction.context.edits import CannotCompact, Edit, Revision, Trigger
+from compaction.fold.binding import invalid_thinking
 from compaction.fold.fold import view_of
 from compaction.fold.layers import ending_of
 from compaction.fold.objections import objection
@@ -55,8 +56,9 @@ def _made(state: State, trigger: Trigger, edit: Edit, strategies: set[str]) -> R
     state.touched, state.unchanged_prefix = None, before
     make(state, edit, state.revisions + 1, state.step)
     _rearm(state, strategies)
+    unbound = invalid_thinking(state)
     state.ending = ending_of(state)
-    return numbered(state, trigger, (edit,), before)
+    return numbered(state, trigger, (edit, unbound) if unbound else (edit,), before)
 
 
 def _rearm(state: State, strategies: set[str]) -> None:

@@ -134,7 +134,7 @@ def install(
 
 
 def _own(table: Mapping[str, _Value], model: str) -> _Value | None:
-    return next((table[name] for name in _names(model) if name in table), None) if table else None
+    return next((table[name] for name in names_of(model) if name in table), None) if table else None
 
 
 def price(
@@ -167,7 +167,7 @@ def window(model: str, overrides: Mapping[str, int] | None = None) -> int | None
         return overrides[model]
     if (own := _own(_installed.windows, model)) is not None:
         return own
-    for name in _names(model):
+    for name in names_of(model):
         if noted := _find(_WINDOWS, name):
             return noted.tokens
         if found := _model_info(name):
@@ -181,7 +181,7 @@ def minimum(model: str, overrides: Mapping[str, int] | None = None) -> int | Non
         return overrides[model]
     if (own := _own(_installed.minimums, model)) is not None:
         return own
-    for name in _names(model):
+    for name in names_of(model):
         if noted := _find(_MINIMUMS, name.replace(".", "-") if "claude" in name else name):
             return noted.tokens
     return None
@@ -193,7 +193,7 @@ def _find(table: tuple[_Noted, ...], name: str) -> _Noted | None:
 
 
 @lru_cache(maxsize=512)
-def _names(model: str) -> tuple[str, ...]:
+def names_of(model: str) -> tuple[str, ...]:
     """Return the names a model may be listed under: as given, then without gateway, region and
     version.
     """
@@ -216,7 +216,7 @@ def _model_info(name: str) -> tuple[str, Any] | None:
 
 @lru_cache(maxsize=4096)
 def _listed(model: str, quarter_hour: int | None) -> Price | None:
-    for name in _names(model):
+    for name in names_of(model):
         if found := _model_info(name):
             return _read(name, found[0], found[1], quarter_hour)
     return None

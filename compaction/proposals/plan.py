@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import Literal
 
 from compaction.cache.economy import Objective, Rates
@@ -80,7 +81,7 @@ class Means:
     """What a strategy needs from outside.
 
     All are pure functions; `rates` are those of the session's model. Without a `judge`, new topics
-    are judged by code.
+    are judged by code. `binds`: whether the model binds thinking to what was before it.
     """
 
     count: Count
@@ -88,6 +89,7 @@ class Means:
     outline: Outline = no_outline
     rates: Rates = Rates()
     judge: Judge | None = None
+    binds: bool = False
 
 
 def never(block: Block) -> bool:  # noqa: ARG001
@@ -160,6 +162,14 @@ class View:
         if first == len(self.arrivals):
             return 0
         return self.total - self.tokens_before(self.arrivals[first])
+
+    @property
+    def thoughts(self) -> list[Block]:
+        """Thinking of the newest turn, in order, if an edit before it makes it invalid."""
+        if not self.means.binds:
+            return []
+        newest = takewhile(lambda block: block.turn >= self.turn, reversed(self.standing.values()))
+        return [block for block in newest if block.type == "thinking"][::-1]
 
     def billed(self, tokens: int) -> int:
         """Convert our token count to the provider's."""

@@ -9,6 +9,7 @@ from compaction.context.edits import Entry, RefusedEdits, Revision
 from compaction.context.session import Session
 from compaction.fold.fold import Arrival, State, advance, start
 from compaction.policies.policy import Policy
+from compaction.prices.binding import binds_thinking
 from compaction.proposals.plan import Count, Means, Outline, Summarize, no_outline
 from compaction.summaries.extract import extractive
 
@@ -86,7 +87,8 @@ def simulate(
     began = session.calls[0].at if session.calls else None
     recorded = asked_for(call.usage for call in session.calls if call.usage is not None)
     rates = session_rates(session.model, began, recorded, policy.ttl)
-    means = Means(count, summarize, outline, rates)
+    binds = binds_thinking(session.model)
+    means = Means(count, summarize, outline, rates, binds=binds)
     state = start(policy, session.window, means, session.hidden)
     blocks = session.blocks
     steps: list[StepTokens] = []

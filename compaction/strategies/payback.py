@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import NamedTuple
 
-from compaction.cache.economy import expected, pays
+from compaction.cache.economy import expected
 from compaction.context.blocks import Block
 from compaction.context.edits import Edit, Trigger
 from compaction.context.stubs import (
@@ -144,7 +144,10 @@ def _makes_room(view: View, saved: int) -> bool:
 
 
 def _best(view: View, parameters: Payback, ripe: list[_Ripe]) -> _Cut | None:
-    """Of all positions at which it pays, return the one that gains most over the expected calls."""
+    """Of all positions at which it pays, return the one that gains most over the expected calls.
+
+    Thinking of this turn that an edit makes invalid is counted as if it were thought again.
+    """
     rates, remaining, step = view.means.rates, expected(view.step), view.step
     lean, boundary = view.objective == "lean", view.boundary
     patience = parameters.haste if lean else parameters.patience
@@ -152,17 +155,20 @@ def _best(view: View, parameters: Payback, ripe: list[_Ripe]) -> _Cut | None:
         patience = 0.0
     behind = view.total - view.fresh  # what the cache holds of the prompt
     best, most = None, float("-inf")
-    cleared = read = 0
+    cleared = read = lost = 0
+    thoughts = view.thoughts
     for one in reversed(ripe):
         cleared += one.saved
         read += one.saved * (step - one.since + 1)
         position = one.now.position
         rewritten = max(behind - view.tokens_before(position) - cleared, 0)
-        price = rewritten * rates.rewriting
+        while thoughts and thoughts[-1].position > position:
+            lost += thoughts.pop().tokens
+        price = rewritten * rates.rewriting + lost * rates.output
         gain = remaining * cleared * rates.read - price
         if read * rates.read < patience * price or gain <= most:
             continue
-        if lean or pays(remaining, cleared, rewritten, rates):
+        if lean or gain > 0:
             most, best = gain, _Cut(position, boundary or "pays", cleared, rewritten)
     return best
 

@@ -21,6 +21,7 @@ from compaction.cache.simulator import TTL
 from compaction.context.blocks import Block
 from compaction.fold.fold import State, start
 from compaction.policies.policy import Policy, from_dict
+from compaction.prices.binding import binds_thinking
 from compaction.proposals.plan import FileText, Means, Span
 from sessions import topic_judge
 from sessions.actions.live import artefacts
@@ -177,6 +178,7 @@ class Fold:
             outline,
             judge=None if judge is None else lambda topic: artefacts.verdict(session, topic, judge),
             rates=self._rates(session, policy),
+            binds=binds_thinking(session.model),
         )
 
 

@@ -1,0 +1,46 @@
+"""Thinking that a change before it has made invalid, for models that bind it (prices/binding.py).
+
+A context keeps an unbroken run of the thinking blocks: those before the first change. Everything
+later leaves with the change that made it invalid, and never returns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from compaction.context.blocks import Block
+from compaction.context.edits import Edit
+from compaction.fold.state import State, make
+
+NAME = "thinking"
+"""Names the edit; no policy has such a strategy."""
+
+
+def invalid_thinking(state: State) -> Edit | None:
+    """Remove the thinking after the first position changed since `touched` was reset; return the
+    edit, None if there is none."""
+    first = state.touched
+    if first is None:
+        return None
+    later = [block for place, block in state.standing.items() if place > first]
+    return _without(state, later, "something before it changed")
+
+
+def recited_before(state: State, arrived: Iterable[Block]) -> Edit | None:
+    """Remove thinking that has just arrived, if the prompt it answers ended with a recitation,
+    which is no longer there; return the edit, None if there is none."""
+    recited = bool(state.ending.text)  # of the context before
+    return _without(state, arrived, "the recited text before it changed") if recited else None
+
+
+def _without(state: State, blocks: Iterable[Block], reason: str) -> Edit | None:
+    if not state.means.binds:
+        return None
+    gone = [one for one in blocks if one.type == "thinking" and one.replaces is None]
+    if not gone:
+        return None
+    tokens = sum(block.tokens for block in gone)
+    why = f"{tokens} tokens of thinking are no longer valid: {reason}"
+    edit = Edit(NAME, tuple(block.id for block in gone), None, why)
+    make(state, edit, state.revisions + 1, state.step)
+    return edit
