@@ -168,8 +168,9 @@ class View:
         """Thinking of the newest turn, in order, if an edit before it makes it invalid."""
         if not self.means.binds:
             return []
-        newest = takewhile(lambda block: block.turn >= self.turn, reversed(self.standing.values()))
-        return [block for block in newest if block.type == "thinking"][::-1]
+        newest = takewhile(lambda p: self.originals[p].turn >= self.turn, reversed(self.arrivals))
+        found = [self.standing[place] for place in newest if place in self.standing]
+        return [block for block in found if block.type == "thinking"][::-1]
 
     def billed(self, tokens: int) -> int:
         """Convert our token count to the provider's."""
