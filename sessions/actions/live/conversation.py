@@ -9,7 +9,7 @@ from typing import Any
 
 from compaction import tokens
 from compaction.context.blocks import FileRef
-from sessions.actions.record.known import CHUNK, KnownMessages, by_key, by_prefix, standing_history
+from sessions.actions.record.known import KnownMessages, by_key, by_prefix, standing_history
 from sessions.actions.record.numbering import Numbering
 from sessions.actions.record.prepare import (
     Preparation,
@@ -22,6 +22,7 @@ from sessions.actions.record.recorded import RecordedRun
 from sessions.importers import records
 from sessions.importers.delivered.delivered import Batch
 from sessions.models import Block, Run, Session
+from sessions.models.web.statements import StatementAmong, given_uuid
 
 HEAD = 2
 """Number of messages by which a whole history is recognized."""
@@ -102,16 +103,18 @@ def _is_lead(record: records.Record) -> bool:
 
 def _calls_before(session: Session, batch: Batch) -> dict[str, ToolCall]:
     """Stored tool calls that the batch answers."""
-    found: dict[str, ToolCall] = {}
-    if not session.message_count:
-        return found
     ids = {column(one, 200): one for one in answered_before(batch.records)}
-    wanted = list(ids)
-    for start in range(0, len(wanted), CHUNK):
-        rows = session.blocks.filter(type="tool_use", tool_call__in=wanted[start : start + CHUNK])
-        for row in rows.order_by("position"):
-            found[ids[row.tool_call]] = ToolCall(row.tool, row.preview, _file(row))
-    return found
+    rows = _CALLS.rows(list(ids), session=session.pk) if session.message_count else []
+    # Sorted here: asked to sort, SQLite reads the whole session in that order.
+    rows.sort(key=lambda row: row.position)
+    return {ids[row.tool_call]: ToolCall(row.tool, row.preview, _file(row)) for row in rows}
+
+
+_CALLS = StatementAmong(
+    lambda ids: Block.objects.filter(
+        session_id=given_uuid("session"), type="tool_use", tool_call__in=ids
+    )
+)
 
 
 def _file(row: Block) -> FileRef | None:
