@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
 
 from compaction.cache.simulator import TTL
 from compaction.context import blocks as context
@@ -73,13 +74,6 @@ def wire_blocks(session: Session, blocks: Iterable[context.Block]) -> dict[str, 
     }
 
 
-_USES = StatementAmong(
-    lambda calls: Block.objects.filter(
-        session_id=given_uuid("session"), type="tool_use", tool_call__in=calls
-    )
-)
-
-
 def block_id(seq: int, index: int) -> str:
     """The id of an original block in edits: message and index."""
     return f"m{seq}.{index}"
@@ -90,8 +84,47 @@ def entry_name(block: Block) -> str:
     return f"{block.message.seq}.{block.index}" if block.index else str(block.message.seq)
 
 
+class StoredBlock(NamedTuple):
+    """What a block is made of, except its text."""
+
+    seq: int
+    in_message: int
+    position: int
+    born: int
+    turn: int
+    role: context.Role
+    type: context.BlockType
+    kind: context.Kind
+    tokens: int
+    chars: int
+    sha: str
+    call: str
+    tool_call: str
+    tool: str
+    file_path: str
+    file_action: context.FileAction
+    file_start: int | None
+    file_end: int | None
+    error: bool
+
+    @property
+    def file(self) -> context.FileRef | None:
+        """The file that the block names."""
+        if not self.file_path:
+            return None
+        return context.FileRef(self.file_path, self.file_action, self.file_start, self.file_end)
+
+
+_NAMED = {name: f"message__{name}" for name in ("seq", "turn", "role", "call")}
+_NAMED["in_message"] = "index"
+_COLUMNS = [_NAMED.get(name, name) for name in StoredBlock._fields]
+
+Wanted = bool | Callable[[StoredBlock], bool]
+"""Which blocks are read with their texts: all, none, or some."""
+
+
 def blocks_of(
-    session: Session, *, with_text: bool, start: int = 0, end: int | None = None
+    session: Session, *, with_text: Wanted, start: int = 0, end: int | None = None
 ) -> Iterator[context.Block]:
     """Original blocks at positions [start, end), with tokens in the session's counting."""
     last = session.block_count if end is None else end
@@ -101,13 +134,13 @@ def blocks_of(
 
 _BLOCKS = Statement(
     lambda: (
-        Block.objects.select_related("message")
-        .filter(
+        Block.objects.filter(
             session_id=given_uuid("session"),
             position__gte=given_int("start"),
             position__lt=given_int("end"),
         )
         .order_by("position")
+        .values_list(*_COLUMNS)
     )
 )
 
@@ -115,62 +148,60 @@ _BLOCKS = Statement(
 def blocks_at(session: Session, places: Iterable[int]) -> list[context.Block]:
     """Original blocks at these positions, in order, with their texts."""
     wanted = sorted(set(places))
-    rows: list[Block] = []
+    rows: list[tuple[Any, ...]] = []
     for begin in range(0, len(wanted), CHUNK):
         stored = session.blocks.filter(position__in=wanted[begin : begin + CHUNK])
-        rows += stored.select_related("message").order_by("position")
+        rows += stored.order_by("position").values_list(*_COLUMNS)
     return list(_values(session, rows, with_text=True, whole=False))
 
 
 def _values(
-    session: Session, rows: list[Block], *, with_text: bool, whole: bool
+    session: Session, stored: Iterable[tuple[Any, ...]], *, with_text: Wanted, whole: bool
 ) -> Iterator[context.Block]:
-    data = contents(session, [row.sha for row in rows]) if with_text else {}
+    rows = list(map(StoredBlock._make, stored))
+    wanted = [row.sha for row in rows if (with_text(row) if callable(with_text) else with_text)]
+    data = contents(session, wanted)
     files = _files_by_tool_call(session, rows, whole=whole)
     for row in rows:
         yield context.Block(
-            id=block_id(row.message.seq, row.index),
+            id=block_id(row.seq, row.in_message),
             position=row.position,
-            message=row.message.seq,
+            message=row.seq,
             born=row.born,
-            turn=row.message.turn,
-            role=row.message.role,  # type: ignore[arg-type]
-            type=row.type,  # type: ignore[arg-type]
-            kind=row.kind,  # type: ignore[arg-type]
+            turn=row.turn,
+            role=row.role,
+            type=row.type,
+            kind=row.kind,
             tokens=session.scaled(row.tokens),
             chars=row.chars,
             sha=row.sha,
-            text=wire.text_of(wire.decode(data[row.sha])) if with_text else "",
-            call=row.message.call or None,
+            text=wire.text_of(wire.decode(data[row.sha])) if row.sha in data else "",
+            call=row.call or None,
             tool_call=row.tool_call or None,
             tool=row.tool or None,
-            file=_file(row) or files.get(row.tool_call),
+            file=row.file or files.get(row.tool_call),
             error=row.error,
         )
 
 
-def _file(row: Block) -> context.FileRef | None:
-    if not row.file_path:
-        return None
-    return context.FileRef(
-        path=row.file_path,
-        action=row.file_action,  # type: ignore[arg-type]
-        start=row.file_start,
-        end=row.file_end,
-    )
-
-
 def _files_by_tool_call(
-    session: Session, rows: list[Block], *, whole: bool
+    session: Session, rows: list[StoredBlock], *, whole: bool
 ) -> dict[str, context.FileRef]:
     """Files named by tool calls; if rows are only a part, including those of earlier calls."""
     if not whole:
         calls = {row.tool_call for row in rows if row.type == "tool_use"}
         missing = {row.tool_call for row in rows if row.tool_call} - calls
         uses = _USES.rows(sorted(missing), session=session.pk) if missing else []
-        rows = [*uses, *rows]
-    found = ((row.tool_call, _file(row)) for row in rows if row.tool_call)
+        rows = [*map(StoredBlock._make, uses), *rows]
+    found = ((row.tool_call, row.file) for row in rows if row.tool_call)
     return {tool_call: file for tool_call, file in found if file is not None}
+
+
+_USES = StatementAmong(
+    lambda calls: Block.objects.filter(
+        session_id=given_uuid("session"), type="tool_use", tool_call__in=calls
+    ).values_list(*_COLUMNS)
+)
 
 
 def calls_of(session: Session) -> tuple[recorded.Call, ...]:
