@@ -100,11 +100,10 @@ class Todo:
         """Process a successful call with its result; `calls` is its number in the session."""
         if len(use.text) > LONGEST:
             return
-        path = use.file.path if use.file is not None else ""
-        if path.replace("\\", "/").rsplit("/", 1)[-1].lower() == FILE:
+        if _is_list(use.file.path if use.file is not None else ""):
             self._file(use, result, calls)
             return
-        name = (use.tool or "").lower().rsplit("__", 1)[-1]
+        name = _name(use.tool or "")
         if name == "tasklist":
             self._list(result.text, calls)
         elif name in ("taskcreate", "taskupdate"):
@@ -181,6 +180,19 @@ class Todo:
             self.tasks[number] = TodoItem(_BLOCKED.sub("", text), status)
         if listed:
             self._now(self._of_tasks(), calls)
+
+
+def is_shown_by(tool: str, path: str) -> bool:
+    """Return whether the result of such a call can say something of the list."""
+    return _is_list(path) or _name(tool) in ("tasklist", "taskcreate")
+
+
+def _is_list(path: str) -> bool:
+    return path.replace("\\", "/").rsplit("/", 1)[-1].lower() == FILE
+
+
+def _name(tool: str) -> str:
+    return tool.lower().rsplit("__", 1)[-1]
 
 
 def newest_todo(blocks: Iterable[Block], open_before: Iterable[str] = ()) -> Todo | None:

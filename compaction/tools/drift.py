@@ -56,14 +56,17 @@ class Drift:
 
     def close(self) -> None:
         """Judge the last step, once it is complete."""
-        facts = set[str]()
-        for block in self._said:
-            whole = len(block.text) <= LONGEST
-            facts |= facts_of(block if whole else replace(block, text=block.text[:LONGEST]))
-        self._said = []
-        if facts and self._known:
+        said, self._said = self._said, []
+        if self._known and any(facts := [self._facts(block) for block in said]):
             self.judged += 1
-            self.adrift += not any(self._task.names(fact, kind_of(fact)) for fact in facts)
+            self.adrift += not any(map(self._names_any, facts))
+
+    def _facts(self, block: Block) -> set[str]:
+        whole = len(block.text) <= LONGEST
+        return facts_of(block if whole else replace(block, text=block.text[:LONGEST]))
+
+    def _names_any(self, facts: set[str]) -> bool:
+        return any(self._task.names(fact, kind_of(fact)) for fact in facts)
 
     def _follow(self, use: Block, result: Block) -> None:
         before = self._todo.text

@@ -41,7 +41,9 @@ class Habits:
                 mine.update({after: count * times for after, count in theirs.items()})
 
     def _ways(self, tool: str) -> list[Counter[str]]:
-        return self.follows.setdefault(tool, [Counter() for _ in range(WITHIN)])
+        if tool not in self.follows:
+            self.follows[tool] = [Counter() for _ in range(WITHIN)]
+        return self.follows[tool]
 
     def learn(self, before: Sequence[Collection[str]], now: Collection[str]) -> None:
         """Add a step: the tools it used, and those of the steps before it, oldest first."""

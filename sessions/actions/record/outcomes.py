@@ -7,11 +7,12 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from compaction.context.blocks import Block
+from compaction.seen.todo import is_shown_by
 from compaction.tools.drift import Drift
 from compaction.tools.habits import habits_of
 from compaction.tools.schema_check import faults, schemas_of
 from sessions.models import Session
-from sessions.models.record.values import blocks_of, summary_messages
+from sessions.models.record.values import StoredBlock, blocks_of, summary_messages
 from sessions.models.tools.tool_use import steps_of
 
 
@@ -19,7 +20,7 @@ def outcomes(session: Session) -> dict[str, Any]:
     """Fields of an assessment; null if unknown. Linear in the session."""
     left_out = summary_messages(session)
     drift, schemas = Drift(), _Schemas()
-    for block in blocks_of(session, with_text=True):
+    for block in blocks_of(session, with_text=_is_judged):
         if block.message not in left_out:
             drift.add(block)
             schemas.add(block)
@@ -31,6 +32,14 @@ def outcomes(session: Session) -> dict[str, Any]:
         "schema_violations": schemas.broken if schemas.checked else None,
         "tools": _habits(steps_of(session)),
     }
+
+
+def _is_judged(row: StoredBlock) -> bool:
+    """Whether a text says something of the outcome: of results, which are most of a session, only
+    those that show the to-do list."""
+    if row.type == "tool_result":
+        return is_shown_by(row.tool, row.file_path)
+    return row.type in ("text", "tool_use", "tools")
 
 
 def _habits(steps: Iterable[list[str]]) -> dict[str, Any]:

@@ -12,7 +12,8 @@ from sessions.actions.record.assessments import keep_assessment
 from sessions.actions.record.measure import measure
 from sessions.actions.tools.graphs import set_graph
 from sessions.importers import records
-from sessions.models import Session
+from sessions.models import Blob, Session
+from sessions.models.record.values import MissingBlob
 from sessions.models.tools.tool_use import team_habits, tool_use
 from tests.sessions.made import count, reads, result, session, user
 from tests.sessions.people import browser, member, shown
@@ -50,6 +51,22 @@ def test_drift_schemas_and_habits_are_kept_with_the_assessment() -> None:
     assert (row.judged_steps, row.adrift_steps) == (2, 1)
     assert (row.checked_calls, row.schema_violations) == (2, 2)
     assert team_habits(local_team()).pairs("Read") == {"Read": 1}
+
+
+def test_results_are_read_only_where_they_show_the_list() -> None:
+    def tasks(call: str, tool_call: str, name: str) -> records.Message:
+        given = {"type": "tool_use", "id": tool_call, "name": name, "input": {"subject": "s"}}
+        return records.Message("assistant", [given], key=f"k{call}", call=call)
+
+    listed = "#1 [pending] mend lib/other.py"
+    one = stored(*talk(tasks("c1", "l1", "TaskList"), result("l1", listed, key="kl")))
+    assert keep_assessment(one).judged_steps == 2
+    shown = one.blocks.filter(type="tool_result")
+    assert Blob.objects.filter(sha__in=shown.filter(tool="Read").values("sha")).delete()[0] == 2
+    assert keep_assessment(one).judged_steps == 2
+    Blob.objects.filter(sha__in=shown.filter(tool="TaskList").values("sha")).delete()
+    with pytest.raises(MissingBlob):
+        keep_assessment(one)
 
 
 def test_what_nothing_tells_stays_unknown() -> None:
