@@ -32,10 +32,6 @@ Columns = Mapping[str, Sequence[int]]
 Scaled = Callable[[int], int]
 
 
-def _stands(start: int, end: int, step: int) -> bool:
-    return start <= step and (end == 0 or step < end)
-
-
 def diff(columns: Columns, a: int, b: int, scaled: Scaled) -> list[DiffRow]:
     """Return the rows that turn the context at step a into the one at step b.
 
@@ -43,22 +39,22 @@ def diff(columns: Columns, a: int, b: int, scaled: Scaled) -> list[DiffRow]:
     one item per entry in context order); `scaled` converts stored tokens to the session's counting.
     Linear in the entries.
     """
-    return _joined(_fates(columns, a, b), columns, columns, scaled)
+    return _joined(_fates(columns, a, b, scaled))
 
 
-def _joined(fates: Iterable[DiffRow], a: Columns, b: Columns, scaled: Scaled) -> list[DiffRow]:
-    """Merge neighboring rows of the same operation and count their tokens."""
+def _joined(fates: Iterable[DiffRow]) -> list[DiffRow]:
+    """Merge neighboring rows of the same operation."""
     rows: list[DiffRow] = []
+    last = None
     for fate in fates:
-        last = rows[-1] if rows else None
         if last is not None and fate.op != "replaced" and _kept_by(last) == _kept_by(fate):
             last.a += fate.a
             last.b += fate.b
+            last.tokens_a += fate.tokens_a
+            last.tokens_b += fate.tokens_b
         else:
             rows.append(fate)
-    for row in rows:
-        row.tokens_a = sum(scaled(a["tokens"][i]) for i in row.a)
-        row.tokens_b = sum(scaled(b["tokens"][i]) for i in row.b)
+            last = fate
     return rows
 
 
@@ -66,37 +62,30 @@ def _kept_by(row: DiffRow) -> tuple[str, int, int, str]:
     return row.op, row.kind, row.revision, row.of
 
 
-def _fates(columns: Columns, a: int, b: int) -> Iterator[DiffRow]:
-    """Yield one row per entry in either context; entries at the same position share a row."""
+_READ = ("position", "from", "to", "kind", "tokens", "edit", "closed")
+
+
+def _fates(columns: Columns, a: int, b: int, scaled: Scaled) -> Iterable[DiffRow]:
+    """Make one row per entry in either context; entries at the same position share a row."""
     waiting: dict[int, DiffRow] = {}
     order: list[DiffRow] = []
-    for i, (position, start, end, kind, opened, closed) in enumerate(
-        zip(
-            columns["position"],
-            columns["from"],
-            columns["to"],
-            columns["kind"],
-            columns["edit"],
-            columns["closed"],
-            strict=True,
-        )
-    ):
-        in_a, in_b = _stands(start, end, a), _stands(start, end, b)
-        if in_a and in_b:
-            order.append(DiffRow("same", kind, 0, [i], [i]))
-        elif in_a:
-            row = DiffRow("removed", kind, closed, [i])
-            waiting[position] = row
-            order.append(row)
-        elif in_b:
-            partner = waiting.pop(position, None)
-            if partner is None:
-                order.append(DiffRow("added", kind, opened, [], [i]))
+    entries = zip(*map(columns.__getitem__, _READ), strict=True)
+    for i, (position, start, end, kind, tokens, opened, closed) in enumerate(entries):
+        in_a = start <= a and (not end or a < end)
+        if start <= b and (not end or b < end):
+            size = scaled(tokens)
+            if in_a:
+                order.append(DiffRow("same", kind, 0, [i], [i], size, size))
+            elif (partner := waiting.pop(position, None)) is None:
+                order.append(DiffRow("added", kind, opened, [], [i], 0, size))
             else:
                 partner.op, partner.kind = "replaced", kind
-                partner.b = [i]
+                partner.b, partner.tokens_b = [i], size
                 partner.revision = opened or partner.revision
-    yield from order
+        elif in_a:
+            waiting[position] = DiffRow("removed", kind, closed, [i], [], scaled(tokens))
+            order.append(waiting[position])
+    return order
 
 
 # Two managed versions of one session
@@ -124,14 +113,23 @@ def across(a: StepContext, b: StepContext, scaled: Scaled) -> list[DiffRow]:
     has was removed by a's run (`of` a) unless b's run made it. Linear in the entries.
     """
     left, right = _standing(a), _standing(b)
-    positions = sorted(left.keys() | right.keys())
     opened = _taken_out(a), _taken_out(b)
     fates = (
         fate
-        for position in positions
+        for position in sorted(left.keys() | right.keys())
         for fate in _at(position, (a, left.get(position, [])), (b, right.get(position, [])), opened)
     )
-    return _joined(fates, a.columns, b.columns, scaled)
+    return _joined(_sized(fates, a, b, scaled))
+
+
+def _sized(
+    fates: Iterable[DiffRow], a: StepContext, b: StepContext, scaled: Scaled
+) -> Iterator[DiffRow]:
+    """Count the tokens of rows that have at most one entry of each context."""
+    for fate in fates:
+        fate.tokens_a = scaled(a.columns["tokens"][fate.a[0]]) if fate.a else 0
+        fate.tokens_b = scaled(b.columns["tokens"][fate.b[0]]) if fate.b else 0
+        yield fate
 
 
 Side = tuple[StepContext, list[int]]
@@ -140,9 +138,10 @@ Side = tuple[StepContext, list[int]]
 def _standing(of: StepContext) -> dict[int, list[int]]:
     """Map each position to the indexes of its entries that are in the context."""
     columns, found = of.columns, dict[int, list[int]]()
+    step = of.step
     triples = zip(columns["position"], columns["from"], columns["to"], strict=True)
     for i, (position, start, end) in enumerate(triples):
-        if _stands(start, end, of.step):
+        if start <= step and (not end or step < end):
             found.setdefault(position, []).append(i)
     return found
 

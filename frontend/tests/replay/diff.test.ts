@@ -14,7 +14,6 @@ const row = (
   b: op === 'removed' ? [] : [1],
   tokens_a: op === 'added' ? 0 : 10,
   tokens_b: op === 'removed' ? 0 : 10,
-  label: '',
   reason: null,
   revision,
 });

@@ -10,7 +10,6 @@ export type DiffRow = {
   b: number[];
   tokens_a: number;
   tokens_b: number;
-  label: string;
   reason: string | null;
   revision: number | null;
   of?: 'a' | 'b'; // the side whose run has that revision
