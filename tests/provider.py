@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from tests.provider_binding import BETA, Bindings
 from tests.provider_messages import Answer, Json, encode, events_of, message, tokens
 from tests.provider_rules import anthropic as problems
 
@@ -97,6 +98,8 @@ class Provider:
     answer: Callable[[Json], Reply] = lambda body: Text("ok")
     bodies: list[Json] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
+    dropped: list[str] = field(default_factory=list)
+    bindings: Bindings = field(default_factory=Bindings)
     _next: deque[Reply] = field(default_factory=deque)
     _closing: threading.Event = field(default_factory=threading.Event)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -109,7 +112,21 @@ class Provider:
         """The answer to an accepted request."""
         with self._lock:
             self.bodies.append(body)
-            return self._next.popleft() if self._next else self.answer(body)
+            reply = self._next.popleft() if self._next else self.answer(body)
+            if isinstance(reply, Answer):
+                self.bindings.note(body, list(reply.content))
+            return reply
+
+    def bound(self, body: Json, betas: str) -> str:
+        """Why the thinking of a request is refused; if it may be dropped instead, that is noted."""
+        said = body.get("thinking", {}).get("block_binding")
+        if said is not None and BETA not in betas.split(","):
+            return "thinking.block_binding: Extra inputs are not permitted"
+        invalid = self.bindings.invalid(body)
+        if invalid and said == {"prefix_mismatch_behavior": "drop_block"}:
+            self.dropped += invalid
+            return ""
+        return f"{invalid[0]}: The block is bound to a different conversation" if invalid else ""
 
 
 @contextmanager
@@ -167,7 +184,10 @@ class _Handler(BaseHTTPRequestHandler):
     def _wrong(self, body: Any) -> str:
         if not self.headers.get("anthropic-version"):
             return "anthropic-version: header is required"
-        return "; ".join(problems(body)) if isinstance(body, dict) else "an object is required"
+        if not isinstance(body, dict):
+            return "an object is required"
+        betas = self.headers.get("anthropic-beta") or ""
+        return "; ".join(problems(body)) or self.provider.bound(body, betas)
 
     def _give(self, body: Json, reply: Reply) -> None:
         if isinstance(reply, Failure):

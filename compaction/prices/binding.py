@@ -23,7 +23,11 @@ BINDING = (
 """Prefixes of model names (SOURCE, READ_ON). Claude Mythos 5.1 and older models do not check."""
 
 BETA = "thinking-binding-controls-2026-08-01"
-"""Value of the header `anthropic-beta` that allows to ask for invalid blocks to be dropped."""
+"""Value of the header `anthropic-beta` that allows `DROP`."""
+
+DROP = {"block_binding": {"prefix_mismatch_behavior": "drop_block"}}
+"""What a request's `thinking` says so that invalid blocks are dropped, which costs their reasoning,
+rather than the request refused."""
 
 
 def binds_thinking(model: str) -> bool:

@@ -36,6 +36,7 @@ class ManagedSession:
         self._session: Session | None = None
         self._again_at = 0.0
         self._passed: set[str] = set()
+        self._bound: Context | None = None
         self.shown = ShownReplies()
         self._lock = threading.Lock()
 
@@ -47,7 +48,7 @@ class ManagedSession:
         `hidden` are later messages that the agent does not know. Raises OverBudget.
         """
         if monotonic() < self._again_at:
-            return request, None
+            return self._alone(request), None
         begun = monotonic()
         try:
             with self._lock:
@@ -56,13 +57,19 @@ class ManagedSession:
             raise
         except Exception as error:  # noqa: BLE001 (an agent must not stop because of us)
             self._failed("the context is sent unmanaged", error, begun)
-            return request, None
+            return self._alone(request), None
         rest = {name: value for name, value in request.items() if name not in _PARTS}
         managed = {name: context.request[name] for name in _PARTS if name in context.request}
         if "tool_choice" in context.request:
             # The caller's own choice takes precedence.
             managed["tool_choice"] = rest.get("tool_choice") or context.request["tool_choice"]
-        return {**rest, **managed}, context
+        self._bound = context if context.raw.get("betas") else None
+        return {**rest, **managed, **_binding(rest, self._bound)}, context
+
+    def _alone(self, request: dict[str, Any]) -> dict[str, Any]:
+        """A request for the provider without us: what the model thought after contexts of ours is
+        not bound to the agent's own history."""
+        return {**request, **_binding(request, self._bound)}
 
     def _context(self, request: dict[str, Any], hidden: Sequence[Message]) -> Context:
         if self._session is None:
@@ -116,6 +123,21 @@ class ManagedSession:
         if not isinstance(error, Refused):
             now = monotonic()
             self._again_at = now + max(PAUSE, 10 * (now - begun))
+
+
+def _binding(request: dict[str, Any], context: Context | None) -> dict[str, Any]:
+    """What makes the provider drop thinking that is no longer valid, and not refuse the request.
+
+    Nothing for a request without thinking, which drops it anyway.
+    """
+    own = plain(request.get("thinking") or {"type": "adaptive"})
+    if context is None or not isinstance(own, dict) or own.get("type") == "disabled":
+        return {}
+    betas, more = context.raw["betas"], context.raw["thinking"]
+    headers = dict(request.get("extra_headers") or {})
+    name = next((one for one in headers if one.lower() == "anthropic-beta"), "anthropic-beta")
+    headers[name] = ",".join(dict.fromkeys(filter(None, (headers.get(name), *betas))))
+    return {"thinking": {**more, **own}, "extra_headers": headers}
 
 
 def plain(value: Any) -> Any:

@@ -69,8 +69,9 @@ def mark(step: int, kind: str, label: str) -> Event:
 
 
 def _revision(row: Revision, marked: Marked) -> Event:
+    # Edits that no strategy made follow from others, or are what the trigger says.
     made_by = [STRATEGIES.get(edit.strategy) for edit in row.edits.all()]
-    events = {strategy.event if strategy else None for strategy in made_by}
+    events = {strategy.event for strategy in made_by if strategy}
     kind: str = _KIND.get(row.trigger, "compaction")
     if "window" in events:
         kind = "window"

@@ -17,6 +17,7 @@ from django.utils import timezone
 from compaction import render
 from compaction.context.blocks import Block
 from compaction.context.wire import WireBlock, block_of
+from compaction.prices.binding import BETA, DROP, binds_thinking
 from compaction.render.content import readable
 from sessions.access import may_write
 from sessions.actions.budgets.approvals import Admission, admit
@@ -97,8 +98,16 @@ def hand_out(
         "retry_of": plan.retry_of,
         "toolset": _toolset(offered) if offered is not None else None,
         **({"tool_choice": choice} if choice is not None else {}),
+        **_binding(plan.session.model, form.format),
         **_news(plan.session, handed, form.since, body),
     }
+
+
+def _binding(model: str, format: Format) -> dict[str, object]:
+    if format != "anthropic" or not binds_thinking(model):
+        return {}
+    # A safety net: what became invalid under us has left. The agent may have made calls without us.
+    return {"thinking": DROP, "betas": [BETA]}
 
 
 @dataclass(frozen=True, slots=True)

@@ -98,7 +98,9 @@ class ContextOut(Schema):
     `recited` is the part of `tokens` that the policy repeats at the end. `retry_of` is the failed
     step that the call retries. `tool_choice` belongs in the request, too. If `since` names the
     context that was asked about, `messages` follow the first `keep` of that one, and `system` and
-    `tools` are null if they did not change.
+    `tools` are null if they did not change. For a model that binds thinking to what was before it,
+    `thinking` belongs into the request's own, and `betas` into the header `anthropic-beta`: then
+    a thinking block that is no longer valid is dropped, and the request is not refused.
     """
 
     context_id: str | None
@@ -114,6 +116,8 @@ class ContextOut(Schema):
     retry_of: int | None = None
     toolset: Toolset | None = None
     tool_choice: Json = None
+    thinking: dict[str, Json] | None = None
+    betas: list[str] = []
     notes: list[str]
     since: str | None = None
     keep: int = 0
