@@ -76,9 +76,10 @@ class _Spend:
 
     def add(self, call: Call) -> bool:
         """Add a call. Returns False if its model has no price."""
-        usage, price = call.usage, prices.price(call.model, call.at)
+        usage = call.usage
         if usage is None:
             return True
+        price = prices.price(call.model, call.at)
         if price is None:
             return False
         rates = price.at(usage.prompt)
