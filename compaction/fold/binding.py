@@ -6,7 +6,7 @@ later leaves with the change that made it invalid, and never returns.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from compaction.context.blocks import Block
 from compaction.context.edits import Edit
@@ -26,11 +26,18 @@ def invalid_thinking(state: State) -> Edit | None:
     return _without(state, later, "something before it changed")
 
 
-def recited_before(state: State, arrived: Iterable[Block]) -> Edit | None:
-    """Remove thinking that has just arrived, if the prompt it answers ended with a recitation,
-    which is no longer there; return the edit, None if there is none."""
-    recited = bool(state.ending.text)  # of the context before
-    return _without(state, arrived, "the recited text before it changed") if recited else None
+def unbound_by(state: State, arrived: Sequence[Block]) -> Edit | None:
+    """Remove thinking that what has just arrived makes invalid; return the edit, None if there is
+    none.
+
+    That is all thinking if the system prompt grew, which stands before every message; thinking that
+    has just arrived, if the prompt it answers ended with a recitation, which is no longer there.
+    """
+    if any(block.role == "system" for block in arrived) and len(arrived) < len(state.arrivals):
+        return _without(state, state.standing.values(), "the system prompt changed")
+    if state.ending.text:  # of the context before
+        return _without(state, arrived, "the recited text before it changed")
+    return None
 
 
 def _without(state: State, blocks: Iterable[Block], reason: str) -> Edit | None:

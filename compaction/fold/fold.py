@@ -9,7 +9,7 @@ from typing import Any
 from compaction.context.blocks import Block
 from compaction.context.edits import Edit, RefusedEdits, Revision, Trigger
 from compaction.context.ranges import ranges_of
-from compaction.fold.binding import invalid_thinking, recited_before
+from compaction.fold.binding import invalid_thinking, unbound_by
 from compaction.fold.layers import ending_of
 from compaction.fold.objections import objection
 from compaction.fold.restore import left, pinned_again
@@ -155,7 +155,7 @@ def _revise(state: State, arrival: Arrival) -> Revision | None:
     edits: list[Edit] = []
     reasons: list[str] = []
     trigger: Trigger | None = None
-    if unbound := recited_before(state, arrival.blocks):
+    if unbound := unbound_by(state, arrival.blocks):
         edits.append(unbound)
         reasons.append(unbound.reason)
         trigger = "entry"

@@ -56,7 +56,9 @@ def walked(session: Session, policy: Policy, *, binds: bool = True) -> tuple[Sta
         refused += provider.invalid(body)
         answer = [b for b in session.blocks if b.born == call.step + 1 and b.role == "assistant"]
         if came[-1:] and came[-1].role == "user":  # no model goes on by itself
-            provider.note(body, [signed(block) for block in answer])
+            # Text without a letter cannot be sent back, so it is no part of what is compared.
+            spoken = [one for one in answer if one.type != "text" or one.text.strip()]
+            provider.note(body, [signed(block) for block in spoken])
     return state, refused
 
 
@@ -124,6 +126,17 @@ def test_thinking_made_after_a_recitation_does_not_stay() -> None:
     assert refused == []
     assert thinking(state) == ["b1"], "only the first was made before anything was recited"
     assert all("the recited text before it changed" in made.reason for made in state.made)
+
+
+def test_a_system_prompt_that_grows_takes_all_thinking_along() -> None:
+    talk = long_talk()
+    talk.system("another rule")
+    talk.respond()
+    talk.think("so it is")
+    talk.result(talk.call("Bash", {"command": "ls"}), "ok")
+    state, refused = walked(talk.session(), PRESETS["passthrough"])
+    assert refused == []
+    assert [state.originals[state.known[one]].text for one in thinking(state)] == ["so it is"]
 
 
 def test_an_undone_edit_returns_without_the_thinking_after_it() -> None:
