@@ -32,6 +32,11 @@ from sessions.models.web.statements import (
     stored_uuid,
 )
 
+ENTRY_COLUMNS = (
+    *("run_id", "position", "block_id", "replacement_id", "from_step", "to_step"),
+    *("opened_by_id", "closed_by_id"),
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Times:
@@ -90,7 +95,9 @@ class RunWriter:
         if news.revisions:
             self._write_replacements(news.revisions)
             self._write_edits(news)
-        Entry.objects.bulk_create(self._rows, batch_size=BATCH // 2)
+        run = stored_uuid(self.run.pk)
+        rows = [[getattr(entry, name) for name in ENTRY_COLUMNS[1:]] for entry in self._rows]
+        insert(Entry, ENTRY_COLUMNS, [(run, *row) for row in rows])
         Entry.objects.bulk_update(self._closed, ["to_step", "closed_by"], batch_size=BATCH // 2)
 
     def _look_up(self, news: UnsavedRows, fresh: bool) -> None:
