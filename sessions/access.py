@@ -172,24 +172,29 @@ def run_of(request: HttpRequest, session: Session) -> Run:
 
 def run_named(session: Session, wanted: str) -> Run:
     """The run with that name. Raises Http404."""
-    runs = session.runs.select_related("policy_version__policy").defer(*Run.LARGE)
     if wanted in (Run.Origin.RECORDED, Run.Origin.MANAGED):
         run = _OF_ORIGIN.first(session=session.pk, origin=wanted)
-    elif _is_uuid(wanted):
-        run = runs.filter(pk=wanted).first()
-    elif "\x00" in wanted:
-        run = None
     else:
-        name, _, number = wanted.partition("@")
-        named = runs.filter(origin=Run.Origin.SIMULATED, policy_version__policy__name=name)
-        if number:
-            wanted_number = int(number) if number.isdecimal() and len(number) < 10 else 0
-            named = named.filter(policy_version__number=wanted_number)
-        run = named.order_by("-policy_version__number").first()
+        run = _other_run(session, wanted)
     if run is None:
         raise Http404("no such run")
     run.session = session
     return run
+
+
+def _other_run(session: Session, wanted: str) -> Run | None:
+    """The run with that id, or the newest of a policy."""
+    if "\x00" in wanted:  # PostgreSQL rejects NUL characters
+        return None
+    runs = session.runs.select_related("policy_version__policy").defer(*Run.LARGE)
+    if _is_uuid(wanted):
+        return runs.filter(pk=wanted).first()
+    name, _, number = wanted.partition("@")
+    named = runs.filter(origin=Run.Origin.SIMULATED, policy_version__policy__name=name)
+    if number:
+        wanted_number = int(number) if number.isdecimal() and len(number) < 10 else 0
+        named = named.filter(policy_version__number=wanted_number)
+    return named.order_by("-policy_version__number").first()
 
 
 _OF_ORIGIN = Statement(

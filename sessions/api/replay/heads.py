@@ -104,12 +104,6 @@ def _runs(session: Session) -> list[dict[str, Any]]:
         }
         for run in _RUNS.rows(session=session.pk)
     ]
-    pending = Job.objects.filter(
-        team_id=session.team_id,
-        kind="simulate",
-        payload__session=str(session.pk),
-        state__in=[Job.State.QUEUED, Job.State.RUNNING],
-    )
     runs.extend(
         {
             "id": job.payload["policy"],
@@ -118,11 +112,19 @@ def _runs(session: Session) -> list[dict[str, Any]]:
             "state": "running",
             "job": str(job.pk),
         }
-        for job in pending
+        for job in _SIMULATING.rows(team=session.team_id)
+        if job.payload.get("session") == str(session.pk)
     )
     return runs
 
 
+_SIMULATING = Statement(
+    lambda: Job.objects.filter(
+        team_id=given_uuid("team"),
+        kind="simulate",
+        state__in=[Job.State.QUEUED, Job.State.RUNNING],
+    )
+)
 _PINS = Statement(
     lambda: (
         Pin.objects.filter(session_id=given_uuid("session"))

@@ -42,7 +42,7 @@ def _packed(request: HttpRequest, data: bytes) -> HttpResponse:
     response = HttpResponse(data, content_type="application/json")
     response["Cache-Control"] = "no-store"
     if len(data) > 1000 and _ACCEPTS_GZIP.search(request.headers.get("Accept-Encoding", "")):
-        response.content = gzip.compress(data, 3)
+        response.content = gzip.compress(data, 2)
         response["Content-Encoding"] = "gzip"
     response["Vary"] = "Accept-Encoding, Cookie"
     return response

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -184,15 +184,13 @@ class _Places:
 
     def __init__(self, session: Session, run: Run) -> None:
         self._others = _OTHERS.column(run=run.pk)
+        self._indexes = [position + 1 + nth for nth, position in enumerate(self._others)]
         self.count = session.block_count + len(self._others)
 
     def of(self, index: int) -> tuple[int, int]:
         """Position of an entry by its index in context order, and how many come before it there."""
-        position = bisect_left(range(self.count), index + 1, key=self._before) - 1
-        return position, index - self._before(position)
-
-    def _before(self, position: int) -> int:
-        return position + bisect_left(self._others, position)
+        position = index - bisect_right(self._indexes, index)
+        return position, index - position - bisect_left(self._others, position)
 
 
 _OTHERS = Statement(

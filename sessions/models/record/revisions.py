@@ -233,7 +233,14 @@ class Entry(models.Model):
     closed_by = models.ForeignKey(Edit, null=True, on_delete=models.CASCADE, related_name="closed")
 
     class Meta:
-        indexes = [models.Index(fields=["run", "position"], name="entry_position")]
+        indexes = [
+            models.Index(fields=["run", "position"], name="entry_position"),
+            models.Index(
+                fields=["run", "position"],
+                condition=models.Q(opened_by__isnull=False),
+                name="entry_opened",
+            ),
+        ]
 
     def __str__(self) -> str:
         return f"[{self.from_step}, {self.to_step or '…'})"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from django.db import connection
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -11,7 +12,7 @@ from compaction.context.diff import diff
 from sessions.actions.accounts.teams import local_team
 from sessions.actions.record.append import append
 from sessions.importers import records
-from sessions.models import Run
+from sessions.models import Entry, Run
 from sessions.models.record import manifest
 from tests.sessions.made import count, reading, session, user
 
@@ -125,3 +126,12 @@ def test_composition_and_diff_agree_with_a_plain_recount(
     assert sorted(i for row in found for i in row.b) == stands(b)
     assert sum(row.tokens_a for row in found) == totals(table)[a - 1]
     assert sum(row.tokens_b for row in found) == totals(table)[b - 1]
+
+
+def test_entries_that_revisions_opened_are_found_by_an_index():
+    append(local_team(), compacted(2), count, source="test")
+    opened = Entry.objects.filter(run=recorded_run(), opened_by__isnull=False)
+    with connection.cursor() as cursor:
+        if connection.vendor == "postgresql":
+            cursor.execute("SET LOCAL enable_seqscan = off")
+    assert "entry_opened" in opened.order_by("position").values_list("position").explain()
