@@ -200,6 +200,15 @@ def test_a_run_that_nobody_has_asked_for_is_not_made():
     assert stored.measured
 
 
+def test_the_first_request_decides_once_about_all_that_came_before():
+    stored = send(*[record for batch in talk(12) for record in batch])
+    plan = catch_up(stored)
+    run = run_of(stored)
+    assert (run.taken, run.fold["writes"]) == (stored.block_count, 1)
+    assert run.head > 0
+    assert set(run.revisions.values_list("step", flat=True)) == {plan.step}
+
+
 def test_tending_brings_the_run_up_to_the_next_call_and_leaves_no_row():
     first, *others = talk(12)
     catch_up(send(*first))
