@@ -134,12 +134,13 @@ def _ranked(
 def _cards(found: dict[UUID, Session]) -> Iterable[tuple[Session, dict[str, Any]]]:
     """Cache breaks of each session, from its managed run if it has one, else the recorded one."""
     rows = Run.objects.filter(session__in=list(found), origin__in=REAL_RUNS)
-    seen: dict[UUID, Run] = {}
-    for run in rows.only("session", "origin", *tail.StoredFigures._fields):
-        if run.session_id not in seen or run.origin == Run.Origin.MANAGED:
-            seen[run.session_id] = run
-    for pk, run in seen.items():
-        for card in tail.causes(tail.stored_with(run)):
+    named = rows.values_list("session", "origin", *tail.StoredFigures._fields)
+    seen: dict[UUID, tail.StoredFigures] = {}
+    for pk, origin, *figures in named:
+        if pk not in seen or origin == Run.Origin.MANAGED:
+            seen[pk] = tail.StoredFigures(*figures)
+    for pk, figures in seen.items():
+        for card in tail.causes(figures):
             yield found[pk], card
 
 

@@ -64,11 +64,6 @@ def stored(run: Run) -> StoredFigures:
     return StoredFigures(*found)
 
 
-def stored_with(run: Run) -> StoredFigures:
-    """Stored figures from a row that already has these columns loaded."""
-    return StoredFigures(run.columns, run.tail, run.settled, run.generation)
-
-
 def tail_of(row: StoredFigures) -> Tail:
     """Decode the tail; empty if everything is settled."""
     return msgspec.json.decode(row.tail, type=Tail) if row.tail else Tail(Figures())

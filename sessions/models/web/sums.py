@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Literal
 
 from django.db.models import Exists, Q
@@ -94,9 +96,7 @@ def ratio(above: str, *below: str) -> Callable[[Sums], Value]:
 def quantile(values: Counter[int], share: float) -> int | None:
     """The smallest value that is at least as large as that share of the values, which are given
     with how often each occurs; None without values."""
-    left = max(1, math.ceil(share * values.total()))
-    for value in sorted(values):
-        left -= values[value]
-        if left <= 0:
-            return value
-    return None
+    ordered = sorted(values)
+    up_to = list(accumulate(map(values.__getitem__, ordered)))
+    place = bisect_left(up_to, max(1, math.ceil(share * values.total())))
+    return ordered[place] if place < len(ordered) else None
