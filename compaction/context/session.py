@@ -38,7 +38,8 @@ class Call:
     """One model call: step number from 1, start time (ms since the epoch), model and usage.
 
     `settings` are the request settings besides its messages (level of thinking, effort), `client`
-    identifies the client process that sent it; both are empty if the log does not say.
+    identifies the client process that sent it; both are empty if the log does not say. `dropped`
+    are thinking blocks that the provider took out of the request, as far as it reported any.
     """
 
     step: int
@@ -47,6 +48,7 @@ class Call:
     usage: Usage | None = None
     settings: str = ""
     client: str = ""
+    dropped: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -143,6 +143,7 @@ class Session:
             "model": given.get("model"),
             "call": given.get("id"),
             "context_id": context.id if context else None,
+            "input_transformations": given.get("input_transformations"),
         }
         return self.append(message, **{name: value for name, value in more.items() if value})
 

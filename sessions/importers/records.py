@@ -57,7 +57,8 @@ class Call:
 
     `usage` is normalized (Anthropic's input_tokens exclude the cache, most others include it);
     `usage_raw` is the provider's own object. `reconciles` is False if the parts do not add up to
-    the reported total; nothing is corrected.
+    the reported total; nothing is corrected. `dropped` are thinking blocks that the provider took
+    out of the request; None if it did not say.
     """
 
     call: str
@@ -71,6 +72,7 @@ class Call:
     context: str = ""
     settings: str = ""
     client: str = ""
+    dropped: int | None = None
 
 
 @dataclass(slots=True)

@@ -32,6 +32,7 @@ def update_call(call: ModelCall, record: records.Call) -> bool:
     call.context = record.context or call.context
     call.settings = record.settings[:60] or call.settings
     call.client = record.client[:60] or call.client
+    call.dropped = record.dropped if call.dropped is None else call.dropped
     if record.usage is not None:
         call.uncached = record.usage.uncached
         call.cache_read = record.usage.cache_read
@@ -57,4 +58,5 @@ def _facts(call: ModelCall) -> tuple[object, ...]:
         call.context,
         call.settings,
         call.client,
+        call.dropped,
     )

@@ -51,6 +51,7 @@ def event_marks(marked: Marked) -> list[Event]:
         *_silent(marked),
         *(mark(card["step"], "break", card["title"]) for card in marked.causes),
         *_model_switches(marked),
+        *_dropped(marked),
         *_errors(marked.errors),
     ]
 
@@ -119,6 +120,18 @@ def _model_switches(marked: Marked) -> list[Event]:
             events.append(mark(call.step, "model", f"{last} → {call.model}"))
         last = call.model or last
     return events
+
+
+def _dropped(marked: Marked) -> list[Event]:
+    """Steps from whose request the provider took thinking that was not valid."""
+    if marked.run.origin != Run.Origin.RECORDED:
+        return []
+    said = "{} dropped by the provider: something before changed"
+    counts = {call.step: call.dropped for call in marked.calls if call.dropped}
+    blocks = {
+        step: f"{count} thinking block{'' if count == 1 else 's'}" for step, count in counts.items()
+    }
+    return [mark(step, "clear", said.format(what)) for step, what in blocks.items()]
 
 
 def _errors(errors: Sequence[tuple[int, str]]) -> list[Event]:

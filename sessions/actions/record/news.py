@@ -218,7 +218,7 @@ def _recited(run: Run, after: int) -> dict[str, int]:
 
 
 _CALL = (
-    *("step", "model", "at", "settings", "client"),
+    *("step", "model", "at", "settings", "client", "dropped"),
     *("uncached", "cache_read", "cache_write_5m", "cache_write_1h", "output"),
 )
 
@@ -255,6 +255,6 @@ _MARKED = Statement(
 
 def _call(row: tuple[Any, ...]) -> Call:
     """A row of `_CALL` as a value, without reasoning tokens."""
-    step, model, at, settings, client, uncached, *others = row[: len(_CALL)]
+    step, model, at, settings, client, dropped, uncached, *others = row[: len(_CALL)]
     usage = None if uncached is None else Usage(uncached, *(number or 0 for number in others))
-    return Call(step, model, at, usage, settings, client)
+    return Call(step, model, at, usage, settings, client, dropped or 0)

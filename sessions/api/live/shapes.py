@@ -184,6 +184,12 @@ class RevisionList(Schema):
     revisions: list[RevisionOut]
 
 
+Transformations = Annotated[
+    list[dict[str, Json]],
+    Field(max_length=10_000, description="of the provider's answer: thinking that it dropped"),
+]
+
+
 class MessagesIn(BodyIn):
     """A batch of messages in the provider's format; all or nothing is stored."""
 
@@ -211,6 +217,7 @@ class MessagesIn(BodyIn):
         "messages; default: recognized automatically",
     )
     stop_reason: Text | None = Field(None, description="why the model stopped")
+    input_transformations: Transformations | None = None
 
 
 class CallIn(BodyIn):
@@ -225,6 +232,7 @@ class CallIn(BodyIn):
     context_id: Text | None = Field(None, description="id of the context that was sent with it")
     started_at: StrictInt | Text | None = Field(None, description="ISO 8601, or ms since the epoch")
     stop_reason: Text | None = Field(None, description="why the model stopped")
+    input_transformations: Transformations | None = None
 
 
 class PinIn(BodyIn):

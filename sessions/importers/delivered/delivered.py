@@ -23,7 +23,7 @@ __all__ = ["Batch", "Unacceptable", "call_report", "delivery"]
 
 _FIELDS = {
     *("messages", "tools", "system", "model", "usage", "call", "context_id"),
-    *("history", "format", "stop_reason"),
+    *("history", "format", "stop_reason", "input_transformations"),
 }
 
 
@@ -99,6 +99,7 @@ def call_report(body: Json) -> tuple[Call, int | None]:
         reconciles=reported.reconciles,
         stop_reason=_text(body, "stop_reason"),
         context=identifier(body, "context_id", ""),
+        dropped=_dropped(body),
     )
     return call, step
 
@@ -145,8 +146,17 @@ def _of_the_call(body: dict[str, Json], made: Batch) -> None:
                 reconciles=reported.reconciles if reported else True,
                 stop_reason=stopped,
                 context=context,
+                dropped=_dropped(body),
             )
         )
+
+
+def _dropped(body: dict[str, Json]) -> int | None:
+    """Thinking blocks that the provider dropped, of the changes that it reports."""
+    listed = _list(body, "input_transformations")
+    if listed is None:
+        return None
+    return sum(isinstance(one, dict) and one.get("type") == "thinking_dropped" for one in listed)
 
 
 def _list(body: dict[str, Json], name: str) -> list[Json] | None:

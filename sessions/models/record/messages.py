@@ -99,6 +99,9 @@ class ModelCall(models.Model):
     usage_raw = models.TextField(blank=True, help_text="the provider's own object, JSON")
     stop_reason = models.CharField(max_length=60, blank=True)
     cost_microusd = models.BigIntegerField(null=True)
+    dropped = models.PositiveIntegerField(
+        null=True, help_text="thinking blocks that the provider took out of the request"
+    )
     context = models.CharField(
         max_length=40, blank=True, help_text="id of the managed context the agent says it sent"
     )
