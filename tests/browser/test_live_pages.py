@@ -45,9 +45,11 @@ def test_the_first_page_makes_a_key_and_waits_for_the_first_message(page: Any, a
     page.get_by_role("link", name=re.compile("^Watch")).click()
     line(page, "why <b>it</b> fails").wait_for()
     assert follows(page)
-    # Whichever was there first, page or policy: it shows what the policy makes of the session.
     agent.step()
     assert_shows_step(page, 2)
+    assert page.get_by_role("button", name=re.compile("^managed")).count() == 0
+    # From its first managed context on, an open page shows what the policy makes of the session.
+    agent.get("/context?format=anthropic")
     page.get_by_role("button", name=re.compile("^managed"), pressed=True).wait_for()
 
 
