@@ -11,6 +11,7 @@ from sessions.actions.accounts import audit
 from sessions.actions.accounts.teams import local_team
 from sessions.actions.policies import rollouts
 from sessions.actions.policies.bounds import defaults
+from sessions.actions.policies.first_policy import bucket
 from sessions.actions.policies.policies import version_of
 from sessions.actions.policies.rollout_rules import Act
 from sessions.models import (
@@ -70,3 +71,9 @@ def do(act: Act, rollout: Rollout, actor: audit.Actor) -> Rollout:
         "resume": rollouts.resume, "roll_back": rollouts.roll_back,
     }  # fmt: skip
     return acts[act](rollout, actor)
+
+
+def ids(rollout: Rollout, *, inside: bool, count: int = 1) -> list[str]:
+    """External ids that fall into the rollout's share, or do not."""
+    names = (f"run {number}" for number in range(10_000))
+    return [n for n in names if (bucket(rollout, n) < rollout.share) == inside][:count]

@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 from sessions.actions.accounts.teams import local_team
 from sessions.actions.live.live_sessions import put_session, session_fields
 from sessions.actions.policies import rollouts
-from sessions.actions.policies.first_policy import bucket, policy_for_new
+from sessions.actions.policies.first_policy import policy_for_new
 from sessions.models import (
     Rollout,
     Session,
@@ -19,6 +19,7 @@ from sessions.models import (
 )
 from tests.sessions.live.appends import send, user
 from tests.sessions.policies.rolling_out import (
+    ids,
     person,
     running,
     version,
@@ -29,12 +30,6 @@ pytestmark = [pytest.mark.django_db, pytest.mark.store]
 
 def new(name: str, **fields: Any) -> Session:
     return put_session(local_team(), name, session_fields(fields))[0]
-
-
-def ids(rollout: Rollout, *, inside: bool, count: int = 1) -> list[str]:
-    """External ids that fall into the rollout's share, or do not."""
-    names = (f"run {number}" for number in range(10_000))
-    return [n for n in names if (bucket(rollout, n) < rollout.share) == inside][:count]
 
 
 def test_a_tenth_is_a_tenth_and_stays_inside_when_it_widens():

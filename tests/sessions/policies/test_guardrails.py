@@ -22,7 +22,8 @@ from sessions.models import (
     Run,
     Session,
 )
-from tests.sessions.policies.test_rollouts import at_once, ids, person, running, version
+from tests.sessions.policies.rolling_out import ids, person, running, version
+from tests.sessions.together import at_once
 
 pytestmark = [pytest.mark.django_db, pytest.mark.store]
 

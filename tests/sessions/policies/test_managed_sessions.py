@@ -12,7 +12,7 @@ from sessions.models import Session
 from sessions.models.policies.rollouts import rollout_of_teams
 from tests.sessions.live.appends import send, user
 from tests.sessions.pages import page_of, signed_in
-from tests.sessions.policies.test_rollouts import ids, person, running
+from tests.sessions.policies.rolling_out import ids, person, running
 from tests.sessions.record.test_session_list import named
 
 pytestmark = pytest.mark.django_db

@@ -22,7 +22,7 @@ from sessions.models.policies.rollouts import rollout_of_teams
 from sessions.views.policies.rollouts import version_of
 from tests.sessions.lab.test_simulated_sums import figures
 from tests.sessions.pages import Page, page_of
-from tests.sessions.policies.test_rollouts import ids, in_state, person, proposed, running, version
+from tests.sessions.policies.rolling_out import ids, in_state, person, proposed, running, version
 
 pytestmark = pytest.mark.django_db
 
