@@ -8,8 +8,6 @@ from typing import Literal, get_args
 from django.conf import settings
 from django.db import models
 
-from sessions.models.web.statements import Statement, given_int, given_uuid
-
 Right = Literal["read", "review", "write", "accept", "keys", "audit", "members"]
 """Something a member may be allowed to do.
 
@@ -79,13 +77,8 @@ ROLE_MAY: dict[str, tuple[Right, ...]] = {
 def may(user: int | None, team: Team, right: Right) -> bool:
     """Check whether a user (primary key) is a member of the team with a role that includes the
     right."""
-    found = None if user is None else _MEMBERSHIP.first(user=user, team=team.pk)
+    found = Membership.objects.filter(user=user, team=team).first()
     return found is not None and found.may(right)
-
-
-_MEMBERSHIP = Statement(
-    lambda: Membership.objects.filter(user_id=given_int("user"), team_id=given_uuid("team"))
-)
 
 
 class Invitation(models.Model):
