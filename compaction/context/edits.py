@@ -90,6 +90,11 @@ class RefusedEdits:
     reason: str
 
 
+def amount(count: int, noun: str) -> str:
+    """Return a number with its noun, for reasons: "1 block", "2 blocks"."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
 def context_at(entries: Iterable[Entry], step: int) -> Context:
     """Return the context that the model sees at a step."""
     return context_of(

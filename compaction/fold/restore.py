@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import chain
 
 from compaction.context.blocks import Block
-from compaction.context.edits import CannotUndo, Edit, Entry, RefusedEdits, Trigger
+from compaction.context.edits import CannotUndo, Edit, Entry, RefusedEdits, Trigger, amount
 from compaction.fold.objections import objection_to_restoring
 from compaction.fold.state import State, leave_for_good, set_pinned
 
@@ -85,7 +85,7 @@ def pinned_again(state: State, places: Iterable[int]) -> Edit | None:
         chain((state.originals[place] for place in missing), moved), key=lambda b: b.position
     )
     targets = tuple(block.id for block in closing)
-    edit = Edit("pin", targets, None, f"{len(missing)} blocks", tuple(restores))
+    edit = Edit("pin", targets, None, amount(len(missing), "block"), tuple(restores))
     if reason := objection_to_restoring(state, edit):
         state.refusals.append(RefusedEdits(state.step, "pin", reason))
         return None

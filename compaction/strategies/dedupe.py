@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import cast
 
 from compaction.context.blocks import Block, Context
-from compaction.context.edits import Edit
+from compaction.context.edits import Edit, amount
 from compaction.context.stubs import reference, stand_in
 from compaction.proposals.plan import Mark, Proposal, View
 from compaction.proposals.strategy import Place, Remark, Strategy
@@ -88,7 +88,7 @@ def dedupe(view: View, parameters: Dedupe) -> Proposal:
             entered[place] = stub
             edits.append(Edit("dedupe", (block.id,), stub, f"{block.tokens} tokens"))
     mark = {"seen": len(view.arrivals)}
-    return Proposal(tuple(edits), mark, "entry", f"{len(edits)} readings of known files")
+    return Proposal(tuple(edits), mark, "entry", f"{amount(len(edits), 'reading')} of known files")
 
 
 def _due(view: View, block: Block, parameters: Dedupe) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from compaction.context.blocks import Block
 from compaction.context.cut import cut
-from compaction.context.edits import Edit
+from compaction.context.edits import Edit, amount
 from compaction.context.stubs import key_arguments, reference, stand_in
 from compaction.proposals.plan import Mark, Proposal, View
 from compaction.proposals.strategy import Place, Remark, Strategy, failure_remarks
@@ -95,7 +95,7 @@ def externalise(view: View, parameters: Externalise) -> Proposal:
         if edit is not None:
             edits.append(edit)
     mark = {"seen": len(view.arrivals)}
-    reason = f"{len(edits)} results over {parameters.over} tokens"
+    reason = f"{amount(len(edits), 'result')} over {parameters.over} tokens"
     return Proposal(tuple(edits), mark, "entry", reason)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from compaction.context.blocks import Block
-from compaction.context.edits import Edit
+from compaction.context.edits import Edit, amount
 from compaction.context.stubs import input_stub, result_stub, stand_in
 from compaction.proposals.plan import Mark, Proposal, View
 from compaction.proposals.strategy import Place, Remark, Severity, Strategy, failure_remarks
@@ -107,7 +107,7 @@ def offload(view: View, parameters: Offload) -> Proposal:
     made = {edit.targets: edit for edit in edits if edit is not None}
     mark = {"seen": seen, "ripe": ripe, "mended": len(mended)}
     unit = "turn" if by_turn else "step"
-    blocks = f"{len(made)} block{'' if len(made) == 1 else 's'}"
+    blocks = amount(len(made), "block")
     return Proposal(tuple(made.values()), mark, "batch", f"{blocks} from {unit} {ripe} or earlier")
 
 

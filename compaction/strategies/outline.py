@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from compaction.context.blocks import Block
-from compaction.context.edits import Edit
+from compaction.context.edits import Edit, amount
 from compaction.context.stubs import reference, stand_in
 from compaction.proposals.plan import FileText, Mark, Proposal, View
 from compaction.proposals.strategy import Place, Remark, Strategy
@@ -84,7 +84,7 @@ def outline(view: View, parameters: Outline) -> Proposal:
                 edits.extend([edit] if allowed else [])
         if not waits and settled == seen - 1:
             settled = seen
-    reason = f"{len(edits)} files over {parameters.lines} lines"
+    reason = f"{amount(len(edits), 'file')} over {parameters.lines} lines"
     return Proposal(tuple(edits), {"seen": settled}, "entry", reason, tuple(wanted))
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from compaction.cache.economy import expected
 from compaction.context.blocks import Block
-from compaction.context.edits import Edit, Trigger
+from compaction.context.edits import Edit, Trigger, amount
 from compaction.context.stubs import (
     input_stub,
     result_stub,
@@ -183,7 +183,7 @@ def _edit(view: View, one: _Ripe) -> Edit:
 
 
 def _reason(view: View, count: int, cut: _Cut) -> str:
-    blocks = f"{count} block{'' if count == 1 else 's'}, {cut.cleared} tokens"
+    blocks = f"{amount(count, 'block')}, {cut.cleared} tokens"
     if cut.trigger == "cold":
         return f"{blocks}; the cache is cold, so nothing is rewritten"
     if cut.trigger == "window":

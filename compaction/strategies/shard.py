@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from compaction.context.blocks import Block
-from compaction.context.edits import Edit
+from compaction.context.edits import Edit, amount
 from compaction.context.hints import one_line
 from compaction.context.stubs import key_arguments, stand_in
 from compaction.proposals.plan import Mark, Proposal, View
@@ -63,7 +63,7 @@ def shard(view: View, parameters: Shard) -> Proposal:
         edit = _edit(view, view.originals[place], parameters)
         if edit is not None:
             edits.append(edit)
-    reason = f"{len(edits)} results over {parameters.over} tokens"
+    reason = f"{amount(len(edits), 'result')} over {parameters.over} tokens"
     return Proposal(tuple(edits), {"seen": len(view.arrivals)}, "entry", reason)
 
 

@@ -123,11 +123,12 @@ def _model_switches(marked: Marked) -> list[Event]:
 
 
 def _dropped(marked: Marked) -> list[Event]:
-    """Steps from whose request the provider took thinking that was not valid."""
-    if marked.run.origin != Run.Origin.RECORDED:
-        return []
+    """Steps from whose request the provider took thinking that was not valid, on the run whose
+    context it was."""
+    managed = marked.run.origin == Run.Origin.MANAGED
     said = "{} dropped by the provider: something before changed"
-    counts = {call.step: call.dropped for call in marked.calls if call.dropped}
+    calls = [one for one in marked.calls if one.dropped and (one.step in marked.managed) == managed]
+    counts = {call.step: call.dropped for call in calls}
     blocks = {
         step: f"{count} thinking block{'' if count == 1 else 's'}" for step, count in counts.items()
     }

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from compaction.context.blocks import Block
-from compaction.context.edits import CannotCompact, CannotUndo, Revision
+from compaction.context.edits import CannotCompact, CannotUndo, Revision, amount
 from compaction.context.invariants import violations
 from compaction.context.session import Session
 from compaction.fold.fold import Arrival, State, advance, end_of, follow, start
@@ -251,3 +251,8 @@ def test_another_process_follows_without_asking_a_strategy() -> None:
     for revision in revisions:
         follow(follower, revision)
     assert follower.standing == leader.standing
+
+
+@pytest.mark.parametrize(("count", "said"), [(0, "0 blocks"), (1, "1 block"), (2, "2 blocks")])
+def test_an_amount_has_its_noun(count: int, said: str) -> None:
+    assert amount(count, "block") == said

@@ -25,9 +25,9 @@ def said(text: str = "done") -> list[dict[str, Any]]:
     return [{"role": "assistant", "content": text}]
 
 
-def marks(program: Program) -> list[tuple[int, str]]:
+def marks(program: Program, run: str = "recorded") -> list[tuple[int, str]]:
     measure(Session.objects.get())
-    events = program.get("/sessions/run/manifest?run=recorded")["events"]
+    events = program.get(f"/sessions/run/manifest?run={run}")["events"]
     return [(one["step"], one["label"]) for one in events if "dropped" in one["label"]]
 
 
@@ -47,6 +47,15 @@ def test_it_is_marked_on_the_timeline(begun: Program) -> None:
         (2, "1 thinking block dropped by the provider: something before changed"),
         (3, "2 thinking blocks dropped by the provider: something before changed"),
     ]
+
+
+def test_it_is_marked_on_the_run_whose_context_it_was(begun: Program) -> None:
+    for changes in ([], [DROPPED]):
+        context = begun.get("/sessions/run/context")["context_id"]
+        body = {"messages": said(), "usage": USAGE, "context_id": context}
+        begun.post("/sessions/run/messages", body | {"input_transformations": changes})
+    assert marks(begun) == []
+    assert [step for step, _ in marks(begun, "managed")] == [2]
 
 
 def test_a_late_report_says_it_too(begun: Program) -> None:
