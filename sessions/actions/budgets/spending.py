@@ -17,7 +17,7 @@ from sessions.actions.budgets.reserved import end, expired, open_reservations, s
 from sessions.actions.web.changed import publish
 from sessions.figures import percent
 from sessions.models import Approval, Budget, ModelCall, Reservation, Session, Use
-from sessions.models.record.values import usage_of
+from sessions.models.record.model_calls import usage_of
 
 HELD = timedelta(minutes=10)
 """Default duration of a reservation: longer than a model call takes (our choice)."""

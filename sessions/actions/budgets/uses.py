@@ -14,8 +14,8 @@ from compaction.budget.spending import Amount
 from compaction.prices import prices
 from sessions.actions.budgets.budgets import term_begins
 from sessions.models import Budget, ModelCall, Session, Use
+from sessions.models.record.model_calls import usage_of
 from sessions.models.record.sessions import SOURCE_LIVE
-from sessions.models.record.values import usage_of
 
 FIELDS = ("used", "reserved", "extra")
 

@@ -24,7 +24,8 @@ from sessions.models import (
     Session,
     ToolGraph,
 )
-from sessions.models.record.values import blocks_of, summary_positions, usage_of
+from sessions.models.record.model_calls import usage_of
+from sessions.models.record.values import blocks_of, summary_positions
 from sessions.models.web.statements import Statement, StatementAmong, given_int, given_uuid
 
 

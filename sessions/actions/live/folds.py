@@ -28,7 +28,7 @@ from sessions.actions.live import artefacts
 from sessions.actions.live.rebuilt import take_up
 from sessions.actions.live.stopwatch import Stopwatch
 from sessions.models import Run, Session
-from sessions.models.record.values import asked_of
+from sessions.models.record.model_calls import asked_of
 
 T = TypeVar("T")
 

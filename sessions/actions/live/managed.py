@@ -23,7 +23,7 @@ from sessions.actions.live.retries import NothingFailed, errors_of
 from sessions.actions.memory.openings import ending_with, known_then, known_to, with_opening
 from sessions.models import ManagedContext, Run, Session, ToolGraph
 from sessions.models.record.lived import lived_context
-from sessions.models.record.values import begun_before
+from sessions.models.record.model_calls import begun_before
 from sessions.models.web.statements import insert_object
 
 __all__ = [

@@ -13,7 +13,8 @@ from compaction.summaries.extract import extractive
 from sessions.actions.live.managed import plan_at
 from sessions.models import Run, Session
 from sessions.models.live.revised import revisions_of
-from sessions.models.record.values import begun_before, blocks_of, summary_positions
+from sessions.models.record.model_calls import begun_before
+from sessions.models.record.values import blocks_of, summary_positions
 
 
 def recited_at(session: Session, run: Run, step: int) -> Ending:

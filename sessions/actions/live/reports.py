@@ -18,7 +18,7 @@ from sessions.actions.record.measure import reopen
 from sessions.importers import records
 from sessions.importers.delivered.delivered import Unacceptable, call_report
 from sessions.models import ManagedContext, ModelCall, Session
-from sessions.models.record.values import usage_of
+from sessions.models.record.model_calls import usage_of
 from sessions.models.web.statements import StatementAmong, given_uuid
 
 

@@ -16,8 +16,9 @@ from sessions.actions.record.outcomes import outcomes
 from sessions.actions.reviews.fact_ledgers import is_over
 from sessions.models import Assessment, ManagedContext, Run, Session
 from sessions.models.record import tail
+from sessions.models.record.model_calls import calls_of
 from sessions.models.record.replaced import entries_of
-from sessions.models.record.values import blocks_of, calls_of, contents, recorded_session
+from sessions.models.record.values import blocks_of, contents, recorded_session
 from sessions.models.web.statements import Statement, given_uuid
 
 ENGINE = 3

@@ -8,7 +8,8 @@ from typing import Any
 from compaction.context import wire
 from compaction.redaction.redact import Masker
 from sessions.models import Block, Message, ModelCall, Run, Session
-from sessions.models.record.values import contents, usage_of
+from sessions.models.record.model_calls import usage_of
+from sessions.models.record.values import contents
 
 AT_ONCE = 200
 """Messages whose contents are in memory at the same time."""

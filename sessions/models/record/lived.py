@@ -12,9 +12,10 @@ from compaction.context.wire import decode, text_of
 from compaction.policies.presets import PRESETS
 from compaction.simulation.simulate import Run as RunValue
 from compaction.simulation.simulate import StepTokens
+from sessions.models.record.model_calls import calls_of
 from sessions.models.record.revisions import Entry, Run
 from sessions.models.record.sessions import Session
-from sessions.models.record.values import blocks_of, calls_of, contents
+from sessions.models.record.values import blocks_of, contents
 
 
 def recorded_run(session: Session) -> RunValue:

@@ -20,7 +20,8 @@ from sessions.actions.policies.policies import preset_version
 from sessions.actions.record.append import append
 from sessions.importers import records
 from sessions.models import ManagedContext, Session
-from sessions.models.record.values import begun_before, recorded_session
+from sessions.models.record.model_calls import begun_before
+from sessions.models.record.values import recorded_session
 from tests.sessions.live.managed.test_recitation_managed import looks, talk
 from tests.sessions.made import session
 
