@@ -75,7 +75,7 @@ def check(figures: list[Figure]) -> list[str]:
 
 def write(figures: list[Figure]) -> None:
     """Put the figures of this run into the page, with commit and date; keep the others."""
-    origin = f"{_commit()}, {time.strftime('%Y-%m-%d')}"
+    origin = commit_and_date()
     text = PAGE.read_text()
     head, rest = text.split(BEGIN)
     table, tail = rest.split(END)
@@ -88,9 +88,11 @@ def write(figures: list[Figure]) -> None:
     PAGE.write_text(f"{head}{BEGIN}{made}\n{END}{tail}")
 
 
-def _commit() -> str:
+def commit_and_date() -> str:
+    """Where the figures of a run come from, as pages say it."""
     asked = ["git", "rev-parse", "--short", "HEAD"]
-    return subprocess.check_output(asked, cwd=PAGE.parent, text=True).strip()
+    commit = subprocess.check_output(asked, cwd=PAGE.parent, text=True).strip()
+    return f"{commit}, {time.strftime('%Y-%m-%d')}"
 
 
 def _cells(text: str) -> list[tuple[str, str]]:

@@ -27,6 +27,7 @@ import django
 
 django.setup()
 
+from benchmarks.figures import commit_and_date  # noqa: E402
 from benchmarks.policies.presets import sessions_in, sources_of  # noqa: E402
 from compaction.policies.policy import Policy, Step  # noqa: E402
 from compaction.policies.presets import PRESETS  # noqa: E402
@@ -193,8 +194,8 @@ def page(chosen_on: Sequence[Row], fresh: Sequence[Row]) -> Iterator[str]:
     yield "# How the default policy was chosen"
     yield ""
     yield (
-        "Written by `python -m benchmarks.policies.choose`. Everything is simulated: the agent is "
-        "assumed to behave as recorded.\nCost is against the sessions as recorded, vendor "
+        f"Written by `python -m benchmarks.policies.choose` ({commit_and_date()}). Everything is "
+        "simulated: the agent is assumed to behave as recorded.\nCost is against the sessions as recorded, vendor "
         "compactions included. *With read-backs* adds a call for each step whose needs are\nnot in "
         "context, and what it reads. *Edits feasible*: the old text of an edit is in the context, "
         "against the recorded contexts."
