@@ -17,16 +17,16 @@ def test_a_written_table_is_what_a_later_run_is_checked_against(
     head = "| figure | measured | goal | commit, date |\n| --- | --- | --- | --- |\n"
     page.write_text(f"# Speed\n\n{BEGIN}{head}{END}\nrest\n")
     monkeypatch.setattr(figures, "PAGE", page)
-    monkeypatch.setattr(figures, "_commit", lambda: "abc1234")
+    monkeypatch.setattr(figures, "commit_and_date", lambda: "abc1234, 2026-01-02")
     assert figures.check([Figure("a page: CPU, ms", 1_300, 2_000)]) == []
     figures.write([Figure("a page: CPU, ms", 1_300, 2_000), Figure("missed: s", 3, 2)])
     figures.write([Figure("rate", 10, 5, more=True)])
     written = page.read_text()
     assert written.startswith(
-        f"# Speed\n\n{BEGIN}{head}| a page: CPU, ms | 1,300 | ≤ 2,000 | abc1234,"
+        f"# Speed\n\n{BEGIN}{head}| a page: CPU, ms | 1,300 | ≤ 2,000 | abc1234, 2026-01-02 |"
     )
-    assert "| missed: s | 3 | ≤ 2 (missed) | abc1234," in written
-    assert "| rate | 10 | ≥ 5 | abc1234," in written
+    assert "| missed: s | 3 | ≤ 2 (missed) | abc1234, 2026-01-02 |" in written
+    assert "| rate | 10 | ≥ 5 | abc1234, 2026-01-02 |" in written
     assert written.endswith(f"{END}\nrest\n")
     assert figures.check([Figure("a page: CPU, ms", 1_691, 2_000)]) == ["a page: CPU, ms"]
     assert (
