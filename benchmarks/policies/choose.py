@@ -197,8 +197,8 @@ def page(chosen_on: Sequence[Row], fresh: Sequence[Row]) -> Iterator[str]:
         f"Written by `python -m benchmarks.policies.choose` ({commit_and_date()}). Everything is "
         "simulated: the agent is assumed to behave as recorded.\nCost is against the sessions as "
         "recorded, vendor compactions included. *With read-backs* adds a call for each step whose "
-        "needs are\nnot in context, and what it reads. *Edits feasible*: the old text of an edit is "
-        "in the context, against the recorded contexts."
+        "needs are\nnot in context, and what it reads. *Edits feasible*: the old text of an edit "
+        "is in the context, against the recorded contexts."
     )
     folds = list(held_out(chosen_on))
     held = [row for _, _, rows in folds for row in rows]
