@@ -59,11 +59,18 @@ def call_apart(
     except queue.Empty:
         raise NotInTime(seconds, busy=True) from None
     kept: _ProcessApart | None = None
+    call = pickle.dumps((function, arguments, named))
     try:
-        if process is None:
+        answer: bytes | None = _GONE
+        if process is not None:
+            answer = process.answer(call, end)
+        if answer == _GONE:  # there was none, or it ended while it was idle
+            if process is not None:
+                process.end()
+            process = None
             process = _ProcessApart()
             end = time.monotonic() + seconds  # starting is not the content's fault
-        answer = process.answer(pickle.dumps((function, arguments, named)), end)
+            answer = process.answer(call, end)
         kept = process if answer not in (None, _GONE) else None
     finally:
         if kept is None and process is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -65,6 +66,14 @@ def test_what_holds_the_interpreter_is_killed(tmp_path):
     assert not stopped.value.busy
     assert is_gone(pid_in(note))
     assert apart.call_apart(LONG, apart_calls.echo, "the next one") == "the next one"
+
+
+def test_a_process_that_ended_while_idle_is_replaced():
+    _, pid = apart.call_apart(LONG, apart_calls.add, 1, other=1)
+    os.kill(pid, signal.SIGKILL)
+    wait_until(lambda: is_gone(pid))
+    total, other = apart.call_apart(LONG, apart_calls.add, 1, other=2)
+    assert (total, other != pid) == (3, True)
 
 
 def test_a_caller_that_finds_none_free_is_refused(tmp_path):
