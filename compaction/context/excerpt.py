@@ -127,6 +127,14 @@ def excerpt(text: str, selection: Selection) -> Excerpt:
     return _bounded(chosen, first, last, total, selection)
 
 
+def attempt(text: str, selection: Selection) -> Excerpt | str:
+    """As `excerpt`, but return the message of a BadSelection, for a caller in another process."""
+    try:
+        return excerpt(text, selection)
+    except BadSelection as bad:
+        return str(bad)
+
+
 def _bounds(selection: Selection, total: int) -> tuple[int, int]:
     if selection.head is not None:
         return 1, min(selection.head, total)

@@ -31,12 +31,17 @@ def unbound_by(state: State, arrived: Sequence[Block]) -> Edit | None:
     none.
 
     That is all thinking if the system prompt grew, which stands before every message; thinking that
-    has just arrived, if the prompt it answers ended with a recitation, which is no longer there.
+    has just arrived, if the prompt it answers ended with a recitation, which is no longer there, or
+    was changed by a request since.
     """
     if any(block.role == "system" for block in arrived) and len(arrived) < len(state.arrivals):
         return _without(state, state.standing.values(), "the system prompt changed")
     if state.ending.text:  # of the context before
         return _without(state, arrived, "the recited text before it changed")
+    if state.requested is not None:
+        blocks = (one for one in state.standing.values() if one.born >= state.step)
+        later = [block for block in blocks if block.position > state.requested]
+        return _without(state, later, "something before it changed")
     return None
 
 

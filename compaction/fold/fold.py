@@ -159,6 +159,8 @@ def _revise(state: State, arrival: Arrival) -> Revision | None:
         edits.append(unbound)
         reasons.append(unbound.reason)
         trigger = "entry"
+    if any(block.role == "assistant" for block in arrival.blocks):
+        state.requested = None  # the next answer will have seen it
     for index, step in enumerate(state.policy.steps):
         if state.failures[index] >= BREAKER:
             continue
@@ -256,6 +258,7 @@ def marks_of(state: State) -> dict[str, Any]:
         "window": state.window,
         "hidden": state.hidden,
         "scale": state.scale,
+        "requested": state.requested,
         "marks": [dict(mark) for mark in state.marks],
         "failures": list(state.failures),
         "waiting": list(state.waiting),
@@ -281,6 +284,7 @@ def resume(
         follow(state, revision)
     state.step, state.window = marks["step"], marks["window"]
     state.hidden, state.scale = marks["hidden"], marks.get("scale")
+    state.requested = marks.get("requested")
     state.last = marks.get("last")
     state.marks = [dict(mark) for mark in marks["marks"]]
     state.failures, state.waiting = list(marks["failures"]), list(marks["waiting"])

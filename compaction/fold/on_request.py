@@ -57,6 +57,8 @@ def _made(state: State, trigger: Trigger, edit: Edit, strategies: set[str]) -> R
     make(state, edit, state.revisions + 1, state.step)
     _rearm(state, strategies)
     unbound = invalid_thinking(state)
+    places = [place for place in (state.touched, state.requested) if place is not None]
+    state.requested = min(places, default=None)
     state.ending = ending_of(state)
     return numbered(state, trigger, (edit, unbound) if unbound else (edit,), before)
 

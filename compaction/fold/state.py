@@ -39,14 +39,15 @@ class State:
     as far as known.
 
     `unchanged_prefix` and `touched` describe the last step: tokens shared with the context before,
-    and the lowest position its revision touched. `wanted` are artifacts that were not ready at the
-    last step, `waiting` the positions up to which strategies had wanted a summary, `skipped` the
-    reasons why strategies that were due did nothing. `stubs` are the positions of replacements in
-    the context, ascending, except those made on arrival; `shortened` those of all replacements of
-    results. `covers` maps a replacement to the originals it covers; `gone` are originals that the
-    agent removed. `last` is when the newest call before this step began (ms since the epoch), if
-    known, `idle` how long ago. `recital` holds the data of a recitation, `lines` the tokens of its
-    lines, `ending` what follows the cacheable blocks.
+    and the lowest position its revision touched. `requested` is the lowest position that people's
+    requests changed since then: no model saw that yet. `wanted` are artifacts that were not ready
+    at the last step, `waiting` the positions up to which strategies had wanted a summary, `skipped`
+    the reasons why strategies that were due did nothing. `stubs` are the positions of replacements
+    in the context, ascending, except those made on arrival; `shortened` those of all replacements
+    of results. `covers` maps a replacement to the originals it covers; `gone` are originals that
+    the agent removed. `last` is when the newest call before this step began (ms since the epoch),
+    if known, `idle` how long ago. `recital` holds the data of a recitation, `lines` the tokens of
+    its lines, `ending` what follows the cacheable blocks.
     """
 
     policy: Policy
@@ -89,6 +90,7 @@ class State:
     skipped: list[str] = field(default_factory=list)
     unchanged_prefix: int = 0
     touched: int | None = None
+    requested: int | None = None
 
     def __post_init__(self) -> None:
         self.lines = LineTokens(self.means.count)

@@ -15,6 +15,14 @@ OWN = 5
 docs/policies/strategies.md, Tools)."""
 
 
+MOST = 64
+"""Tools of a step that are counted (our choice): a step with more is no habit."""
+
+KNOWN = 256
+"""Tools of a session that are counted, the first ones (our choice): what is kept of a session stays
+small, whatever names it made up."""
+
+
 class Likely(NamedTuple):
     """A tool that may come next, and its share of what followed in similar places."""
 
@@ -47,10 +55,12 @@ class Habits:
 
     def learn(self, before: Sequence[Collection[str]], now: Collection[str]) -> None:
         """Add a step: the tools it used, and those of the steps before it, oldest first."""
-        tools = sorted(set(now))
+        new = KNOWN - len(self.uses)
+        tools = sorted(set(now) & self.uses.keys())
+        tools = [*tools, *sorted(set(now) - self.uses.keys())[:new]][:MOST]
         self.uses.update(tools)
         for distance, earlier in enumerate(reversed(before[-WITHIN:])):
-            for tool in set(earlier):
+            for tool in sorted(set(earlier) & self.uses.keys())[:MOST]:
                 self._ways(tool)[distance].update(tools)
 
     def pairs(self, tool: str) -> Counter[str]:

@@ -9,10 +9,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from compaction.context import wire
-from compaction.context.excerpt import Selection, excerpt
+from compaction.context.excerpt import BadSelection, Excerpt, Selection, attempt, excerpt
 from compaction.render.content import media, sendable, text_part
+from sessions.actions.web.apart import call_apart
 from sessions.models import Block, Edit, Entry, Replacement, Run, Session
 from sessions.models.record.values import block_id, contents
+
+APART, SECONDS = 100_000, 10.0
+"""Code points from which a text is searched in a process of its own, and how long it may take."""
 
 LISTED = 500
 """Most originals listed for a summary."""
@@ -66,7 +70,7 @@ def read_back(session: Session, ref: str, selection: Selection) -> ReadBack:
     """
     ref = ref.strip().removeprefix("ref ").strip()
     text, parts = _found(session, ref)
-    found = excerpt(sendable(text), selection)
+    found = _excerpt(sendable(text), selection)
     answer = found.text
     if found.rest is not None:
         given = ", ".join(f"{name}={json.dumps(value)}" for name, value in found.rest.items())
@@ -214,3 +218,13 @@ def _originals(session: Session, edits: list[Edit]) -> list[Block]:
     rows = session.blocks.filter(position__in=places) if len(places) < LISTED else session.blocks
     listed = rows.select_related("message").order_by("position")
     return [block for block in listed if block.position in places]
+
+
+def _excerpt(text: str, selection: Selection) -> Excerpt:
+    """The selected part of a text; a pattern is looked for line by line, which takes its time."""
+    if selection.grep is None or len(text) < APART:
+        return excerpt(text, selection)
+    found = call_apart(SECONDS, attempt, text, selection)
+    if isinstance(found, str):
+        raise BadSelection(found)
+    return found

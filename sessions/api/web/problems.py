@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import math
 from collections.abc import Callable, Mapping
@@ -59,8 +60,12 @@ def problem(
     body["detail"] = detail
     if field is not None:
         body["errors"] = [{"pointer": field, "detail": detail}]
+    try:
+        encoded = msgspec.json.encode(body | more)
+    except UnicodeEncodeError:  # it quotes a lone surrogate
+        encoded = json.dumps(body | more).encode()
     return HttpResponse(
-        msgspec.json.encode(body | more),
+        encoded,
         status=status,
         content_type=MEDIA_TYPE,
         headers={"Cache-Control": "no-store", **(headers or {})},
@@ -154,6 +159,12 @@ def failed(request: HttpRequest, error: Exception) -> HttpResponse:
     )
 
 
+def unwritable(request: HttpRequest, error: UnicodeEncodeError) -> HttpResponse:
+    """A 422 response for text that no database can store."""
+    detail = "A text has half a surrogate pair, which cannot be stored. Send valid Unicode."
+    return problem(422, "Not acceptable", detail)
+
+
 def invalid(request: HttpRequest, error: ValidationError) -> HttpResponse:
     """A 422 response with one entry per field: a JSON pointer into the body, or ?name of the
     query."""
@@ -202,6 +213,7 @@ _HANDLERS: dict[type[Exception], Callable[..., HttpResponse]] = {
     OperationalError: busy,
     InterfaceError: busy,
     NotInTime: not_in_time,
+    UnicodeEncodeError: unwritable,
     ValidationError: invalid,
     HttpError: _http_error,
     MultiPartParserError: _unreadable,

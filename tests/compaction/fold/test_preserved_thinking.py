@@ -13,8 +13,8 @@ from compaction import render
 from compaction.context.blocks import Block
 from compaction.context.session import Session
 from compaction.context.wire import WireBlock, block_of
-from compaction.fold.fold import Arrival, State, advance, start
-from compaction.fold.on_request import undo
+from compaction.fold.fold import Arrival, State, advance, marks_of, resume, start
+from compaction.fold.on_request import compact_now, undo
 from compaction.policies.policy import Policy, Step
 from compaction.policies.presets import PRESETS
 from compaction.prices.binding import binds_thinking
@@ -173,3 +173,35 @@ def test_a_simulation_of_such_a_model_removes_it_too() -> None:
     assert any(edit.strategy == "thinking" for made in bound.revisions for edit in made.edits)
     other = simulate(replace(session, model="claude-opus-5"), OFTEN, rough)
     assert not any(edit.strategy == "thinking" for made in other.revisions for edit in made.edits)
+
+
+def test_thinking_that_answered_before_a_request_leaves_when_it_arrives() -> None:
+    """A person compacts while the model answers; the answer comes later, its thinking is not valid
+    after the compaction; that of the next answer is."""
+    session = long_talk().session()
+    state = start(PRESETS["passthrough"], session.window, Means(rough, extractive, binds=True))
+    provider, refused = Bindings(), []
+    for call in session.calls[:14]:
+        came = tuple(block for block in session.blocks if block.born == call.step)
+        advance(state, Arrival(call.step, came, call.at))
+        state = resumed(state)
+        body = asked(state)
+        refused += provider.invalid(body)
+        answer = [b for b in session.blocks if b.born == call.step + 1 and b.role == "assistant"]
+        provider.note(body, [signed(block) for block in answer])
+        if call.step == 10:
+            assert compact_now(state) is not None
+            state = resumed(state)
+    assert refused == []
+    assert [block.born for block in state.standing.values() if block.type == "thinking"] == [
+        12,
+        13,
+        14,
+    ]
+
+
+def resumed(state: State) -> State:
+    """The state as another process has it."""
+    other = start(state.policy, state.window, state.means)
+    arrived = [(e.from_step, e.block) for e in state.entries if e.opened_by is None]
+    return resume(other, arrived, state.made, marks_of(state))

@@ -7,7 +7,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction.tools.habits import WITHIN, Habits, habits_of, likely, read, unused
+from compaction.tools.habits import KNOWN, MOST, WITHIN, Habits, habits_of, likely, read, unused
 
 STEPS = [["read"], ["edit"], ["test"], ["read"], ["edit"], ["test", "lint"]]
 
@@ -50,3 +50,13 @@ def test_habits_add_up_and_are_stored_whole(one: list[list[str]], two: list[list
 @given(_STEPS)
 def test_order_inside_a_step_is_no_matter(steps: list[list[str]]) -> None:
     assert habits_of(steps) == habits_of([list(reversed(step)) for step in steps])
+
+
+def test_invented_names_do_not_make_it_large() -> None:
+    """A thousand new tools at each of thirty steps were 36 MB of JSON."""
+    steps = [[f"tool {step}.{number}" for number in range(1_000)] for step in range(30)]
+    made = habits_of([["read"], ["edit"], *steps, ["read"], ["edit"]])
+    assert len(made.uses) == KNOWN
+    assert made.pairs("read")["edit"] == 2, "what was known is counted on"
+    assert all(len(way) <= MOST for ways in made.follows.values() for way in ways[:1])
+    assert len(json.dumps(made.stored())) < 2_000_000

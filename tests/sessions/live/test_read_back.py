@@ -10,8 +10,10 @@ from compaction.context.excerpt import ANSWER, BadSelection, Selection
 from compaction.tools.read_tool import asked
 from sessions.actions.accounts.teams import local_team
 from sessions.actions.lab.simulate import simulate_session
+from sessions.actions.live import read_back as reading
 from sessions.actions.live.read_back import NothingThere, read_back
 from sessions.actions.record.append import append
+from sessions.actions.web.apart import NotInTime
 from sessions.importers import records
 from sessions.models import Replacement, Run, Session, Team
 from sessions.models.record.blobs import Blob, DamagedBlob
@@ -106,6 +108,21 @@ def test_parts_by_lines_pattern_head_and_tail() -> None:
     for wrong in (Selection(grep="("), Selection(lines=(121, 130))):
         with pytest.raises(BadSelection):
             read_back(it, "m5.0", wrong)
+
+
+def test_a_pattern_is_looked_for_in_a_long_text_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a process that is killed when it takes too long."""
+    lines = [f"line {number}" for number in range(20_000)]
+    given = session(user("go"), reads("c1", "t1", "a"), result("t1", "\n".join(lines)))
+    it = append(local_team(), given, count, source="test").session
+    found = read_back(it, "m3.0", Selection(grep="19999$"))
+    assert (found.text, found.first) == ("20000:line 19999", 20_000)
+    with pytest.raises(BadSelection, match="not a valid RE2"):
+        read_back(it, "m3.0", Selection(grep="("))
+    monkeypatch.setattr(reading, "SECONDS", 0.0)
+    with pytest.raises(NotInTime):
+        read_back(it, "m3.0", Selection(grep="19999$"))
+    assert read_back(it, "m3.0", Selection(tail=1)).text == "line 19999"
 
 
 def test_a_long_text_comes_in_parts_that_say_how_to_go_on() -> None:

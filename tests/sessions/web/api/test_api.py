@@ -134,3 +134,23 @@ def test_a_busy_database_asks_for_patience(program: Program):
         answer = program.ask("GET", "/sessions")
     assert "Idempotency-Key" in assert_problem(answer, 503)["detail"]
     assert int(answer["Retry-After"]) > 0
+
+
+@pytest.mark.parametrize(
+    ("method", "address", "body"),
+    [
+        ("POST", "/rollouts", {"version": "\ud800"}),
+        ("POST", "/simulations", {"draft": "\ud800", "sessions": {"by": "query"}}),
+        ("POST", "/reviews", {"session": "\ud800", "run": "\ud800", "revision": 1}),
+        ("POST", "/sessions/run/simulations", {"policy": "\ud800"}),
+        ("PUT", "/sessions/run/tools", {"tools": [{"\ud800": 1}]}),
+        ("PUT", "/policies/own", {"document": {"\ud800": 1}}),
+    ],
+)
+def test_half_a_surrogate_pair_is_refused(
+    talked: Program, method: str, address: str, body: dict[str, Any]
+):
+    answer = talked.ask(method, address, body)
+    assert answer.status_code in (403, 404, 422), answer.content
+    assert answer["Content-Type"] == "application/problem+json"
+    assert answer.json()["detail"]
