@@ -20,7 +20,7 @@ def invalid_thinking(state: State) -> Edit | None:
     """Remove the thinking after the first position changed since `touched` was reset; return the
     edit, None if there is none."""
     first = state.touched
-    if first is None:
+    if first is None or not state.means.binds:
         return None
     later = [block for place, block in state.standing.items() if place > first]
     return _without(state, later, "something before it changed")
@@ -34,6 +34,8 @@ def unbound_by(state: State, arrived: Sequence[Block]) -> Edit | None:
     has just arrived, if the prompt it answers ended with a recitation, which is no longer there, or
     was changed by a request since.
     """
+    if not state.means.binds:
+        return None
     if any(block.role == "system" for block in arrived) and len(arrived) < len(state.arrivals):
         return _without(state, state.standing.values(), "the system prompt changed")
     if state.ending.text:  # of the context before
@@ -46,8 +48,6 @@ def unbound_by(state: State, arrived: Sequence[Block]) -> Edit | None:
 
 
 def _without(state: State, blocks: Iterable[Block], reason: str) -> Edit | None:
-    if not state.means.binds:
-        return None
     gone = [one for one in blocks if one.type == "thinking" and one.replaces is None]
     if not gone:
         return None

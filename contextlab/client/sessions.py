@@ -143,9 +143,11 @@ class Session:
             "model": given.get("model"),
             "call": given.get("id"),
             "context_id": context.id if context else None,
-            "input_transformations": given.get("input_transformations"),
         }
-        return self.append(message, **{name: value for name, value in more.items() if value})
+        known = {name: value for name, value in more.items() if value}
+        if (changes := given.get("input_transformations")) is not None:
+            known["input_transformations"] = changes  # an empty list says that nothing was dropped
+        return self.append(message, **known)
 
     def reserve(
         self, call: str, tokens: int | None = None, *, heed_advice: bool = False, **more: Any

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from compaction.cache.uses import CacheUse
+from compaction.context.edits import amount
 from compaction.context.session import Call
 from compaction.policies.trigger_words import words
 from compaction.strategies import STRATEGIES
@@ -126,13 +127,13 @@ def _dropped(marked: Marked) -> list[Event]:
     """Steps from whose request the provider took thinking that was not valid, on the run whose
     context it was."""
     managed = marked.run.origin == Run.Origin.MANAGED
-    said = "{} dropped by the provider: something before changed"
-    calls = [one for one in marked.calls if one.dropped and (one.step in marked.managed) == managed]
-    counts = {call.step: call.dropped for call in calls}
-    blocks = {
-        step: f"{count} thinking block{'' if count == 1 else 's'}" for step, count in counts.items()
-    }
-    return [mark(step, "clear", said.format(what)) for step, what in blocks.items()]
+    said = "dropped by the provider: something before changed"
+    calls = (one for one in marked.calls if (one.step in marked.managed) == managed)
+    return [
+        mark(call.step, "clear", f"{amount(call.dropped, 'thinking block')} {said}")
+        for call in calls
+        if call.dropped
+    ]
 
 
 def _errors(errors: Sequence[tuple[int, str]]) -> list[Event]:

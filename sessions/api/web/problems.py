@@ -160,7 +160,9 @@ def failed(request: HttpRequest, error: Exception) -> HttpResponse:
 
 
 def unwritable(request: HttpRequest, error: UnicodeEncodeError) -> HttpResponse:
-    """A 422 response for text that no database can store."""
+    """A 422 response for text that no database can store; what is read was stored by us."""
+    if request.method == "GET":
+        return failed(request, error)
     detail = "A text has half a surrogate pair, which cannot be stored. Send valid Unicode."
     return problem(422, "Not acceptable", detail)
 

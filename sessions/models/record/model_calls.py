@@ -12,7 +12,15 @@ from sessions.models.web.statements import Statement, given_int, given_uuid
 def calls_of(session: Session) -> tuple[recorded.Call, ...]:
     """The session's model calls, by step."""
     return tuple(
-        recorded.Call(call.step, call.model, call.at, usage_of(call), call.settings, call.client)
+        recorded.Call(
+            call.step,
+            call.model,
+            call.at,
+            usage_of(call),
+            call.settings,
+            call.client,
+            call.dropped or 0,
+        )
         for call in session.calls.order_by("step")
     )
 

@@ -139,3 +139,19 @@ def test_a_context_says_what_its_model_needs(lab: ContextLab) -> None:
     assert context["betas"] == [BETA]
     assert context["thinking"] == {"block_binding": {"prefix_mismatch_behavior": "drop_block"}}
     assert "thinking" not in session.context("openai").request
+
+
+@pytest.mark.parametrize("changes", [[], [{"type": "thinking_dropped"}]])
+def test_what_the_provider_dropped_is_passed_on(
+    lab: ContextLab, monkeypatch: pytest.MonkeyPatch, changes: list[Json]
+) -> None:
+    """Also that it dropped nothing."""
+    sent: list[Json] = []
+    monkeypatch.setattr(Session, "append", lambda self, message, **more: sent.append(more))
+    session = lab.session("bound-reported", model="claude-opus-5-5")
+    session.answer({"content": [], "model": "claude-opus-5-5", "input_transformations": changes})
+    session.answer({"content": [], "model": "claude-opus-5-5"})
+    assert sent == [
+        {"model": "claude-opus-5-5", "input_transformations": changes},
+        {"model": "claude-opus-5-5"},
+    ]

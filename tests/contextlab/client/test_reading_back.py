@@ -38,7 +38,7 @@ def result(id: str, content: Any) -> Json:
     return {"role": "user", "content": [{"type": "tool_result", "tool_use_id": id} | content]}
 
 
-def told(text: str) -> Json:
+def answered(text: str) -> Json:
     return {"role": "assistant", "content": text}
 
 
@@ -182,7 +182,7 @@ def test_streams_go_on_after_a_read_back(
     begins = ["message_start", "content_block_start", "content_block_start"]
     assert shown(events) == (WHOLE, begins, [0, 1])
     assert "read_back" not in str(events)
-    talk += [told(WHOLE), {"role": "user", "content": "And now?"}]
+    talk += [answered(WHOLE), {"role": "user", "content": "And now?"}]
     with client.messages.stream(messages=talk, **WITH) as stream:
         last = stream.get_final_message()
     assert [block.type for block in last.content] == ["text", "tool_use"]

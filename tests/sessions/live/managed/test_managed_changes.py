@@ -192,7 +192,7 @@ def test_a_compaction_that_wins_nothing_is_refused():
 # Upkeep
 
 
-def test_a_run_that_nobody_has_asked_for_is_not_made():
+def test_a_run_that_was_never_asked_for_is_not_made():
     stored = send(*[record for batch in talk(12) for record in batch])
     assert do(tend.ask(stored)) is None
     assert not Run.objects.filter(session=stored, origin=Run.Origin.MANAGED).exists()
