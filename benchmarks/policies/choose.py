@@ -56,6 +56,9 @@ class Row(NamedTuple):
     edits: int
     feasible: float
     feasible_recorded: float
+    said: int
+    said_in_context: float
+    oracle: int
 
 
 def candidates() -> dict[str, Policy]:
@@ -102,6 +105,9 @@ def rows_of(work: tuple[str, str, Path, dict[str, Policy]]) -> list[Row]:
                 made["edits"],
                 made["edits_feasible"],
                 lived["edits_feasible"],
+                made["said"],
+                made["said_in_context"],
+                lived["oracle_microusd"] or 0,
             )
         )
     return rows
@@ -127,6 +133,8 @@ class Sums(NamedTuple):
     in_context: float
     named: float
     feasible: float
+    words: float
+    oracle: float
     costlier: float
     worst: float
 
@@ -145,6 +153,9 @@ def sums(rows: Sequence[Row]) -> Sums:
         sum(row.in_context * row.needs for row in rows) / needs,
         sum((row.in_context + row.named) * row.needs for row in rows) / needs,
         sum(row.feasible * row.edits for row in rows) / lived,
+        sum(row.said_in_context * row.said for row in rows) / (sum(row.said for row in rows) or 1),
+        sum(row.recorded - row.cost for row in priced)
+        / (sum(row.recorded - row.oracle for row in priced) or 1),
         sum(ratio > 1.02 for ratio in ratios) / len(ratios),
         ratios[-1],
     )
@@ -179,13 +190,14 @@ def interval(rows: Sequence[Row]) -> tuple[Sums, Sums]:
 
 HEAD = (
     "cost | with read-backs | median session | needs in context | in context or named"
-    " | edits feasible | over 2 % costlier | costliest |"
+    " | edits feasible | words in context | of the oracle's saving | over 2 % costlier"
+    " | costliest |"
 )
 
 
 def line(name: str, found: Sums) -> str:
     """Format a row of a table."""
-    shares = " | ".join(f"{value:.3f}" for value in found[:6])
+    shares = " | ".join(f"{value:.3f}" for value in found[:8])
     return f"| {name} | {shares} | {found.costlier:.1%} | {found.worst:.2f} |"
 
 
@@ -198,7 +210,9 @@ def page(chosen_on: Sequence[Row], fresh: Sequence[Row]) -> Iterator[str]:
         "simulated: the agent is assumed to behave as recorded.\nCost is against the sessions as "
         "recorded, vendor compactions included. *With read-backs* adds a call for each step whose "
         "needs are\nnot in context, and what it reads. *Edits feasible*: the old text of an edit "
-        "is in the context, against the recorded contexts."
+        "is in the context, against the recorded contexts.\n*Words in context*: facts in the "
+        "agent's own words that it had seen before. *The oracle* knows which blocks are needed "
+        "later\nand shows whole blocks once at least (`compaction/simulation/oracle.py`)."
     )
     folds = list(held_out(chosen_on))
     held = [row for _, _, rows in folds for row in rows]
@@ -211,7 +225,7 @@ def page(chosen_on: Sequence[Row], fresh: Sequence[Row]) -> Iterator[str]:
         "as it is, on all of them, so not held out.\n"
     )
     yield f"| repository (sessions), settings chosen without it | {HEAD}"
-    yield "| --- " * 9 + "|"
+    yield "| --- " * 11 + "|"
     for number, (_, settings, rows) in enumerate(folds, 1):
         yield line(f"{number} ({len(rows)}): {settings}", sums(rows))
     yield line("**all**", sums(held))
@@ -224,7 +238,7 @@ def page(chosen_on: Sequence[Row], fresh: Sequence[Row]) -> Iterator[str]:
         count = len(fresh) // len({row.policy for row in fresh})
         yield f"\n## Sessions that nothing was chosen on ({count})\n"
         yield f"| policy, sessions | {HEAD}"
-        yield "| --- " * 9 + "|"
+        yield "| --- " * 11 + "|"
         for name in dict.fromkeys(row.policy for row in fresh):
             of = [row for row in fresh if row.policy == name]
             parts = {

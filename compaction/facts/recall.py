@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, get_args
 
-from compaction.context.blocks import Block
+from compaction.context.blocks import Block, BlockType
 from compaction.context.edits import Entry
 from compaction.context.session import Session
 from compaction.facts.facts import FactIndex, facts_of
@@ -58,17 +58,24 @@ class Recall:
     readings: tuple[tuple[int, int], ...] = ()
     """Steps at which needs were not in context, and the tokens of the texts to read again for
     them: named, retrievable and lost ones, each text once within `READING_STANDS` steps."""
+    said: int = 0
+    said_in_context: float = 1.0
+    """Facts in the agent's own words that were seen before, and the share in context (word
+    recall)."""
 
 
-def needed(session: Session, index: FactIndex) -> list[tuple[int, str, list[Block]]]:
+def needed(
+    session: Session, index: FactIndex, of: BlockType = "tool_use"
+) -> list[tuple[int, str, list[Block]]]:
     """Return what each step needed: step, fact, and the original blocks that had shown it before.
 
-    The output of step k is born at k + 1, so a tool call born at b is the input of step b - 1, and
-    everything that step had seen was born by then. A step needs each fact once.
+    `of` says where: in the agent's tool inputs, or in its words (text). The output of step k is
+    born at k + 1, so a tool call born at b is the input of step b - 1, and everything that step had
+    seen was born by then. A step needs each fact once.
     """
     found: dict[tuple[int, str], list[Block]] = {}
     for block in session.blocks:
-        if block.type != "tool_use":
+        if block.type != of or block.role != "assistant":
             continue
         step = block.born - 1
         for fact in sorted(index.held.get(block.id, ())):
@@ -93,6 +100,7 @@ def recall(session: Session, run: ManagedRun, index: FactIndex | None = None) ->
     """
     index = index or FactIndex(session.blocks)
     needs = needed(session, index)
+    said = needed(session, index, "text")
     context = Intervals(run, {fact for _, fact, _ in needs})
     judged = [
         Need(step, fact, seen[-1].id, context.state(step, fact, seen)) for step, fact, seen in needs
@@ -116,7 +124,15 @@ def recall(session: Session, run: ManagedRun, index: FactIndex | None = None) ->
         worst=tuple(hidden[:WORST]),
         read_back=sum(_readings(referred).values()),
         readings=tuple(_readings(missing).items()),
+        said=len(said),
+        said_in_context=_share(said, context),
     )
+
+
+def _share(needs: Sequence[tuple[int, str, list[Block]]], context: Intervals) -> float:
+    """Return the share of needs with an original in context."""
+    there = sum(any(context.stands(one.id, step) for one in seen) for step, _, seen in needs)
+    return there / len(needs) if needs else 1.0
 
 
 def _readings(wanted: Iterable[tuple[int, Block]]) -> dict[int, int]:

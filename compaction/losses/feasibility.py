@@ -57,6 +57,11 @@ class EditIndex:
         shown = self.shown.get(line)
         return shown is not None and shown[0].born <= step
 
+    def newest(self, line: str, step: int) -> Block:
+        """Return the newest block that had shown a line before a step; KeyError if none had."""
+        before = bisect_right(self.shown[line], step, key=_born)
+        return self.shown[line][before - 1]
+
 
 def _born(block: Block) -> int:
     return block.born

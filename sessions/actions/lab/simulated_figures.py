@@ -21,6 +21,7 @@ from compaction.outlines.outline import outline_of
 from compaction.policies.policy import Policy
 from compaction.prices.prices import PACKAGE_READ_ON, micros, nanos
 from compaction.simulation.charged import charged
+from compaction.simulation.oracle import oracle
 from compaction.simulation.run import CacheRun, Terms, estimate_cache, simulate_cache, terms_of
 from compaction.simulation.simulate import Run as RunValue
 from compaction.simulation.simulate import simulate
@@ -29,7 +30,7 @@ from sessions.models import Session
 from sessions.models.record.lived import recorded_run
 from sessions.models.record.values import recorded_session
 
-ENGINE = 5
+ENGINE = 6
 """Increment whenever the same records and policy give different figures, so that earlier results
 are not reused."""
 
@@ -85,6 +86,12 @@ class Recording:
             return None
         return micros(sum(nanos(use.usage, price) for use in self.lived_uses))
 
+    @cached_property
+    def oracle_cost(self) -> int | None:
+        """Micro-dollars of the oracle's run; None without a price."""
+        run = oracle(self.value, self.index, self.edits, self.terms)
+        return simulate_cache(run, self.value.calls, self.terms).cost if run is not None else None
+
     @property
     def lived_sent(self) -> int:
         """Tokens of all recorded prompts as we count them, hidden tokens included."""
@@ -128,9 +135,10 @@ def figures_of(recording: Recording, policy: Policy) -> Simulated:
     shares are needed-later recall; `read_back_tokens` is what the agent would have to read again
     for needs that are only retrievable (both: docs/sources.md). `edits_feasible` is the share of
     edits whose old text is in the context, `read_backs_microusd` what reading again all that was
-    needed and not in context would add to the cost. `compactions` counts revisions with
-    a summary. `costliest` is the revision whose cache break cost most: {step, rewritten tokens,
-    cost_microusd}, or null. `ms_per_step` is the measured CPU time of the fold.
+    needed and not in context would add to the cost. `said` counts facts in the agent's own words
+    that it had seen before, `said_in_context` is the share still in context. `compactions` counts
+    revisions with a summary. `costliest` is the revision whose cache break cost most: {step,
+    rewritten tokens, cost_microusd}, or null. `ms_per_step` is the measured CPU time of the fold.
     """
     value = recording.value
     began = thread_time()
@@ -163,6 +171,8 @@ def figures_of(recording: Recording, policy: Policy) -> Simulated:
         "named": found.named,
         "retrievable": found.retrievable,
         "lost": found.lost,
+        "said": found.said,
+        "said_in_context": found.said_in_context,
         "costliest": _costliest(cache),
         "ms_per_step": round(taken / max(steps, 1), 3),
     }
@@ -170,7 +180,8 @@ def figures_of(recording: Recording, policy: Policy) -> Simulated:
 
 
 def recorded_figures(recording: Recording) -> dict[str, Any]:
-    """The figures of the recorded baseline, as far as they apply."""
+    """The figures of the recorded baseline, as far as they apply; `oracle_microusd` is what a
+    policy that knows the future would have cost (`compaction.simulation.oracle`)."""
     value, run = recording.value, recording.lived
     found, whole = recall(value, run, recording.index), feasibility(recording.edits, run)
     compactions = [one for one in run.revisions if one.trigger not in NOT_COMPACTIONS]
@@ -186,8 +197,11 @@ def recorded_figures(recording: Recording) -> dict[str, Any]:
         "in_context": found.in_context,
         "named": found.named,
         "lost": found.retrievable + found.lost,
+        "said": found.said,
+        "said_in_context": found.said_in_context,
         "edits": whole.edits,
         "edits_feasible": whole.share,
+        "oracle_microusd": recording.oracle_cost,
     }
 
 

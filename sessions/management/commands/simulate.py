@@ -17,7 +17,12 @@ from compaction.policies.origin import filled
 from compaction.policies.policy import InvalidPolicy, Policy, from_dict, to_dict
 from compaction.policies.presets import FOR_LEAN, PRESETS
 from compaction.policies.yaml import UnreadablePolicy, read
-from sessions.actions.lab.simulated_figures import Recording, figures_of, recording_of
+from sessions.actions.lab.simulated_figures import (
+    Recording,
+    figures_of,
+    recorded_figures,
+    recording_of,
+)
 from sessions.actions.lab.unstored import recording_of_log
 from sessions.actions.policies.policies import UnknownPolicy, named_version
 from sessions.management.logs import Logged, fullest, sessions_at
@@ -93,6 +98,7 @@ class Command(BaseCommand):
             policy = replace(policy, objective=objective)
         sources = fullest(self._sources(sessions, options["team"]))
         rows: list[dict[str, Any]] = []
+        lived: list[dict[str, Any]] = []
         acted: Counter[str] = Counter()
         for number, source in enumerate(sources, start=1):
             self._progress(number, len(sources))
@@ -100,6 +106,7 @@ class Command(BaseCommand):
             if recording is not None:
                 found = figures_of(recording, policy)
                 rows.append({"id": source.id, **found.figures})
+                lived.append(recorded_figures(recording))
                 acted.update(edit.strategy for made in found.run.revisions for edit in made.edits)
         if not rows:
             raise CommandError(
@@ -115,6 +122,7 @@ class Command(BaseCommand):
             "basis": "simulated",
             "sessions": len(rows),
             **sums(rows),
+            "recorded": sums(lived),
             "per_session": rows,
         }
         if options["json"]:
@@ -149,7 +157,7 @@ class Command(BaseCommand):
             )
         self.stdout.write(
             f"\nSimulated under {policy.name}; changes are against the recorded baseline.\n"
-            f"{_edits(acted)}\n"
+            f"{_compared(answer, answer['recorded'])}{_edits(acted)}\n"
             f"{_many(answer['compactions'], 'compaction')}, "
             f"{answer['read_back_tokens']:,} tokens to read back, "
             f"{'–' if share is None else f'{share:.0%}'} of prompts read from the cache, "
@@ -195,6 +203,31 @@ def _stored(name: str, team: str | None) -> StoredSession:
             f"There is no file and no session of this team called {name!r}.", returncode=2
         )
     return StoredSession(found)
+
+
+def _compared(mine: dict[str, Any], recorded: dict[str, Any]) -> str:
+    """A table of policy, recording and oracle: cost, cost with read-backs, and what stays."""
+    cost, again = mine["cost_microusd"], mine["read_backs_microusd"]
+    charged = None if cost is None or again is None else cost + again
+    base, best = mine["cost_recorded_microusd"], recorded["oracle_microusd"]
+    lines = [
+        ("", "cost", "read-backs incl.", "in context", "edits", "words"),
+        ("policy", _money(cost, base), _money(charged, base), *_stay(mine)),
+        ("recorded", _money(base, None), "–", *_stay(recorded)),
+        ("oracle", _money(best, base), "–", "100.0%", "100.0%", "–"),
+    ]
+    text = "\n".join(
+        f"{head:<10}" + "".join(f"{cell:>18}" for cell in cells) for head, *cells in lines
+    )
+    if cost is not None and base is not None and best is not None and best < base:
+        text += f"\nShare of the oracle's saving: {(base - cost) / (base - best):.0%}."
+    return f"{text}\n"
+
+
+def _stay(sums: dict[str, Any]) -> tuple[str, ...]:
+    """Shares of needs in context, feasible edits, and facts in the agent's words in context."""
+    keys = ("in_context", "edits_feasible", "said_in_context")
+    return tuple("–" if sums[key] is None else f"{sums[key]:.1%}" for key in keys)
 
 
 def _edits(acted: Counter[str]) -> str:

@@ -14,9 +14,11 @@ Figures = Mapping[str, Any]
 
 ADDED = (
     *("steps", "tokens_sent", "tokens_sent_recorded", "compactions", "revisions"),
-    *("read_back_tokens", "needs"),
+    *("read_back_tokens", "needs", "edits", "said"),
 )
 SHARES_OF_NEEDS = ("in_context", "named", "retrievable", "lost")
+MONEY = ("cost_recorded_microusd", "read_backs_microusd", "oracle_microusd")
+"""Added up where the figures have them."""
 
 WORSE_FIRST = {"lost": "lost", "retrievable": "only retrievable", "named": "only named"}
 """Recall states other than "in context", worst first, in words."""
@@ -99,9 +101,9 @@ def sums(figures: Sequence[Figures]) -> dict[str, Any]:
     priced = [one for one in figures if one.get("cost_microusd") is not None]
     answer["priced"] = len(priced)
     answer["cost_microusd"] = _added(priced, "cost_microusd")
-    against = [one for one in priced if one.get("cost_recorded_microusd") is not None]
-    if figures and "cost_recorded_microusd" in figures[0]:
-        answer["cost_recorded_microusd"] = _added(against, "cost_recorded_microusd")
+    for key in MONEY:
+        if figures and key in figures[0]:
+            answer[key] = _added([one for one in priced if one.get(key) is not None], key)
     answer["peak_tokens"] = max((one["peak_tokens"] for one in figures), default=0)
     answer["peak_share"] = spread(
         [one["peak_tokens"] / one["window"] for one in figures if one["window"]]
@@ -109,6 +111,8 @@ def sums(figures: Sequence[Figures]) -> dict[str, Any]:
     answer["cache_read_share"] = _weighted(figures, "cache_read_share", "tokens_sent")
     for key in SHARES_OF_NEEDS:
         answer[key] = _weighted(figures, key, "needs")
+    answer["edits_feasible"] = _weighted(figures, "edits_feasible", "edits")
+    answer["said_in_context"] = _weighted(figures, "said_in_context", "said")
     answer["ms_per_step"] = _weighted(figures, "ms_per_step", "steps")
     return answer
 
