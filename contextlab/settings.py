@@ -221,17 +221,24 @@ JOB_THREADS = int(env.number("JOB_THREADS", 2))
 SWEEP_SECONDS = env.number("SWEEP_SECONDS", 5)
 LIVE_POLL_SECONDS = env.number("LIVE_POLL_SECONDS", 2)
 
+HINTS_WAITING = 1000  # per process; more are lost, and made up for within LIVE_POLL_SECONDS
 CHANNEL_LAYERS: dict[str, dict[str, Any]] = {
     "default": (
         {
             "BACKEND": "contextlab.channel_layer.PatientLayer",
             # Pages wait five seconds for messages: the client must not give up earlier.
             "CONFIG": {
-                "hosts": [{"address": REDIS_URL, "socket_timeout": 15, "socket_connect_timeout": 2}]
+                "hosts": [
+                    {"address": REDIS_URL, "socket_timeout": 15, "socket_connect_timeout": 2}
+                ],
+                "capacity": HINTS_WAITING,
             },
         }
         if REDIS_URL
-        else {"BACKEND": "channels.layers.InMemoryChannelLayer"}
+        else {
+            "BACKEND": "channels.layers.InMemoryChannelLayer",
+            "CONFIG": {"capacity": HINTS_WAITING},
+        }
     )
 }
 CELERY_BROKER_URL = REDIS_URL  # without Redis, the server itself supervises job processes

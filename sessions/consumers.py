@@ -3,10 +3,11 @@
 import asyncio
 import json
 from collections.abc import Iterable
-from typing import Any
+from contextlib import suppress
 
 from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
+from channels.layers import get_channel_layer
 from django.conf import settings
 from django.contrib.auth import HASH_SESSION_KEY
 from django.db import Error
@@ -46,6 +47,8 @@ class Live(AsyncWebsocketConsumer):
     manifest and follows again.
     """
 
+    channel_layer_alias = "none"  # the process has one channel for all pages (`Pages`)
+
     async def connect(self) -> None:
         """Accept signed-in users only."""
         self.watched: list[str] = []
@@ -63,12 +66,12 @@ class Live(AsyncWebsocketConsumer):
         if pages.of(self.user_id) >= settings.SOCKETS_PER_USER:
             await self.close(TOO_MANY)
             return
-        pages.add(self)
+        await pages.add(self)
 
     async def disconnect(self, code: int) -> None:  # noqa: ARG002
         """Unregister the page."""
         pages.discard(self)
-        await self._join(set())
+        await pages.join(self, set())
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:  # noqa: ARG002
         """Set the topics; invalid messages close the socket."""
@@ -84,18 +87,15 @@ class Live(AsyncWebsocketConsumer):
         if LIST in groups:
             groups.remove(LIST)
             groups |= {f"{LIST}:{team}" for team in seen.teams.get(self.user_id, ())}
-        await self._join({group(topic) for topic in groups})
+        await pages.join(self, {group(topic) for topic in groups})
         follow = _follow(text_data, topics)
         if follow is not None and seen.version(self.user_id, _topic(follow)) is not None:
             self.follow = follow
         await self.show(seen)
 
-    async def live_hint(self, event: dict[str, Any]) -> None:
-        """Handle a hint that a topic changed."""
-        topic, version = event["topic"], event["version"]
-        if topic.startswith(LIST):
-            pages.hasten()  # the page compares a sum over teams, which the hint does not contain
-        elif topic in self.watched and version > (self.known.get(topic) or 0):
+    async def hint(self, topic: str, version: int) -> None:
+        """Send the version of a hint, unless the page knows it."""
+        if topic in self.watched and version > (self.known.get(topic) or 0):
             await self._send_version(topic, version)
 
     async def show(self, seen: Seen) -> None:
@@ -110,7 +110,7 @@ class Live(AsyncWebsocketConsumer):
             version = seen.version(user, topic)
             # Users who left a team get no more hints.
             if version is None and group(topic) in self.joined:
-                await self._join(self.joined - {group(topic)})
+                await pages.join(self, self.joined - {group(topic)})
             if topic not in self.known or self.known[topic] != version:
                 await self._send_version(topic, version)
 
@@ -134,44 +134,61 @@ class Live(AsyncWebsocketConsumer):
             else:
                 pages.carry(topic)
 
-    async def _join(self, groups: set[str]) -> None:
-        try:
-            for name in self.joined - groups:
-                await self.channel_layer.group_discard(name, self.channel_name)
-            for name in groups:  # join again: Redis may have lost earlier groups
-                await self.channel_layer.group_add(name, self.channel_name)
-        except OSError:
-            groups = set()  # Redis is down; versions are still read from the database
-        self.joined = groups
-
 
 class Pages:
-    """The open pages of this process; reads the database once for all of them."""
+    """The open pages of this process; hears hints and reads the database once for all of them.
+
+    With a channel of its own each page would cost a thread's turn a hint, and the layer in memory
+    looks through all channels for each message.
+    """
 
     def __init__(self) -> None:
         self.open: set[Live] = set()
-        self.reader: asyncio.Task[None] | None = None
+        self.groups: dict[str, set[Live]] = {}
+        self.channel = ""
+        self.beside: list[asyncio.Task[None]] = []
         self.courier: asyncio.Task[None] | None = None
         self.asked = asyncio.Event()
+        self.hinted: dict[str, int] = {}
         self.changed: set[str] = set()
 
     def of(self, user: int) -> int:
         """How many pages a user has open."""
         return sum(page.user_id == user for page in self.open)
 
-    def add(self, page: Live) -> None:
-        """Register a page; reading starts with the first."""
+    async def add(self, page: Live) -> None:
+        """Register a page; hearing and reading start with the first."""
         self.open.add(page)
-        if self.reader is None:
+        if not self.beside:
             self.asked = asyncio.Event()
-            self.reader = asyncio.get_running_loop().create_task(self._read_on())
+            loop = asyncio.get_running_loop()
+            self.beside = [loop.create_task(self._hear_on()), loop.create_task(self._read_on())]
+            self.channel = await get_channel_layer().new_channel()
 
     def discard(self, page: Live) -> None:
-        """Unregister a page; reading stops with the last."""
+        """Unregister a page; hearing and reading stop with the last."""
         self.open.discard(page)
-        if not self.open and self.reader is not None:
-            self.reader.cancel()
-            self.reader = None
+        if not self.open:
+            for task in self.beside:
+                task.cancel()
+            self.beside = []
+
+    async def join(self, page: Live, groups: set[str]) -> None:
+        """Have a page hear of these groups and no others."""
+        left = page.joined - groups
+        page.joined = groups
+        for name in left:
+            self.groups[name].discard(page)
+        for name in groups:
+            self.groups.setdefault(name, set()).add(page)
+        layer = get_channel_layer()
+        with suppress(OSError):  # Redis is down; versions are still read from the database
+            for name in left:
+                if not self.groups.get(name):
+                    self.groups.pop(name, None)
+                    await layer.group_discard(name, self.channel)
+            for name in groups:  # join again: Redis may have lost earlier groups
+                await layer.group_add(name, self.channel)
 
     def hasten(self) -> None:
         """Read soon instead of at the next interval."""
@@ -180,11 +197,29 @@ class Pages:
     def carry(self, topic: str) -> None:
         """Send the changes of a session to the pages that follow it."""
         self.changed.add(topic)
+        self._wake()
+
+    def _wake(self) -> None:
         if self.courier is None or self.courier.done():
             self.courier = asyncio.get_running_loop().create_task(self._carry_on())
 
+    async def _hear_on(self) -> None:
+        layer = get_channel_layer()
+        while True:
+            event = await layer.receive(self.channel)
+            topic, version = event["topic"], event["version"]
+            if topic.startswith(LIST):
+                self.hasten()  # pages compare a sum over teams, which the hint does not contain
+            else:
+                self.hinted[topic] = max(version, self.hinted.get(topic, 0))
+                self._wake()
+
     async def _carry_on(self) -> None:
-        while self.changed:
+        while self.hinted or self.changed:
+            hinted, self.hinted = self.hinted, {}
+            for topic, version in hinted.items():
+                for page in list(self.groups.get(group(topic), ())):
+                    await page.hint(topic, version)
             topics, self.changed = self.changed, set()
             follows = {page.follow for page in self.open if page.follow is not None}
             wanted = {follow for follow in follows if _topic(follow) in topics}

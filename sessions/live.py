@@ -45,8 +45,7 @@ def _send(topic: str, version: int) -> None:
     layer = get_channel_layer()
     if isinstance(layer, InMemoryChannelLayer) and group(topic) not in layer.groups:
         return  # no page is open for it
-    message = {"type": "live.hint", "topic": topic, "version": version}
-    send = layer.group_send(group(topic), message)
+    send = layer.group_send(group(topic), {"topic": topic, "version": version})
     try:
         if server_loop is not None and server_loop.is_running():
             asyncio.run_coroutine_threadsafe(_quietly(send), server_loop)

@@ -90,7 +90,7 @@ def test_imports_a_simulation_and_a_search_go_on_after_the_restart(
         first = asking.ask("imports", files=files)
         wait_until(lambda: asking.states(first) == [("done", 1, 0)])
         chosen = {"sessions": {"by": "query"}}
-        # The longest first: all are to be under way at the signal.
+        # The longest first, so that all run at the signal.
         jobs = [
             asking.ask("tunings", json={**chosen, "base": "balanced", "trials": 12}),
             asking.ask("imports", content=log("large", LARGE_STEPS)),

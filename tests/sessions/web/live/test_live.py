@@ -4,6 +4,7 @@ import json
 
 import pytest
 from asgiref.sync import sync_to_async
+from channels.layers import get_channel_layer
 from channels.testing import WebsocketCommunicator
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import User
@@ -50,6 +51,23 @@ async def test_a_hint_is_enough(settings):
     await sync_to_async(jobs.claim)(job.id)
     assert await answer(opened) == (f"job:{job.id}", 2)
     await opened.disconnect()
+
+
+async def test_one_channel_hears_for_all_pages(settings):
+    settings.LIVE_POLL_SECONDS = 3600
+    job = await new_job()
+    topic = f"job:{job.id}"
+    opened = [await watching([topic]) for _ in range(3)]
+    for one in opened:
+        assert await answer(one) == (topic, 1)
+    layer = get_channel_layer()
+    assert len(layer.groups[live.group(topic)]) == 1
+    await opened.pop().disconnect()
+    await sync_to_async(live.hint)(topic, 2)
+    for one in opened:
+        assert await answer(one) == (topic, 2)
+        await one.disconnect()
+    assert layer.groups == {}
 
 
 async def test_a_lost_hint_is_made_up_for(monkeypatch):
