@@ -40,12 +40,14 @@ def load() -> None:
     from django.utils.module_loading import import_string
 
     from compaction import tokens
-    from contextlab.garbage import collect_less
+    from contextlab import memory
 
+    memory.share_heaps()
     for name in settings.JOB_KINDS.values():
         import_string(name)
     tokens.count("")
-    collect_less()
+    memory.collect_less()
+    memory.give_back()
 
 
 def run(given: int, taken: int) -> None:
@@ -53,6 +55,7 @@ def run(given: int, taken: int) -> None:
     should exit."""
     from django.db import close_old_connections
 
+    from contextlab import memory
     from contextlab.database import keep_connections
     from sessions import live
     from sessions.actions.jobs.attempts import attempt
@@ -71,6 +74,7 @@ def run(given: int, taken: int) -> None:
         say("took")
         unharmed = attempt(uuid.UUID(job_id), uuid.UUID(token))
         close_old_connections()  # the next job asks whether the connection still works
+        memory.give_back()
         first = first or memory_mb()
         if not unharmed or number == MOST_JOBS or memory_mb() > first + GROWTH_MB:
             say("last")

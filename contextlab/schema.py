@@ -1,6 +1,9 @@
 """Automatic migration, before anything reads the tables, by one process at a time."""
 
 import fcntl
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -56,8 +59,11 @@ def missing_migrations() -> list[Migration]:
     return [migration for migration, _ in executor.migration_plan(loader.graph.leaf_nodes())]
 
 
-def bring_up_to_date() -> None:
-    """Migrate SQLite; for PostgreSQL only check.
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def bring_up_to_date(*, apart: bool = False) -> None:
+    """Migrate SQLite, with `apart` in a process of its own; for PostgreSQL only check.
 
     Several servers may start on a shared database at once, so its migration is manual. Raises
     CommandError.
@@ -66,4 +72,13 @@ def bring_up_to_date() -> None:
         return
     if connection.vendor != "sqlite":
         raise CommandError("The database is not up to date. Run `contextlab migrate`.")
-    call_command("migrate", interactive=False, verbosity=0)
+    if not apart:
+        call_command("migrate", interactive=False, verbosity=0)
+        return
+    ended = subprocess.run(
+        [sys.executable, "-P", "-m", "contextlab.cli", "migrate", "--verbosity", "0"],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        check=False,
+    )
+    if ended.returncode:
+        raise CommandError("The database was not migrated, for the reason above.")

@@ -13,6 +13,7 @@ from django.conf import settings
 from django.db import close_old_connections, connection
 from django.utils import timezone
 
+from contextlab import memory
 from sessions import tasks
 from sessions.actions.budgets.reserved import release_expired
 from sessions.actions.jobs import jobs, wakes
@@ -81,8 +82,8 @@ class JobThreads:
 
 
 class Sweeper:
-    """A thread that wakes workers for stuck jobs every SWEEP_SECONDS, and ends idle job
-    processes."""
+    """A thread that every SWEEP_SECONDS wakes workers for stuck jobs, ends idle job processes, and
+    returns freed memory."""
 
     def __init__(self) -> None:
         self.stopping = threading.Event()
@@ -100,6 +101,7 @@ class Sweeper:
     def _run(self) -> None:
         while True:
             tasks.end_idle()
+            memory.give_back()
             try:
                 jobs.sweep()
                 forget_answers()
