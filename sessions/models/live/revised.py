@@ -3,17 +3,60 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from django.db.models import Q
 
 from compaction.context import edits, wire
-from compaction.context.blocks import Block
+from compaction.context.blocks import Block, BlockType, Kind, Role
 from compaction.context.stubs import digest
-from sessions.models.record.revisions import Edit, Entry, Replacement, Revision, Run
+from sessions.models.record.revisions import Edit, Entry, Revision, Run
 from sessions.models.record.sessions import Session
-from sessions.models.record.values import CHUNK, block_id, contents
+from sessions.models.record.values import CHUNK, contents
+
+
+class _MadeBlock(NamedTuple):
+    """A replacement's row."""
+
+    pk: int
+    name: str
+    position: int
+    role: Role
+    type: BlockType
+    kind: Kind
+    tokens: int
+    chars: int
+    sha: str
+    refs: list[str]
+
+
+class _ListedEdit(NamedTuple):
+    """An edit's row, with its revision's step, and its replacement's row if it has one."""
+
+    pk: int
+    number: int
+    step: int
+    strategy: str
+    reason: str
+    made: _MadeBlock
+
+
+class _ChangedEntry(NamedTuple):
+    """An entry's row; `name` is that of its replacement, None for an original."""
+
+    pk: int
+    position: int
+    closed_by: int | None
+    opened_by: int | None
+    name: str | None
+
+
+# Plain columns: a long run has tens of thousands of rows, and objects cost ten times as much.
+_LISTED = ("pk", "revision__number", "revision__step", "strategy", "reason")
+_MADE = tuple(f"replacement__{name}" for name in _MadeBlock._fields)
+_CHANGED = ("pk", "position", "closed_by", "opened_by", "replacement__name")
 
 
 def revisions_of(
@@ -30,49 +73,45 @@ def revisions_of(
     With `until`, only those up to that step. `originals` are the blocks folded so far, by position;
     `held` the replacements made by revisions up to `after`, by id.
     """
-    rows = Edit.objects.filter(
-        revision__run=run, revision__number__gt=after, revision__number__lte=run.head
-    )
+    revisions = Revision.objects.filter(run=run, number__gt=after, number__lte=run.head)
     if until is not None:
-        rows = rows.filter(revision__step__lte=until)
-    listed = list(
-        rows.select_related("revision", "replacement").order_by("revision__number", "index")
-    )
+        revisions = revisions.filter(step__lte=until)
+    columns = "number", "step", "trigger", "tokens_before", "tokens_after", "reason"
+    rows = Edit.objects.filter(revision__in=revisions).order_by("revision__number", "index")
+    listed = [
+        _ListedEdit._make((*row[: len(_LISTED)], _MadeBlock._make(row[len(_LISTED) :])))
+        for row in rows.values_list(*_LISTED, *_MADE)
+    ]
     changes = _changes(run, [row.pk for row in listed])
-    shas = [row.replacement.sha for row in changes if row.replacement is not None]
-    reader = _EditReader(session, originals, dict(held), contents(session, shas))
-    closed: dict[int | None, list[Entry]] = defaultdict(list)
-    opened: dict[int | None, list[Entry]] = defaultdict(list)
+    data = contents(session, [row.made.sha for row in listed if row.made.sha])
+    reader = _EditReader(session, originals, dict(held), data)
+    closed: dict[int | None, list[_ChangedEntry]] = defaultdict(list)
+    opened: dict[int | None, list[_ChangedEntry]] = defaultdict(list)
     for entry in changes:
-        closed[entry.closed_by_id].append(entry)
-        opened[entry.opened_by_id].append(entry)
-    found: dict[int, tuple[Revision, list[edits.Edit]]] = {}
+        closed[entry.closed_by].append(entry)
+        opened[entry.opened_by].append(entry)
+    found: dict[int, list[edits.Edit]] = defaultdict(list)
     for row in listed:
-        edit = reader.edit(row, closed[row.pk], opened[row.pk])
-        found.setdefault(row.revision.number, (row.revision, []))[1].append(edit)
-    return [_revision(row, tuple(made)) for row, made in found.values()]
+        found[row.number].append(reader.edit(row, closed[row.pk], opened[row.pk]))
+    return [
+        edits.Revision(
+            number, step, trigger, tuple(found[number]), before or 0, after_ or 0, reason
+        )
+        for number, step, trigger, before, after_, reason in revisions.order_by(
+            "number"
+        ).values_list(*columns)
+        if number in found
+    ]
 
 
-def _changes(run: Run, listed: list[int]) -> list[Entry]:
+def _changes(run: Run, listed: list[int]) -> list[_ChangedEntry]:
     """Entries that these edits closed or opened, in order of position."""
-    found: dict[int, Entry] = {}
+    found: dict[int, _ChangedEntry] = {}
     for start in range(0, len(listed), CHUNK):
         chunk = listed[start : start + CHUNK]
         rows = Entry.objects.filter(Q(closed_by__in=chunk) | Q(opened_by__in=chunk), run=run)
-        found.update((row.pk, row) for row in rows.select_related("block__message", "replacement"))
+        found.update((row[0], _ChangedEntry._make(row)) for row in rows.values_list(*_CHANGED))
     return sorted(found.values(), key=lambda row: (row.position, row.pk))
-
-
-def _revision(row: Revision, found: tuple[edits.Edit, ...]) -> edits.Revision:
-    return edits.Revision(
-        number=row.number,
-        step=row.step,
-        trigger=row.trigger,  # type: ignore[arg-type]
-        edits=found,
-        tokens_before=row.tokens_before or 0,
-        tokens_after=row.tokens_after or 0,
-        reason=row.reason,
-    )
 
 
 class _EditReader:
@@ -87,26 +126,27 @@ class _EditReader:
     ) -> None:
         self.session, self.originals, self.held, self.data = session, originals, held, data
 
-    def edit(self, row: Edit, closed: list[Entry], opened: list[Entry]) -> edits.Edit:
-        targets = tuple(_name(entry) for entry in closed)
+    def edit(
+        self, row: _ListedEdit, closed: Sequence[_ChangedEntry], opened: Sequence[_ChangedEntry]
+    ) -> edits.Edit:
+        targets = tuple(entry.name or self.originals[entry.position].id for entry in closed)
         replacement: Block | None = None
         restores: tuple[Block, ...] = ()
-        if row.replacement is not None:
-            replacement = self._made(row.replacement, targets[0], row.revision.step)
+        if row.made.sha:
+            replacement = self._made(row.made, targets[0], row.step)
         else:
             restores = tuple(self._restored(entry, targets) for entry in opened)
         return edits.Edit(row.strategy, targets, replacement, row.reason, restores)
 
-    def _made(self, row: Replacement, replaces: str, step: int) -> Block:
+    def _made(self, row: _MadeBlock, replaces: str, step: int) -> Block:
         """The replacement block as made by `stubs.stand_in` or `spans.summary_edit`."""
-        original = self.originals[row.position]
         text = wire.text_of(wire.decode(self.data[row.sha]))
         made = replace(
-            original,
+            self.originals[row.position],
             id=row.name,
-            role=row.role,  # type: ignore[arg-type]
-            type=row.type,  # type: ignore[arg-type]
-            kind=row.kind,  # type: ignore[arg-type]
+            role=row.role,
+            type=row.type,
+            kind=row.kind,
             tokens=self.session.scaled(row.tokens),
             chars=row.chars,
             sha=digest(text),
@@ -122,26 +162,18 @@ class _EditReader:
         self.held[row.name] = made
         return made
 
-    def _restored(self, entry: Entry, targets: tuple[str, ...]) -> Block:
-        if entry.replacement is None:
+    def _restored(self, entry: _ChangedEntry, targets: tuple[str, ...]) -> Block:
+        if entry.name is None:
             return self.originals[entry.position]
-        name = entry.replacement.name
-        if name not in self.held:
+        if entry.name not in self.held:
             # A summary that was moved: its source is the target whose id is a prefix of its own.
-            source = self.held[next(one for one in targets if name.startswith(f"{one}>"))]
+            source = self.held[next(one for one in targets if entry.name.startswith(f"{one}>"))]
             original = self.originals[entry.position]
-            self.held[name] = replace(
+            self.held[entry.name] = replace(
                 source,
-                id=name,
+                id=entry.name,
                 position=entry.position,
                 message=original.message,
                 turn=original.turn,
             )
-        return self.held[name]
-
-
-def _name(entry: Entry) -> str:
-    if entry.block is not None:
-        return block_id(entry.block.message.seq, entry.block.index)
-    assert entry.replacement is not None
-    return entry.replacement.name
+        return self.held[entry.name]
