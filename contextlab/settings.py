@@ -177,7 +177,7 @@ if _database["ENGINE"].endswith("sqlite3"):
             # Mapping widens the race in which SQLite loses committed rows when connections close
             # (contextlab/database.py; docs/decisions.md, 40 and 45).
             "PRAGMA mmap_size=0;PRAGMA journal_size_limit=67108864;"
-            "PRAGMA cache_size=-20000;"
+            "PRAGMA cache_size=-4000;"
         ),
     }
     # A file, because server and job processes share it; per process, because several test suites
