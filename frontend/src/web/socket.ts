@@ -1,17 +1,26 @@
 /* One socket for the page. It carries only "this topic is at version n"; subscribers fetch the rest. */
 
 type Watch = (version: number | null) => void; // null: the socket is down, look for yourself
-type State = 'live' | 'waiting';
+type State = keyof typeof states;
 
 // A page is right again within 10 s of a lost hint or connection: these add up to less.
 const pollEvery = 8000;
 const pulseEvery = 5000;
 const answerWithin = 3000;
 const tooMany = 4429; // this user has too many pages open: come back as rarely as possible
+const states = {
+  live: ['live', 'Changes arrive as they happen'],
+  waiting: ['reconnecting', `No connection: looking every ${pollEvery / 1000} s`],
+  crowded: [
+    `every ${pollEvery / 1000} s`,
+    `You have too many pages open: this one looks every ${pollEvery / 1000} s. Close some of them.`,
+  ],
+};
 const patient = 9; // attempts after which the pause no longer grows
 const watches = new Map<string, Set<Watch>>();
 let socket: WebSocket | undefined;
 let attempt = 0;
+let live = false;
 let poll: ReturnType<typeof setInterval> | undefined;
 let pulse: ReturnType<typeof setInterval> | undefined;
 let silence: ReturnType<typeof setTimeout> | undefined;
@@ -20,12 +29,8 @@ let again: ReturnType<typeof setTimeout> | undefined;
 function show(state: State): void {
   for (const pill of document.querySelectorAll<HTMLElement>('[data-live-pill]')) {
     pill.hidden = false;
-    pill.dataset.state = state;
-    pill.textContent = state === 'live' ? 'live' : 'reconnecting';
-    pill.title =
-      state === 'live'
-        ? 'Changes arrive as they happen'
-        : `No connection: looking every ${pollEvery / 1000} s`;
+    pill.dataset.state = state === 'live' ? state : 'waiting';
+    [pill.textContent, pill.title] = states[state];
   }
 }
 
@@ -63,23 +68,31 @@ export function followRun(wanted: Following): () => void {
 function feelPulse(): void {
   if (document.hidden || !watches.size || socket?.readyState !== WebSocket.OPEN) return;
   subscribe();
-  silence ??= setTimeout(lost, answerWithin);
+  silence ??= setTimeout(() => lost(), answerWithin);
 }
 
-function heard(): void {
+function quiet(): void {
   clearTimeout(silence);
   silence = undefined;
+}
+
+/** An answer, not the opening, says that the line holds: a page too many is let in and turned away. */
+function heard(): void {
+  quiet();
+  attempt = 0;
+  if (live) return;
+  clearInterval(poll);
+  poll = undefined;
+  live = true;
+  show('live');
 }
 
 function connect(): void {
   clearTimeout(again);
   const mine = (socket = new WebSocket(address()));
   mine.onopen = () => {
-    attempt = 0;
-    clearInterval(poll);
-    poll = undefined;
-    show('live');
     subscribe();
+    if (!watches.size) heard(); // nothing to be answered
     pulse ??= setInterval(feelPulse, pulseEvery);
   };
   mine.onmessage = (message) => {
@@ -97,16 +110,17 @@ function connect(): void {
   mine.onclose = ({ code }) => {
     if (mine !== socket) return;
     if (code === tooMany) attempt = patient;
-    lost();
+    lost(code === tooMany ? 'crowded' : 'waiting');
   };
 }
 
-function lost(): void {
-  heard();
+function lost(state: State = 'waiting'): void {
+  quiet();
+  live = false;
   const old = socket;
   socket = undefined;
   old?.close();
-  show('waiting');
+  show(state);
   poll ??= setInterval(lookAround, pollEvery);
   // Jitter: a hundred pages must not come back in the same millisecond.
   const wait = Math.min(pollEvery, 500 * 2 ** attempt++) * (0.5 + Math.random() / 2);
