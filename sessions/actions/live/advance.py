@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from math import inf
 
 from django.db import transaction
 from django.db.models import BigIntegerField
@@ -24,17 +25,20 @@ SETTLED = frozenset({"rewind", "setup", "pin"})
 """Triggers of revisions made without a strategy; strategies still run after them."""
 
 
-def advance_to(fold: Fold, session: Session, facts: Facts, target: int) -> None:
-    """Process every step up to `target`, and store the result.
+def advance_to(
+    fold: Fold, session: Session, facts: Facts, target: int, *, seconds: float = inf
+) -> bool:
+    """Process every step up to `target`, and store the result; return whether all were processed.
 
     Decides as a simulation does, but nothing for calls that were made without a context of this
     run: many of them may come at once. A step already processed is repeated if something new
-    belongs to it. Raises Raced.
+    belongs to it. Stops after `seconds` of CPU; the next call goes on from there. Raises Raced.
     """
+    end = time.thread_time() + seconds
     news = NewRecords.of(fold, session, facts)
     begin = news.begin(fold, target)
     if begin > target:
-        return
+        return True
     # Measuring may run after the first usage report, from which the fold learned the same.
     fold.state.hidden = session.hidden_tokens or fold.state.hidden
     fold.state.window = session.window_taken
@@ -45,10 +49,14 @@ def advance_to(fold: Fold, session: Session, facts: Facts, target: int) -> None:
         fold.late.update((b.position, step) for b in arrival.blocks if b.born != step)
         fold.weigh(arrival.blocks)
         revisions.extend(fold.stopwatch.over(_advance(fold.state, arrival)))
+        if time.thread_time() > end:
+            break
     fold.taken += news.looked_at
     fold.left_out = [block.position for block in news.blocks[: news.looked_at] if news.out(block)]
-    fold.recorded = max([fold.recorded, *(n for n, step in news.recorded if step <= target)])
+    reached = fold.state.step
+    fold.recorded = max([fold.recorded, *(n for n, step in news.recorded if step <= reached)])
     store(fold, session, revisions)
+    return reached == target
 
 
 def _advance(state: State, arrival: Arrival) -> Iterator[edits.Revision]:

@@ -30,6 +30,7 @@ __all__ = [
     "NoSuchStep",
     "NothingFailed",
     "Plan",
+    "StillReading",
     "catch_up",
     "record_context",
     "plan_again",
@@ -44,9 +45,17 @@ proxies."""
 
 LOOK_SECONDS = 0.1
 
+READING_SECONDS = 5.0
+"""CPU seconds that one request may spend on messages that came without one: no thread can be
+stopped. What it has processed is stored, so that the next request goes on from there."""
+
 
 class NoSuchStep(ValueError):
     """The session has no such step."""
+
+
+class StillReading(Exception):
+    """So much is new that one request cannot process it; the same request again goes on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +90,7 @@ def catch_up(session: Session, *, wait: float = 0) -> Plan:
     """The plan for the next model call, including everything committed so far.
 
     Missing artefacts are queued (job `tend`) and awaited for up to `wait` seconds; otherwise the
-    plan goes without them and lists them in `missing`.
+    plan goes without them and lists them in `missing`. Raises StillReading.
     """
     end = time.monotonic() + min(wait, LONGEST_WAIT)
     plan = _next_plan(session)
@@ -103,8 +112,9 @@ def _next_plan(session: Session) -> Plan:
         plan = replace(plan, tooled=facts.tooled, budgeted=facts.budgeted)
         return replace(plan, ending=ending_with(plan.ending, known, more), knowledge=knowledge)
 
-    def work(fold: Fold) -> Plan:
-        advance_to(fold, session, facts, facts.steps + 1)
+    def work(fold: Fold) -> Plan | None:
+        if not advance_to(fold, session, facts, facts.steps + 1, seconds=READING_SECONDS):
+            return None
         state, run = fold.state, _run(fold)
         blocks = tuple(state.standing.values())
         billed, counted = state.billed + more, state.counted + more
@@ -124,7 +134,14 @@ def _next_plan(session: Session) -> Plan:
             budgeted=facts.budgeted,
         )
 
-    return with_fold(session, run, work)
+    return _read(with_fold(session, run, work))
+
+
+def _read(plan: Plan | None) -> Plan:
+    # Not raised within the fold's work, which would forget the fold.
+    if plan is None:
+        raise StillReading
+    return plan
 
 
 def _run(fold: Fold) -> Run:
@@ -140,7 +157,7 @@ def _standing(state: State, used: int, counted: int) -> ContextFill:
 def plan_at(session: Session, step: int) -> Plan:
     """The plan as of a step, including everything before its call.
 
-    Raises NoSuchStep beyond the next model call.
+    Raises NoSuchStep beyond the next model call, StillReading.
     """
     session.refresh_from_db()
     facts = Facts.of(session)
@@ -150,8 +167,9 @@ def plan_at(session: Session, step: int) -> Plan:
     if run is None:
         return _recorded_plan(session, step)
 
-    def work(fold: Fold) -> Plan:
-        advance_to(fold, session, facts, step)
+    def work(fold: Fold) -> Plan | None:
+        if not advance_to(fold, session, facts, step, seconds=READING_SECONDS):
+            return None
         state = fold.state
         blocks = tuple(context_at(state.entries, step).values())
         last = max((e.block.message for e in state.entries if e.from_step <= step), default=0)
@@ -164,7 +182,7 @@ def plan_at(session: Session, step: int) -> Plan:
         ttl = fold.ttl
         return Plan(session, _run(fold), step, made, last, blocks, standing, ending=end, ttl=ttl)
 
-    return with_fold(session, run, work)
+    return _read(with_fold(session, run, work))
 
 
 def plan_again(session: Session, step: int) -> Plan:

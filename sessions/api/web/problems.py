@@ -18,6 +18,7 @@ from ninja import NinjaAPI
 from ninja.errors import HttpError, ValidationError
 
 from sessions.access import KEYS_MAY, NotAllowed
+from sessions.actions.live.managed import StillReading
 from sessions.actions.web.apart import NotInTime
 from sessions.importers.delivered.delivered import Unacceptable
 from sessions.models.accounts.teams import ROLE_MAY, Right
@@ -148,6 +149,17 @@ def not_in_time(request: HttpRequest, error: NotInTime) -> HttpResponse:
     )
 
 
+def still_reading(request: HttpRequest, error: StillReading) -> HttpResponse:
+    """A 503 response while the messages that came without a request for a context are read."""
+    return problem(
+        503,
+        "Still reading the session",
+        "So many messages came since the last context that one request cannot process them; what "
+        "was sent is stored. Retry the request, with the same Idempotency-Key if it has one.",
+        headers={"Retry-After": "1"},
+    )
+
+
 def failed(request: HttpRequest, error: Exception) -> HttpResponse:
     """A 500 response. The error's class and place are logged, but not its message, which may be
     content."""
@@ -215,6 +227,7 @@ _HANDLERS: dict[type[Exception], Callable[..., HttpResponse]] = {
     OperationalError: busy,
     InterfaceError: busy,
     NotInTime: not_in_time,
+    StillReading: still_reading,
     UnicodeEncodeError: unwritable,
     ValidationError: invalid,
     HttpError: _http_error,
