@@ -34,12 +34,12 @@ BRIEF = (
 HOUR = 3_600_000
 
 
-def _policy(**given: object) -> Policy:
+def compact_policy(**given: object) -> Policy:
     wanted = {"on_new_topic": True, "on_task_done": True} | given
     return Policy("t", steps=(Step("compact", Compact(**wanted)),))  # type: ignore[arg-type]
 
 
-def _topics(steps: int = 20, said: str = BRIEF, after: int = 2) -> Talk:
+def topics(steps: int = 20, said: str = BRIEF, after: int = 2) -> Talk:
     """A task of so many steps of 1,000 tokens, then what a person says next, and its steps."""
     talk = Talk()
     talk.user(TASK)
@@ -85,29 +85,29 @@ def _revisions(
 def test_a_new_topic_compacts_where_history_is_long_enough(
     steps: int, idle: int, acts: bool
 ) -> None:
-    found = _revisions(_topics(steps), _policy(), {steps + 2: idle})
+    found = _revisions(topics(steps), compact_policy(), {steps + 2: idle})
     assert [(one.trigger, one.step) for one in found] == [("new_topic", steps + 2)] * acts
     for one in found:
         assert "a new topic begins" in one.reason
         assert one.tokens_after < one.tokens_before
 
 
-@pytest.mark.parametrize("policy", [_policy(on_new_topic=False), Policy("none")])
+@pytest.mark.parametrize("policy", [compact_policy(on_new_topic=False), Policy("none")])
 def test_a_new_topic_changes_nothing_unless_requested(policy: Policy) -> None:
-    assert _revisions(_topics(40), policy) == ()
+    assert _revisions(topics(40), policy) == ()
 
 
 def test_what_goes_on_is_no_new_topic() -> None:
-    assert _revisions(_topics(40, said="now the same for signup, please"), _policy()) == ()
+    assert _revisions(topics(40, said="now the same for signup, please"), compact_policy()) == ()
 
 
 def test_the_cache_lives_as_long_as_the_session_asked_for() -> None:
-    session = _at(_topics(20).session(window=200_000), {22: 20 * 60_000})
+    session = _at(topics(20).session(window=200_000), {22: 20 * 60_000})
     calls = session.calls
     means = [Means(rough, extractive, rates=Rates(ttl=one)) for one in (300_000, HOUR)]
     found = []
     for one in means:
-        state, last, made = start(_policy(), 200_000, one), None, []
+        state, last, made = start(compact_policy(), 200_000, one), None, []
         for call in calls:
             new = tuple(b for b in session.blocks if b.born == call.step)
             _, revision = advance(state, Arrival(call.step, new, call.at, last=last))
@@ -130,7 +130,7 @@ def test_cache_prices_count() -> None:
     talk.user(BRIEF)
     talk.respond()
     talk.say("I begin.")
-    policy = _policy(user_tokens=1_000_000, progress=0.0, summary_tokens=1_000, least_warm=0)
+    policy = compact_policy(user_tokens=1_000_000, progress=0.0, summary_tokens=1_000, least_warm=0)
     session = _at(talk.session(window=200_000), {})
     for rates, acts in ((Rates(read=1, write=125), False), (Rates(read=100, write=125), True)):
         state, last, skipped = start(policy, 200_000, Means(rough, extractive, rates=rates)), 0, []
@@ -165,50 +165,14 @@ def test_a_todo_list_worked_off_takes_the_form_of_a_task_that_is_done() -> None:
         spans.append(span)
         return extractive(span)
 
-    run = simulate(talk.session(window=200_000), _policy(), rough, summarize)
+    run = simulate(talk.session(window=200_000), compact_policy(), rough, summarize)
     assert [one.trigger for one in run.revisions] == ["task_done"]
     assert [one.form for one in spans] == ["done"]
 
 
-def _step(state: State, talk: Talk, step: int) -> Revision | None:
+def step_to(state: State, talk: Talk, step: int) -> Revision | None:
     new = tuple(block for block in talk.blocks if block.born == step)
     return advance(state, Arrival(step, new))[1]
-
-
-def test_a_summary_that_comes_later_is_still_used_within_the_turn() -> None:
-    talk, ready = _topics(40, after=4), False
-    state = start(
-        _policy(), 200_000, Means(rough, lambda span: extractive(span) if ready else None)
-    )
-    for step in range(1, 44):
-        assert _step(state, talk, step) is None
-    assert state.wanted
-    ready = True
-    revision = _step(state, talk, 44)
-    assert revision is not None
-    assert revision.trigger == "new_topic"
-    assert state.waiting == [None]
-    assert _step(state, talk, 45) is None
-
-
-def test_a_summary_that_comes_after_the_turn_is_not_asked_for_again() -> None:
-    talk = _topics(40, after=2)
-    talk.user("go on")
-    talk.respond()
-    talk.say("yes")
-    state = start(_policy(), 200_000, Means(rough, lambda _: None))
-    for step in range(1, 45):
-        assert _step(state, talk, step) is None
-    assert state.wanted == []
-    assert state.marks[0]["due"] == 0
-
-
-def test_marks_of_an_older_release_are_read() -> None:
-    state = start(_policy(), 200_000, Means(rough, extractive))
-    state.marks = [{"rearm": 0}]
-    talk = _topics(40)
-    found = [_step(state, talk, step) for step in range(1, 43)]
-    assert [one.trigger for one in found if one] == ["new_topic"]
 
 
 def test_what_must_stay_is_named_where_the_trigger_cannot_be_left() -> None:
@@ -218,10 +182,10 @@ def test_what_must_stay_is_named_where_the_trigger_cannot_be_left() -> None:
     for number in range(10):
         talk.respond()
         talk.result(talk.call("Bash", {"command": f"make {number}"}), LONG)
-    state = start(_policy(), 5_000, Means(rough, extractive))
+    state = start(compact_policy(), 5_000, Means(rough, extractive))
     body = []
     for step in range(1, talk.step + 1):
-        _step(state, talk, step)
+        step_to(state, talk, step)
         body += state.skipped
     assert body
     assert "what must stay takes" in body[0]
@@ -234,10 +198,10 @@ def test_after_a_try_the_prompt_must_grow_before_the_next() -> None:
     for number in range(60):
         talk.respond()
         talk.say(f"word {number} " * 20)
-    state = start(_policy(rearm=0.1), 12_000, Means(rough, extractive))
+    state = start(compact_policy(rearm=0.1), 12_000, Means(rough, extractive))
     tried = []
     for step in range(1, talk.step + 1):
-        _step(state, talk, step)
+        step_to(state, talk, step)
         tried += [state.used] * bool(state.skipped)
     assert tried
     assert all(later - earlier >= 1_200 for earlier, later in zip(tried, tried[1:], strict=False))
@@ -245,20 +209,22 @@ def test_after_a_try_the_prompt_must_grow_before_the_next() -> None:
 
 def test_three_refusals_break_it_and_a_failing_summarizer_does_not_stop_compaction() -> None:
     """A summary that breaks its form is replaced by the extractive one, so nothing is refused."""
-    talk = _topics(60)
-    run = simulate(talk.session(window=60_000), _policy(), rough, lambda _: "no summary at all")
+    talk = topics(60)
+    run = simulate(
+        talk.session(window=60_000), compact_policy(), rough, lambda _: "no summary at all"
+    )
     assert [one.trigger for one in run.revisions][:1] == ["window"]
     assert run.refusals == ()
-    state = start(_policy(), 60_000, Means(rough, extractive))
+    state = start(compact_policy(), 60_000, Means(rough, extractive))
     state.failures = [BREAKER]
-    assert [_step(state, talk, step) for step in range(1, talk.step + 1)] == [None] * talk.step
+    assert [step_to(state, talk, step) for step in range(1, talk.step + 1)] == [None] * talk.step
 
 
 def test_a_request_may_say_that_the_task_is_done() -> None:
-    talk = _topics(20)
-    state = start(_policy(), 200_000, Means(rough, extractive))
+    talk = topics(20)
+    state = start(compact_policy(), 200_000, Means(rough, extractive))
     for step in range(1, talk.step + 1):
-        _step(state, talk, step)
+        step_to(state, talk, step)
     revision = compact_now(state, done=True)
     assert revision is not None
     assert revision.trigger == "task_done"
@@ -291,7 +257,9 @@ def test_too_many_messages_cut_the_window_and_a_missed_target_is_named() -> None
 def test_whatever_the_cause_the_context_holds_together(
     session: Session, failures: bool, cold: int, warm: int
 ) -> None:
-    policy = _policy(keep_failures=failures, least_cold=cold, least_warm=warm, summary_tokens=200)
+    policy = compact_policy(
+        keep_failures=failures, least_cold=cold, least_warm=warm, summary_tokens=200
+    )
     run = simulate(session, policy, rough)
     assert run.refusals == ()
     causes = {one.trigger for one in run.revisions}

@@ -2,27 +2,15 @@
 
 from __future__ import annotations
 
-import json
-import re
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from compaction.context.blocks import Block, FileRef
-from compaction.context.edits import Edit, context_at
-from compaction.context.session import Session
-from compaction.fold.fold import Arrival, advance, start
 from compaction.policies.policy import Policy, Step
-from compaction.proposals.plan import Means
-from compaction.seen.shown import shown
-from compaction.seen.sights import Sights
-from compaction.simulation.simulate import Run, simulate
-from compaction.strategies.compact import Compact
+from compaction.simulation.simulate import simulate
 from compaction.strategies.dedupe import Dedupe
 from compaction.strategies.offload import Offload
-from compaction.summaries.extract import extractive
 from tests.build import Talk, rough
 
 LINES = [f"line {n} of a file with words enough" for n in range(1, 61)]
@@ -33,7 +21,7 @@ def _numbered(lines: list[str], first: int = 1) -> str:
     return "\n".join(f"{n:>6}→{line}" for n, line in enumerate(lines, first))
 
 
-class _Work(Talk):
+class EditedFile(Talk):
     """An agent that reads and edits one file, whose lines are in `lines`."""
 
     def __init__(self) -> None:
@@ -72,7 +60,7 @@ def _edits(talk: Talk, policy: Policy = POLICY) -> dict[str, str]:
 
 
 def test_an_unchanged_file_is_its_path() -> None:
-    work = _Work()
+    work = EditedFile()
     first = work.read()
     again = work.read()
     assert _edits(work) == {
@@ -82,7 +70,7 @@ def test_an_unchanged_file_is_its_path() -> None:
 
 
 def test_a_part_of_what_was_read_is_its_lines() -> None:
-    work = _Work()
+    work = EditedFile()
     first = work.read()
     part = work.read(20, 40)
     answer = _edits(work)[part.id]
@@ -91,7 +79,7 @@ def test_a_part_of_what_was_read_is_its_lines() -> None:
 
 
 def test_a_change_from_outside_is_a_diff_against_what_stands() -> None:
-    work = _Work()
+    work = EditedFile()
     work.read()
     work.lines[29:30] = ["something else", "and more"]
     again = work.read()
@@ -107,7 +95,7 @@ def test_a_change_from_outside_is_a_diff_against_what_stands() -> None:
 
 
 def test_a_file_that_became_shorter_is_a_diff() -> None:
-    work = _Work()
+    work = EditedFile()
     work.read()
     del work.lines[50:]
     again = work.read()
@@ -119,7 +107,7 @@ def test_a_file_that_became_shorter_is_a_diff() -> None:
 
 
 def test_new_lines_come_with_notes_on_those_that_were_seen() -> None:
-    work = _Work()
+    work = EditedFile()
     work.read(1, 30)
     more = work.read(11, 50)
     head, note, *rows = _edits(work)[more.id].split("\n")
@@ -129,7 +117,7 @@ def test_new_lines_come_with_notes_on_those_that_were_seen() -> None:
 
 
 def test_the_agents_own_edits_count_as_seen() -> None:
-    work = _Work()
+    work = EditedFile()
     first = work.read()
     work.edit(LINES[9], f"{LINES[9]}, changed\nand a new line")
     again = work.read()
@@ -140,7 +128,7 @@ def test_the_agents_own_edits_count_as_seen() -> None:
 
 
 def test_an_edit_that_failed_changed_nothing() -> None:
-    work = _Work()
+    work = EditedFile()
     work.read()
     work.edit(LINES[9], "other", error=True)
     again = work.read()
@@ -148,7 +136,7 @@ def test_an_edit_that_failed_changed_nothing() -> None:
 
 
 def test_what_the_agent_wrote_it_has_seen() -> None:
-    work = _Work()
+    work = EditedFile()
     work.respond()
     given = {"file_path": "a.py", "content": "\n".join(LINES) + "\n"}
     work.result(work.call("Write", given, file=FileRef("a.py", "write")), "written")
@@ -157,7 +145,7 @@ def test_what_the_agent_wrote_it_has_seen() -> None:
 
 
 def test_a_file_that_a_person_attached_was_seen() -> None:
-    work = _Work()
+    work = EditedFile()
     text = _numbered(LINES)
     work.add(text, role="user", type="text", kind="file", file=FileRef("a.py", "read"))
     again = work.read()
@@ -165,7 +153,7 @@ def test_a_file_that_a_person_attached_was_seen() -> None:
 
 
 def test_what_has_left_is_sent_again() -> None:
-    work = _Work()
+    work = EditedFile()
     work.read()
     work.wait(12)
     again = work.read()
@@ -175,7 +163,7 @@ def test_what_has_left_is_sent_again() -> None:
 
 
 def test_what_a_note_rests_on_stays_as_long_as_the_note_is_young() -> None:
-    work = _Work()
+    work = EditedFile()
     first = work.read()
     work.wait(3)
     again = work.read()
@@ -193,14 +181,14 @@ def test_what_a_note_rests_on_stays_as_long_as_the_note_is_young() -> None:
     [{"pinned": True}, {"error": True}, {"file": FileRef("a.py", "list")}, {"tool": "Skill"}],
 )
 def test_what_is_sent_whole(fields: dict[str, object]) -> None:
-    work = _Work()
+    work = EditedFile()
     work.read()
     work.read(**fields)
     assert _edits(work, Policy("d", steps=(Step("dedupe", Dedupe(exclude=("Skill",))),))) == {}
 
 
 def test_pictures_small_files_and_other_paths_are_sent_whole() -> None:
-    work = _Work()
+    work = EditedFile()
     for text in ("[image image/png]", "short", "[image image/png]", "short"):
         work.respond()
         use = work.call("Read", {"file_path": "p"}, file=FileRef("p", "read"))
@@ -212,7 +200,7 @@ def test_pictures_small_files_and_other_paths_are_sent_whole() -> None:
 
 
 def test_a_tail_has_no_line_numbers_to_compare() -> None:
-    work = _Work()
+    work = EditedFile()
     for command in ("cat a.py", "tail -60 a.py"):
         work.respond()
         use = work.call("Bash", {"command": command}, file=FileRef("a.py", "read"))
@@ -221,102 +209,10 @@ def test_a_tail_has_no_line_numbers_to_compare() -> None:
 
 
 def test_readings_that_arrive_together_rest_on_the_first() -> None:
-    work = _Work()
+    work = EditedFile()
     work.respond()
     uses = [work.call("Read", {"n": n}, file=FileRef("a.py", "read")) for n in range(3)]
     results = [work.result(use, _numbered(LINES)) for use in uses]
     answer = _edits(work)
     assert list(answer) == [results[1].id, results[2].id]
     assert all(f"(ref {results[0].id}@" in text for text in answer.values())
-
-
-def _game(data: bytes) -> Session:
-    """A file that agent and others change between readings; every choice is a byte."""
-    work = _Work()
-    dice = iter(data)
-    for choice in dice:
-        one, two = next(dice, 0), next(dice, 0)
-        size = len(work.lines)
-        if choice % 8 < 3:
-            work.read(*(sorted((1 + one % size, 1 + two % size)) if choice % 2 else ()))
-        elif choice % 8 == 3:
-            work.edit(work.lines[one % size], f"edited {two}\n" * (two % 3) + "to this")
-        elif choice % 8 == 4:
-            work.lines[one % size : one % size + two % 4] = [f"outside {two}", "}"][: two % 3]
-            work.lines = work.lines or ["rest"]
-        elif choice % 8 == 5:
-            work.wait(1 + one % 3)
-        elif choice % 8 == 6:
-            work.edit(work.lines[one % size], "never", error=True)
-        else:
-            work.user("next " * (two % 90))
-    return work.session(window=6_000)
-
-
-_STEPS = [
-    Step("offload", Offload(age=2, batch=2)),
-    Step("offload", Offload(age=0, batch=1, inputs=False)),
-    Step("compact", Compact(trigger=0.4, summary_tokens=200)),
-]
-
-
-def _plain(block: Block) -> set[str]:
-    """Every line that someone who looks at a block can read in it."""
-    if block.type == "tool_use":
-        texts = [text for text in json.loads(block.text).values() if isinstance(text, str)]
-        return {line for text in texts for line in text.split("\n")}
-    rows = block.text.split("\n")
-    return {re.sub(r"^\s*\d+→", "", row) for row in rows} | {row[1:] for row in rows}
-
-
-def _check(session: Session, run: Run, edit: Edit, step: int) -> None:
-    """All that a note leaves out stands elsewhere in the context of its first step."""
-    stub = edit.replacement
-    assert stub is not None
-    original = next(block for block in session.blocks if block.id == edit.targets[0])
-    context = context_at(run.entries, step)
-    if context.get(stub.position) != stub:
-        return  # with an age of 0, and people talking on, it has left again at once
-    origin = {block.replaces or block.id: block for block in context.values()}
-    found = shown(original.text, original.file)
-    assert found is not None
-    rests = [origin[name] for name in stub.refs[1:]]
-    assert rests
-    readable = _plain(stub).union(*map(_plain, rests))
-    assert set(found.lines) <= readable
-    assert stub.tokens < original.tokens
-
-
-@given(st.binary(min_size=9, max_size=240), st.lists(st.sampled_from(_STEPS), max_size=2))
-@settings(max_examples=250, deadline=None)
-def test_nothing_is_called_seen_that_cannot_be_read(data: bytes, others: list[Step]) -> None:
-    session = _game(data)
-    policy = Policy("d", steps=(Step("dedupe", Dedupe(minimum=1, share=1.0)), *others))
-    run = simulate(session, policy, rough)
-    assert run.refusals == ()
-    summed = any(step.strategy == "compact" for step in others)
-    for revision in run.revisions:
-        for edit in revision.edits:
-            if edit.strategy == "dedupe":
-                born = next(b.born for b in session.blocks if b.id == edit.targets[0])
-                assert revision.step == born
-                # A summary made at the very step may take away what a note rests on.
-                if not summed:
-                    _check(session, run, edit, revision.step)
-
-
-@given(st.binary(min_size=9, max_size=240), st.lists(st.sampled_from(_STEPS), max_size=2))
-@settings(max_examples=60, deadline=None)
-def test_sights_can_be_rebuilt_at_any_step(data: bytes, others: list[Step]) -> None:
-    session = _game(data)
-    policy = Policy("d", steps=(Step("dedupe", Dedupe(minimum=1, share=1.0)), *others))
-    state = start(policy, session.window, Means(rough, extractive))
-    made = []
-    for call in session.calls:
-        fresh = tuple(block for block in session.blocks if block.born == call.step)
-        state.sights = Sights()
-        for place in state.arrivals:
-            state.sights.add(state.originals[place])
-        state, revision = advance(state, Arrival(call.step, fresh))
-        made += [revision] if revision is not None else []
-    assert tuple(made) == simulate(session, policy, rough).revisions

@@ -5,18 +5,16 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import re
 import subprocess
 import sys
 from collections.abc import Iterator
 from typing import Any
 
 import anthropic
-import httpx2
 import pytest
 
-from contextlab.client import ContextLab, OverBudget, Refused, Unreachable, wrap
-from tests.conftest import ROOT, SESSION, Server, free_port
+from contextlab.client import ContextLab, Refused, Unreachable, wrap
+from tests.conftest import ROOT, Server, free_port
 from tests.provider import Answer, ErrorInStream, Provider, Text, provider
 
 TOOL = {"name": "Read", "input_schema": {"type": "object"}, "description": "Read a file."}
@@ -252,47 +250,6 @@ def test_a_refusal_names_the_field(lab: ContextLab):
     with ContextLab(lab.url, "clk_missing") as stranger, pytest.raises(Refused) as refused:
         stranger.session("x")
     assert refused.value.status == 401
-
-
-def limit(served: Server, session: str, tokens: int, mode: str) -> None:
-    """Set a limit, as a person does in the browser."""
-    cookies = {SESSION: served.cookie}
-    with httpx2.Client(base_url=served.address, cookies=cookies, follow_redirects=True) as browser:
-        page = browser.get("/").text
-        found = re.search(r'name="csrf-token" content="(\w+)"', page)
-        assert found
-        wanted = {"scope": "session", "name": session, "tokens": tokens, "mode": mode}
-        proof = {"X-CSRFToken": found[1], "Referer": served.address}
-        browser.put("/api/v1/budgets", json=wanted, headers=proof).raise_for_status()
-
-
-def test_a_call_beyond_a_budget_is_an_error_that_says_why(served: Server, lab: ContextLab):
-    session = lab.session("thrifty", model="claude-sonnet-5")
-    session.append({"role": "user", "content": "Go."})
-    limit(served, "thrifty", 5_000, "hard")
-    assert session.reserve("c1", 4_000, heed_advice=True)["can_proceed"]
-    assert session.context().id, "what is reserved is let go"
-    with pytest.raises(OverBudget, match="5,000 tokens") as error:
-        session.reserve("c2", 4_000)
-    assert not error.value.require_approval
-    assert error.value.budgets[0]["reserved"]["tokens"] == 4_000
-    assert (session.release("c1"), session.release()) == (1, 0)
-    assert session.reserve("c2", 4_000)["can_proceed"]
-
-
-def test_a_wrapped_client_does_not_go_around_a_budget(
-    served: Server, lab: ContextLab, model: Provider, claude: anthropic.Anthropic
-):
-    lab.session("broke", model="claude-sonnet-5")
-    limit(served, "broke", 0, "approval")
-    managed = wrap(claude, session="broke", server=lab)
-    with pytest.raises(OverBudget) as error:
-        managed.messages.create(
-            model="claude-sonnet-5", max_tokens=9, messages=[{"role": "user", "content": "Go."}]
-        )
-    assert error.value.require_approval
-    assert lab.request("GET", f"approvals/{error.value.approval}")["state"] == "waiting"
-    assert not model.bodies
 
 
 def test_a_client_without_a_key_says_how_to_get_one(monkeypatch):
