@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from heapq import nlargest
 from typing import Any
 
 import msgspec
 from django.db import transaction
-from django.db.models import Exists, F, Max, Min, Q
+from django.db.models import Exists, F, Q
 
 from sessions.models import (
     Assessment,
@@ -18,16 +19,19 @@ from sessions.models import (
     Session,
     Team,
 )
-from sessions.models.dashboard.added_up import add_up
-from sessions.models.dashboard.day_totals import DUE, KeptSums, ranges_of
-from sessions.models.dashboard.facets import facets_between
+from sessions.models.dashboard.added_up import add_up, extents
+from sessions.models.dashboard.day_totals import DUE, EXTENT, KeptSums, ranges_of, week
+from sessions.models.dashboard.facets import Counted, added, facets_between
 from sessions.models.dashboard.matching import compactions_managed
-from sessions.models.dashboard.troubles import costliest_in, fullest_in
-from sessions.models.web.periods import DAY, HOUR, happened, happened_in
+from sessions.models.dashboard.troubles import COSTLIEST, NEAREST, costliest_in, fullest_in
+from sessions.models.web.periods import DAY, HOUR, WEEK, happened, monday
 from sessions.models.web.sums import Sums
 
 AT_ONCE = 5_000
 """Sessions locked at once."""
+
+LISTED = {"fullest": NEAREST, "costliest": COSTLIEST}
+"""Lines of a week in each list."""
 
 
 def keep_totals(team: Team) -> None:
@@ -58,29 +62,52 @@ def _keep_some(team: Team) -> bool:
 
 
 def _keep(team: Team, days: list[int]) -> None:
-    hours = add_up(team, ranges_of(days), F("happened") / HOUR)
+    hours = add_up(team, ranges_of(days), 0, HOUR)
+    ends = {day: row for day, *row in extents(team, ranges_of(days))}
     for day in days:
         whole = ranges_of([day])
         its = {hour: hours[at] for hour in range(24) if (at := day * 24 + hour) in hours}
         together = Sums()
         for sums in its.values():
             together.add(sums)
-        rows = Session.objects.for_team(team).filter(happened_in(whole))
-        ends = rows.aggregate(first=Min(happened()), last=Max(happened()))
-        kept = {
-            "sums": _kept(together, ends["first"] or 0, ends["last"] or 0),
-            "hours": {hour: _kept(sums) for hour, sums in its.items()},
-            "facets": facets_between(team, whole),
+        texts = {
+            "sums": _text(_kept(together)),
+            "hours": _text({hour: _kept(sums) for hour, sums in its.items()}),
+            "facets": _text(facets_between(team, whole)),
+            "fullest": "\n".join(fullest_in(team, whole)),
+            "costliest": "\n".join(costliest_in(team, whole)),
         }
-        texts = {name: msgspec.json.encode(one).decode() for name, one in kept.items()}
-        texts["fullest"] = "\n".join(fullest_in(team, whole))
-        texts["costliest"] = "\n".join(costliest_in(team, whole))
-        DayTotals.objects.update_or_create(team=team, day=day, defaults=texts)
+        extent = dict(zip(EXTENT, ends.get(day, (0, 0, 0, None)), strict=True))
+        _store(team, day, 1, texts | extent)
+    for first in {monday(day) for day in days}:
+        if first >= 0:  # days count from the epoch, in the middle of a week
+            _keep_week(team, first)
 
 
-def _kept(sums: Sums, first: int = 0, last: int = 0) -> KeptSums:
+def _keep_week(team: Team, first: int) -> None:
+    rows = list(DayTotals.objects.filter(team=team, days=1, day__in=week(first)))
+    together = Sums()
+    for row in rows:
+        msgspec.json.decode(row.sums, type=KeptSums).add_to(together)
+    facets = [msgspec.json.decode(row.facets, type=Counted) for row in rows]
+    texts = {"sums": _text(_kept(together)), "facets": _text(added(facets))}
+    for name, most in LISTED.items():
+        lines = (line for row in rows for line in getattr(row, name).split())
+        texts[name] = "\n".join(nlargest(most, lines))
+    _store(team, first, WEEK, texts)
+
+
+def _store(team: Team, day: int, days: int, columns: dict[str, Any]) -> None:
+    DayTotals.objects.update_or_create(team=team, day=day, days=days, defaults=columns)
+
+
+def _text(one: Any) -> str:
+    return msgspec.json.encode(one).decode()
+
+
+def _kept(sums: Sums) -> KeptSums:
     of = {name: many for name, many in sums.of.items() if many}
-    return KeptSums(of, first, last, dict(sums.peaks), dict(sums.steps))
+    return KeptSums(of, dict(sums.peaks), dict(sums.steps))
 
 
 def sums_changed(
@@ -110,6 +137,8 @@ def forget_day(instance: Session, **_: Any) -> None:
     """Mark the other sessions of a deleted session's day as due."""
     if instance.tally_day is None:
         return
-    DayTotals.objects.filter(team=instance.team_id, day=instance.tally_day).delete()
-    same = Session.objects.filter(team=instance.team_id, tally_day=instance.tally_day)
+    day = instance.tally_day
+    its = Q(days=1, day=day) | Q(days=WEEK, day=monday(day))
+    DayTotals.objects.filter(its, team=instance.team_id).delete()
+    same = Session.objects.filter(team=instance.team_id, tally_day=day)
     same.update(tallied_version=-1)

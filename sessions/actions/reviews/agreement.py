@@ -16,7 +16,9 @@ from uuid import UUID
 
 from django.db.models import Count, QuerySet
 
-from sessions.models import PolicyVersion, Review, ReviewItem, Team
+from sessions.models import PolicyVersion, Review, ReviewItem, Session, Team
+from sessions.models.web.periods import StatementIn, happened_in
+from sessions.models.web.statements import Given, given_uuid
 
 FEWEST = 5
 """Double reviews below which agreement is unknown."""
@@ -109,24 +111,44 @@ class SubmittedReview(NamedTuple):
     scores: dict[str, int]
 
 
-def _finished(items: QuerySet[ReviewItem]) -> list[list[SubmittedReview]]:
-    """The submitted reviews of each finished item."""
-    given = Review.objects.filter(
-        submitted__isnull=False, item__in=items.filter(finished__isnull=False).values("pk")
-    )
+_AS_READ = ("item", "verdict", "scores")
+
+
+def _submitted(items: QuerySet[Any]) -> QuerySet[Review]:
+    """The submitted reviews of finished items."""
+    finished = items.filter(finished__isnull=False).values("pk")
+    given = Review.objects.filter(submitted__isnull=False, item__in=finished)
+    return given.order_by("submitted", "pk")
+
+
+def _by_item(rows: Iterable[tuple[UUID, str, dict[str, int]]]) -> list[list[SubmittedReview]]:
     found: dict[UUID, list[SubmittedReview]] = {}
-    rows = given.order_by("submitted", "pk").values_list("item", "verdict", "scores")
     for item, verdict, scores in rows:
         found.setdefault(item, []).append(SubmittedReview(verdict, scores))
     return list(found.values())
 
 
-def agreement_of(team: Team, items: QuerySet[ReviewItem]) -> Agreement:
-    """The agreement of the reviews of finished items; of the team's, looks only at those that have
-    two or more."""
-    given = Review.objects.filter(submitted__isnull=False, item__team=team).values("item")
-    many = given.annotate(many=Count("pk")).filter(many__gt=1)
-    return _agreement(_finished(items.filter(pk__in=many.values("item"))))
+def _finished(items: QuerySet[ReviewItem]) -> list[list[SubmittedReview]]:
+    """The submitted reviews of each finished item."""
+    return _by_item(_submitted(items).values_list(*_AS_READ))
+
+
+def agreement_in(team: Team, since: int, until: int) -> Agreement:
+    """The agreement of the finished reviews of compactions in the team's sessions of a time [since,
+    until) in ms; looks only at those that have two or more."""
+    return _agreement(_by_item(_DOUBLES.rows([(since, until)], team=team.pk)))
+
+
+def _doubles(times: Sequence[tuple[Given, Given]]) -> QuerySet[Any, Any]:
+    its = given_uuid("team")
+    reviewed = Review.objects.filter(submitted__isnull=False, item__team_id=its).values("item")
+    many = reviewed.annotate(many=Count("pk")).filter(many__gt=1).values("item")
+    sessions = Session.objects.filter(happened_in(times), team_id=its)
+    items = ReviewItem.objects.filter(pk__in=many, revision__run__session__in=sessions)
+    return _submitted(items).values_list(*_AS_READ)
+
+
+_DOUBLES = StatementIn(_doubles)
 
 
 def _value(review: SubmittedReview, part: str) -> Any:

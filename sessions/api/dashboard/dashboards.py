@@ -11,13 +11,13 @@ from ninja import Query, Router, Schema
 
 from sessions.access import team_of
 from sessions.actions.dashboard.day_totals import keep_totals
-from sessions.actions.reviews.agreement import Agreement, agreement_of
+from sessions.actions.reviews.agreement import Agreement, agreement_in
 from sessions.api.web.exchange import json_answer
 from sessions.api.web.problems import Refusal
 from sessions.models import Session
 from sessions.models.dashboard.dashboards import Dashboard, Mark, Number, dashboard, extent
 from sessions.models.dashboard.tiles import TILES
-from sessions.models.dashboard.troubles import Cause, breaks, nearest_limit, review_items
+from sessions.models.dashboard.troubles import Cause, breaks, nearest_limit
 from sessions.models.web.periods import BadPeriod, Period, asked_for, month_of
 from sessions.models.web.sums import Tile
 
@@ -150,7 +150,7 @@ def get_dashboard(
             "sub_agents": made.whole.of["sub_agents"],
             "tiles": [_tile(made, tile) for tile in TILES],
             "forecast_microusd": made.forecast(there.spent, now, left_days),
-            "agreement": _agreement(agreement_of(team, review_items(team, period))),
+            "agreement": _agreement(agreement_in(team, period.since, period.until)),
             "marks": [_mark(mark) for mark in made.marks],
             "causes": [_cause(cause) for cause in found.causes],
             "causes_of_sessions": found.looked_at,

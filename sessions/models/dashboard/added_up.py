@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from django.db.models import BigIntegerField, Count, F, Q, QuerySet, Sum
-from django.db.models.expressions import Combinable
+from django.db.models import BigIntegerField, Count, F, Max, Min, Q, QuerySet, Sum
 from django.db.models.functions import Cast
 
 from sessions.models.accounts.teams import Team
@@ -18,99 +16,149 @@ from sessions.models.record.revisions import Revision, Run
 from sessions.models.record.sessions import Session
 from sessions.models.reviews.assessments import FactLedger
 from sessions.models.reviews.reviews import Review
-from sessions.models.web.periods import happened, happened_in
+from sessions.models.web.periods import DAY, StatementIn, happened, happened_in
+from sessions.models.web.statements import Given, given_int, given_uuid
 from sessions.models.web.sums import Sums
 
 Ranges = Sequence[tuple[int, int]]
 """Of [since, until) in ms since the epoch."""
 
-Rows = Iterator[dict[str, int]]
+Times = Sequence[tuple[Given, Given]]
+
+_TEAM = given_uuid("team")
+_PART = (F("happened") - given_int("origin")) / given_int("size")
+"""The number of the part in which a session happened."""
 
 
-def add_up(team: Team, ranges: Ranges, part: Combinable) -> dict[int, Sums]:
+def add_up(team: Team, ranges: Ranges, origin: int, size: int) -> dict[int, Sums]:
     """The sums of the team's sessions by part, in six queries however many sessions there are.
 
-    `part` is a whole number made of `happened`.
+    Parts of `size` ms are numbered from `origin` on.
     """
     found: dict[int, Sums] = defaultdict(Sums)
-    if not ranges:
-        return found
-    for read in _sums, _compactions, _ledgers, _reviews:
-        for row in read(team, ranges, part):
-            found[row.pop("part")].of.update(row)
-    sessions = inside(Session.objects.for_team(team), ranges, part).order_by()
-    permille = Cast(F("peak_tokens"), BigIntegerField()) * 1000 / F("window")
-    filled = sessions.filter(window__gt=0, peak_tokens__gt=0).annotate(permille=permille)
-    for index, peak, many in filled.values_list("part", "permille").annotate(many=Count("*")):
+    given = {"team": team.pk, "origin": origin, "size": size}
+    for names, statement in _SUMS:
+        for part, *values in statement.rows(ranges, **given):
+            sums = zip(names, values, strict=True)
+            found[part].of.update({name: int(value or 0) for name, value in sums})
+    for index, peak, many in _PEAKS.rows(ranges, **given):
         found[index].peaks[peak] += many
-    stepped = sessions.filter(step_count__gt=0).values_list("part", "step_count")
-    for index, steps, many in stepped.annotate(many=Count("*")):
+    for index, steps, many in _STEPS.rows(ranges, **given):
         found[index].steps[steps] += many
     return found
 
 
-def inside(rows: QuerySet[Any], ranges: Ranges, part: Combinable, path: str = "") -> QuerySet[Any]:
-    """Rows whose session happened in these times, each annotated with its `part`. `path` leads from
-    the row to its session, as in `happened`."""
-    return (
-        rows.filter(happened_in(ranges, path)).annotate(happened=happened(path)).annotate(part=part)
+def extents(team: Team, ranges: Ranges) -> list[tuple[int, int, int, int, int | None]]:
+    """Of each day with sessions in these times: the day, how many, the times of the first and the
+    last in ms, and their cost in micro-dollars (None if no session has one)."""
+    return _EXTENTS.rows(ranges, team=team.pk, origin=0, size=DAY)
+
+
+def _extents(times: Times) -> QuerySet[Any]:
+    named = {
+        "sessions": Count("*"),
+        "first": Min("happened"),
+        "last": Max("happened"),
+        "cost": Sum("cost_microusd"),
+    }
+    rows = _inside(Session.objects.filter(team_id=_TEAM), times).annotate(**named)
+    return rows.values_list("part", *named)
+
+
+_EXTENTS = StatementIn(_extents)
+
+
+def _inside(rows: QuerySet[Any], times: Times, path: str = "") -> QuerySet[Any]:
+    """Rows whose session happened in these times, grouped by its `part`. `path` leads from the row
+    to its session, as in `happened`."""
+    timed = rows.filter(happened_in(times, path)).annotate(happened=happened(path))
+    return timed.annotate(part=_PART).order_by().values("part")
+
+
+def _summed(
+    rows: Callable[[], QuerySet[Any]], path: str, columns: Callable[[], dict[str, Any]]
+) -> tuple[list[str], StatementIn]:
+    """Names of sums, and the query for them by part."""
+    named = {f"s_{name}": column for name, column in columns().items()}
+    return [name.removeprefix("s_") for name in named], StatementIn(
+        lambda times: _inside(rows(), times, path).annotate(**named).values_list("part", *named)
     )
 
 
-def _sums(team: Team, ranges: Ranges, part: Combinable) -> Rows:
-    rows = inside(Session.objects.for_team(team), ranges, part).order_by().values("part")
+def _of_sessions() -> dict[str, Any]:
     # Grouping sorts the columns that it counts: a small one that is never null is quicker than ids.
-    counts = {f"n_{name}": Count("step_count", filter=where) for name, where in CONDITIONS.items()}
-    sums = {f"s_{name}": Sum(column) for name, column in SUMMED.items()}
-    for row in rows.annotate(n_sessions=Count("*"), **counts, **sums):
-        yield {name.removeprefix("n_").removeprefix("s_"): int(row[name] or 0) for name in row}
+    counts = {name: Count("step_count", filter=where) for name, where in CONDITIONS.items()}
+    return {"sessions": Count("*")} | counts | {name: Sum(of) for name, of in SUMMED.items()}
 
 
-def _compactions(team: Team, ranges: Ranges, part: Combinable) -> Rows:
-    made = Revision.objects.filter(
-        run__session__team=team, run__origin=Run.Origin.MANAGED, edits__strategy="compact"
-    )
-    rows = inside(made, ranges, part, "run__session__").order_by().values("part")
-    found = rows.annotate(
-        managed=Count("pk", distinct=True),
-        compacted_by_us=Count(
-            "run__session", distinct=True, filter=Q(run__session__compaction_count=0)
-        ),
-    )
-    for row in found:
-        yield {name: int(row[name]) for name in row}
+def _of_compactions() -> dict[str, Any]:
+    silent = Q(run__session__compaction_count=0)
+    return {
+        "managed": Count("pk", distinct=True),
+        "compacted_by_us": Count("run__session", distinct=True, filter=silent),
+    }
 
 
-def _ledgers(team: Team, ranges: Ranges, part: Combinable) -> Rows:
-    made = FactLedger.objects.filter(
-        revision__run__session__team=team, revision__run__origin__in=REAL_RUNS
-    )
-    rows = inside(made, ranges, part, "revision__run__session__").order_by().values("part")
+def _of_ledgers() -> dict[str, Any]:
     scored = Q(score__isnull=False)
     sums = ("score", "kept", "retrievable", "lost", "unsupported")
-    found = rows.annotate(
-        ledgers_made=Count("pk"),
-        ledgers=Count("pk", filter=scored),
-        with_ledger=Count("revision__run__session", distinct=True),
-        ledgered=Count("revision__run__session", distinct=True, filter=scored),
-        **{f"s_{name}": Sum(name, filter=scored) for name in sums},
-    )
-    for row in found:
-        yield {re.sub("^s_", "ledger_", name): int(row[name] or 0) for name in row}
+    return {
+        "ledgers_made": Count("pk"),
+        "ledgers": Count("pk", filter=scored),
+        "with_ledger": Count("revision__run__session", distinct=True),
+        "ledgered": Count("revision__run__session", distinct=True, filter=scored),
+        **{f"ledger_{name}": Sum(name, filter=scored) for name in sums},
+    }
 
 
-def _reviews(team: Team, ranges: Ranges, part: Combinable) -> Rows:
-    # By the session's team, like its time: then PostgreSQL starts from the few sessions.
-    made = Review.objects.filter(
-        item__revision__run__session__team=team,
-        item__finished__isnull=False,
-        submitted__isnull=False,
-    )
-    rows = inside(made, ranges, part, "item__revision__run__session__").order_by().values("part")
+def _of_reviews() -> dict[str, Any]:
     verdicts = {
         f"review_{verdict}": Count("pk", filter=Q(verdict=verdict))
         for verdict in Review.Verdict.values
     }
-    found = rows.annotate(reviewed=Count("item__revision__run__session", distinct=True), **verdicts)
-    for row in found:
-        yield {name: int(row[name]) for name in row}
+    return {"reviewed": Count("item__revision__run__session", distinct=True), **verdicts}
+
+
+_SUMS = (
+    _summed(lambda: Session.objects.filter(team_id=_TEAM), "", _of_sessions),
+    _summed(
+        lambda: Revision.objects.filter(
+            run__session__team_id=_TEAM, run__origin=Run.Origin.MANAGED, edits__strategy="compact"
+        ),
+        "run__session__",
+        _of_compactions,
+    ),
+    _summed(
+        lambda: FactLedger.objects.filter(
+            revision__run__session__team_id=_TEAM, revision__run__origin__in=REAL_RUNS
+        ),
+        "revision__run__session__",
+        _of_ledgers,
+    ),
+    _summed(
+        # By the session's team, like its time: then PostgreSQL starts from the few sessions.
+        lambda: Review.objects.filter(
+            item__revision__run__session__team_id=_TEAM,
+            item__finished__isnull=False,
+            submitted__isnull=False,
+        ),
+        "item__revision__run__session__",
+        _of_reviews,
+    ),
+)
+
+
+def _peaks(times: Times) -> QuerySet[Any]:
+    permille = Cast(F("peak_tokens"), BigIntegerField()) * 1000 / F("window")
+    filled = Session.objects.filter(team_id=_TEAM, window__gt=0, peak_tokens__gt=0)
+    rows = _inside(filled, times).annotate(permille=permille).values("part", "permille")
+    return rows.annotate(many=Count("*")).values_list("part", "permille", "many")
+
+
+def _steps(times: Times) -> QuerySet[Any]:
+    stepped = Session.objects.filter(team_id=_TEAM, step_count__gt=0)
+    rows = _inside(stepped, times).values("part", "step_count")
+    return rows.annotate(many=Count("*")).values_list("part", "step_count", "many")
+
+
+_PEAKS, _STEPS = StatementIn(_peaks), StatementIn(_steps)

@@ -4,28 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
 
-import msgspec
-from django.db.models import Count, F, Max, Min, Q, Sum
-
 from sessions.models.accounts.audit import AuditEntry
 from sessions.models.accounts.teams import Team
-from sessions.models.dashboard.added_up import add_up
+from sessions.models.dashboard.added_up import add_up, extents
 from sessions.models.dashboard.counted import LEFT
 from sessions.models.dashboard.day_totals import (
+    EXTENT,
     DayTotals,
-    KeptExtent,
     due_days,
     kept,
     kept_sums,
     ranges_of,
     spans_of,
 )
-from sessions.models.record.sessions import Session
 from sessions.models.reviews.reviews import Review
-from sessions.models.web.periods import DAY, Period, happened, happened_in
+from sessions.models.web.periods import DAY, Period
+from sessions.models.web.statements import Statement, given_time, given_uuid
 from sessions.models.web.sums import Column, Sums, Tile, Value
 
 MARKED = ("rollout.accepted", "rollout.widened", "rollout.completed", "rollout.rolled_back")
@@ -46,36 +44,20 @@ class SessionSpan:
 def extent(team: Team, since: int) -> SessionSpan:
     """Count the team's sessions, and add up what they cost since `since` (ms, a whole day)."""
     due = due_days(team)
-    rows = DayTotals.objects.filter(team=team).exclude(day__in=due)
-    ends, spent = [], Sums()
-    sessions = 0
-    for day, text in rows.values_list("day", "sums"):
-        sums = msgspec.json.decode(text, type=KeptExtent)
-        if not sums.of:  # its sessions went on, into another day
-            continue
-        sessions += sums.of["sessions"]
-        ends += [sums.first, sums.last]
-        if day * DAY >= since:
-            spent.of.update(sums.of)
-    more = (
-        Session.objects.for_team(team)
-        .filter(happened_in(ranges_of(due)))
-        .annotate(happened=happened())
-    )
-    found = more.aggregate(
-        sessions=Count("pk"),
-        first=Min("happened"),
-        last=Max("happened"),
-        cost=Sum("cost_microusd", filter=Q(happened__gte=since)),
-    )
-    ends += [at for at in (found["first"], found["last"]) if at is not None]
-    known = spent.of["priced"] or found["cost"] is not None
+    days = [row for row in _KEPT.rows(team=team.pk) if row[0] not in due]
+    found = [row for row in [*days, *extents(team, ranges_of(due))] if row[1]]
+    costs = [cost for day, *_, cost in found if day * DAY >= since and cost is not None]
     return SessionSpan(
-        sessions + found["sessions"],
-        min(ends, default=None),
-        max(ends, default=None),
-        spent.of["cost"] + (found["cost"] or 0) if known else None,
+        sum(row[1] for row in found),
+        min((row[2] for row in found), default=None),
+        max((row[3] for row in found), default=None),
+        sum(costs) if costs else None,
     )
+
+
+_KEPT = Statement(
+    lambda: DayTotals.objects.filter(team_id=given_uuid("team"), days=1).values_list("day", *EXTENT)
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,10 +150,9 @@ def dashboard(team: Team, period: Period) -> Dashboard:
     """Add up a period, from what is kept of it and from the sessions of the rest."""
     parts = [Sums() for _ in range(period.earlier + len(period.parts))]
     found = kept(team, spans_of(period), hourly=period.size < DAY)
-    for at, sums in kept_sums(team, found):
+    for at, sums in kept_sums(team, found, weekly=period.weekly):
         sums.add_to(parts[(at - period.origin) // period.size])
-    at_part = (F("happened") - period.origin) / period.size
-    for index, more in add_up(team, found.rest, at_part).items():
+    for index, more in add_up(team, found.rest, period.origin, period.size).items():
         parts[index].add(more)
     for part in parts:
         _work_out(part)
@@ -201,8 +182,20 @@ def _work_out(part: Sums) -> None:
 
 
 def _marks(team: Team, period: Period) -> tuple[Mark, ...]:
-    rows = AuditEntry.objects.filter(team=team, action__in=MARKED).order_by("at", "pk")
-    marks = (
-        Mark(int(row.at.timestamp() * 1000), row.action, row.named, row.detail) for row in rows
+    times = (datetime.fromtimestamp(ms / 1000, UTC) for ms in (period.since, period.until))
+    rows = _MARKS.rows(team=team.pk, **dict(zip(("since", "until"), times, strict=True)))
+    return tuple(Mark(int(at.timestamp() * 1000), *more) for at, *more in rows)
+
+
+_MARKS = Statement(
+    lambda: (
+        AuditEntry.objects.filter(
+            team_id=given_uuid("team"),
+            action__in=MARKED,
+            at__gte=given_time("since"),
+            at__lt=given_time("until"),
+        )
+        .order_by("at", "pk")
+        .values_list("at", "action", "named", "detail")
     )
-    return tuple(mark for mark in marks if period.since <= mark.at < period.until)
+)

@@ -1,10 +1,9 @@
-"""Kept sums of a team's days, so that lists and dashboards do not add up every session."""
+"""Kept sums of a team's days and weeks: lists and dashboards do not add up every session."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import msgspec
 from django.db import models
@@ -12,25 +11,18 @@ from django.db.models import F, Q
 
 from sessions.models.accounts.teams import Team
 from sessions.models.record.sessions import Session
-from sessions.models.web.periods import DAY, HOUR, Period, happened
-from sessions.models.web.statements import Statement, given_uuid
+from sessions.models.web.periods import DAY, HOUR, WEEK, Period, happened, monday
+from sessions.models.web.statements import Statement, given_int, given_uuid
 from sessions.models.web.sums import Sums
 
 Range = tuple[int, int]
 """[since, until) in ms since the epoch."""
 
 
-class KeptExtent(msgspec.Struct):
-    """Sums by name, and the times of the first and last session in ms."""
-
-    of: dict[str, int] = {}
-    first: int = 0
-    last: int = 0
-
-
-class KeptSums(KeptExtent):
+class KeptSums(msgspec.Struct):
     """`Sums` as stored."""
 
+    of: dict[str, int] = {}
     peaks: dict[int, int] = {}
     steps: dict[int, int] = {}
 
@@ -42,19 +34,26 @@ class KeptSums(KeptExtent):
 
 
 class DayTotals(models.Model):
-    """The sums of a team's sessions of one UTC day, as of the last time it was added up.
+    """The sums of a team's sessions of one UTC day, or of the week that begins with it, as of the
+    last time they were added up.
 
-    `day` counts from the epoch. `sums` are of the day, `hours` of its hours (`KeptSums` as JSON),
-    `facets` the sessions by value of each list filter, with how many of these the unfiltered list
-    hides; `fullest` and `costliest` the first sessions in the dashboard's tables, one a line
-    (`troubles.ranked`).
-    A day is as stored unless one of its sessions is due (`due_days`).
+    `day` counts from the epoch. `sums` are of the `days`, `hours` of a day's hours (`KeptSums` as
+    JSON), `facets` the sessions by value of each list filter, with how many of these the unfiltered
+    list hides; `fullest` and `costliest` the first sessions in the dashboard's tables, one a line
+    (`troubles.ranked`). A day also has its number of `sessions`, the times of the first and
+    the last in ms, and their cost in micro-dollars, None if no session has one.
+    A day is as stored unless one of its sessions is due (`due_days`); so is a week that is stored.
     """
 
     team = models.ForeignKey(
         "agent_sessions.Team", on_delete=models.CASCADE, related_name="+", db_index=False
     )
     day = models.PositiveIntegerField()
+    days = models.PositiveSmallIntegerField(default=1)
+    sessions = models.PositiveBigIntegerField(default=0)
+    first = models.PositiveBigIntegerField(default=0)
+    last = models.PositiveBigIntegerField(default=0)
+    cost = models.BigIntegerField(null=True)
     sums = models.TextField()
     hours = models.TextField()
     facets = models.TextField()
@@ -62,11 +61,16 @@ class DayTotals(models.Model):
     costliest = models.TextField()
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["team", "day"], name="day_once_per_team")]
+        constraints = [
+            models.UniqueConstraint(fields=["team", "days", "day"], name="day_once_per_team")
+        ]
 
     def __str__(self) -> str:
-        return f"day {self.day} of {self.team_id}"
+        return f"{self.days} days from day {self.day} of {self.team_id}"
 
+
+EXTENT = ("sessions", "first", "last", "cost")
+"""The columns of a day's extent."""
 
 DUE = Q(version__gt=F("tallied_version"))
 """Sessions that changed since their day was added up."""
@@ -84,6 +88,16 @@ _DUE_DAYS = Statement(
         .values_list("at", "tally_day")
         .distinct()
     )
+)
+
+
+def kept_days(team: Team) -> list[int]:
+    """Days whose sums were kept, outdated or not."""
+    return _KEPT_DAYS.column(team=team.pk)
+
+
+_KEPT_DAYS = Statement(
+    lambda: DayTotals.objects.filter(team_id=given_uuid("team"), days=1).values_list("day")
 )
 
 
@@ -127,11 +141,11 @@ def kept(team: Team, spans: Iterable[Range], *, hourly: bool = False) -> KeptTim
     return KeptTimes(frozenset(days), frozenset(hours), tuple(rest))
 
 
-def ranges_of(days: Iterable[int]) -> list[Range]:
-    """The times of days, neighbors together."""
+def ranges_of(days: Iterable[int], length: int = 1) -> list[Range]:
+    """The times of days, or of what is `length` days long, neighbors together."""
     found: list[Range] = []
     for day in sorted(days):
-        _extend(found, day * DAY, (day + 1) * DAY)
+        _extend(found, day * DAY, (day + length) * DAY)
     return found
 
 
@@ -148,32 +162,52 @@ def spans_of(period: Period) -> list[Range]:
     return [*([period.before] if period.before else []), (period.since, period.until)]
 
 
-def kept_sums(team: Team, of: KeptTimes) -> Iterable[tuple[int, KeptSums]]:
-    """The kept sums with the ms at which each begins."""
-    rows = DayTotals.objects.filter(team=team)
-    for day, sums in _of_days(rows, of.days).values_list("day", "sums"):
-        yield day * DAY, msgspec.json.decode(sums, type=KeptSums)
-    if not of.hours:
-        return
-    wanted = {day for day, _ in of.hours}
-    for day, hours in _of_days(rows, wanted).values_list("day", "hours"):
+def kept_sums(team: Team, of: KeptTimes, *, weekly: bool) -> Iterator[tuple[int, KeptSums]]:
+    """The kept sums with the ms at which each begins; `weekly` as in `kept_texts`."""
+    for day, text in kept_texts(team, of.days, "sums", weekly=weekly):
+        yield day * DAY, msgspec.json.decode(text, type=KeptSums)
+    for day, hours in kept_texts(team, {day for day, _ in of.hours}, "hours"):
         for hour, sums in msgspec.json.decode(hours, type=dict[int, KeptSums]).items():
             if (day, hour) in of.hours:
                 yield day * DAY + hour * HOUR, sums
 
 
-def _of_days(rows: Any, days: Iterable[int]) -> Any:
-    """Rows of these days, by the range that holds them: a list of ids would be long."""
-    days = set(days)
-    if not days:
-        return rows.none()
-    low, high = min(days), max(days)
-    rows = rows.filter(day__gte=low, day__lte=high)
-    gaps = set(range(low, high + 1)) - days
-    return rows.exclude(day__in=gaps) if gaps else rows
-
-
 def kept_lists(team: Team, of: KeptTimes, name: str) -> list[str]:
     """The lines of `fullest` or `costliest` of the kept days together."""
-    rows = _of_days(DayTotals.objects.filter(team=team), of.days)
-    return [line for text in rows.values_list(name, flat=True) for line in text.split()]
+    texts = kept_texts(team, of.days, name, weekly=True)
+    return [line for _, text in texts for line in text.split()]
+
+
+def kept_texts(
+    team: Team, days: Collection[int], name: str, *, weekly: bool = False
+) -> Iterator[tuple[int, str]]:
+    """A column of the rows of these days, each with its first day; `weekly` takes a week's row
+    instead of those of its days."""
+    left = set(days)
+    if weekly:
+        mondays = [day for day in left if day == monday(day) and left.issuperset(week(day))]
+        for day, text in _texts(team, mondays, name, WEEK):
+            left -= set(week(day))
+            yield day, text
+    yield from _texts(team, left, name, 1)
+
+
+def week(first: int) -> range:
+    """The days of a week."""
+    return range(first, first + WEEK)
+
+
+def _texts(team: Team, days: Collection[int], name: str, length: int) -> Iterator[tuple[int, str]]:
+    for since, until in ranges_of(days, length):
+        given = {"team": team.pk, "days": length, "since": since // DAY, "until": until // DAY}
+        yield from _TEXTS[name].rows(**given)
+
+
+def _text_of(name: str) -> Statement:
+    rows = DayTotals.objects.filter
+    given = {"team_id": given_uuid("team"), "days": given_int("days")}
+    span = {"day__gte": given_int("since"), "day__lt": given_int("until")}
+    return Statement(lambda: rows(**given, **span).values_list("day", name))
+
+
+_TEXTS = {name: _text_of(name) for name in ("sums", "hours", "facets", "fullest", "costliest")}

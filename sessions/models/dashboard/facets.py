@@ -9,7 +9,13 @@ import msgspec
 from django.db.models import Count, Q
 
 from sessions.models.accounts.teams import Team
-from sessions.models.dashboard.day_totals import DayTotals, Range, due_days, ranges_of
+from sessions.models.dashboard.day_totals import (
+    Range,
+    due_days,
+    kept_days,
+    kept_texts,
+    ranges_of,
+)
 from sessions.models.dashboard.matching import FACETS, HAS_WARM_UP
 from sessions.models.record.sessions import Session
 from sessions.models.web.periods import happened_in
@@ -46,15 +52,16 @@ def facets(team: Team) -> Counted:
     """Count all sessions of a team, from what is kept and from the rows of the other days; the most
     frequent values first."""
     due = due_days(team)
-    kept = DayTotals.objects.filter(team=team).exclude(day__in=due)
+    kept = set(kept_days(team)) - due
     days = [msgspec.json.decode(text, type=Counted)
-            for text in kept.values_list("facets", flat=True)]  # fmt: skip
+            for _, text in kept_texts(team, kept, "facets", weekly=True)]  # fmt: skip
     if due:
         days.append(facets_between(team, ranges_of(due)))
-    return _added(days)
+    return added(days)
 
 
-def _added(days: Iterable[Counted]) -> Counted:
+def added(days: Iterable[Counted]) -> Counted:
+    """Add counts up; the most frequent values first."""
     sums: dict[str, Counter[str]] = defaultdict(Counter)
     hidden: dict[str, Counter[str]] = defaultdict(Counter)
     for one in days:

@@ -15,22 +15,20 @@ from sessions.models.dashboard.quality_tiles import (
     REVIEWS,
     SCHEMAS,
 )
-from sessions.models.web.sums import Column, Sums, Tile, Value, quantile, ratio, total
+from sessions.models.web.sums import Column, Sums, Tile, Value, ratio, total
 
 
 def _peak(sums: Sums, share: float) -> Value:
-    permille = quantile(sums.peaks, share)
+    permille = sums.peaks.quantile(share)
     return None if permille is None else permille / 1000
 
 
 def _near(sums: Sums) -> Value:
-    if not sums.peaks:
-        return None
-    return sum(many for peak, many in sums.peaks.items() if peak >= 1000 * NEAR_LIMIT)
+    return sums.peaks.at_least(1000 * NEAR_LIMIT) if sums.peaks else None
 
 
 def _steps(sums: Sums) -> Value:
-    return sum(steps * many for steps, many in sums.steps.items()) if sums.steps else None
+    return sums.steps.sum if sums.steps else None
 
 
 def _assessed(name: str) -> Callable[[Sums], Value]:
@@ -159,8 +157,8 @@ STEPS = Tile(
     "stepped",
     lambda: Q(step_count__gt=0),
     (
-        Column("median", "Median", "count", lambda sums: quantile(sums.steps, 0.5)),
-        Column("p90", "90th percentile", "count", lambda sums: quantile(sums.steps, 0.9)),
+        Column("median", "Median", "count", lambda sums: sums.steps.quantile(0.5)),
+        Column("p90", "90th percentile", "count", lambda sums: sums.steps.quantile(0.9)),
         Column("all", "total", "count", _steps),
     ),
     (("stepless", "without a model call"),),

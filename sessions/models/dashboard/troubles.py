@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import nlargest
 from typing import Any
@@ -18,24 +18,13 @@ from sessions.models.dashboard.matching import NEAR_LIMIT, REAL_RUNS
 from sessions.models.record import tail
 from sessions.models.record.revisions import Run
 from sessions.models.record.sessions import SORT_KEYS, Session
-from sessions.models.reviews.reviews import ReviewItem
-from sessions.models.web.periods import Period, happened_in
+from sessions.models.web.periods import Period, StatementIn, happened_in
+from sessions.models.web.statements import Given, StatementAmong, given_uuid
 
 COSTLIEST = 200
 """Most sessions to scan for cache breaks; scanning all would be too slow for a page."""
 
 NEAREST = 8
-
-
-def inside(team: Team, period: Period) -> QuerySet[Session]:
-    """The team's sessions of a period."""
-    return Session.objects.for_team(team).filter(happened_in([(period.since, period.until)]))
-
-
-def review_items(team: Team, period: Period) -> QuerySet[ReviewItem]:
-    """Compactions in the review queue, open or finished, whose session is in the period."""
-    rows = ReviewItem.objects.for_team(team)
-    return rows.filter(revision__run__session__in=inside(team, period))
 
 
 @dataclass(slots=True)
@@ -54,20 +43,26 @@ class Cause:
     advice: str = ""
     avoidable: bool = False
     _most: tuple[int, int] = (-1, -1)
+    _place: tuple[UUID, int] | None = None
 
-    def add(self, session: Session, card: dict[str, Any]) -> None:
+    def add(self, session: UUID, card: dict[str, Any]) -> None:
         """Add one break, as described by `cause_card`."""
         self.breaks += 1
         self.tokens += card["tokens"]
-        self.sessions.add(session.pk)
+        self.sessions.add(session)
         cost = card["cost_microusd"]
         if cost is not None:
             self.cost = (self.cost or 0) + cost
         size = (cost or 0, card["tokens"])
         if size > self._most:
             self._most = size
-            self.costliest = session, card["step"]
+            self._place = session, card["step"]
             self.title, self.advice = card["title"], card["advice"]
+
+    def look_up(self, sessions: Mapping[UUID, Session]) -> None:
+        """Set the session of the most expensive break."""
+        if self._place is not None and self._place[0] in sessions:
+            self.costliest = sessions[self._place[0]], self._place[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,16 +75,24 @@ class Breaks:
 
 def breaks(team: Team, period: Period) -> Breaks:
     """Find the causes of cache breaks in the sessions that paid most for them."""
-    ids = _ranked(team, period, "costliest", costliest_in, COSTLIEST)
-    rows = Session.objects.filter(pk__in=ids).only("title", "external_id", "step_count")
-    found = rows.in_bulk()
+    ids = _ranked(team, period, "costliest", COSTLIEST)
     by_kind: dict[str, Cause] = {}
-    for session, card in _cards({pk: found[pk] for pk in ids if pk in found}):
+    for session, card in _cards(ids):
         kind = card["kind"]
         cause = by_kind.setdefault(kind, Cause(kind, avoidable=is_avoidable(kind)))
         cause.add(session, card)
+    places = [cause._place[0] for cause in by_kind.values() if cause._place]
+    found = {row.pk: row for row in _TITLES.rows(places)}
+    for cause in by_kind.values():
+        cause.look_up(found)
     causes = sorted(by_kind.values(), key=lambda one: (-(one.cost or 0), -one.tokens, one.kind))
-    return Breaks(causes, len(found))
+    return Breaks(causes, len(ids))
+
+
+_TITLES = StatementAmong(
+    lambda ids: Session.objects.filter(pk__in=ids).only("title", "external_id", "step_count"),
+    given_uuid,
+)
 
 
 def ranked(pk: UUID, *numbers: int) -> str:
@@ -100,54 +103,74 @@ def ranked(pk: UUID, *numbers: int) -> str:
 def costliest_in(team: Team, ranges: Sequence[Range]) -> list[str]:
     """The sessions of these times that paid most for cache breaks: what they paid again, and in
     all, in micro-dollars (-1 if unknown)."""
-    rows = Session.objects.for_team(team).filter(happened_in(ranges), break_count__gt=0)
+    rows = _COSTLIEST.rows(ranges, team=team.pk)
+    return [ranked(pk, again, cost) for again, cost, pk in rows]
+
+
+def _costliest(times: Sequence[tuple[Given, Given]]) -> QuerySet[Any, Any]:
+    rows = Session.objects.filter(happened_in(times), team_id=given_uuid("team"), break_count__gt=0)
     again = F("assessment__avoidable_microusd") + F("assessment__unexplained_microusd")
     rows = rows.annotate(again=Coalesce(again, -1), cost=Coalesce("cost_microusd", -1))
     listed = rows.order_by("-again", "-cost", "-pk").values_list("again", "cost", "pk")
-    return [ranked(pk, again, cost) for again, cost, pk in listed[:COSTLIEST]]
+    return listed[:COSTLIEST]
 
 
 def fullest_in(team: Team, ranges: Sequence[Range]) -> list[str]:
     """The sessions of these times that came nearest to their window limit, and how near, in
     millionths."""
-    rows = Session.objects.for_team(team).filter(
-        happened_in(ranges), window__gt=0, peak_tokens__gte=F("window") * NEAR_LIMIT
+    return [ranked(pk, fill) for fill, pk in _FULLEST.rows(ranges, team=team.pk)]
+
+
+def _fullest(times: Sequence[tuple[Given, Given]]) -> QuerySet[Any, Any]:
+    near = F("window") * NEAR_LIMIT
+    rows = Session.objects.filter(
+        happened_in(times), team_id=given_uuid("team"), window__gt=0, peak_tokens__gte=near
     )
     listed = rows.annotate(fill=SORT_KEYS["peak"]).order_by("-fill", "-pk")
-    return [ranked(pk, fill) for fill, pk in listed.values_list("fill", "pk")[:NEAREST]]
+    return listed.values_list("fill", "pk")[:NEAREST]
 
 
-def _ranked(
-    team: Team,
-    period: Period,
-    name: str,
-    read: Callable[[Team, Sequence[Range]], list[str]],
-    most: int,
-) -> list[UUID]:
+_COSTLIEST, _FULLEST = StatementIn(_costliest), StatementIn(_fullest)
+_LISTS = {"costliest": costliest_in, "fullest": fullest_in}
+
+
+def _ranked(team: Team, period: Period, name: str, most: int) -> list[UUID]:
     """The first sessions of a period, from what is kept of its days and from the rest."""
     found = kept(team, [(period.since, period.until)])
-    rest = found.but_days
-    lines = kept_lists(team, found, name) + (read(team, rest) if rest else [])
+    lines = kept_lists(team, found, name) + _LISTS[name](team, found.but_days)
     return [UUID(line[-32:]) for line in nlargest(most, lines)]
 
 
-def _cards(found: dict[UUID, Session]) -> Iterable[tuple[Session, dict[str, Any]]]:
+def _cards(ids: Sequence[UUID]) -> Iterable[tuple[UUID, dict[str, Any]]]:
     """Cache breaks of each session, from its managed run if it has one, else the recorded one."""
-    rows = Run.objects.filter(session__in=list(found), origin__in=REAL_RUNS)
-    named = rows.values_list("session", "origin", *tail.StoredFigures._fields)
     seen: dict[UUID, tail.StoredFigures] = {}
-    for pk, origin, *figures in named:
+    for pk, origin, *figures in _FIGURES.rows(ids):
         if pk not in seen or origin == Run.Origin.MANAGED:
             seen[pk] = tail.StoredFigures(*figures)
     for pk, figures in seen.items():
         for card in tail.causes(figures):
-            yield found[pk], card
+            yield pk, card
+
+
+_FIGURES = StatementAmong(
+    lambda ids: Run.objects.filter(session__id__in=ids, origin__in=REAL_RUNS).values_list(
+        "session", "origin", *tail.StoredFigures._fields
+    ),
+    given_uuid,
+)
 
 
 def nearest_limit(team: Team, period: Period) -> list[Session]:
     """Sessions that came near their window limit, nearest first."""
-    ids = _ranked(team, period, "fullest", fullest_in, NEAREST)
-    fields = ("title", "external_id", "peak_tokens", "peak_measured", "window", "model", "agent")
-    more = ("break_count", "error_count", "compaction_count", "outcome", "step_count")
-    found = Session.objects.filter(pk__in=ids).only(*fields, *more).in_bulk()
+    ids = _ranked(team, period, "fullest", NEAREST)
+    found = {row.pk: row for row in _NEAREST.rows(ids)}
     return [found[pk] for pk in ids if pk in found]
+
+
+_NEAREST = StatementAmong(
+    lambda ids: Session.objects.filter(pk__in=ids).only(
+        *("title", "external_id", "peak_tokens", "peak_measured", "window", "model", "agent"),
+        *("break_count", "error_count", "compaction_count", "outcome", "step_count"),
+    ),
+    given_uuid,
+)

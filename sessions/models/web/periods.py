@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import calendar
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import Any
 
-from django.db.models import BigIntegerField, F, Func, Q
+from django.db.models import BigIntegerField, DateTimeField, F, Func, Q, QuerySet
 from django.db.models.functions import Coalesce
 from django.db.models.lookups import GreaterThanOrEqual, LessThan
+
+from sessions.models.web.statements import Given, Statement, given_int
 
 LAST = 253_370_764_800_000
 """The beginning of the year 9999, after everything."""
@@ -18,6 +20,9 @@ LAST = 253_370_764_800_000
 HOUR = 3_600_000
 DAY = 24 * HOUR
 """In milliseconds, like all times here."""
+
+WEEK = 7
+"""In days."""
 
 RANGES: dict[str, tuple[str, int, int]] = {
     "24h": ("24 hours", 24 * HOUR, HOUR),
@@ -63,6 +68,12 @@ class Period:
     def origin(self) -> int:
         """Start of the first part, comparison included."""
         return self.since - self.earlier * self.size
+
+    @property
+    def weekly(self) -> bool:
+        """Whether each part consists of whole weeks."""
+        begins = self.origin // DAY
+        return self.size % (WEEK * DAY) == 0 and begins == monday(begins)
 
     @property
     def last(self) -> int:
@@ -120,7 +131,7 @@ def ended(path: str = "") -> OrElse:
     return OrElse(F(f"{path}ended_at"), 0)
 
 
-def happened_in(ranges: Iterable[tuple[int, int]], path: str = "") -> Q:
+def happened_in(ranges: Iterable[tuple[int | Given, int | Given]], path: str = "") -> Q:
     """Sessions that happened in one of these [since, until), in a form that indexes serve."""
     found = Q(pk__in=[])
     for since, until in ranges:
@@ -134,9 +145,42 @@ def happened_in(ranges: Iterable[tuple[int, int]], path: str = "") -> Q:
     return found
 
 
-def _second(ms: int) -> datetime:
+def _second(ms: int | Given) -> datetime | Given:
     """The whole second from which a rounded-down arrival is not before `ms`."""
+    if isinstance(ms, Given):
+        return Given(f"{ms.name}_second", DateTimeField())
     return datetime.fromtimestamp(-(-ms // 1000), UTC)
+
+
+class StatementIn:
+    """A query for sessions of several times; `build` gets these for `happened_in`.
+
+    It is composed once for each power of two, and the last time is repeated to fill that number.
+    """
+
+    def __init__(
+        self, build: Callable[[Sequence[tuple[Given, Given]]], QuerySet[Any, Any]]
+    ) -> None:
+        self._build = build
+        self._sized: dict[int, Statement] = {}
+
+    def rows(self, ranges: Sequence[tuple[int, int]], **given: Any) -> list[Any]:
+        """The rows of all these times; none without any."""
+        if not ranges:
+            return []
+        size = 1 << (len(ranges) - 1).bit_length()
+        for number in range(size):
+            pair = ranges[min(number, len(ranges) - 1)]
+            for side, ms in zip(("since", "until"), pair, strict=True):
+                given[f"{side}_{number}"] = ms
+                given[f"{side}_{number}_second"] = _second(ms)
+        return self._of(size).rows(**given)
+
+    def _of(self, size: int) -> Statement:
+        if size not in self._sized:
+            named = [(given_int(f"since_{i}"), given_int(f"until_{i}")) for i in range(size)]
+            self._sized[size] = Statement(lambda: self._build(named))
+        return self._sized[size]
 
 
 def ending_now(name: str, now: int) -> Period:
@@ -148,8 +192,10 @@ def ending_now(name: str, now: int) -> Period:
 
 
 def of_all(first: int, last: int) -> Period:
-    """The period from the first session to the last."""
-    return _cut(ALL, first // DAY * DAY, (last // DAY + 1) * DAY, None)
+    """The period from the first session to the last, from a Monday on if it is cut into weeks."""
+    begin, until = first // DAY, (last // DAY + 1) * DAY
+    days = _cut(ALL, begin * DAY, until, None)
+    return days if days.size <= DAY else _cut(ALL, monday(begin) * DAY, until, None)
 
 
 def between(since: date, until: date) -> Period:
@@ -189,6 +235,11 @@ def _cut(name: str, since: int, until: int, before: tuple[int, int] | None) -> P
         if length > PARTS * size:
             size = days * DAY
     return Period(name, since, until, size, before)
+
+
+def monday(day: int) -> int:
+    """The first day of a day's week; days count from the epoch, a Thursday."""
+    return day - (day + 3) % WEEK
 
 
 def _midnight(day: date) -> int:

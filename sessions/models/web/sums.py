@@ -7,7 +7,9 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import accumulate
+from operator import mul
 from typing import Literal
 
 from django.db.models import Exists, Q
@@ -19,14 +21,42 @@ Basis = Literal["measured", "estimated"]
 Value = float | int | None
 
 
+class Frequencies(Counter[int]):
+    """How many sessions have each value. It is complete before its properties are read."""
+
+    @cached_property
+    def _ordered(self) -> tuple[list[int], list[int]]:
+        """The values in order, and how many sessions have that value or less."""
+        ordered = sorted(self)
+        return ordered, list(accumulate(map(self.__getitem__, ordered)))
+
+    def quantile(self, share: float) -> int | None:
+        """The smallest value that is at least as large as that share of all; None without any."""
+        ordered, up_to = self._ordered
+        if not ordered:
+            return None
+        return ordered[bisect_left(up_to, max(1, math.ceil(share * up_to[-1])))]
+
+    def at_least(self, value: float) -> int:
+        """How many sessions have that value or more."""
+        ordered, up_to = self._ordered
+        below = bisect_left(ordered, value)
+        return up_to[-1] - (up_to[below - 1] if below else 0) if ordered else 0
+
+    @cached_property
+    def sum(self) -> int:
+        """The sum over all sessions."""
+        return sum(map(mul, self, self.values()))
+
+
 @dataclass(slots=True)
 class Sums:
     """Sums over sessions: by name, and how many have each peak (permille of the window) and each
     number of steps."""
 
     of: Counter[str] = field(default_factory=Counter)
-    peaks: Counter[int] = field(default_factory=Counter)
-    steps: Counter[int] = field(default_factory=Counter)
+    peaks: Frequencies = field(default_factory=Frequencies)
+    steps: Frequencies = field(default_factory=Frequencies)
 
     def add(self, other: Sums) -> None:
         """Add the sums of other sessions."""
@@ -91,12 +121,3 @@ def ratio(above: str, *below: str) -> Callable[[Sums], Value]:
         return sums.of[above] / whole if whole else None
 
     return of
-
-
-def quantile(values: Counter[int], share: float) -> int | None:
-    """The smallest value that is at least as large as that share of the values, which are given
-    with how often each occurs; None without values."""
-    ordered = sorted(values)
-    up_to = list(accumulate(map(values.__getitem__, ordered)))
-    place = bisect_left(up_to, max(1, math.ceil(share * values.total())))
-    return ordered[place] if place < len(ordered) else None

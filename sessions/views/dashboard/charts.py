@@ -129,7 +129,7 @@ def _peaks(made: Dashboard) -> Chart:
 
 
 def _summary(made: Dashboard) -> str:
-    median, _, near = (number.value for number in made.numbers(tiles.WINDOW))
+    median, _, near = (column.of(made.whole) for column in tiles.WINDOW.columns)
     few = made.whole.peaks.total()
     return (
         f"Half of {few:,} sessions stay at or below {percent(median)}; "

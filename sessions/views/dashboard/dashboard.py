@@ -15,12 +15,12 @@ from django.views.decorators.http import require_GET
 
 from sessions.access import team_of
 from sessions.actions.dashboard.day_totals import keep_totals
-from sessions.actions.reviews.agreement import Agreement, agreement_of
+from sessions.actions.reviews.agreement import Agreement, agreement_in
 from sessions.figures import figure
 from sessions.models import Team
 from sessions.models.dashboard.dashboards import Dashboard, Number, SessionSpan, dashboard, extent
 from sessions.models.dashboard.tiles import TILES
-from sessions.models.dashboard.troubles import breaks, nearest_limit, review_items
+from sessions.models.dashboard.troubles import breaks, nearest_limit
 from sessions.models.web.periods import (
     ALL,
     DAY,
@@ -141,7 +141,7 @@ def _filled(
     notes = {
         "spend": _forecast(made.forecast(there.spent, now, left_days)),
         "ledger": _ledgers(made),
-        "reviews": _agreement(agreement_of(team, review_items(team, period))),
+        "reviews": _agreement(agreement_in(team, period.since, period.until)),
     }
     found = breaks(team, period)
     return {

@@ -11,7 +11,8 @@ from django.db.models import Count, F, IntegerField, OuterRef, Q, QuerySet, Subq
 from django.db.models.functions import Coalesce
 from django.http import HttpRequest, QueryDict
 
-from sessions.models import Membership, Session, Team
+from sessions.access import teams_of
+from sessions.models import Session, Team
 from sessions.models.dashboard.matching import (
     FACETS,
     FLAGS,
@@ -156,5 +157,4 @@ def _uuid(text: str) -> UUID | None:
 
 def list_version(request: HttpRequest) -> int:
     """The version of the "sessions" topic for this user."""
-    teams = Membership.objects.filter(user=request.user.pk).values_list("team", flat=True)
-    return together(map(list_versions.list_version, teams))
+    return together(list_versions.list_version(team.pk) for team in teams_of(request))

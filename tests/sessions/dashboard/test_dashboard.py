@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from datetime import UTC, datetime
 from typing import Any
 
@@ -15,7 +14,7 @@ from sessions.models.dashboard.dashboards import Dashboard, dashboard, extent
 from sessions.models.dashboard.matching import matching
 from sessions.models.dashboard.tiles import COUNTED, TILES
 from sessions.models.web.periods import DAY, Period, ending_now
-from sessions.models.web.sums import quantile
+from sessions.models.web.sums import Frequencies
 from tests.sessions.dashboard.dashboards import WEEK, values
 from tests.sessions.web.test_periods import NOW, ms
 
@@ -149,4 +148,4 @@ def test_the_forecast_is_this_month_and_the_pace_of_the_range(five: dict[str, Se
      (list(range(1, 11)), 0.9, 9), (list(range(1, 11)), 0.5, 5), ([1] * 9 + [5], 0.9, 1)],
 )  # fmt: skip
 def test_quantiles_are_values_that_occur(numbers: list[int], share: float, wanted: int | None):
-    assert quantile(Counter(numbers), share) == wanted
+    assert Frequencies(numbers).quantile(share) == wanted

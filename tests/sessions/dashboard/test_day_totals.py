@@ -34,7 +34,7 @@ from sessions.models.dashboard.troubles import breaks, nearest_limit
 from sessions.models.record.manifest import pack
 from sessions.models.record.sessions import SORT_KEYS
 from sessions.models.record.tail import Figures
-from sessions.models.web.periods import DAY, HOUR, Period, ending_now, of_all
+from sessions.models.web.periods import DAY, HOUR, WEEK, Period, ending_now, of_all
 from tests.sessions.pages import other_team
 from tests.sessions.web.test_periods import NOW
 
@@ -45,6 +45,7 @@ PERIODS = (
     ending_now("24h", NOW),
     ending_now("7d", NOW),
     of_all(SINCE, NOW),
+    of_all(NOW - 100 * DAY, NOW),
     Period("", NOW - 3 * HOUR - 1, NOW, HOUR, (NOW - 7 * HOUR, NOW - 3 * HOUR - 7)),
 )
 CARD = {"step": 1, "title": "", "detail": "", "tokens": 9, "advice": "", "kind": "ttl"}
@@ -184,7 +185,21 @@ def test_what_is_kept_is_not_read_from_rows(team: Team):
         keep_totals(team)
     reads = [one["sql"] for one in asked if 'FROM "agent_sessions_session"' in one["sql"]]
     assert all("tallied_version" in sql for sql in reads)
-    assert len(asked) == 8
+    assert len(asked) == 11
+
+
+def test_a_week_is_read_instead_of_its_days(team: Team):
+    keep_totals(team)
+    period = of_all(NOW - 100 * DAY, NOW)
+    before = shown(team), dashboard(team, period).parts
+    week = DayTotals.objects.filter(days=WEEK).order_by("day")[1]
+    days = DayTotals.objects.filter(days=1, day__in=range(week.day, week.day + WEEK))
+    assert len(days) == WEEK
+    days.update(sums="{}", facets="{}", fullest="", costliest="")
+    assert dashboard(team, period).parts == before[1]
+    assert shown(team)[2] == before[0][2], "facets"
+    Session.objects.filter(tally_day=week.day).update(tallied_version=-1)
+    assert dashboard(team, period).parts != before[1], "a week with a day that changed is not read"
 
 
 def test_hours_beside_each_other_are_one_condition(team: Team):

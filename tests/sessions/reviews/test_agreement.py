@@ -6,7 +6,8 @@ import pytest
 
 from sessions.actions.reviews import agreement
 from sessions.actions.reviews.agreement import alpha, nominal, ordinal
-from sessions.models import Policy, PolicyVersion, ReviewItem, Revision
+from sessions.models import Policy, PolicyVersion, ReviewItem, Revision, Session
+from sessions.models.web.periods import HOUR, LAST
 from tests.sessions.reviewing import item, judge, member, team
 
 # K. Krippendorff, "Computing Krippendorff's Alpha-Reliability" (2011), examples A, B and C.
@@ -72,9 +73,10 @@ def test_agreement_is_unknown_below_five_and_of_finished_double_reviews_alone():
     assert agreement.agreement(theirs).doubles == 0
     for of in ours, theirs:
         items = ReviewItem.objects.for_team(of)
-        assert agreement.agreement_of(of, items) == agreement.reviewed(items).agreement
-    some = ReviewItem.objects.exclude(pk=one.pk)
-    assert agreement.agreement_of(ours, some).doubles == 4
+        assert agreement.agreement_in(of, 0, LAST) == agreement.reviewed(items).agreement
+    Session.objects.filter(runs__revisions__review_item=one).update(ended_at=HOUR)
+    assert agreement.agreement_in(ours, 2 * HOUR, LAST).doubles == 4
+    assert agreement.agreement_in(ours, 0, 2 * HOUR).doubles == 1
 
 
 @pytest.mark.django_db
