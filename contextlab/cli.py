@@ -14,6 +14,7 @@ COMMANDS = {
     "import": ("sessions.management.commands.import_logs", "import agent logs"),
     "demo": ("sessions.management.commands.demo", "add demo sessions"),
     "simulate": ("sessions.management.commands.simulate", "simulate a policy on sessions"),
+    "probe": ("sessions.management.commands.probe", "ask a model under both contexts"),
     "calibrate": ("sessions.management.commands.calibrate", "compare the cache rules with logs"),
     "show": ("sessions.management.commands.show", "print a session's context at a step"),
     "tail": ("sessions.management.commands.tail", "follow model calls as they happen"),
@@ -37,7 +38,7 @@ OF_DJANGO = {
 
 READ_TABLES = {
     "import", "demo", "worker", "show", "tail", "export", "token", "login", "invite", "simulate",
-    "verify",
+    "probe", "verify",
 }  # fmt: skip
 """Commands that need up-to-date tables: `serve` migrates itself, the others need none."""
 

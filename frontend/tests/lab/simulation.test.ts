@@ -68,6 +68,7 @@ const body = (more: Partial<Body> = {}): Body => ({
   chosen: {},
   versions: [version('draft'), version('active'), version('recorded')],
   regressions: [],
+  probes: [],
   assumptions: [],
   ...more,
 });
@@ -211,7 +212,8 @@ it('orders sessions by what got worse, and keeps those it cannot tell for last',
 
 it('draws each version that was tried, the draft in front, and only groups that are there', () => {
   const point = { cost: 5, in_context: 0.5, lost: 0, url: null };
-  const scatter = scatterOf(body(), {
+  const versions = [version('draft'), version('recorded', { oracle_microusd: 40_000 })];
+  const scatter = scatterOf(body({ versions, through: 4, total: 4 }), {
     sessions: [],
     tried: [
       { ...point, ref: 'a', role: 'draft' },
@@ -222,6 +224,9 @@ it('draws each version that was tried, the draft in front, and only groups that 
   expect(scatter.points.map((one) => [one.label, one.here, one.url])).toEqual([
     ['a', true, undefined],
     ['b', false, '/lab/x/'],
+    ['recorded', undefined, undefined],
+    ['oracle', undefined, undefined],
   ]);
-  expect(scatter.groups.map((group) => group.name)).toEqual(['draft', 'tried']);
+  expect(scatter.points.at(-1)).toMatchObject({ x: 40_000, y: 1 });
+  expect(scatter.groups.map((group) => group.name)).toEqual(['draft', 'tried', 'bounds']);
 });

@@ -117,7 +117,9 @@ class RegressionOut(Schema):
 class SimulationOut(SimulationLine):
     """A simulation with its results so far; show `assumptions` next to the figures.
 
-    `through` counts finished sessions, without those in `problems`.
+    `through` counts finished sessions, without those in `problems`. `probes` are answers of real
+    models ("contextlab probe"): {model, recorded, managed}, each with `steps`, the shares `tool`,
+    `arguments`, `read_backs`, `imitates`, and tokens and micro-dollars.
     """
 
     basis: Literal["simulated"]
@@ -125,6 +127,7 @@ class SimulationOut(SimulationLine):
     problems: list[dict[str, Json]]
     versions: list[VersionSimulated]
     regressions: list[RegressionOut]
+    probes: list[dict[str, Json]]
     assumptions: list[str]
 
 

@@ -11,6 +11,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 
 from sessions.models import PolicyVersion, Run, Session, Simulation, SimulationResult
+from sessions.models.lab.probed import probes
 from sessions.models.lab.simulated_sums import (
     ASSUMPTIONS,
     Regression,
@@ -89,6 +90,7 @@ def simulation_body(request: HttpRequest, simulation: Simulation) -> Body:
             _recorded(found),
         ],
         "regressions": _regressions(simulation, found),
+        "probes": probes(simulation),
         "assumptions": list(ASSUMPTIONS),
     }
 

@@ -16,6 +16,10 @@ export type Sums = {
   retrievable: number | null;
   lost: number | null;
   read_back_tokens?: number;
+  read_backs_microusd?: number | null;
+  edits_feasible?: number | null;
+  said_in_context?: number | null;
+  oracle_microusd?: number | null;
 };
 export type Against = {
   tokens: Spread | null;
@@ -37,6 +41,18 @@ export type Version = {
   against_recorded: { tokens: Spread | null; cost: Spread | null } | null;
   against_active: Against | null;
 };
+/** What a real model answered at steps of these sessions, under one of the two contexts. */
+export type ProbeSide = {
+  steps: number;
+  tool: number;
+  arguments: number;
+  read_backs: number;
+  imitates: number;
+  prompt_tokens: number;
+  output_tokens: number;
+  microusd: number;
+};
+export type Probe = { model: string; recorded: ProbeSide; managed: ProbeSide };
 export type Regression = {
   session: string;
   title: string;
@@ -64,6 +80,7 @@ export type Body = {
   problems: { session: string; title: string; problem: string }[];
   versions: Version[];
   regressions: Regression[];
+  probes: Probe[];
   assumptions: string[];
   chosen: Record<string, unknown>;
 };

@@ -96,4 +96,27 @@ export const rows: Row[] = [
     'ratio',
     'Tokens that the agent would read again for what is only retrievable; in no other figure',
   ),
+  row(
+    'Cost of reading again',
+    'read_backs_microusd',
+    format.money,
+    'ratio',
+    'One more call for each step whose needs are not in context; not part of the cost above',
+  ),
+  row(
+    'Edits feasible',
+    'edits_feasible',
+    share,
+    'points',
+    'Edits whose old text is in the context',
+    -1,
+  ),
+  row(
+    'Words in context',
+    'said_in_context',
+    share,
+    'points',
+    "Facts in the agent's own words that it had seen before: still there as they were",
+    -1,
+  ),
 ];

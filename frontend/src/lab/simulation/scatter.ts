@@ -14,20 +14,37 @@ export function scatterOf(body: Body, beside: Beside): ScatterProps {
       means: 'Earlier drafts of this policy on the same sessions',
     },
   ].filter((group) => beside.tried.some((one) => one.role === group.name));
+  const sums = body.versions.find((one) => one.role === 'recorded')?.sums;
+  const bounds =
+    body.through === body.total && beside.tried.length
+      ? [
+          { name: 'recorded', x: sums?.cost_microusd, y: sums?.in_context },
+          { name: 'oracle', x: sums?.oracle_microusd, y: 1 },
+        ].filter((one) => one.x != null && one.y != null)
+      : [];
+  if (bounds.length)
+    groups.push({
+      name: 'bounds',
+      shape: 'circle' as const,
+      means: 'The sessions as recorded, and a policy that knows the future',
+    });
   return {
     title: 'Cost against needs in context',
     x: { label: 'cost', unit: 'microusd' },
     y: { label: 'needs in context', unit: 'share' },
-    points: beside.tried
-      .filter((one) => one.in_context !== null)
-      .map((one) => ({
-        x: one.cost,
-        y: one.in_context!,
-        label: one.ref,
-        group: one.role,
-        here: one.role === 'draft',
-        url: one.url ?? undefined,
-      })),
+    points: [
+      ...beside.tried
+        .filter((one) => one.in_context !== null)
+        .map((one) => ({
+          x: one.cost,
+          y: one.in_context!,
+          label: one.ref,
+          group: one.role as string,
+          here: one.role === 'draft',
+          url: one.url ?? undefined,
+        })),
+      ...bounds.map((one) => ({ x: one.x!, y: one.y!, label: one.name, group: 'bounds' })),
+    ],
     groups,
     basis: 'simulated',
     note:
