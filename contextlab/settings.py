@@ -167,6 +167,7 @@ _database: dict[str, Any] = dict(
 )
 _database["CONN_MAX_AGE"] = 0
 if _database["ENGINE"].endswith("sqlite3"):
+    _database["ENGINE"] = "contextlab.sqlite3"
     _database["OPTIONS"] = {
         "timeout": 20,  # seconds
         # Upgrading a read to a write would fail immediately; IMMEDIATE waits.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from django.db import models
 
-from sessions.models.web.statements import Statement, given_text, given_uuid
+from sessions.models.web.statements import Statement, given_uuid
 
 if TYPE_CHECKING:
     from sessions.models.record.sessions import Session
@@ -96,19 +96,23 @@ class Run(models.Model):
     def of(cls, session: Session, origin: Run.Origin) -> Run | None:
         """A session's recorded or managed run with its policy version, without what only pages
         need."""
-        found: Run | None = _OF_ORIGIN.first(session=session.pk, origin=origin.value)
+        found: Run | None = _OF_ORIGIN[origin].first(session=session.pk)
         if found is not None:
             found.session = session
         return found
 
 
-_OF_ORIGIN = Statement(
-    lambda: (
-        Run.objects.select_related("policy_version")
-        .defer(*Run.LARGE, "figures")
-        .filter(session_id=given_uuid("session"), origin=given_text("origin"))
+def _of_origin(origin: Run.Origin) -> Statement:
+    return Statement(
+        lambda: (
+            Run.objects.select_related("policy_version")
+            .defer(*Run.LARGE, "figures")
+            .filter(session_id=given_uuid("session"), origin=origin)
+        )
     )
-)
+
+
+_OF_ORIGIN = {origin: _of_origin(origin) for origin in Run.Origin}
 
 
 class Revision(models.Model):

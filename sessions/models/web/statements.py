@@ -6,6 +6,7 @@ it. Statements are for the ways that every message of an agent takes; all other 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from functools import cache, cached_property
 from typing import Any, NamedTuple
@@ -34,6 +35,15 @@ class Given(Expression):
     def as_sql(self, compiler: Any, connection: Any) -> tuple[str, tuple[Any]]:  # noqa: ARG002
         """A placeholder, with the slot as its parameter."""
         return "%s", (_Slot(self.name, self.output_field),)
+
+
+_PLACE = re.compile("(?<!%)%s")
+
+
+def _written(constant: int | str) -> str:
+    if isinstance(constant, int):
+        return str(constant)
+    return "'" + str(constant).replace("'", "''").replace("%", "%%") + "'"
 
 
 def given_uuid(name: str) -> Given:
@@ -65,6 +75,22 @@ class _Composed(NamedTuple):
     sql: str
     parameters: Sequence[Any]
 
+    @classmethod
+    def of(cls, compiler: Any) -> _Composed:
+        """A query with its own constants written out.
+
+        SQLite prepares a statement again at each execution that binds a value which a condition of
+        a partial index mentions, such as the state of a job.
+        """
+        sql, parameters = compiler.as_sql()
+        first, *rest = _PLACE.split(sql)
+        parts, open_ones = [first], []
+        for value, text in zip(parameters, rest, strict=True):
+            constant = isinstance(value, int | str) and not isinstance(value, bool)
+            parts += [_written(value) if constant else "%s", text]
+            open_ones += [] if constant else [value]
+        return cls("".join(parts), open_ones)
+
     def bound(self, given: dict[str, Any]) -> list[Any]:
         """The parameters, with the values in the database's form."""
         return [
@@ -92,7 +118,7 @@ class Statement:
     def _read(self) -> tuple[_Composed, Callable[[list[Sequence[Any]]], list[Any]]]:
         queryset = self._build()
         compiler = queryset.query.get_compiler(queryset.db)
-        composed = _Composed(*compiler.as_sql())
+        composed = _Composed.of(compiler)
         converters = compiler.get_converters(
             [selected[0] for selected in compiler.select[: compiler.col_count]]
         )
@@ -172,7 +198,7 @@ class Update:
         query: Any = queryset.query.chain(UpdateQuery)
         fields = {field.attname: field for field in queryset.model._meta.concrete_fields}
         query.add_update_fields([(fields[name], None, value) for name, value in values.items()])
-        return _Composed(*query.get_compiler(queryset.db).as_sql())
+        return _Composed.of(query.get_compiler(queryset.db))
 
     def run(self, **given: Any) -> int:
         """Execute it; return the number of rows matched."""
@@ -189,7 +215,7 @@ class Delete:
     def _composed(self) -> _Composed:
         queryset = self._build()
         query = queryset.query.chain(DeleteQuery)
-        return _Composed(*query.get_compiler(queryset.db).as_sql())
+        return _Composed.of(query.get_compiler(queryset.db))
 
     def run(self, **given: Any) -> int:
         """Execute it; return the number of rows deleted."""

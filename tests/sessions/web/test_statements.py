@@ -7,7 +7,7 @@ from django.db import connection
 from django.db.models import F
 from django.test.utils import CaptureQueriesContext
 
-from sessions.models import Job, Session, Team
+from sessions.models import Job, Run, Session, Team
 from sessions.models.web.statements import (
     Delete,
     Statement,
@@ -154,3 +154,38 @@ def test_a_deletion_deletes_what_its_queryset_finds(team: Team, stored: list[Ses
     assert small.run(team=team.pk, version=2) == 3
     assert small.run(team=team.pk, version=2) == 0
     assert Job.objects.get().version == 3
+
+
+def test_constants_are_written_out_and_values_are_not(team: Team):
+    title = "it's 100%s; --"
+    Session.objects.create(team=team, external_id="x", title=title, step_count=3)
+    constant = Statement(
+        lambda: Session.objects.filter(
+            title=title, step_count=3, measured=False, external_id=given_text("name")
+        ).values_list("title")
+    )
+    with CaptureQueriesContext(connection):
+        assert constant.rows(name="x") == [(title,)]
+        assert constant.rows(name="y") == []
+    rename = Update(
+        lambda: (Session.objects.filter(title=title, team_id=given_uuid("team")), {"title": "50%"})
+    )
+    assert rename.run(team=team.pk) == 1
+    assert Session.objects.get().title == "50%"
+
+
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="about SQLite's planner")
+def test_a_condition_of_a_partial_index_is_seen(team: Team):
+    session = Session.objects.create(team=team, external_id="x")
+    with CaptureQueriesContext(connection) as asked:
+        assert Run.of(session, Run.Origin.MANAGED) is None
+    with connection.cursor() as cursor:
+        cursor.execute(f"EXPLAIN QUERY PLAN {asked.captured_queries[0]['sql']}")
+        assert "one_managed_run" in str(cursor.fetchall())
+
+
+def test_a_percent_sign_of_a_query_stays():
+    with connection.cursor() as cursor:
+        for value in ("a", "b"):
+            cursor.execute("SELECT CAST(%s AS varchar(9)) || '%%s'", [value])
+            assert cursor.fetchone() == (f"{value}%s",)
