@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-import msgspec
 from django.db.models import Q
 
 from compaction import tokens
@@ -65,14 +64,17 @@ def _compute(session: Session) -> Measuring:
         run.session = session
     bases = _bases(runs)
     while True:
-        base = bases.found[-1].copy() if bases.found else tallies.start(runs)
+        base = bases.newest or tallies.start(runs)
+        if set(base.standing) != set(runs):
+            bases.reopen(0)  # the managed run is new
+            continue
         extents = {name: Extent(base.blocks, base.heads[name]) for name in runs}
         news = read_news(session, runs, base.step, extents, base.seq)
         made = Measuring(session, runs, bases, base, news)
         if news.lowest <= base.step:
             bases.reopen(news.lowest)
             continue
-        hidden_unknown = bool(bases.found) and base.hidden is None
+        hidden_unknown = bool(bases.step) and base.hidden is None
         _go_on(made)
         if hidden_unknown and made.tally.hidden is not None:
             bases.reopen(0)  # every size of a revision includes the hidden part
@@ -89,13 +91,9 @@ _RUNS = Statement(
 
 def _bases(runs: Mapping[str, Run]) -> Bases:
     run = runs[RECORDED]
-    bases = msgspec.msgpack.decode(run.bases, type=Bases) if run.bases else Bases(engine=ENGINE)
-    if bases.engine < ENGINE:
-        bases = Bases(engine=ENGINE)
+    bases = Bases.stored(run.bases)
     if run.reopened is not None:
         bases.reopen(run.reopened)
-    if any(set(base.standing) != set(runs) for base in bases.found):
-        bases.reopen(0)  # the managed run is new
     return bases
 
 
@@ -110,7 +108,7 @@ def _go_on(made: Measuring) -> None:
             if place is not None:
                 step, tally.blocks, tally.seq = place
                 made.settled.append(_take(made, step))
-                made.bases.keep(tally.copy())
+                made.bases.keep(tally)
                 made.bases.table += tallies.packed(made.settled[0].table)
     else:
         _choose_counting(session, [call for call, *_ in news.calls])

@@ -42,22 +42,43 @@ def is_live(session: Session) -> bool:
     return session.source == "api"
 
 
+class Base(msgspec.Struct, array_like=True):
+    """A tally in stored form, and its step."""
+
+    step: int
+    tally: bytes
+
+
 class Bases(msgspec.Struct):
     """States from which measuring can continue, oldest first, and the contexts of the steps up to
     the last (see `tally.packed`)."""
 
-    found: list[Tally] = []
+    found: list[Base] = []
     table: bytes = b""
     engine: int = 0
+
+    @classmethod
+    def stored(cls, data: bytes | memoryview | None) -> Bases:
+        """Those of a run; none if another release wrote them."""
+        try:
+            found = msgspec.msgpack.decode(data, type=Bases) if data else cls(engine=ENGINE)
+        except msgspec.ValidationError:
+            found = cls(engine=ENGINE)
+        return found if found.engine == ENGINE else cls(engine=ENGINE)
 
     @property
     def step(self) -> int:
         """The newest settled step."""
         return self.found[-1].step if self.found else 0
 
+    @property
+    def newest(self) -> Tally | None:
+        """A copy of the newest state."""
+        return msgspec.msgpack.decode(self.found[-1].tally, type=Tally) if self.found else None
+
     def keep(self, tally: Tally) -> None:
         """Add a newest base; of older ones, keep some."""
-        self.found.append(tally)
+        self.found.append(Base(tally.step, msgspec.msgpack.encode(tally)))
         if len(self.found) > 3 and self.found[-2].step - self.found[-4].step < BASES_APART:
             del self.found[-3]
 

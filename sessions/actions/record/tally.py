@@ -76,10 +76,6 @@ class Tally(msgspec.Struct):
     managed: bool = False
     largest: tuple[int, int] = (-1, 0)
 
-    def copy(self) -> Tally:
-        """A deep copy."""
-        return msgspec.msgpack.decode(msgspec.msgpack.encode(self), type=Tally)
-
 
 @dataclass(slots=True)
 class TallyPart:
