@@ -21,7 +21,7 @@ from sessions.actions.lab.simulated_figures import Recording, figures_of, record
 from sessions.actions.live.read_back import NothingThere, read_back
 from sessions.models import PolicyVersion, Session, Simulation, SimulationResult
 from sessions.models.record.values import wire_blocks
-from sessions.next_action import MOST_OUTPUT, ModelAnswer, Api, ModelClient, result_of
+from sessions.next_action import MOST_OUTPUT, Api, ModelAnswer, ModelClient, result_of
 
 USUAL_OUTPUT = 500
 """Output tokens that an estimate assumes per answer."""

@@ -22,7 +22,11 @@ READ = ("Read", {"path": "a.py", "limit": 10})
         ((("Stop", {}),), (("Stop", {}),), ActionMatch(True, 1.0)),
         ((("Bash", {}), READ), (READ, ("Grep", {})), ActionMatch(True, 1.0)),
         ((("Bash", {"c": "ls  -l\n"}),), (("Bash", {"c": "ls -l"}),), ActionMatch(True, 1.0)),
-        ((("T", {"o": {"a": 1, "b": 2}}),), (("T", {"o": {"b": 2, "a": 1}}),), ActionMatch(True, 1)),
+        (
+            (("T", {"o": {"a": 1, "b": 2}}),),
+            (("T", {"o": {"b": 2, "a": 1}}),),
+            ActionMatch(True, 1.0),
+        ),
     ],
 )
 def test_a_match(recorded, answered, found) -> None:
