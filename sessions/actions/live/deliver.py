@@ -136,6 +136,7 @@ _LOCKED = Statement(
     lambda: (
         Session.objects.select_for_update(of=("self",))
         .select_related("team", "policy_version__policy")
+        .defer("sparkline")
         .filter(pk=given_uuid("session"))
         .annotate(
             is_budgeted=Exists(Budget.objects.filter(team=OuterRef("team")).values("pk"))

@@ -53,8 +53,10 @@ def tend(running: Running) -> None:
 
 
 _SESSION = Statement(
-    lambda: Session.objects.select_related("policy_version__policy").filter(
-        team_id=given_uuid("team"), pk=given_uuid("session")
+    lambda: (
+        Session.objects.select_related("policy_version__policy")
+        .defer("sparkline")
+        .filter(team_id=given_uuid("team"), pk=given_uuid("session"))
     )
 )
 
@@ -62,7 +64,6 @@ _SESSION = Statement(
 def _end(running: Running, session: Session, handled: Handled) -> None:
     """End the job; if something is newer than what it handled, queue another."""
     with transaction.atomic():
-        _LOCK.first(session=session.pk)
         done = _handled(session) == handled
         jobs.remove(running.job.id, running.token)
         if not done:

@@ -194,7 +194,10 @@ class Session(models.Model):
         row = _BY_ID.first(session=self.pk)
         if row is None:
             raise Session.DoesNotExist
+        vars(self).pop("sparkline", None)
         for field in self._meta.concrete_fields:
+            if field.attname == "sparkline":
+                continue
             value = getattr(row, field.attname)
             if field.is_relation and value != getattr(self, field.attname):
                 self._state.fields_cache.pop(field.name, None)
@@ -242,14 +245,18 @@ class Session(models.Model):
 
 _WITH = ("team", "policy_version__policy")
 _NAMED = Statement(
-    lambda: Session.objects.select_related(*_WITH).filter(
-        team_id=given_uuid("team"), external_id=given_text("name")
+    lambda: (
+        Session.objects.select_related(*_WITH)
+        .defer("sparkline")
+        .filter(team_id=given_uuid("team"), external_id=given_text("name"))
     )
 )
 _WITH_ID = Statement(
-    lambda: Session.objects.select_related(*_WITH).filter(
-        team_id=given_uuid("team"), pk=given_uuid("id")
+    lambda: (
+        Session.objects.select_related(*_WITH)
+        .defer("sparkline")
+        .filter(team_id=given_uuid("team"), pk=given_uuid("id"))
     )
 )
 
-_BY_ID = Statement(lambda: Session.objects.filter(pk=given_uuid("session")))
+_BY_ID = Statement(lambda: Session.objects.defer("sparkline").filter(pk=given_uuid("session")))

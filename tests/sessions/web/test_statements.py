@@ -136,10 +136,10 @@ def test_an_object_is_inserted_once(team: Team):
 
 def test_a_read_again_session_forgets_what_it_pointed_at(team: Team, stored: list[Session]):
     one, parent = stored[0], stored[1]
-    Session.objects.filter(pk=one.pk).update(title="New", parent=parent)
-    assert one.parent is None
+    Session.objects.filter(pk=one.pk).update(title="New", parent=parent, sparkline=[[1]])
+    assert (one.parent, one.sparkline) == (None, [])
     one.reread()
-    assert (one.title, one.parent) == ("New", parent)
+    assert (one.title, one.parent, one.sparkline) == ("New", parent, [[1]])
     one.delete()
     with pytest.raises(Session.DoesNotExist):
         Session(pk=one.pk or team.pk).reread()
