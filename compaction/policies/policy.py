@@ -66,8 +66,8 @@ class Policy:
     ttl: TTLSetting = field(
         default="recorded",
         metadata={
-            "help": "TTL to request from Anthropic: as recorded, 5 minutes, 1 hour, or mixed "
-            "(1 hour for the system prompt)."
+            "help": "TTL to request from Anthropic (mixed: 1 hour for the system prompt); 1 hour "
+            "holds only where the client itself asks for it."
         },
     )
 

@@ -32,7 +32,8 @@ from sessions.models.tools.tooling import (
 class Offer:
     """The tools offered by a context: those `listed`, and among these those `allowed`; `left_out`
     are tokens of omitted definitions. `words` names the allowed ones for providers without a
-    mask. `read_back` follows them, and is allowed wherever another tool is."""
+    mask. If ours, `read_back` follows them, and is allowed wherever another tool is; an agent's own
+    tool with that name is one like the others."""
 
     tooling: Tooling
     state: str
@@ -40,12 +41,13 @@ class Offer:
     allowed: tuple[str, ...]
     left_out: int
     words: str = ""
+    read_back: bool = False
 
     def choice(self, body: dict[str, Any], format: str) -> Any:
         """The `tool_choice` of a rendered context; None if not needed."""
         if format == "openai":
-            allowed = [*self.allowed, read_tool.NAME] if self.allowed else []
-            return mask.openai_choice(body.get("tools", []), allowed)
+            ours = [read_tool.NAME] if self.allowed and self.read_back else []
+            return mask.openai_choice(body.get("tools", []), [*self.allowed, *ours])
         if format == "anthropic":
             return mask.anthropic_choice(body.get("tools", []), self.allowed)
         return None
@@ -79,9 +81,10 @@ def offer(
     out = set(counted).difference(listed)
     left_out = sum(plan.session.scaled(counted[one]) for one in out)
     masked = format in ("anthropic", "pairs") and len(allowed) < len(listed) and bool(allowed)
+    read_back = read_back and read_tool.NAME not in counted
     more_tools = [read_tool.NAME] if read_back else []
     words = mask.words([*allowed, *more_tools], state) if masked else ""
-    made = Offer(found, state, tuple(listed), tuple(allowed), left_out, words)
+    made = Offer(found, state, tuple(listed), tuple(allowed), left_out, words, read_back)
     more = plan.session.scaled(tokens.count(words)) if words else 0
     shown = replace(plan, ending=ending_with(plan.ending, words, more), tools=found.row)
     return (shown if managed is not None else _counted(shown, more - left_out)), made

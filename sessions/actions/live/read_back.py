@@ -70,7 +70,7 @@ def read_back(session: Session, ref: str, selection: Selection) -> ReadBack:
     """
     ref = ref.strip().removeprefix("ref ").strip()
     text, parts = _found(session, ref)
-    found = _excerpt(sendable(text), selection)
+    found = _excerpt(session, sendable(text), selection)
     answer = found.text
     if found.rest is not None:
         given = ", ".join(f"{name}={json.dumps(value)}" for name, value in found.rest.items())
@@ -220,11 +220,11 @@ def _originals(session: Session, edits: list[Edit]) -> list[Block]:
     return [block for block in listed if block.position in places]
 
 
-def _excerpt(text: str, selection: Selection) -> Excerpt:
+def _excerpt(session: Session, text: str, selection: Selection) -> Excerpt:
     """The selected part of a text; a pattern is looked for line by line, which takes its time."""
     if selection.grep is None or len(text) < APART:
         return excerpt(text, selection)
-    found = call_apart(SECONDS, attempt, text, selection)
+    found = call_apart(session.team_id, SECONDS, attempt, text, selection)
     if isinstance(found, str):
         raise BadSelection(found)
     return found

@@ -10,9 +10,10 @@ from __future__ import annotations
 import contextlib
 import os
 import pickle
-import queue
+import threading
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Hashable
 from multiprocessing.connection import Connection
 from typing import ParamSpec, TypeVar
 
@@ -25,14 +26,13 @@ PROCESSES = 2
 PACKAGES = ("compaction.",)
 """Where functions may come from: no framework, no database."""
 
-_slots: queue.LifoQueue[_ProcessApart | None] = queue.LifoQueue()
-"""Idle processes, the newest first, and None for each that has not been started."""
-for _ in range(PROCESSES):
-    _slots.put(None)
+WAIT_SECONDS, WAITING, WAITING_OF_ONE = 3.0, 8, 3
+"""How long a call may wait for a process: each holds a thread of the server. How many may wait at
+once, in all and of one owner."""
 
 
 class NotInTime(Exception):
-    """The call was stopped after `seconds`, or no process was free until then (`busy`)."""
+    """The call was stopped after `seconds`, or no process was free (`busy`)."""
 
     def __init__(self, seconds: float, *, busy: bool) -> None:
         super().__init__(f"no answer within {seconds:g} seconds")
@@ -44,20 +44,23 @@ class FailedApart(Exception):
 
 
 def call_apart(
-    seconds: float, function: Callable[P, T], *arguments: P.args, **named: P.kwargs
+    owner: Hashable,
+    seconds: float,
+    function: Callable[P, T],
+    *arguments: P.args,
+    **named: P.kwargs,
 ) -> T:
     """Call a function of the engine in another process and return its result.
 
-    Arguments and result are pickled. Raises NotInTime after `seconds`, FailedApart for an
+    Arguments and result are pickled. Calls of one `owner`, such as a team, leave a process to
+    others. Raises NotInTime after `seconds`, or sooner if no process is free; FailedApart for an
     exception, ValueError for a function of another package.
     """
     if not function.__module__.startswith(PACKAGES):
         raise ValueError(f"{function.__module__} is not part of {PACKAGES}")
     end = time.monotonic() + seconds
-    try:
-        process = _slots.get(timeout=seconds)
-    except queue.Empty:
-        raise NotInTime(seconds, busy=True) from None
+    pool = _pool
+    process = pool.take(owner, min(seconds, WAIT_SECONDS))
     kept: _ProcessApart | None = None
     call = pickle.dumps((function, arguments, named))
     try:
@@ -75,7 +78,7 @@ def call_apart(
     finally:
         if kept is None and process is not None:
             process.end()
-        _slots.put(kept)
+        pool.put(owner, kept)
     if answer is None:
         raise NotInTime(seconds, busy=False)
     good, value = pickle.loads(answer)  # noqa: S301 (our own process)
@@ -83,6 +86,53 @@ def call_apart(
         raise FailedApart(value)
     result: T = value
     return result
+
+
+class Pool:
+    """Processes for calls, one call at a time in each; one owner never has them all."""
+
+    def __init__(self, processes: int) -> None:
+        # The newest last; None for each that has not been started.
+        self._idle: list[_ProcessApart | None] = [None] * processes
+        self._most = max(processes - 1, 1)
+        self._running: Counter[Hashable] = Counter()
+        self._waiting: Counter[Hashable] = Counter()
+        self._changed = threading.Condition()
+
+    def take(self, owner: Hashable, seconds: float) -> _ProcessApart | None:
+        """An idle process, or None to start one. Raises NotInTime if none is free in time, or too
+        many wait already."""
+        with self._changed:
+            if not self._free(owner):
+                full = self._waiting.total() >= WAITING or self._waiting[owner] >= WAITING_OF_ONE
+                if full or not self._freed(owner, seconds):
+                    raise NotInTime(seconds, busy=True)
+            self._running[owner] += 1
+            return self._idle.pop()
+
+    def put(self, owner: Hashable, process: _ProcessApart | None) -> None:
+        """Give it back; None if it ended."""
+        with self._changed:
+            self._idle.append(process)
+            self._running -= Counter([owner])
+            self._changed.notify_all()
+
+    def _free(self, owner: Hashable) -> bool:
+        return bool(self._idle) and self._running[owner] < self._most
+
+    def _freed(self, owner: Hashable, seconds: float) -> bool:
+        self._waiting[owner] += 1
+        try:
+            return self._changed.wait_for(lambda: self._free(owner), seconds)
+        finally:
+            self._waiting -= Counter([owner])
+
+    def end(self) -> None:
+        """End the idle processes."""
+        with self._changed:
+            for process in filter(None, self._idle):
+                process.end()
+            self._idle = [None] * len(self._idle)
 
 
 class _ProcessApart:
@@ -114,6 +164,7 @@ class _ProcessApart:
 
 
 _GONE = pickle.dumps((False, "its process ended"))
+_pool = Pool(PROCESSES)
 
 
 def work(given: int, taken: int) -> None:

@@ -22,6 +22,7 @@ from sessions.api.lab.simulated import simulation_body, simulation_line
 from sessions.api.web.exchange import done_once, json_answer
 from sessions.api.web.problems import Refusal
 from sessions.models import PolicyVersion, Simulation, Team
+from sessions.models.lab.simulations import simulation_key
 
 ROWS_AT_ONCE = 100
 
@@ -39,11 +40,18 @@ def simulate(request: HttpRequest, session_id: str, wanted: shapes.SimulationIn)
     """Queue a simulation of a policy over a session; returns an unfinished job if there is one."""
     session = session_of(request, session_id)
     version = _version(session.team, wanted.policy, "/policy")
+    if not session.step_count:
+        raise Refusal(
+            422,
+            "Nothing to simulate",
+            f"Session {session.external_id!r} has no model call yet. Simulate it after its first "
+            "step.",
+        )
     job = enqueue(
         session.team,
         "simulate",
         {"session": str(session.pk), "policy": str(version)},
-        dedupe=f"simulate:{session.pk}:{version.pk}",
+        dedupe=simulation_key(session, version.pk),
     )
     return job_asked(job, run=str(version))
 

@@ -73,6 +73,7 @@ def hand_out(
     offered = None
     if plan.tooled:
         plan, offered = offer(plan, wires, form.format, managed, read_back=read_back)
+        read_back = read_back and (offered is None or offered.read_back)
     plan = with_read_back(plan, wires, managed) if read_back else plan
     admission = Admission(None)
     if goes_out and plan.budgeted and may_write(request):

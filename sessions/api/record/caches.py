@@ -58,9 +58,9 @@ def cache_check(request: HttpRequest, wanted: CacheCheckIn) -> HttpResponse:
 
     No findings means that the second request only extends the first. Nothing is stored.
     """
-    team_of(request)
+    team = team_of(request)
     body = value_of(request)
-    checked = call_apart(CHECK_SECONDS, check, body["previous"], body["current"])
+    checked = call_apart(team.pk, CHECK_SECONDS, check, body["previous"], body["current"])
     for name, size in zip(("previous", "current"), checked.sizes, strict=True):
         if not size:
             raise Refusal(

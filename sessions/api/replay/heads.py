@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
+from django.db.models import Q
+
 from sessions.actions.live.answer import standing_of
 from sessions.models import Job, Pin, Run, Session
-from sessions.models.web.statements import Statement, given_uuid
+from sessions.models.lab.simulations import simulation_key
+from sessions.models.web.statements import Statement, given_text, given_uuid
 
 
 def ratio_of(session: Session) -> int:
@@ -112,17 +115,18 @@ def _runs(session: Session) -> list[dict[str, Any]]:
             "state": "running",
             "job": str(job.pk),
         }
-        for job in _SIMULATING.rows(team=session.team_id)
-        if job.payload.get("session") == str(session.pk)
+        for job in _SIMULATING.rows(team=session.team_id, key=simulation_key(session))
     )
     return runs
 
 
 _SIMULATING = Statement(
+    # As the index of unfinished keys says it, which then is read instead of the team's jobs.
     lambda: Job.objects.filter(
+        ~Q(dedupe=""),
         team_id=given_uuid("team"),
-        kind="simulate",
         state__in=[Job.State.QUEUED, Job.State.RUNNING],
+        dedupe__startswith=given_text("key"),
     )
 )
 _PINS = Statement(

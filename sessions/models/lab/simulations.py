@@ -7,6 +7,14 @@ import uuid
 from django.conf import settings
 from django.db import models
 
+from sessions.models.record.sessions import Session
+
+
+def simulation_key(session: Session, version: int | str = "") -> str:
+    """The key of the unfinished job that simulates a policy version (its primary key) over a
+    session; without a version, what the keys of all of the session's begin with."""
+    return f"simulate:{session.pk}:{version}"
+
 
 class SimulationQuerySet(models.QuerySet["Simulation"]):
     """Simulations, scoped by team."""

@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 from django.contrib.auth import get_user_model
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from sessions.actions.accounts.teams import local_team, local_user
@@ -172,6 +174,28 @@ def test_asking_for_a_simulation_twice_gives_one_job(browser: Client, stored: Se
     assert [answer.status_code for answer in answers] == [202, 202]
     assert len({answer.json()["job"] for answer in answers}) == 1
     assert Job.objects.get().payload == {"session": str(stored.pk), "policy": "offload-first@1"}
+
+
+def test_a_session_without_a_call_is_not_simulated(browser: Client):
+    made = Session.objects.create(team=local_team(), external_id="quiet")
+    address = reverse("api:simulate", args=[made.pk])
+    answer = browser.post(address, {"policy": "offload-first"}, content_type="application/json")
+    assert answer.status_code == 422
+    assert "'quiet' has no model call" in answer.json()["detail"]
+    assert not Job.objects.exists()
+
+
+def test_a_session_lists_its_own_simulations_that_wait(browser: Client, stored: Session):
+    other = Session.objects.create(team=stored.team, external_id="other", step_count=1)
+    for one in (stored, other):
+        address = reverse("api:simulate", args=[one.pk])
+        browser.post(address, {"policy": "offload-first"}, content_type="application/json")
+    with CaptureQueriesContext(connection) as asked:
+        runs = get(browser, "manifest", stored)["runs"]
+    (own,) = [run for run in runs if run["state"] == "running"]
+    assert Job.objects.get(pk=own["job"]).payload["session"] == str(stored.pk)
+    (sql,) = [one["sql"] for one in asked if "simulate:" in one["sql"]]
+    assert str(stored.pk) in sql, "the database picks them"
 
 
 @pytest.mark.parametrize(

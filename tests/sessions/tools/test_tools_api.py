@@ -132,6 +132,19 @@ def test_a_mask_leaves_the_list_and_says_what_is_allowed(one: Program) -> None:
     assert said["tools"][-2]["name"] == "free", "the list keeps its order"
 
 
+@pytest.mark.parametrize("allowed", [True, False])
+def test_an_agents_own_read_back_is_masked_like_its_other_tools(one: Program, allowed: bool):
+    own = {"name": "read_back", "description": "mine", "input_schema": {"type": "object"}}
+    one.post("/sessions/run/messages", {"tools": [*TOOLS, own], "messages": []})
+    idle = ["edit", *(["read_back"] if allowed else [])]
+    put(one, {"tools": [], "sends": "all", "states": {"idle": idle}, "initial": "idle"})
+    answer = one.get("/sessions/run/context?format=openai")
+    names = [tool["function"]["name"] for tool in answer["tools"]]
+    assert names.count("read_back") == 1
+    choice = answer["tool_choice"]["allowed_tools"]["tools"]
+    assert [tool["function"]["name"] for tool in choice] == idle
+
+
 def test_nothing_allowed_is_said_as_the_provider_takes_it(one: Program) -> None:
     put(one, {"tools": [], "sends": "all", "states": {"wait": []}})
     assert one.get("/sessions/run/context")["tool_choice"] == {"type": "none"}
