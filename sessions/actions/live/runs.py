@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -25,13 +26,21 @@ from sessions.models import (
 )
 from sessions.models.record.blobs import sha256
 from sessions.models.web.statements import (
+    Statement,
     StatementAmong,
+    Update,
+    given_columns,
     given_int,
     given_uuid,
     insert,
     stored_uuid,
 )
 
+REPLACEMENT_COLUMNS = (
+    *("run_id", "position", "name", "refs", "role", "type", "kind", "tool", "tool_call"),
+    *("tokens", "chars", "sha", "preview"),
+)
+EDIT_COLUMNS = ("revision_id", "index", "strategy", "reason", "replacement_id")
 ENTRY_COLUMNS = (
     *("run_id", "position", "block_id", "replacement_id", "from_step", "to_step"),
     *("opened_by_id", "closed_by_id"),
@@ -65,11 +74,26 @@ class UnsavedRows:
     times: Mapping[int, Times] = field(default_factory=dict)
 
 
+@dataclass(slots=True)
+class _Lifespan:
+    """An entry's row: keys of other rows, `pk` only if it is stored."""
+
+    position: int
+    block: int | None
+    replacement: int | None
+    from_step: int
+    opened_by: int | None = None
+    to_step: int | None = None
+    closed_by: int | None = None
+    pk: int | None = None
+
+
 class RunWriter:
     """Writes a fold's changes as rows: all of a simulated run, or the new ones of a managed run.
 
     Originals that the policy never changed get no row: they are in context from their birth. Use
-    inside a transaction that holds the run's row.
+    inside a transaction that holds the run's row. A first context may change thousands of blocks,
+    so rows are not made as objects.
     """
 
     def __init__(
@@ -77,10 +101,10 @@ class RunWriter:
     ) -> None:
         self.run, self.session, self.version, self.unscaled = run, session, version, unscaled
         self._blocks: dict[int, tuple[int, int]] = {}
-        self._open: dict[int, Entry] = {}
-        self._rows: list[Entry] = []
-        self._closed: list[Entry] = []
-        self._replacements: dict[str, Replacement] = {}
+        self._open: dict[int, _Lifespan] = {}
+        self._new: list[_Lifespan] = []
+        self._closed: list[_Lifespan] = []
+        self._replacements: dict[str, int] = {}
 
     def write(self, news: UnsavedRows, *, fresh: bool) -> None:
         """Insert rows, parents before children; `fresh` if the run has none yet."""
@@ -96,9 +120,11 @@ class RunWriter:
             self._write_replacements(news.revisions)
             self._write_edits(news)
         run = stored_uuid(self.run.pk)
-        rows = [[getattr(entry, name) for name in ENTRY_COLUMNS[1:]] for entry in self._rows]
-        insert(Entry, ENTRY_COLUMNS, [(run, *row) for row in rows])
-        Entry.objects.bulk_update(self._closed, ["to_step", "closed_by"], batch_size=BATCH // 2)
+        names = [name.removesuffix("_id") for name in ENTRY_COLUMNS[1:]]
+        rows = [(run, *(getattr(entry, name) for name in names)) for entry in self._new]
+        insert(Entry, ENTRY_COLUMNS, rows)
+        for entry in self._closed:
+            _CLOSE.run(entry=entry.pk, to_step=entry.to_step, closed_by_id=entry.closed_by)
 
     def _look_up(self, news: UnsavedRows, fresh: bool) -> None:
         """Load the rows of changed positions: blocks, and open entries."""
@@ -107,8 +133,8 @@ class RunWriter:
         stored = _BLOCKS_AT.rows(places, session=self.session.pk)
         self._blocks.update((place, (pk, born)) for place, pk, born in stored)
         if not fresh:
-            standing = _STANDING_AT.rows(places, run=self.run.pk)
-            self._open.update((entry.position, entry) for entry in standing)
+            for place, pk, step in _STANDING_AT.rows(places, run=self.run.pk):
+                self._open[place] = _Lifespan(place, None, None, step, pk=pk)
 
     def _write_replacements(self, revisions: Sequence[values.Revision]) -> None:
         made = {
@@ -124,16 +150,18 @@ class RunWriter:
             for edit in revision.edits
             if edit.replacement is not None
         }
-        old = [name for name in made if name not in new]
-        if old:
-            stored = self.run.replacements.filter(name__in=old).order_by("pk")
-            self._replacements = {row.name: row for row in stored}
-        fresh = [block for name, block in made.items() if name not in self._replacements]
+        before = self._stored(block for name, block in made.items() if name not in new)
+        fresh = [block for name, block in made.items() if name not in before]
         data = {block.id: wire.encode(wire.block_of(block)) for block in fresh}
         self._store_blobs({sha256(one): one for one in data.values()})
-        rows = {block.id: self._replacement(block, data[block.id]) for block in fresh}
-        Replacement.objects.bulk_create(rows.values(), batch_size=BATCH // 2)
-        self._replacements |= rows
+        insert(Replacement, REPLACEMENT_COLUMNS, [self._row(b, data[b.id]) for b in fresh])
+        self._replacements = before | self._stored(fresh)
+
+    def _stored(self, blocks: Iterable[BlockValue]) -> dict[str, int]:
+        """Keys of the newest rows of replacements, by name."""
+        places = {block.id: block.position for block in blocks}
+        rows = _REPLACEMENTS_AT.rows(list(places.values()), run=self.run.pk)
+        return {name: pk for pk, name in sorted(rows) if name in places}
 
     def _store_blobs(self, by_sha: dict[str, bytes]) -> None:
         team = self.session.team_id
@@ -141,35 +169,37 @@ class RunWriter:
         rows = [(stored_uuid(team), b.sha, b.size, b.packed, b.data) for b in blobs]
         insert(Blob, BLOB_COLUMNS, rows, known=True)
 
-    def _replacement(self, block: BlockValue, data: bytes) -> Replacement:
+    def _row(self, block: BlockValue, data: bytes) -> tuple[Any, ...]:
         counted = self.unscaled.get(block.text)
-        return Replacement(
-            run=self.run,
-            position=block.position,
-            name=block.id,
-            refs=list(block.refs),
-            role=block.role,
-            type=block.type,
-            kind=block.kind,
-            tool=block.tool or "",
-            tool_call=block.tool_call or "",
-            tokens=tokens.count(block.text) if counted is None else counted,
-            chars=block.chars,
-            sha=sha256(data),
-            preview=wire.preview(wire.block_of(block), block.tool or ""),
+        return (
+            stored_uuid(self.run.pk),
+            block.position,
+            block.id,
+            json.dumps(block.refs),
+            block.role,
+            block.type,
+            block.kind,
+            block.tool or "",
+            block.tool_call or "",
+            tokens.count(block.text) if counted is None else counted,
+            block.chars,
+            sha256(data),
+            wire.preview(wire.block_of(block), block.tool or ""),
         )
 
     def _write_edits(self, news: UnsavedRows) -> None:
         revisions = [self._revision(revision, news) for revision in news.revisions]
         Revision.objects.bulk_create(revisions, batch_size=BATCH // 2)
         pairs = [
-            (edit, self._edit(row, index, edit))
+            (row, index, edit)
             for row, revision in zip(revisions, news.revisions, strict=True)
             for index, edit in enumerate(revision.edits)
         ]
-        Edit.objects.bulk_create([row for _, row in pairs], batch_size=BATCH)
-        for edit, row in pairs:
-            self._change(edit, row, news.places)
+        insert(Edit, EDIT_COLUMNS, [self._edit(row.pk, index, edit) for row, index, edit in pairs])
+        stored = _EDITS_FROM.rows(run=self.run.pk, number=revisions[0].number)
+        keys = {(revision, index): pk for revision, index, pk in stored}
+        for row, index, edit in pairs:
+            self._change(edit, row.step, keys[row.pk, index], news.places)
 
     def _revision(self, revision: values.Revision, news: UnsavedRows) -> Revision:
         took = news.times.get(revision.number)
@@ -196,34 +226,27 @@ class RunWriter:
         own = self.session.policy_document if managed else None
         return own or self.version.document
 
-    def _edit(self, row: Revision, index: int, edit: values.Edit) -> Edit:
-        replacement = self._replacements[edit.replacement.id] if edit.replacement else None
-        return Edit(
-            revision=row,
-            index=index,
-            strategy=edit.strategy,
-            reason=edit.reason[:400],
-            replacement=replacement,
-        )
+    def _edit(self, revision: int, index: int, edit: values.Edit) -> tuple[Any, ...]:
+        made = self._replacements[edit.replacement.id] if edit.replacement else None
+        return revision, index, edit.strategy, edit.reason[:400], made
 
-    def _change(self, edit: values.Edit, row: Edit, places: Mapping[str, int]) -> None:
+    def _change(self, edit: values.Edit, step: int, key: int, places: Mapping[str, int]) -> None:
         """Close the entries of an edit's targets, and open the new ones."""
-        step = row.revision.step
         for place in (places[target] for target in edit.targets):
             entry = self._open.pop(place, None)
             if entry is None:
                 block, born = self._blocks[place]
-                entry = Entry(run=self.run, position=place, block_id=block, from_step=born)
-                self._rows.append(entry)
-            entry.to_step, entry.closed_by = step, row
+                entry = _Lifespan(place, block, None, born)
+                self._new.append(entry)
+            entry.to_step, entry.closed_by = step, key
             if entry.pk is not None:
                 self._closed.append(entry)
         for opened in edit.restores if edit.replacement is None else (edit.replacement,):
             place = opened.position
             if opened.replaces is None:
-                self._begin(place, step, block=self._blocks[place][0], by=row)
+                self._begin(place, step, block=self._blocks[place][0], by=key)
             else:
-                self._begin(place, step, replacement=self._replacements[opened.id], by=row)
+                self._begin(place, step, replacement=self._replacements[opened.id], by=key)
 
     def _begin(
         self,
@@ -231,18 +254,11 @@ class RunWriter:
         step: int,
         *,
         block: int | None = None,
-        replacement: Replacement | None = None,
-        by: Edit | None = None,
+        replacement: int | None = None,
+        by: int | None = None,
     ) -> None:
-        entry = Entry(
-            run=self.run,
-            position=place,
-            block_id=block,
-            replacement=replacement,
-            from_step=step,
-            opened_by=by,
-        )
-        self._rows.append(entry)
+        entry = _Lifespan(place, block, replacement, step, by)
+        self._new.append(entry)
         self._open[place] = entry
 
 
@@ -255,8 +271,25 @@ _BLOCKS_AT = StatementAmong(
 _STANDING_AT = StatementAmong(
     lambda places: Entry.objects.filter(
         run_id=given_uuid("run"), position__in=places, to_step=None
-    ),
+    ).values_list("position", "pk", "from_step"),
     given_int,
+)
+_REPLACEMENTS_AT = StatementAmong(
+    lambda places: Replacement.objects.filter(
+        run_id=given_uuid("run"), position__in=places
+    ).values_list("pk", "name"),
+    given_int,
+)
+_EDITS_FROM = Statement(
+    lambda: Edit.objects.filter(
+        revision__run_id=given_uuid("run"), revision__number__gte=given_int("number")
+    ).values_list("revision_id", "index", "pk")
+)
+_CLOSE = Update(
+    lambda: (
+        Entry.objects.filter(pk=given_int("entry")),
+        given_columns(Entry, ("to_step", "closed_by_id")),
+    )
 )
 
 
