@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import zlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -14,7 +13,7 @@ from compaction.seen import calls
 from compaction.tokens import Counted
 from sessions.importers import records
 from sessions.importers.decoded import clean
-from sessions.models.record.blobs import COMPRESS_FROM
+from sessions.models.record.blobs import stored_form
 
 MEDIA_TOKENS = 1200
 """Assumed tokens of an image or document; pi's published figure, marked as estimated."""
@@ -125,9 +124,9 @@ class PreparedMessage:
         call = asked.call if asked is not None else NO_CALL
         counted = self._count(f"{call.tool} {text}" if form == "tool_use" else text)
         media = wire.media_count(block)
-        packed = len(data) >= COMPRESS_FROM
+        stored, packed = stored_form(data)
         return PreparedBlock(
-            stored=zlib.compress(data, 1) if packed else data,
+            stored=stored,
             packed=packed,
             size=len(data),
             sha=hashlib.sha256(data).hexdigest(),

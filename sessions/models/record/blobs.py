@@ -21,6 +21,15 @@ def sha256(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
+def stored_form(data: bytes) -> tuple[bytes, bool]:
+    """Bytes as they are stored, and whether that is compressed."""
+    if len(data) < COMPRESS_FROM:
+        return data, False
+    # zlib clears its window first: a small one makes a kilobyte cost a sixth.
+    window = min(len(data).bit_length() + 1, zlib.MAX_WBITS)
+    return zlib.compress(data, 1, window), True
+
+
 class Blob(models.Model):
     """Bytes as received; never updated, deleted only by erasure."""
 
@@ -41,8 +50,7 @@ class Blob(models.Model):
     @classmethod
     def of(cls, team_id: UUID, data: bytes, sha: str | None = None) -> Blob:
         """Build an unsaved blob of these bytes."""
-        packed = len(data) >= COMPRESS_FROM
-        stored = zlib.compress(data, 1) if packed else data
+        stored, packed = stored_form(data)
         return cls(
             team_id=team_id, sha=sha or sha256(data), size=len(data), packed=packed, data=stored
         )
