@@ -1,0 +1,46 @@
+"""What processes load, and what they do not."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.conftest import ROOT
+
+
+def printed(code: str, folder: Path) -> str:
+    given = {"CONTEXTLAB_DATA_DIR": str(folder), "DATABASE_URL": "", "PYTHONPATH": str(ROOT)}
+    given["DJANGO_SETTINGS_MODULE"] = "contextlab.settings"
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, **given},
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    ).stdout.strip()
+
+
+def test_job_processes_carry_neither_the_reactor_nor_routes(tmp_path: Path):
+    """All that is loaded before the fork is copied as soon as the server uses it."""
+    lines = (
+        "import sys",
+        "from contextlab import job",
+        "job.load()",
+        "from contextlab.management.commands import serve",
+        "names = 'twisted', 'autobahn', 'ninja', 'genai_prices', 'anthropic'",
+        "print([name for name in names if name in sys.modules])",
+    )
+    assert printed("\n".join(lines), tmp_path) == "[]"
+
+
+def test_a_server_migrates_in_another_process(tmp_path: Path):
+    lines = (
+        "import django; django.setup()",
+        "import sys",
+        "from contextlab import schema",
+        "schema.call_command = None",
+        "assert schema.missing_migrations()",
+        "schema.bring_up_to_date(apart=True)",
+        "print(len(schema.missing_migrations()))",
+    )
+    assert printed("\n".join(lines), tmp_path) == "0"
