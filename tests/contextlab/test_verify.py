@@ -175,3 +175,22 @@ def test_an_unclean_stop_is_followed_by_a_check(
     assert server.stop() == 0
     assert server_with().stop() == 0
     assert len(store.rows(checks)) == 1, "it was stopped cleanly"
+
+
+def test_of_several_servers_the_one_that_dies_is_noticed(
+    server_with: Callable[..., Server], tmp_path: Path, redis_url: str
+) -> None:
+    checks = f"SELECT count(*) FROM {S}job WHERE kind = 'verify'"
+    store = in_data_dir(tmp_path)
+    dies, stays = server_with(REDIS_URL=redis_url), server_with(REDIS_URL=redis_url)
+    assert store.rows(checks) == [(0,)], "the other one runs"
+    dies.kill()
+    assert server_with(REDIS_URL=redis_url).stop() == 0
+    assert store.rows(checks) == [(1,)]
+    with closing(sqlite3.connect(tmp_path / "contextlab.sqlite3", timeout=20)) as database:
+        database.execute(f"DELETE FROM {S}job WHERE kind = 'verify'")
+        database.commit()
+    assert stays.stop() == 0
+    assert server_with(REDIS_URL=redis_url).stop() == 0
+    assert store.rows(checks) == [(0,)], "each is noticed once"
+    assert not [*tmp_path.glob("*running*")]

@@ -55,8 +55,9 @@ class Command(BaseCommand):
         warnings = safety.check_start(host, options["port"])
         lock = self._claim_data_dir()
         self._prepare_database()
-        if lock is not None and not clean_stop.begin(settings.DATA_DIR):
+        if clean_stop.died(settings.DATA_DIR):
             verify.ask()
+        self.mark = clean_stop.ServerMark(settings.DATA_DIR)
         for warning in warnings:
             self.stderr.write(f"Warning: {warning}.")
         self.invitation = way_in()
@@ -106,8 +107,7 @@ class Command(BaseCommand):
         reactor.addSystemEventTrigger("before", "shutdown", server.drain)
         server.run()
         live.server_loop = None
-        if not settings.REDIS_URL:
-            clean_stop.end(settings.DATA_DIR)
+        self.mark.end()
         if failures:
             raise CommandError(
                 f"cannot listen on {host}:{port} ({failures[0].type.__name__}): is another server"
