@@ -19,11 +19,15 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests import on_postgres
 from tests.empty_store import empty_store, with_tables
 
 ROOT = Path(__file__).resolve().parent.parent
+# How long an example takes says how busy the machine is.
+settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("untimed")
 CHROMIUM = "/usr/bin/chromium"
 START_SECONDS = 300  # beside eight busy processes on two cores a start took over 60
 ADDRESS = re.compile(r"^(https?://[\w.:\[\]-]+)(/.*)?/(login/[\w-]+/)?$")

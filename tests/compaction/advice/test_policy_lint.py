@@ -138,7 +138,7 @@ def test_unreviewed_summaries_get_a_remark_only_where_it_is_known():
 
 
 @given(policies())
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_every_remark_names_a_value_or_a_step_that_is_there(policy: Policy):
     there = {field.path for field in fields(policy)} | {"steps", "reserve"}
     there |= {f"steps[{index}]" for index in range(len(policy.steps))}

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from compaction.board.board import BoardNote, put
@@ -129,7 +129,6 @@ def _feed(gatherer: Gatherer, talk: Talk) -> None:
 
 
 @given(talks(), st.integers(0, 60))
-@settings(deadline=None)
 def test_to_go_on_from_what_is_remembered_is_the_same(session: Session, cut: int) -> None:
     whole, parts = Gatherer("a"), Gatherer("a")
     seen, shown = Observed(), Observed()

@@ -41,7 +41,7 @@ def _replayed(session: Session, run: Run, step: int) -> Context:
 
 
 @given(talks(), policies())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_nothing_breaks_and_nothing_is_refused(session: Session, policy: Policy) -> None:
     run = simulate(session, policy, rough)
     assert run.refusals == ()
@@ -58,7 +58,7 @@ def test_nothing_breaks_and_nothing_is_refused(session: Session, policy: Policy)
 
 
 @given(talks(), policies())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_context_and_tokens_at_any_step_match_brute_force(session: Session, policy: Policy) -> None:
     run = simulate(session, policy, rough)
     revisions = {revision.step: revision for revision in run.revisions}
@@ -91,7 +91,7 @@ def test_context_and_tokens_at_any_step_match_brute_force(session: Session, poli
 
 
 @given(talks(), policies())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_every_original_can_be_had_again(session: Session, policy: Policy) -> None:
     run = simulate(session, policy, rough)
     first = {entry.block.id: entry for entry in run.entries}
@@ -115,7 +115,7 @@ def test_every_original_can_be_had_again(session: Session, policy: Policy) -> No
 
 
 @given(talks(), policies())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_a_fold_resumed_from_its_parts_gives_the_same(session: Session, policy: Policy) -> None:
     whole = simulate(session, policy, rough)
     again = simulate(session, policy, rough)
@@ -136,7 +136,7 @@ def test_a_fold_resumed_from_its_parts_gives_the_same(session: Session, policy: 
 
 
 @given(talks(), policies(), st.integers(1, 40))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_the_future_never_changes_the_past(session: Session, policy: Policy, cut: int) -> None:
     """A fold over the first steps alone is the beginning of the fold over all."""
     calls = session.calls[:cut]
@@ -147,7 +147,7 @@ def test_the_future_never_changes_the_past(session: Session, policy: Policy, cut
 
 
 @given(talks(), policies())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_prefix_tokens_at_every_position(session: Session, policy: Policy) -> None:
     state = start(policy, session.window, MEANS)
     for call in session.calls:

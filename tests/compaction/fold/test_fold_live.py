@@ -101,7 +101,7 @@ def _rebuilt(state: State, session: Session, policy: Policy, held: State | None 
 
 
 @given(talks(), policies(), acts, st.tuples(*[st.integers(0, 60)] * 3).map(sorted))
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=250)
 def test_a_fold_rebuilt_from_what_is_stored_goes_on_as_the_one_that_was(
     session: Session, policy: Policy, acts: list[Act], cuts: list[int]
 ) -> None:
@@ -123,7 +123,7 @@ def test_a_fold_rebuilt_from_what_is_stored_goes_on_as_the_one_that_was(
 
 
 @given(talks(), policies(), acts)
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=250)
 def test_whatever_happens_the_context_holds_together(
     session: Session, policy: Policy, acts: list[Act]
 ) -> None:
@@ -157,7 +157,7 @@ def test_whatever_happens_the_context_holds_together(
 
 
 @given(talks(), policies(), acts)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_undoing_all_that_can_be_undone_gives_the_originals(
     session: Session, policy: Policy, acts: list[Act]
 ) -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from compaction import render
@@ -66,7 +66,6 @@ def thinking(state: State) -> list[str]:
     return [block.id for block in state.standing.values() if block.type == "thinking"]
 
 
-@settings(deadline=None)
 @given(talks(), st.one_of(st.sampled_from(list(PRESETS.values())), policies()))
 def test_no_context_is_refused(session: Session, policy: Policy) -> None:
     assert walked(session, policy)[1] == []

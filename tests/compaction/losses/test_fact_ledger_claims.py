@@ -98,7 +98,6 @@ def unsupported(ledger: Ledger) -> list[Fact]:
     return [fact for fact in ledger.facts if fact.state == "unsupported"]
 
 
-@settings(deadline=None)
 @given(talks(), st.integers(0, 40), st.sampled_from(["nine", "window"]))
 def test_the_extractive_summary_claims_nothing_that_is_not_there(
     session: Session, cut: int, form: str
@@ -108,7 +107,6 @@ def test_the_extractive_summary_claims_nothing_that_is_not_there(
     assert unsupported(ledger_of(span, text, CompactedContext(session.blocks[len(span) :]))) == []
 
 
-@settings(deadline=None)
 @given(talks(), st.integers(0, 40), st.integers(0, 10**6))
 def test_ledgers_hold(session: Session, cut: int, seed: int) -> None:
     """Every fact once; kept facts are in the context; nothing hangs on chance; inventions show."""
@@ -129,7 +127,6 @@ def test_ledgers_hold(session: Session, cut: int, seed: int) -> None:
     assert {fact.fact for fact in unsupported(planted.ledger())} == set(made)
 
 
-@settings(deadline=None)
 @given(talks())
 def test_a_summary_that_is_the_span_loses_nothing(session: Session) -> None:
     text = "\n".join(text for block in session.blocks for text in texts_of(block))
@@ -137,7 +134,7 @@ def test_a_summary_that_is_the_span_loses_nothing(session: Session) -> None:
     assert (ledger.lost, ledger.retrievable, ledger.unsupported) == (0, 0, 0)
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(talks(), st.integers(0, 40))
 def test_what_is_taken_out_is_lost(session: Session, cut: int) -> None:
     span = session.blocks[: len(session.blocks) - cut]

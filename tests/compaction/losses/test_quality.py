@@ -116,7 +116,7 @@ def test_a_summary_that_grows_is_reported() -> None:
 
 
 @given(talks())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_measures_hold_for_any_session(session: Session) -> None:
     blocks = session.blocks
     half = len(blocks) // 2

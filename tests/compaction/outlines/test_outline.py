@@ -105,7 +105,7 @@ def test_no_text_brings_it_down(name: str, path: str) -> None:
 
 
 @given(st.text(max_size=400), st.sampled_from([*ENDINGS, "txt"]))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_any_text_has_an_outline_of_its_own_lines(text: str, ending: str) -> None:
     answer = outline(text, f"a.{ending}")
     assert answer == outline(text, f"a.{ending}")

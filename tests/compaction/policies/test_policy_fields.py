@@ -64,7 +64,7 @@ def test_fields_are_all_values_in_order_with_their_ranges():
 
 
 @given(policies())
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_a_value_at_either_end_of_its_range_is_a_policy_and_beyond_is_none(policy: Policy):
     for field in fields(policy):
         if field.low is None or field.high is None:
@@ -146,7 +146,7 @@ def test_a_value_says_where_it_comes_from(
 
 
 @given(policies())
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_every_value_has_an_origin_and_none_is_a_preset_without_one(policy: Policy):
     came = origins(to_dict(policy), None)
     assert {field.path for field in fields(policy)} < set(came)
@@ -187,7 +187,7 @@ def test_what_is_no_policy_stays_for_the_check_to_refuse(given: dict[str, Any]):
 
 
 @given(policies(), policies())
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_filling_from_a_base_leaves_a_whole_document_as_it_is(policy: Policy, base: Policy):
     assert filled(to_dict(policy), to_dict(base)) == to_dict(policy)
 
@@ -213,7 +213,7 @@ def test_changes_name_values_steps_and_their_order():
 
 
 @given(policies(), policies())
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_what_says_the_same_has_no_changes_and_what_does_not_has_some(one: Policy, other: Policy):
     assert changes(to_dict(one), to_dict(one)) == ()
     assert bool(changes(to_dict(one), to_dict(other))) == (one != other)

@@ -38,7 +38,7 @@ def _wordy(policy: Policy, text: str, words: list[str], number: int) -> Policy:
     st.integers(1, 9),
     st.sampled_from(["", *PRESETS]),
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_a_document_is_read_as_it_was_written(
     policy: Policy, text: str, words: list[str], number: int, based_on: str
 ):
@@ -132,7 +132,7 @@ def test_what_is_no_policy_is_refused_with_its_line(text: str, problem: str, lin
 @given(
     st.one_of(st.text(max_size=200), st.text(alphabet="-?:{}[],&*!|>'\"#%@ \n\tab1", max_size=80))
 )
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_any_text_is_read_or_refused(text: str):
     try:
         found: Any = read(text)

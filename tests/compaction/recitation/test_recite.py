@@ -207,7 +207,7 @@ def test_of_a_long_list_what_is_open_comes_first_and_its_end_cannot_be_forged() 
 
 
 @given(talks(), st.integers(100, 600), st.integers(0, 9), st.integers(0, 9), st.integers(0, 600))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_it_holds_to_its_tokens(
     session: Session, most: int, files: int, seen: int, dashboard: int
 ) -> None:
@@ -227,7 +227,7 @@ def test_it_holds_to_its_tokens(
 
 
 @given(talks())
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_the_end_of_any_context_can_be_made_again_from_its_blocks(session: Session) -> None:
     policy = replace(PRESET, recite=Recite(dashboard=600))
     state = start(policy, session.window, MEANS, session.hidden)
@@ -272,7 +272,7 @@ def test_what_the_agent_took_back_is_not_recited() -> None:
 
 
 @given(talks())
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_all_that_the_preset_did_can_be_taken_back(session: Session) -> None:
     state = start(PRESET, session.window, MEANS, session.hidden)
     for call in session.calls:
@@ -284,7 +284,7 @@ def test_all_that_the_preset_did_can_be_taken_back(session: Session) -> None:
 
 
 @given(talks())
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_failures_stay_until_they_are_mended(session: Session) -> None:
     state = start(PRESET, session.window, MEANS, session.hidden)
     for call in session.calls:

@@ -60,7 +60,7 @@ def test_several_long_arguments_have_names_and_a_failure_says_so() -> None:
 
 
 @given(odd_contexts())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_any_context_has_as_many_actions_as_calls_and_is_taken_as_a_chat(odd: Wires) -> None:
     made = render.pairs(odd.blocks, odd.wire_of)
     again = render.pairs(odd.blocks, odd.wire_of)

@@ -34,7 +34,7 @@ def sent(made: dict[str, Any]) -> dict[str, Any]:
     return {"model": "claude-test", "max_tokens": 1, **part, "messages": made["messages"] or FILLER}
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(odd_contexts())
 def test_any_context_is_valid_for_both_providers(odd: Wires) -> None:
     before = odd.bytes
@@ -46,7 +46,7 @@ def test_any_context_is_valid_for_both_providers(odd: Wires) -> None:
     assert odd.bytes == before
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(odd_contexts())
 def test_same_blocks_same_bytes(odd: Wires) -> None:
     for form in (render.anthropic, render.openai):
@@ -54,7 +54,7 @@ def test_same_blocks_same_bytes(odd: Wires) -> None:
         assert first == second
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(odd_contexts(), st.data())
 def test_a_prefix_saves_work_and_changes_nothing(odd: Wires, data: st.DataObject) -> None:
     """Contexts that grow, shrink and lose blocks, as those of one session do."""
@@ -124,7 +124,7 @@ def test_a_response_that_goes_on_after_a_prefix_is_one_turn() -> None:
     assert made["messages"] != render.anthropic(other.blocks, other.wire_of)["messages"]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(odd_contexts())
 def test_every_call_is_answered_once_and_every_text_is_there(odd: Wires) -> None:
     made = render.anthropic(odd.blocks, odd.wire_of)
@@ -138,7 +138,7 @@ def test_every_call_is_answered_once_and_every_text_is_there(odd: Wires) -> None
             assert block.text in whole
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(talks(), policies(), st.data())
 def test_contexts_that_policies_make_are_valid_at_every_step(
     session: Session, policy: Policy, data: st.DataObject

@@ -69,7 +69,7 @@ def plain(session: Session) -> Run:
     return simulate(session, NOTHING, len)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     st.integers(1, 25),
     st.lists(st.integers(1, 3000), min_size=1, max_size=5),
@@ -100,7 +100,7 @@ def test_layouts_are_those_of_the_contexts(
         before = now
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.integers(1, 25), st.lists(st.integers(1, 3000), min_size=1, max_size=5), st.booleans())
 def test_every_prompt_is_accounted_for(steps: int, sizes: list[int], frontier: bool) -> None:
     session = conversation(steps, sizes)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from hypothesis import given, settings
+from hypothesis import given
 
 from compaction.context.edits import context_at
 from compaction.context.session import Call, Session
@@ -88,7 +88,6 @@ def test_it_has_no_cost_without_a_price_or_a_call() -> None:
     assert oracle(replace(session, calls=()), index, edits, TERMS) is None
 
 
-@settings(deadline=None)
 @given(talks())
 def test_every_need_and_every_edit_stays_and_it_costs_no_more_than_nothing_done(
     session: Session,

@@ -83,7 +83,7 @@ def _check(session: Session, run: Run, edit: Edit, step: int) -> None:
 
 
 @given(st.binary(min_size=9, max_size=240), st.lists(st.sampled_from(_STEPS), max_size=2))
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=250)
 def test_nothing_is_called_seen_that_cannot_be_read(data: bytes, others: list[Step]) -> None:
     session = _game(data)
     policy = Policy("d", steps=(Step("dedupe", Dedupe(minimum=1, share=1.0)), *others))
@@ -101,7 +101,7 @@ def test_nothing_is_called_seen_that_cannot_be_read(data: bytes, others: list[St
 
 
 @given(st.binary(min_size=9, max_size=240), st.lists(st.sampled_from(_STEPS), max_size=2))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_sights_can_be_rebuilt_at_any_step(data: bytes, others: list[Step]) -> None:
     session = _game(data)
     policy = Policy("d", steps=(Step("dedupe", Dedupe(minimum=1, share=1.0)), *others))

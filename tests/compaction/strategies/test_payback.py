@@ -243,7 +243,7 @@ def test_what_was_taken_back_stays() -> None:
 
 
 @given(talks(), st.integers(1, 40), st.sampled_from(get_args(Objective)))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_no_policy_reads_the_future(session: Session, steps: int, wanted: Objective) -> None:
     """The beginning of a session gives the beginning of its revisions, byte for byte."""
     policy = replace(PRESETS["balanced"], objective=wanted)

@@ -172,7 +172,7 @@ def test_what_was_taken_back_makes_nothing_out_of_date() -> None:
 
 
 @given(talks())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_each_newest_result_stands_and_everything_is_restored_by_its_reference(
     session: Session,
 ) -> None:

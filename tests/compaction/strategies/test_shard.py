@@ -131,7 +131,7 @@ def test_parts_hold_to_their_size_and_lose_nothing(text: str, size: int, most: i
 
 
 @given(talks(), st.integers(100, 200), st.integers(2, 9))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_any_context_with_shards_is_taken_by_both_providers(
     session: Session, over: int, most: int
 ) -> None:

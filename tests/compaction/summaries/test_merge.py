@@ -110,7 +110,7 @@ def test_long_hunts_keep_the_first_failure_and_the_last() -> None:
 
 
 @given(talks())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_nothing_is_forgotten_and_nothing_is_made_up(session: Session) -> None:
     made = merge(session.blocks)
     undone = {b.tool_call for b in session.blocks if b.error}

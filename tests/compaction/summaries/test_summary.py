@@ -126,7 +126,7 @@ def test_the_budget_holds(form: SummaryForm) -> None:
 
 
 @given(talks())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_every_extractive_summary_may_be_stored(session: Session) -> None:
     for form in FORMS:
         text = extractive(_span(session.blocks, form=form))
@@ -237,7 +237,7 @@ def test_what_failed_before_is_fixed_once_it_succeeds() -> None:
 
 
 @given(st.lists(talks(), min_size=10, max_size=10), st.sampled_from(list(FORMS)))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_a_summary_of_summaries_does_not_grow(parts: list[Session], form: SummaryForm) -> None:
     """Over ten cycles at most 1.2 times what the budget takes."""
     budget = 400 if form == "window" else 1_000

@@ -28,7 +28,7 @@ def _heads(blocks: tuple[Block, ...], parts: list[str]) -> list[int]:
 
 
 @given(talks(), st.integers(200, 3_000))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_parts_fit_and_hold_every_block_in_order(session: Session, room: int) -> None:
     span = _span(session.blocks)
     parts = batches(span, rough, room)

@@ -55,7 +55,7 @@ def test_property_tests_draw_it() -> None:
 
 
 @given(talks(), steps().filter(lambda step: step.strategy == NAME), steps())
-@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=30, suppress_health_check=list(HealthCheck))
 def test_no_edit_of_it_breaks_a_context(session: Session, step: Step, other: Step) -> None:
     run = simulate(session, Policy("drawn", steps=(other, step)), rough)
     assert not [one for one in run.refusals if one.strategy == NAME]

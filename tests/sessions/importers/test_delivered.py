@@ -248,7 +248,7 @@ bodies = values | st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(body=bodies)
 def test_any_value_is_read_or_refused_at_a_place_of_its_own(body: Any):
     try:

@@ -18,7 +18,7 @@ SAMPLES = Path(__file__).parent / "samples"
 LINES = sorted(SAMPLES.rglob("*.jsonl"))
 DOCUMENTS = sorted([*SAMPLES.rglob("*.json"), *SAMPLES.rglob("*.traj")])
 ALL = [*LINES, *DOCUMENTS]
-CALM = settings(max_examples=60, deadline=None)
+CALM = settings(max_examples=60)
 
 ODD: list[Any] = [
     None,

@@ -61,9 +61,7 @@ talks = st.lists(anthropic | openai, min_size=1, max_size=8)
 marks = st.lists(st.booleans(), min_size=8, max_size=8)
 cuts = st.lists(st.integers(1, 8), max_size=4)
 
-usual = settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+usual = settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def named(talk: list[Json], keyed: list[bool]) -> list[Json]:

@@ -120,7 +120,6 @@ def test_what_is_wrong_is_named(program: Program, body: dict[str, Any]):
 
 @settings(
     max_examples=15,
-    deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(

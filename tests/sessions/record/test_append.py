@@ -198,9 +198,7 @@ values = st.recursive(
 )
 
 
-@settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(content=values, text=hostile)
 def test_any_content_comes_back_byte_for_byte(content: object, text: str):
     blocks = [
@@ -222,9 +220,7 @@ def test_any_content_comes_back_byte_for_byte(content: object, text: str):
         transaction.set_rollback(True)
 
 
-@settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(cuts=st.lists(st.integers(0, 13), max_size=4), keyed=st.booleans())
 def test_appending_in_pieces_equals_appending_in_one_go(cuts: list[int], keyed: bool):
     whole = reading(6, keyed=keyed)

@@ -100,9 +100,7 @@ changes = st.lists(
 )
 
 
-@settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(made=changes, between=st.tuples(st.integers(0, 12), st.integers(0, 12)))
 def test_known_columns_with_the_delta_are_the_new_columns(
     made: list[tuple[str, int]], between: tuple[int, int]

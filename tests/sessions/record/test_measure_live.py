@@ -164,9 +164,7 @@ actions = st.lists(
 )
 
 
-@settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(acts=actions, often=st.integers(1, 9))
 def test_in_pieces_it_comes_to_the_same(acts: list[tuple[str, int]], often: int):
     Session.objects.all().delete()
@@ -182,9 +180,7 @@ def test_in_pieces_it_comes_to_the_same(acts: list[tuple[str, int]], often: int)
     assert in_pieces == agent.measured()
 
 
-@settings(
-    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(acts=actions, often=st.integers(1, 9))
 def test_who_has_earlier_figures_gets_the_later_ones(acts: list[tuple[str, int]], often: int):
     Session.objects.all().delete()

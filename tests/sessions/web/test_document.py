@@ -89,7 +89,6 @@ def prepared(program: Program) -> Program:
 @settings(
     max_examples=EXAMPLES,
     derandomize=True,
-    deadline=None,
     database=None,
     suppress_health_check=list(HealthCheck),
 )
