@@ -20,9 +20,10 @@ from sessions.api.replay.entries import describe
 from sessions.api.replay.following import events_json, manifest_json, version_of
 from sessions.api.replay.heads import run_label
 from sessions.api.web.problems import Refusal
-from sessions.models import Run, Session
+from sessions.models import Revision, Run, Session
 from sessions.models.record import manifest as manifests
 from sessions.models.record.delta import placed_columns
+from sessions.models.web.statements import StatementAmong, given_int, given_uuid
 
 ROWS_AT_ONCE = 500
 LAST = 999_999_999
@@ -167,7 +168,7 @@ def diff(
         rows = diffs.across(
             _context(session, shown, a), _context(session, other, b), session.scaled
         )
-    revisions = {"a": _revisions(shown), "b": _revisions(other)}
+    revisions = {side: _reasons(run, side, rows) for side, run in (("a", shown), ("b", other))}
     return answer(
         request,
         {
@@ -179,15 +180,23 @@ def diff(
 
 
 def _context(session: Session, run: Run, step: int) -> diffs.StepContext:
-    return diffs.StepContext(
-        placed_columns(session, run), step, manifests.REPLACEMENT, manifests.replaced_texts(run)
-    )
+    texts = manifests.replaced_texts(run, step)
+    return diffs.StepContext(placed_columns(session, run), step, manifests.REPLACEMENT, texts)
 
 
-def _revisions(run: Run) -> dict[int, str]:
-    """Why each revision was made."""
-    rows = run.revisions.values_list("number", "reason", "trigger")
-    return {number: reason or trigger for number, reason, trigger in rows}
+def _reasons(run: Run, side: str, rows: list[diffs.DiffRow]) -> dict[int, str]:
+    """Why the revisions of this side's rows were made."""
+    numbers = list({row.revision for row in rows if row.of == side and row.revision})
+    found = _REASONS.rows(numbers, run=run.pk)
+    return {number: reason or trigger for number, reason, trigger in found}
+
+
+_REASONS = StatementAmong(
+    lambda numbers: Revision.objects.filter(
+        run_id=given_uuid("run"), number__in=numbers
+    ).values_list("number", "reason", "trigger"),
+    given_int,
+)
 
 
 class _DiffRow(msgspec.Struct, gc=False):

@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from django.db import connection
+from django.db.models import Q
 
 from compaction.context.blocks import KINDS
 from sessions.models.record.messages import Block, Message
 from sessions.models.record.revisions import Edit, Entry, Replacement, Revision, Run
 from sessions.models.record.sessions import Session
-from sessions.models.web.statements import Statement, given_uuid
+from sessions.models.web.statements import Statement, given_int, given_uuid
 
 _KIND = {kind: index for index, kind in enumerate(KINDS)}
 
@@ -150,11 +151,21 @@ def columns(run: Run, extent: Extent | None = None) -> Columns:
     return by_column(found if extent is None else within(found, extent))
 
 
-def replaced_texts(run: Run) -> dict[tuple[int, int], str]:
-    """Blob names of a run's replacements, by position and number of the opening revision."""
-    entries = Entry.objects.filter(run=run, replacement__isnull=False)
-    found = entries.values_list("position", "opened_by__revision__number", "replacement__sha")
+def replaced_texts(run: Run, step: int) -> dict[tuple[int, int], str]:
+    """Blob names of the replacements in a step's context, by position and number of the opening
+    revision."""
+    found = _REPLACED.rows(run=run.pk, step=step)
     return {(position, number or 0): sha for position, number, sha in found}
+
+
+_REPLACED = Statement(
+    lambda: Entry.objects.filter(
+        Q(to_step=None) | Q(to_step__gt=given_int("step")),
+        run_id=given_uuid("run"),
+        replacement__isnull=False,
+        from_step__lte=given_int("step"),
+    ).values_list("position", "opened_by__revision__number", "replacement__sha")
+)
 
 
 def within(found: list[Row], extent: Extent) -> list[Row]:
