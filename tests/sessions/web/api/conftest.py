@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from tests.sessions.web.api.talks import TALK
 
 from tests.sessions.programs import Program
+from tests.sessions.web.api.talks import TALK
 
 
 @pytest.fixture
