@@ -79,8 +79,7 @@ class _Composed(NamedTuple):
     def of(cls, compiler: Any) -> _Composed:
         """A query with its own constants written out.
 
-        SQLite prepares a statement again at each execution that binds a value which a condition of
-        a partial index mentions, such as the state of a job.
+        SQLite prepares a statement again whenever a value is bound that a partial index depends on.
         """
         sql, parameters = compiler.as_sql()
         first, *rest = _PLACE.split(sql)
@@ -128,7 +127,8 @@ class Statement:
 
         if not issubclass(queryset._iterable_class, ModelIterable):
             return composed, lambda rows: [tuple(row) for row in converted(rows)]
-        return composed, lambda rows: _objects(compiler, queryset.db, converted(rows))
+        made_of = _maker(compiler, queryset.db)
+        return composed, lambda rows: [made_of(row) for row in converted(rows)]
 
     def rows(self, **given: Any) -> list[Any]:
         """All rows."""
@@ -280,19 +280,21 @@ def _insertion(model: type[models.Model], columns: tuple[str, ...], known: bool)
     return f"INSERT INTO {quote(model._meta.db_table)} ({names}) VALUES ({marks}){ignore}"  # noqa: S608
 
 
-def _objects(compiler: Any, using: str, rows: list[Any]) -> list[Any]:
-    """Rows as objects, as Django's ModelIterable makes them."""
+def _maker(compiler: Any, using: str) -> Callable[[Any], Any]:
+    """Makes the object of a row, as Django's ModelIterable does."""
     info = compiler.klass_info
     model, places = info["model"], info["select_fields"]
     start, end = places[0], places[-1] + 1
-    names = [selected[0].target.attname for selected in compiler.select[start:end]]
+    # A set: if columns are deferred, Django looks for each field in it.
+    names = {selected[0].target.attname for selected in compiler.select[start:end]}
     related = get_related_populators(info, compiler.select, using)  # type: ignore[call-arg]
-    found = []
-    for row in rows:
+
+    def made_of(row: Any) -> Any:
         made = model.from_db(using, names, row[start:end])
         for one in related:
             one.populate(row, made)
         for name, place in compiler.annotation_col_map.items():
             setattr(made, name, row[place])
-        found.append(made)
-    return found
+        return made
+
+    return made_of
