@@ -109,7 +109,8 @@ class Sweeper:
             except Exception as error:  # noqa: BLE001 (any error: nothing else sweeps)
                 log.warning("sweep failed: %s", type(error).__name__)
             finally:
-                connection.close()
+                close_old_connections()
             if self.stopping.wait(settings.SWEEP_SECONDS):
+                connection.close()
                 tasks.end_idle(0)
                 return
