@@ -216,11 +216,49 @@ def test_hints(path: str | None, text: str, wanted: str) -> None:
 
 @pytest.mark.parametrize(
     "said",
-    ["Error: no", "an ERROR", "exception", "Fatal", "panic!", "Traceback", "failed", "a failure",
-     "XFAIL", "✗ one", "✘ two"],
+    ["Error: no", "ERROR: full", "error[E0308]: types", "src.errors.SomeError: no such key",
+     "fatal: not a repository", "panic: nil map", "--- FAIL: TestRun (0.01s)", "FAILED tests/a.py",
+     "E   AssertionError: 1", "npm ERR! code 1", "make: *** [test] Error 2", "FAIL\tpkg/a\t0.2s"],
 )  # fmt: skip
-def test_whatever_says_that_something_failed_is_the_last_error(said: str) -> None:
-    assert hint(f"all\nwell\n{said}\nbye") == f"last error: {said}"
+def test_a_line_that_begins_like_an_error_is_the_last_error(said: str) -> None:
+    assert hint(f"all\nwell\n{said}\nbye") == f"last error: {' '.join(said.split())}"
+
+
+@pytest.mark.parametrize(
+    "shown",
+    ["a.go:12: return fmt.Errorf('failed')", "+    verdict: 'fail'", " 0 fail", "✗ ttl",
+     "@@ -1,2 +1,2 @@ func R() error {", "fix: failure of init (#12)", "checks.Error(",
+     "log.Error(err)", "1290 pass, 0 failed", "errors: []", "panic::set_hook(1)", "error::E",
+     "Do not run the failed command again."],
+)  # fmt: skip
+def test_what_only_mentions_errors_is_none(shown: str) -> None:
+    assert hint(f"all\n{shown}\n{shown}") == "all"
+
+
+@pytest.mark.parametrize(
+    "said", [" 7 pass\n 0 fail", "test result: ok. 7 passed; 0 failed", "7 passed in 1 s"]
+)
+def test_an_error_that_a_passing_test_printed_is_none(said: str) -> None:
+    assert hint(f"all\nerror: no connection\n{said}") == "all"
+    assert hint(f"all\n{said}\nerror: exit code 1") == "last error: error: exit code 1"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["title:\tBroken\nstate:\tOPEN\nauthor:\tann\n", "Yes, it is.\nNo, not yet.\nWell, then.\n",
+     "a\tb\n" * 20 + "and then prose\n"],
+)  # fmt: skip
+def test_pairs_of_words_are_no_table(text: str) -> None:
+    assert not hint(text).startswith("csv")
+
+
+@pytest.mark.parametrize(
+    "wrapping",
+    ["<returncode>0</returncode>\n<output>\n", "The file a.py has been updated. See below:\n",
+     "Chunk ID: 1\nWall time: 0.1 seconds\nProcess exited with code 0\nOutput:\n"],
+)  # fmt: skip
+def test_what_tools_write_before_an_output_is_not_the_hint(wrapping: str) -> None:
+    assert hint(f"{wrapping}total 4") == "total 4"
 
 
 def test_a_hint_survives_hostile_text() -> None:

@@ -11,7 +11,7 @@ from compaction.proposals.plan import Means
 from compaction.summaries.extract import extractive
 from compaction.topic.topic import Topic
 from tests.build import Talk, rough
-from tests.compaction.fold.test_triggers import _policy, _topics
+from tests.compaction.fold.test_triggers import compact_policy, topics
 
 FOLLOW_UP = "Also trim the user name there, please."
 
@@ -30,7 +30,7 @@ class Judge:
 
 def run(talk: Talk, judge: Judge, late: int | None = None, **given: Any) -> list[tuple[str, int]]:
     """Triggers and steps of the revisions made; from step `late` on the judge says yes."""
-    state = start(_policy(**given), 200_000, Means(rough, extractive, judge=judge))
+    state = start(compact_policy(**given), 200_000, Means(rough, extractive, judge=judge))
     made: list[tuple[str, int]] = []
     for step in range(1, talk.session().calls[-1].step + 1):
         if step == late:
@@ -43,7 +43,7 @@ def run(talk: Talk, judge: Judge, late: int | None = None, **given: Any) -> list
 
 def test_a_judge_is_asked_once_per_message_of_what_the_rule_would_not_find() -> None:
     judge = Judge(True)
-    assert run(_topics(40, said=FOLLOW_UP), judge) == [("new_topic", 42)]
+    assert run(topics(40, said=FOLLOW_UP), judge) == [("new_topic", 42)]
     (topic,) = set(judge.asked)
     assert topic.message == FOLLOW_UP
     assert topic.rounds[-1].answered.startswith("The comparison")
@@ -51,7 +51,7 @@ def test_a_judge_is_asked_once_per_message_of_what_the_rule_would_not_find() -> 
 
 def test_where_he_says_no_the_rule_has_no_say() -> None:
     judge = Judge(False)
-    assert run(_topics(40), judge) == []
+    assert run(topics(40), judge) == []
     assert len(judge.asked) == 1
 
 
@@ -61,25 +61,25 @@ def test_where_he_says_no_the_rule_has_no_say() -> None:
 )
 def test_he_is_not_asked_where_the_rules_do_not_say_so(steps: int, given: dict[str, Any]) -> None:
     judge = Judge(True)
-    assert run(_topics(steps, said=FOLLOW_UP), judge, **given) == []
+    assert run(topics(steps, said=FOLLOW_UP), judge, **given) == []
     assert judge.asked == []
 
 
 def test_while_he_thinks_nothing_is_done_and_his_answer_is_used_within_the_turn() -> None:
     judge = Judge(None)
-    assert run(_topics(40, after=5), judge) == []
+    assert run(topics(40, after=5), judge) == []
     assert len(set(judge.asked)) == 1
     judge = Judge(None)
-    assert run(_topics(40, after=5), judge, late=45) == [("new_topic", 45)]
+    assert run(topics(40, after=5), judge, late=45) == [("new_topic", 45)]
 
 
 def test_an_answer_after_the_turn_is_of_no_use() -> None:
-    talk = _topics(40, after=2)
+    talk = topics(40, after=2)
     talk.user("go on")
     talk.respond()
     talk.say("yes")
     judge = Judge(None)
-    state = start(_policy(least_warm=1_000), 200_000, Means(rough, extractive, judge=judge))
+    state = start(compact_policy(least_warm=1_000), 200_000, Means(rough, extractive, judge=judge))
     for step in range(1, 45):
         new = tuple(block for block in talk.blocks if block.born == step)
         advance(state, Arrival(step, new))
