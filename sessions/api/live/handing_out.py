@@ -18,6 +18,7 @@ from compaction import render
 from compaction.context.blocks import Block
 from compaction.context.wire import WireBlock, block_of
 from compaction.prices.binding import BETA, DROP, binds_thinking
+from compaction.prices.prefill import REFUSED, refuses_prefill
 from compaction.render.content import readable
 from sessions.access import may_write
 from sessions.actions.budgets.approvals import Admission, admit
@@ -84,6 +85,8 @@ def hand_out(
     if managed is None and may_write(request):
         handed = record_context(plan, form.format).pk
     body = _rendered(plan, wires, form)
+    if _ends_with_agent(body) and refuses_prefill(plan.session.model):
+        body["notes"] = [*body["notes"], REFUSED]
     choice = offered.choice(body, form.format) if offered is not None else None
     return {
         "context_id": handed,
@@ -102,6 +105,11 @@ def hand_out(
         **_binding(plan.session.model, form.format),
         **_news(plan.session, handed, form.since, body),
     }
+
+
+def _ends_with_agent(body: Mapping[str, Any]) -> bool:
+    messages = body.get("messages") or [{}]
+    return messages[-1].get("role") == "assistant"
 
 
 def _binding(model: str, format: Format) -> dict[str, object]:

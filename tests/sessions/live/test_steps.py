@@ -78,6 +78,15 @@ def test_without_messages_it_only_answers(program: Program):
     assert again["messages"][0]["content"][0]["text"] == "Hello"
 
 
+@pytest.mark.parametrize(("model", "refused"), [("claude-sonnet-4-6", True), ("gpt-5.1", False)])
+def test_a_context_that_its_model_refuses_says_so(program: Program, model: str, refused: bool):
+    program.ask("PUT", "/sessions/run", {"policy": "passthrough", "model": model})
+    words = {"role": "assistant", "content": "It is done."}
+    made = program.post(STEPS, {"messages": [said("Hello"), words]})
+    assert any("this model refuses" in note for note in made["notes"]) == refused
+    assert program.post(STEPS, {"messages": [said("And now?")]})["notes"] == []
+
+
 def test_a_repeated_step_appends_once(program: Program):
     body = {"messages": [said("Hello")]}
     for _ in range(2):
