@@ -285,5 +285,7 @@ def estimate(texts: Iterable[str], chars_per_token: int = 4) -> int:
 
 def _mostly_chinese(text: str) -> bool:
     sample = text[:2_000]
+    if sample.isascii():
+        return False
     wide = sum("\u3400" <= char <= "\u9fff" for char in sample)
     return wide * 2 > len(sample)
