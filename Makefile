@@ -1,6 +1,6 @@
 # `make run` and `make test` are all a visitor needs; both may be repeated as often as one likes.
 .DEFAULT_GOAL := help
-.PHONY: help setup run dev test faults check bench soak lists screenshots lock clean
+.PHONY: help setup run dev test faults check bench claims soak lists screenshots lock clean
 SHELL := /bin/sh
 
 VENV := .venv
@@ -48,6 +48,9 @@ check: setup ## what must be clean before a commit: lint, types, floors, templat
 
 bench: setup ## the figures of docs/speed.md, measured here; takes about half an hour
 	@$(BIN)/python -m benchmarks
+
+claims: setup ## docs/policies/claims.md: what our sources publish, and ours beside it; LOGS=folder for lines that need sessions
+	@$(BIN)/python -m benchmarks.policies.claims $(LOGS) --out docs/policies/claims.md
 
 soak: setup ## ten minutes of thirty appends a second and an agent at work: latency, CPU, memory, log size
 	@$(BIN)/python -m benchmarks.live.stream --minutes 10
