@@ -37,7 +37,7 @@ class Field:
 
 def fields(policy: Policy) -> list[Field]:
     """Return every setting of a policy except its name, in order; recitation's only if enabled."""
-    found = [_whole(name, policy) for name in ("objective", "ttl", "reserve")]
+    found = [_whole(name, policy) for name in ("objective", "ttl", "reserve", "board")]
     for index, step in enumerate(policy.steps):
         found += _valued(f"steps[{index}].parameters", step.parameters)
     return found + ([] if policy.recite is None else _valued("recite", policy.recite))

@@ -126,6 +126,7 @@ def _values(document: Document) -> Iterator[tuple[Key, str, Any]]:
     yield ("", 0, "objective"), "objective", document.get("objective", "cheap")
     yield ("", 0, "ttl"), "ttl", document.get("ttl", "recorded")
     yield ("", 0, "reserve"), "reserve", document.get("reserve", 0)
+    yield ("", 0, "board"), "board", document.get("board", 0)
     for index, (name, step) in enumerate(zip(_names(document), _steps(document), strict=True)):
         given = step.get("parameters", {}) if isinstance(step, Mapping) else {}
         for parameter, value in given.items() if isinstance(given, Mapping) else ():

@@ -15,7 +15,9 @@ MOST = 10_000_000
 """Maximum of an integer without a range of its own."""
 STEPS = 40
 """Maximum steps of a policy: each one examines the context before every model call."""
-_WHOLE = {"name", "version", "objective", "ttl", "reserve", "steps", "recite"}
+BOARD = 50_000
+"""Maximum tokens of a board in a context."""
+_WHOLE = {"name", "version", "objective", "ttl", "reserve", "board", "steps", "recite"}
 _NO_TEXT = re.compile("[\x00\ud800-\udfff]")
 
 
@@ -40,8 +42,8 @@ class Policy:
     """A named list of steps, run in order before each model call.
 
     `reserve` is the number of tokens kept free for the output, in windows large enough for it (see
-    `kept_free`). `recite` configures what is repeated at the end of every context; None for
-    nothing.
+    `kept_free`). `board` is the maximum size of the task's board in a context, in tokens. `recite`
+    configures what is repeated at the end of every context; None for nothing.
     """
 
     name: str
@@ -53,6 +55,15 @@ class Policy:
             "min": 0,
             "max": MOST,
             "help": "Tokens of the window to keep free for the output, at most a quarter of it.",
+        },
+    )
+    board: int = field(
+        default=0,
+        metadata={
+            "min": 0,
+            "max": BOARD,
+            "help": "Tokens of the board to show after each summary and at the start of a task's "
+            "next session; 0: never.",
         },
     )
     recite: Recite | None = None
@@ -92,6 +103,7 @@ def to_dict(policy: Policy) -> dict[str, Any]:
         "objective": policy.objective,
         "ttl": policy.ttl,
         "reserve": policy.reserve,
+        "board": policy.board,
         "steps": [
             {"strategy": step.strategy, "parameters": _plain(asdict(step.parameters))}
             for step in policy.steps
@@ -124,7 +136,9 @@ def from_dict(data: Mapping[str, Any]) -> Policy:
         steps=tuple(_step(step, f"steps[{index}]") for index, step in enumerate(steps)),
         reserve=_whole(data.get("reserve", 0), "reserve", 0, MOST),
         recite=_recite(data.get("recite")),
-        # Policies stored before these settings existed were cheap and did not change TTLs.
+        # Policies stored before these settings existed showed no board, were cheap and did not
+        # change TTLs.
+        board=_whole(data.get("board", 0), "board", 0, BOARD),
         objective=_value(data.get("objective", "cheap"), Objective, {}, "objective"),
         ttl=_value(data.get("ttl", "recorded"), TTLSetting, {}, "ttl"),
     )

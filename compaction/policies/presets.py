@@ -16,6 +16,9 @@ from compaction.strategies.replace import Replace
 from compaction.strategies.shard import Shard
 from compaction.strategies.window import Window
 
+BOARD = 2_000
+"""Tokens of the board in a context: Dakou's upper value."""
+
 PRESETS: dict[str, Policy] = {
     "balanced": Policy(
         "balanced",
@@ -30,6 +33,7 @@ PRESETS: dict[str, Policy] = {
             Step("compact", Compact(trigger=0.90)),
         ),
         reserve=16_384,
+        board=BOARD,
         ttl="mixed",
     ),
     "balanced-lean": Policy(
@@ -52,6 +56,7 @@ PRESETS: dict[str, Policy] = {
             Step("compact", Compact(trigger=0.90)),
         ),
         reserve=16_384,
+        board=BOARD,
         objective="lean",
         ttl="mixed",
     ),
@@ -83,6 +88,7 @@ PRESETS: dict[str, Policy] = {
             Step("compact", Compact(trigger=0.85, form="progress", on_task_done=True)),
         ),
         reserve=16_384,
+        board=BOARD,
         recite=Recite(tokens=1_500, observations=0, files=0, dashboard=1_000),
     ),
     "sliding-window": Policy("sliding-window", steps=(Step("window", Window(budget=32_000)),)),
@@ -111,7 +117,8 @@ PRESETS: dict[str, Policy] = {
 searches over 8,000 tokens enter as excerpts; results that are no longer needed are offloaded when
 that pays, readings of files only once they were changed, read again, or their task is over; if
 90 % of the room is still full, history is summarized. What the agent said stays. The cache TTL is
-five minutes, and an hour for tools and system prompt if the client asks for an hour.
+five minutes, and an hour for tools and system prompt if the client asks for an hour. The board
+follows each summary and begins a task's next session (Dakou).
 
 `balanced-lean` (ours): optimized for context size. Edits wait less, and stubs list names.
 
@@ -129,8 +136,9 @@ dashboards of agents keep their newest result; a dashboard is recited (at most 1
 at 85 % of the room (ours: Dakou says near the limit) and once a task is done, everything before
 the last tool call is summarized in Dakou's form, in several parts if it is long, with operations
 merged by file and command. From other systems: user messages that stay (Codex CLI), minimum
-progress (OpenHands SDK), the recited to-do list (MaybeAi), the reserve (pi-mono). Boards, sharing
-and the tool graph are settings of the team, not of a policy.
+progress (OpenHands SDK), the recited to-do list (MaybeAi), the reserve (pi-mono). The board follows
+each summary and begins a task's next session. Sharing and the tool graph are settings of the team,
+not of a policy.
 
 `sliding-window` (Shannon): 3 primers, 20 recents, trigger 75 %, target 37.5 % of a budget of
 32,000: its medium window, whose target is the 12,000 of its table (docs/sources.md, Published

@@ -53,6 +53,7 @@ def written(document: Document, based_on: str = "", base: Document | None = None
     ttl = document.get("ttl", "recorded")
     lines += _line("", "ttl", ttl, came.get("ttl"))
     lines += _line("", "reserve", document.get("reserve", 0), came.get("reserve"))
+    lines += _line("", "board", document.get("board", 0), came.get("board"))
     lines += _steps(document, came)
     recite = document.get("recite")
     if recite is None:
@@ -129,7 +130,8 @@ def read(text: str) -> Reading:
     except (yaml.YAMLError, ValueError) as error:
         raise UnreadablePolicy(f"is neither YAML nor JSON: {str(error).splitlines()[0]}") from None
     if not isinstance(found, dict):
-        raise UnreadablePolicy("must be an object: name, objective, ttl, reserve, steps, recite")
+        names = "name, objective, ttl, reserve, board, steps, recite"
+        raise UnreadablePolicy(f"must be an object: {names}")
     based_on = found.pop("based_on", None)
     if based_on is not None and not isinstance(based_on, str):
         raise UnreadablePolicy("based_on must be the name of a preset")

@@ -63,6 +63,9 @@ Count = Callable[[str], int]
 Summarize = Callable[[Span], str | None]
 """The text of a summary, or None while it is still being written."""
 
+BoardText = Callable[[int], str]
+"""The session's board as text of at most so many tokens; empty without notes."""
+
 Outline = Callable[[FileText], str | None]
 """The outline of a file, or None while it is still being made."""
 
@@ -70,6 +73,11 @@ Outline = Callable[[FileText], str | None]
 def no_outline(file: FileText) -> str | None:  # noqa: ARG001
     """Return None, for a process without a parser."""
     return None
+
+
+def no_board(most: int) -> str:  # noqa: ARG001
+    """Return nothing, for a session without a board."""
+    return ""
 
 
 def no_tokens(position: int) -> int:  # noqa: ARG001
@@ -80,8 +88,9 @@ def no_tokens(position: int) -> int:  # noqa: ARG001
 class Means:
     """What a strategy needs from outside.
 
-    All are pure functions; `rates` are those of the session's model. Without a `judge`, new topics
-    are judged by code. `binds`: whether the model binds thinking to what was before it.
+    All are pure functions, except that the `board` may have changed at the next revision. `rates`
+    are those of the session's model. Without a `judge`, new topics are judged by code. `binds`:
+    whether the model binds thinking to what was before it.
     """
 
     count: Count
@@ -90,6 +99,7 @@ class Means:
     rates: Rates = Rates()
     judge: Judge | None = None
     binds: bool = False
+    board: BoardText = no_board
 
 
 def never(block: Block) -> bool:  # noqa: ARG001

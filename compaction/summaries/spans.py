@@ -11,7 +11,7 @@ from compaction.proposals.plan import Span, SummaryForm, View
 from compaction.summaries import images
 from compaction.summaries.extract import extractive
 from compaction.summaries.instructions import given_in
-from compaction.summaries.summary import file_operations, problems
+from compaction.summaries.summary import board_apart, file_operations, problems, with_board
 
 OVERRUN = 1.25
 """How far a summary may exceed its budget before it is refused (our choice)."""
@@ -56,7 +56,7 @@ def span_of(
 
     `instructions` are the policy's; those in the context itself are added.
     """
-    earlier = [block.text for block in targets if is_summary(block)]
+    earlier = [board_apart(block.text)[0] for block in targets if is_summary(block)]
     blocks = tuple(block for block in targets if not is_summary(block))
     return Span(
         form=form,
@@ -74,7 +74,8 @@ def summary_edit(view: View, strategy: str, span: Span, targets: Sequence[Block]
     """Return the edit that replaces the targets by a summary; None while it is being written.
 
     A summary that breaks its form, exceeds its budget or is not shorter than the span is never
-    used: the extractive one replaces it. Gemini CLI also refuses longer ones.
+    used: the extractive one replaces it. Gemini CLI also refuses longer ones. The board follows it,
+    in at most half of the tokens that the summary frees (our choice).
     """
     text = view.means.summarize(span)
     if text is None:
@@ -84,12 +85,14 @@ def summary_edit(view: View, strategy: str, span: Span, targets: Sequence[Block]
     if problems(text, span.form) or tokens > OVERRUN * span.budget or tokens >= gone:
         text = extractive(span)
         tokens = view.means.count(text)
+    refs = [*(ref for _, _, ref in file_operations(text)), *images.references(text)]
+    named = [ref.rsplit("@", 1)[0] for ref in refs]
+    text = with_board(text, view.means.board((gone - tokens) // 2))
+    tokens = view.means.count(text)
     first = targets[0]
     known = {block.id for block in span.originals}
     known.update(ref for block in targets for ref in block.refs)
     named_by = digest(text)
-    refs = [*(ref for _, _, ref in file_operations(text)), *images.references(text)]
-    named = [ref.rsplit("@", 1)[0] for ref in refs]
     replacement = Block(
         # The id depends on the text: after an undo the same span may get another summary.
         id=f"{strategy}:{view.originals[first.position].id}-{targets[-1].position}:{named_by[:8]}",

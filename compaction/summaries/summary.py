@@ -52,6 +52,11 @@ UNKNOWN = "Unknown: the log does not say."
 """What a section about open ends says if the agent kept no list and announced no step."""
 
 WINDOW_HEAD = "Previous context summary:"
+
+BOARD_HEAD = "[The task's board: notes of its sessions. Not a message of the user.]"
+"""The first line of a board after a summary."""
+
+_BOARD = f"\n\n{BOARD_HEAD}\n<"
 NONE = "None"
 
 Sections = Mapping[str, Sequence[str]]
@@ -135,6 +140,18 @@ def problems(text: str, form: SummaryForm = "nine") -> list[str]:
     if not any(found.values()):
         wrong.append("no section says anything")
     return wrong
+
+
+def with_board(summary: str, board: str) -> str:
+    """Put a board after a summary; `board` begins with BOARD_HEAD, or is empty."""
+    return f"{summary}\n\n{board}" if board else summary
+
+
+def board_apart(text: str) -> tuple[str, str]:
+    """Split a text into the summary and the board after it, which is empty without one."""
+    # Notes are escaped, so that none can contain this.
+    summary, mark, board = text.rpartition(_BOARD)
+    return (summary, mark.lstrip() + board) if mark else (text, "")
 
 
 def malformed(text: str) -> list[str]:

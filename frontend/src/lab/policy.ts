@@ -9,6 +9,7 @@ export type PolicyDocument = {
   objective: string;
   ttl: TTL;
   reserve: number;
+  board: number;
   steps: PolicyStep[];
   recite: Record<string, Value> | null;
 };
@@ -50,7 +51,7 @@ export function withValue(document: PolicyDocument, path: string, value: Value):
   return put(document as unknown as Parts, parts(path)) as unknown as PolicyDocument;
 }
 
-const values = ({ objective, ttl, reserve, steps, recite }: PolicyDocument): string =>
-  JSON.stringify([objective, ttl, reserve, steps, recite]);
+const values = ({ objective, ttl, reserve, board, steps, recite }: PolicyDocument): string =>
+  JSON.stringify([objective, ttl, reserve, board, steps, recite]);
 
 export const isSame = (a: PolicyDocument, b: PolicyDocument): boolean => values(a) === values(b);

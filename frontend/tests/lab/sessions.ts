@@ -43,6 +43,7 @@ export const policy = (...steps: PolicyStep[]): PolicyDocument => ({
   objective: 'cheap',
   ttl: 'recorded',
   reserve: 0,
+  board: 0,
   steps,
   recite: null,
 });

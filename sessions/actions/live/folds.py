@@ -27,6 +27,7 @@ from sessions import topic_judge
 from sessions.actions.live import artefacts
 from sessions.actions.live.rebuilt import take_up
 from sessions.actions.live.stopwatch import Stopwatch
+from sessions.actions.memory import boards
 from sessions.models import Run, Session
 from sessions.models.record.model_calls import asked_of
 
@@ -172,6 +173,12 @@ class Fold:
             watch.outside += perf_counter_ns() - began
             return text
 
+        def board(most: int) -> str:
+            began = perf_counter_ns()
+            text = boards.shown(session, min(policy.board, most)) if policy.board else ""
+            watch.outside += perf_counter_ns() - began
+            return text
+
         return Means(
             count,
             summarize,
@@ -179,6 +186,7 @@ class Fold:
             judge=None if judge is None else lambda topic: artefacts.verdict(session, topic, judge),
             rates=self._rates(session, policy),
             binds=binds_thinking(session.model),
+            board=board,
         )
 
 

@@ -185,11 +185,12 @@ def _choose_opening(session: Session, fields: SessionFields) -> None:
     """Set the opening of a session; it cannot change once there are messages."""
     if fields.opening is None and fields.project is None:
         return
-    row = Opening.objects.filter(session=session).first() or Opening(session=session)
+    row = Opening.objects.filter(session=session).first() or Opening(session=session, wanted="")
     wanted = row.wanted if fields.opening is None else fields.opening
-    if session.message_count and wanted != row.wanted:
+    fixed = row.wanted or ("" if row.sha else Opening.Wanted.NOTHING)
+    if fields.opening is not None and session.message_count and wanted != fixed:
         raise Unacceptable("/opening", "cannot change once there are messages")
-    row.wanted = wanted or Opening.Wanted.NOTHING
+    row.wanted = wanted
     row.project = row.project if fields.project is None else fields.project
     row.save()
 

@@ -21,6 +21,7 @@ from compaction.board.board import (
 )
 from compaction.context.stubs import digest
 from compaction.redaction.redact import redact
+from compaction.summaries.summary import BOARD_HEAD
 from sessions.actions.accounts import audit
 from sessions.models import Board, Note, Session, Team
 from sessions.models.web.statements import Statement, given_text, given_uuid
@@ -109,6 +110,20 @@ def rendered(session: Session, board: Board, size: BoardSize | None = None) -> R
     return render(
         entries_of(board), size or BoardSize(), lambda text: session.scaled(tokens.count(text))
     )
+
+
+def shown_tokens(session: Session) -> int:
+    """The maximum size of the board in this session's context, in tokens; 0 if its policy shows
+    none."""
+    return int((session.policy_document or {}).get("board", 0))
+
+
+def shown(session: Session, most: int) -> str:
+    """The session's board as it follows a summary, in at most so many tokens; empty without
+    notes."""
+    room = most - session.scaled(tokens.count(f"{BOARD_HEAD}\n"))
+    text = rendered(session, board_of(session), BoardSize(room)).text
+    return f"{BOARD_HEAD}\n{text}" if text else ""
 
 
 def trim(board: Board) -> None:

@@ -35,12 +35,16 @@ KNOWN_SIZE = BoardSize(800)
 def fix(session: Session) -> None:
     """Freeze a session's opening at its first message; it never changes afterwards.
 
-    Does nothing if the agent did not request one, or nothing is known.
+    What the agent requested, else the board of its task if its policy shows boards. Does nothing if
+    nothing is known.
     """
-    row = Opening.objects.filter(session=session).first()
-    if row is None or row.fixed is not None:
+    found = Opening.objects.filter(session=session).first()
+    row = found or Opening(session=session, wanted="")
+    if row.fixed is not None:
         return
-    text = _text(session, row) if row.wanted != Opening.Wanted.NOTHING else ""
+    text = _text(session, row)
+    if found is None and not text:
+        return
     row.fixed = timezone.now()
     if text:
         row.tokens = session.scaled(tokens.count(text))
@@ -52,13 +56,20 @@ def fix(session: Session) -> None:
 
 
 def _text(session: Session, row: Opening) -> str:
-    parts = []
-    parent = session.parent
+    if row.wanted == Opening.Wanted.NOTHING:
+        return ""
+    most = boards.shown_tokens(session)
+    if not row.wanted and not (session.task and most):
+        return ""
+    # Only on request does a sub-agent learn what its parent knows.
+    parent = session.parent if row.wanted else None
     of = parent if parent is not None and not session.task else session
+    parts = []
     if parent is not None and (summary := _summary(parent)):
         content = shortened(readable(summary), PARENT_CHARS)
         parts.append(f"<parent_summary>\n{plain(content).replace('</', '< /')}\n</parent_summary>")
-    parts.append(boards.rendered(session, boards.board_of(of)).text)
+    size = BoardSize(most) if most else BoardSize()
+    parts.append(boards.rendered(session, boards.board_of(of), size).text)
     if row.wanted == Opening.Wanted.PROJECT and (project := boards.project_of(session)):
         board = boards.project_board(session.team, project)
         if board is not None:

@@ -98,7 +98,7 @@ class PolicyIn(BodyIn):
 
     document: dict[str, Json] | None = Field(
         None,
-        description="name, reserve, steps and recite; omitted values come from the preset",
+        description="name, reserve, board, steps and recite; omitted values come from the preset",
         examples=[{"steps": [{"strategy": "offload", "parameters": {"age": 8}}]}],
     )
     yaml: Text | None = Field(None, description="the YAML document, at most 64 kB")

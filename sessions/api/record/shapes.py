@@ -149,7 +149,8 @@ class SessionIn(BodyIn):
     opening: Literal["none", "board", "project"] | None = Field(
         None,
         description="knowledge to start with: none, the board of its task (or its parent's "
-        "summary and board), or also that of its project",
+        "summary and board), or also that of its project; by default the board of its task, if "
+        "its policy's `board` is above 0",
     )
     project: Text | None = Field(
         None, description="the project, such as a repository; default: project or cwd in metadata"

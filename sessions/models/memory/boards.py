@@ -191,11 +191,12 @@ class Gathering(models.Model):
 
 
 class Opening(models.Model):
-    """The knowledge from other sessions that a session starts with, on request of its agent.
+    """The knowledge from other sessions that a session starts with.
 
-    `wanted` is `board` (of its task, or its parent's with the parent's summary) or `project` (board
-    plus knowledge about the project). `sha` is the blob of the text, frozen with the first message
-    so that the cached prefix stays valid; empty if nothing was known.
+    `wanted` is what its agent requested: `board` (of its task, or its parent's with the parent's
+    summary), `project` (board plus knowledge about the project) or `none`; empty if nothing, for
+    the board of its task if its policy shows boards. `sha` is the blob of the text, frozen with the
+    first message so that the cached prefix stays valid; empty if nothing was known.
     """
 
     class Wanted(models.TextChoices):

@@ -10,6 +10,9 @@ from django.db.models import Q, QuerySet
 from compaction.context import edits
 from compaction.context.blocks import Block
 from compaction.context.wire import decode, text_of
+from compaction.summaries.summary import board_apart
+from compaction.tokens import count
+from sessions.models.record.blobs import sha256
 from sessions.models.record.revisions import Edit, Entry, Replacement, Revision, Run
 from sessions.models.record.sessions import Session
 from sessions.models.record.values import blocks_at, contents
@@ -24,8 +27,8 @@ SUMMARISING = Q(summary__type="text") | Q(replacement__kind="summary", replaceme
 @dataclass(frozen=True, slots=True)
 class Replaced:
     """One compaction. `span` is what it replaced, as the model saw it; `sources` are the originals
-    behind stubs in the span; `standing` is the rest of the first context after it; `refs` are ids
-    of originals that the summary refers to."""
+    behind stubs in the span; `standing` is the rest of the first context after it, with the board
+    that follows the summary; `refs` are ids of originals that the summary refers to."""
 
     span: tuple[Block, ...]
     sources: tuple[Block, ...]
@@ -50,11 +53,13 @@ def replaced(session: Session, revision: Revision) -> Replaced | None:
     data = contents(session, [row.sha for row in rows if row is not None])
     span = list(Entry.objects.filter(closed_by__in=made).select_related("replacement"))
     read = _BlockReader(session)
+    texts = [board_apart(text_of(decode(data[row.sha]))) for row in rows if row is not None]
+    boards = (_board_block(session, revision, board) for _, board in texts if board)
     return Replaced(
         span=tuple(read.blocks(span)),
         sources=tuple(read.originals(entry.position for entry in span if entry.replacement)),
-        summary="\n".join(text_of(decode(data[row.sha])) for row in rows if row is not None),
-        standing=tuple(read.blocks(_standing(session, revision, made))),
+        summary="\n".join(summary for summary, _ in texts),
+        standing=(*read.blocks(_standing(session, revision, made)), *boards),
         refs=tuple(
             ref for edit in made if edit.replacement is not None for ref in edit.replacement.refs
         ),
@@ -84,6 +89,14 @@ def _standing(session: Session, revision: Revision, made: list[Edit]) -> list[En
     places = session.blocks.filter(born__lte=step).values_list("position", flat=True)
     found += [Entry(run=run, position=place) for place in places if place not in noted]
     return found
+
+
+def _board_block(session: Session, revision: Revision, text: str) -> Block:
+    sha = sha256(text.encode("utf-8", "surrogatepass"))
+    return Block(
+        id="board", position=0, message=0, born=revision.step, turn=0, role="user", type="text",
+        kind="memory", tokens=session.scaled(count(text)), chars=len(text), sha=sha, text=text,
+    )  # fmt: skip
 
 
 class _BlockReader:

@@ -102,7 +102,7 @@ def sections(policy: Policy, texts: SettingTexts) -> list[SettingSection]:
                 texts.problems.get(one.path, ""),
             )
         )
-    own = [*rows["objective"], *rows["ttl"], *rows["reserve"]]
+    own = [row for one in ("objective", "ttl", "reserve", "board") for row in rows[one]]
     whole = SettingSection("steps", "", "", came["steps"], own, texts.of("steps"))
     made = [whole]
     for index, step in enumerate(policy.steps):

@@ -10,6 +10,7 @@ from compaction.context.stubs import digest
 from compaction.context.wire import decode, text_of
 from compaction.losses.ledger import Fact
 from compaction.losses.quality import Fit, Measure, fit
+from compaction.summaries.summary import board_apart
 from sessions.figures import percent
 from sessions.models import Artefact, Revision, Session
 from sessions.models.record.replaced import SUMMARISING
@@ -112,7 +113,7 @@ def _writer(session: Session, revision: Revision) -> dict[str, Any] | None:
     if edit is None or edit.replacement is None:
         return None
     sha = edit.replacement.sha
-    text = text_of(decode(contents(session, [sha])[sha]))
+    text, _ = board_apart(text_of(decode(contents(session, [sha])[sha])))
     made = Artefact.objects.filter(session=session, kind="summary", sha=digest(text)).first()
     if made is None:
         return None

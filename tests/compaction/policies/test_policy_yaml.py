@@ -70,6 +70,7 @@ def test_each_value_stands_with_its_origin():
         "objective: cheap # default",
         "ttl: recorded # default",
         "reserve: 5 # policy",
+        "board: 0 # default",
         "steps:",
         "- strategy: dedupe # preset",
         "parameters:",

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from compaction import tokens
 from sessions.actions.live.managed import catch_up, plan_of, record_context
 from sessions.actions.memory import shares
 from sessions.actions.memory.gathering import gather
@@ -54,15 +57,48 @@ def test_a_session_of_a_known_project_begins_with_what_is_known_of_it() -> None:
         assert ("Tests run with: make test" in texts) == answer
 
 
-def test_who_asks_for_nothing_begins_with_nothing() -> None:
+@pytest.mark.parametrize(
+    ("fields", "opened"),
+    [
+        ({"task": "ports"}, True),
+        ({"task": "ports", "opening": "none"}, False),
+        ({"task": "ports", "policy": "offload-first"}, False),
+        ({"task": "ports", "policy": "offload-first", "opening": "board"}, True),
+        ({"task": "ports", "policy_overrides": {"board": 0}}, False),
+        ({"task": "ports", "project": "app"}, True),
+        ({"task": "ports", "parent": "one"}, True),
+        ({"task": "doors"}, False),
+        ({"parent": "one"}, False),
+        ({}, False),
+    ],
+)
+def test_a_task_s_next_session_begins_with_its_board(fields: dict[str, Any], opened: bool) -> None:
     one = begin("one", task="ports")
     say(one, person("Find the port."))
+    assert [block.text for block in catch_up(one).blocks] == ["Find the port."]
     gather(one)
-    two = begin("two", task="ports")
+    shares.share(one, "hand", "by_hand", summary="It is 8080.")
+    two = begin("two", **fields)
     say(two, person("Me too."))
-    assert [block.text for block in catch_up(two).blocks] == ["Me too."]
-    three = begin("three", task="ports", opening="board")
-    say(three, person("Me three."))
-    assert "<task>Find the port.</task>" in catch_up(three).blocks[0].text
-    row = Opening.objects.get(session=three)
-    assert three.hidden_tokens == row.tokens > 0
+    *opening, said = [block.text for block in catch_up(two).blocks]
+    assert said == "Me too."
+    assert len(opening) == opened
+    if opened:
+        row = Opening.objects.get(session=two)
+        assert two.hidden_tokens == row.tokens > 0
+        assert "<task>Find the port.</task>" in opening[0] and "8080" not in opening[0]
+    begin("two", project="other")
+    assert len(catch_up(two).blocks) == 1 + opened, "it is fixed with the first message"
+
+
+def test_an_opening_is_no_longer_than_the_policy_says() -> None:
+    one = begin("one", task="ports")
+    say(one, person("Find the port. " * 900))
+    gather(one)
+    texts = []
+    for most in (100, 400):
+        two = begin(f"two{most}", task="ports", policy_overrides={"board": most})
+        say(two, person("Me too."))
+        texts.append(catch_up(two).blocks[0].text.removeprefix(HEAD))
+        assert two.scaled(tokens.count(texts[-1].strip())) <= most
+    assert 0 < len(texts[0]) < len(texts[1])
