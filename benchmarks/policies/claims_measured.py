@@ -6,6 +6,7 @@ recorded sessions of 30 model calls or more and over 30,000 tokens.
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -92,14 +93,15 @@ def code(how: str, value: Callable[[], float]) -> Ours:
     return Ours(how, lambda _: value())
 
 
-def preset(name: str, strategy: str, field: str) -> Ours:
-    """A setting of a preset's first step of a strategy."""
+def preset(place: str) -> Ours:
+    """A setting of a preset's first step of a strategy: "offload-first: offload.age"."""
+    name, strategy, field = re.split(r": |\.", place)
 
     def value() -> float:
         step = next(step for step in PRESETS[name].steps if step.strategy == strategy)
         return float(getattr(step.parameters, field))
 
-    return code(f"`{name}`: `{strategy}.{field}`", value)
+    return code(f"`{place}`", value)
 
 
 def cited(page: str, words: str, value: float) -> Ours:
@@ -178,18 +180,17 @@ def dashboards() -> int:
         talk.user(f"Part {number}.\n<dashboard>\n{lines}</dashboard>")
         talk.respond()
         talk.say("Done.")
-    ways: tuple[tuple[Step, ...], ...] = ((), (Step("replace", Replace()),))
-    runs = (simulate(talk.session(), Policy("claims", steps=way), tokens.count) for way in ways)
+    ways = (Policy("claims"), Policy("claims", steps=(Step("replace", Replace()),)))
+    runs = (simulate(talk.session(), way, tokens.count) for way in ways)
     plain, replaced = (run.steps[-1].total for run in runs)
     return plain - replaced
 
 
 def entries_of_edits(times: int) -> int:
     """Entries of a summary for so many edits of one file."""
-    found = (block for block in coding(1_000, 40).blocks if block.tool == "Edit")
-    uses = [block for block in found if block.type == "tool_use"][:times]
-    first = uses[0]
-    return len(merge([replace(use, text=first.text, file=first.file) for use in uses]).files)
+    found = (one for one in coding(1_000, 40).blocks if one.file and one.file.action == "edit")
+    first, *rest = [one for one in found if one.type == "tool_use"][:times]
+    return len(merge([first, *(replace(one, file=first.file) for one in rest)]).files)
 
 
 def notes_kept() -> int:

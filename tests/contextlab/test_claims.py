@@ -22,7 +22,7 @@ from tests.conftest import ROOT
 
 SAMPLE = ROOT / "tests/sessions/importers/samples/claude-code/claude-code.jsonl"
 ALL = tuple(chain.from_iterable(CLAIMS.values()))
-SETTING = re.compile(r"`([a-z-]+)`: `([a-z]+)\.([a-z_]+)`")
+SETTING = re.compile(r"`([a-z-]+): ([a-z]+)\.([a-z_]+)`")
 SETTINGS = [claim for claim in ALL if SETTING.fullmatch(claim.ours.how)]
 CITED = [one for claim in ALL if (one := re.fullmatch(r'\[.+\]\((.+)\): "(.+)"', claim.ours.how))]
 
