@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from benchmarks.policies import claims
-from benchmarks.policies.claims import REACHED, SESSIONS, VERDICTS, judged, page, verdict
+from benchmarks.policies.claims import REACHED, SESSIONS, VERDICTS, verdict
 from benchmarks.policies.claims_measured import Claim, code
 from benchmarks.policies.claims_published import CLAIMS, DESIGN, MODEL
 from compaction.advice import use_lint
@@ -27,23 +27,26 @@ SETTINGS = [claim for claim in ALL if SETTING.fullmatch(claim.ours.how)]
 CITED = [one for claim in ALL if (one := re.fullmatch(r'\[.+\]\((.+)\): "(.+)"', claim.ours.how))]
 
 
-def test_every_line_has_a_verdict_of_the_known_set(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(claims, "commit_and_date", lambda: "abc1234, 2026-01-02")
+def test_every_line_has_a_verdict_of_the_known_set(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     (session,) = importers.parse(SAMPLE.read_bytes(), SAMPLE.name).sessions
     recording = recording_of_log(session)
     assert recording is not None
-    lines = list(judged([claims.row_of_recording(recording)]))
-    assert len(lines) > 100
-    for source, claim, _, found in lines:
-        assert found.startswith(VERDICTS), claim.claim
-        assert found != SESSIONS, claim.claim
-        assert f"\n## {source}\n" in (ROOT / "docs/sources.md").read_text()
-    text = "\n".join(page(lines, 1))
+    rows = [claims.row_of_recording(recording)]
+    monkeypatch.setattr(claims, "recorded", lambda paths: rows)
+    monkeypatch.setattr(claims, "commit_and_date", lambda: "abc1234, 2026-01-02")
+    monkeypatch.setattr("sys.argv", ["claims", "logs", "--out", str(tmp_path / "claims.md")])
+    claims.main()
+    text = (tmp_path / "claims.md").read_text()
     assert "(abc1234, 2026-01-02), with 1 recorded session." in text
-    assert f"| all | {len(lines)} |" in text
-    assert all(
-        line.count(" | ") == 4 for line in text.splitlines() if line.endswith(f"{REACHED} |")
-    )
+    found = re.findall(r"^\| .+ \| .* \| .+ \| .+ \| (.+) \|$", text, re.MULTILINE)
+    found = [one for one in found if one not in ("verdict", "---")]
+    assert len(found) == len(ALL) == capsys.readouterr().out.count("\n") > 100
+    assert all(one.startswith(VERDICTS) for one in found)
+    assert SESSIONS not in found
+    sources = (ROOT / "docs/sources.md").read_text()
+    assert all(f"\n## {source}\n" in sources for source in CLAIMS)
 
 
 @pytest.mark.parametrize("claim", SETTINGS, ids=lambda claim: claim.ours.how)
