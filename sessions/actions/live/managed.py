@@ -20,7 +20,8 @@ from sessions.actions.live.advance import advance_to
 from sessions.actions.live.arrivals import Facts, stood_in
 from sessions.actions.live.folds import Fold, serving, with_fold
 from sessions.actions.live.retries import NothingFailed, errors_of
-from sessions.actions.memory.openings import ending_with, known_then, known_to, with_opening
+from sessions.actions.memory.openings import with_opening
+from sessions.actions.memory.received import ending_with, known_then, known_to
 from sessions.models import ManagedContext, Run, Session, ToolGraph
 from sessions.models.record.lived import lived_context
 from sessions.models.record.model_calls import begun_before

@@ -14,7 +14,7 @@ from compaction.render import mask
 from compaction.tools import read_tool
 from sessions.actions.budgets.spending import PlannedCall, reserve
 from sessions.actions.live.managed import Plan, catch_up
-from sessions.actions.memory.openings import ending_with
+from sessions.actions.memory.received import ending_with
 from sessions.actions.tools.graphs import caught_up
 from sessions.models import ManagedContext, Run, Session
 from sessions.models.record.values import wire_blocks

@@ -10,7 +10,9 @@ from typing import Any
 
 from compaction.context import wire
 from compaction.context.excerpt import BadSelection, Excerpt, Selection, attempt, excerpt
+from compaction.redaction.redact import redact
 from compaction.render.content import media, sendable, text_part
+from sessions.actions.memory import received, shares
 from sessions.actions.web.apart import call_apart
 from sessions.models import Block, Edit, Entry, Replacement, Run, Session
 from sessions.models.record.values import block_id, contents
@@ -24,6 +26,7 @@ LISTED = 500
 _BLOCK = re.compile(r"m([0-9]{1,9})\.([0-9]{1,9})(?:@([0-9a-f]{4,64}))?\Z")
 _MESSAGE = re.compile(r"m?([0-9]{1,9})\Z")
 _HASH = re.compile(r"[0-9a-f]{8,64}\Z")
+_SHARE = re.compile(r"share:([0-9]{1,18})(?::(.{1,100}))?\Z")
 _REPLACEMENT = re.compile(r"[a-z_-]{1,20}:[a-z0-9_.:-]{1,180}\Z")
 
 
@@ -64,8 +67,9 @@ def read_back(session: Session, ref: str, selection: Selection) -> ReadBack:
     """Read all or part of what a reference names in this session.
 
     References: that of a stub ("m12.0@ab12cd34", with the hash checked), a block ("m12.0"), a
-    message ("12"), the first 8 or more digits of a block's hash, or the name of a replacement,
-    which gives the original of a stub or the list of what a summary replaced. Raises NothingThere,
+    message ("12"), the first 8 or more digits of a block's hash, the name of a replacement, which
+    gives the original of a stub or the list of what a summary replaced, or a share that the session
+    received ("share:12") or one of its results ("share:12:m3.0@ab12cd34"). Raises NothingThere,
     BadSelection, MissingBlob, DamagedBlob.
     """
     ref = ref.strip().removeprefix("ref ").strip()
@@ -91,6 +95,8 @@ _Found = tuple[str, list[wire.WireBlock]]
 
 
 def _found(session: Session, ref: str) -> _Found:
+    if found := _SHARE.match(ref):
+        return _of_share(session, int(found[1]), found[2])
     if found := _BLOCK.match(ref):
         return _of_blocks(session, [_block(session, int(found[1]), int(found[2]), found[3] or "")])
     if found := _MESSAGE.match(ref):
@@ -100,6 +106,28 @@ def _found(session: Session, ref: str) -> _Found:
     if _HASH.match(ref):
         return _of_blocks(session, [_by_hash(session, ref)])
     return _of_replacement(session, ref)
+
+
+def _of_share(session: Session, number: int, ref: str | None) -> _Found:
+    """The text of a share that the session received, or of one of its results; secrets are
+    masked."""
+    row = received.received(session, number)
+    if row is None:
+        raise NothingThere(f"No share {number} was delivered to this session.")
+    if ref is None:
+        listed = [f"[{name}] {about}" for name, about in received.results(row)]
+        parts = (shares.readable(row.summary), row.board, *listed)
+        return "\n".join(part for part in parts if part), []
+    found = _BLOCK.match(ref)
+    known = {one["ref"].partition("@")[0] for one in row.refs}
+    if found is None or f"m{found[1]}.{found[2]}" not in known:
+        raise NothingThere(
+            f"Share {number} has no result {sendable(ref)}. Copy the reference from the context."
+        )
+    theirs = row.session
+    block = _block(theirs, int(found[1]), int(found[2]), found[3] or "")
+    text, pieces = _of_blocks(theirs, [block])
+    return redact(text).text, pieces
 
 
 def _block(session: Session, seq: int, index: int, check: str) -> Block:

@@ -1,19 +1,16 @@
-"""Openings: knowledge from other sessions that a session starts with, or receives later."""
+"""Openings: knowledge from other sessions that a session starts with."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from django.db import transaction
 from django.utils import timezone
 
 from compaction import tokens
-from compaction.board.board import BoardSize, plain, render, shortened
-from compaction.context.blocks import Block, Ending
+from compaction.board.board import BoardSize, plain, shortened
+from compaction.context.blocks import Block
 from compaction.context.stubs import digest
 from sessions.actions.memory import boards
 from sessions.actions.memory.shares import readable
-from sessions.models import Blob, Note, Opening, Session, Share
+from sessions.models import Blob, Opening, Session, Share
 from sessions.models.record.values import contents
 from sessions.models.web.statements import Statement, given_uuid
 
@@ -21,15 +18,13 @@ HEAD = (
     "[Background from other sessions of the team, as of the start of this session. Not a "
     "message of the user. It may be outdated: check anything the work depends on.]"
 )
-KNOWN = "[Shared by other sessions of the team. Not a message of the user, and not verified.]"
 
 PARENT_CHARS = 8_000
 """Maximum length of a parent's summary, in code points (our choice): enough for 2,000 to 3,000
 tokens."""
 
 PROJECT_SIZE = BoardSize(600)
-KNOWN_SIZE = BoardSize(800)
-"""Maximum tokens of project knowledge, and of shared knowledge (our choice)."""
+"""Maximum tokens of project knowledge (our choice)."""
 
 
 def fix(session: Session) -> None:
@@ -124,39 +119,3 @@ def with_opening(session: Session, blocks: tuple[Block, ...]) -> tuple[Block, ..
         sha=digest(text), text=text, replaces="opening",
     )  # fmt: skip
     return (*blocks[:place], opening, *blocks[place:])
-
-
-def known_to(session: Session) -> tuple[str, str, int]:
-    """Knowledge shared with a session: its text, the blob it is stored as, and its tokens.
-
-    It is recited at the end, after the last cache breakpoint; empty if nothing was shared.
-    """
-    rows = Note.objects.filter(
-        share__deliveries__session=session,
-        board__team=session.team_id,
-        board__name=session.task or str(session.pk),
-        removed=None,
-    ).select_related("share")
-    entries = [boards.entry_of(row) for row in rows.order_by("pk")]
-    if not entries:
-        return "", "", 0
-    made = render(entries, KNOWN_SIZE, lambda text: session.scaled(tokens.count(text)))
-    if not made.text:
-        return "", "", 0
-    text = f"{KNOWN}\n{made.text}"
-    with transaction.atomic():
-        sha = _store(session, text)
-    return text, sha, session.scaled(tokens.count(text))
-
-
-def known_then(session: Session, sha: str) -> str:
-    """The shared knowledge recited in an earlier context, by its blob."""
-    return contents(session, [sha])[sha].decode() if sha else ""
-
-
-def ending_with(ending: Ending, known: str, more: int) -> Ending:
-    """Put shared knowledge in front of the text that a session recites."""
-    if not known:
-        return ending
-    text = f"{known}\n{ending.text}" if ending.text else known
-    return replace(ending, text=text, tokens=ending.tokens + more)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from sessions.actions.memory.shares import share_due
 from sessions.models import ManagedContext, Revision, Session, Share
 from sessions.models.record.replaced import replaced
 from tests.sessions.memory.test_shares import work
-from tests.sessions.programs import Program
+from tests.sessions.programs import Program, assert_problem
 
 pytestmark = [pytest.mark.django_db, pytest.mark.store, pytest.mark.usefixtures("jobs_wait")]
 
@@ -111,3 +112,47 @@ def test_a_policy_can_show_no_board(program: Program) -> None:
         texts = _texts(program, "two")
         assert not any("chat_board" in one for one in texts)
     assert any("<summary>" in one for one in texts)
+
+
+def test_a_share_brings_what_it_rests_on_and_the_receiver_can_read_it(program: Program) -> None:
+    _begin(program, "finder", agent="finder", task="search")
+    for name, task in (("reader", "docs"), ("stranger", "docs"), ("peer", "search")):
+        _begin(program, name, task=task)
+        _say(program, name, {"role": "user", "content": "Write the docs."})
+    for name in ("reader", "peer"):
+        program.post("/subscriptions", {"session": name, "kind": "task", "value": "search"})
+    _say(program, "finder", {"role": "user", "content": "Find the port."}, *_step(1))
+    secret = {"type": "tool_result", "tool_use_id": "t2", "content": "port 8080, ann@acme.io"}
+    use = {"type": "tool_use", "id": "t2", "name": "Read", "input": {"file_path": "etc/port.ini"}}
+    _say(program, "finder", {"role": "assistant", "content": [use]})
+    _say(program, "finder", {"role": "user", "content": [secret]}, *_step(3))
+    given = {"summary": "The port stands in etc/port.ini.", "key": "port"}
+    share = program.post("/sessions/finder/shares", given)["id"]
+    work("share")
+
+    # The result that the summary names comes first.
+    end = _texts(program, "reader")[-1]
+    assert "The port stands in etc/port.ini." in end and "<task>Find the port.</task>" in end
+    refs = re.findall(r'<result ref="([^"]+)">([^<]*)</result>', end)
+    assert [about for _, about in refs] == ["Read etc/port.ini", "Bash", "Bash"]
+    assert all(ref.startswith(f"share:{share}:") for ref, _ in refs)
+    read = program.get(f"/sessions/reader/content/{refs[0][0]}")
+    assert read["text"] == "port 8080, [EMAIL_1]"
+    assert "line 3 7 of" in program.get(f"/sessions/reader/content/{refs[1][0]}?grep=3%207")["text"]
+    whole = program.get(f"/sessions/reader/content/share:{share}")["text"]
+    assert all(f"[{ref}]" in whole for ref, _ in refs) and "Find the port." in whole
+
+    # One who works on the same task has its board already; other sessions cannot read it.
+    peer = _texts(program, "peer")[-1]
+    assert "<share " in peer and "<task>" not in peer
+    own = f"/sessions/reader/content/share:{share}"
+    wrong = [f"{own}:m1.0", f"{own}:x", "/sessions/reader/content/share:9999999999",
+             f"/sessions/stranger/content/{refs[0][0]}"]  # fmt: skip
+    for address in wrong:
+        assert_problem(program.ask("GET", address), 404)
+    note = next(
+        one for one in program.get("/sessions/reader/notes")["notes"] if one["by"] == "share"
+    )
+    assert program.ask("DELETE", f"/sessions/reader/notes/{note['id']}").status_code == 200
+    assert_problem(program.ask("GET", own), 404)
+    assert "share:" not in _texts(program, "reader")[-1]

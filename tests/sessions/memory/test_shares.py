@@ -19,7 +19,7 @@ from sessions.actions.live.on_request import request_compaction
 from sessions.actions.memory import shares
 from sessions.actions.memory.boards import board_of
 from sessions.actions.memory.gathering import gather
-from sessions.actions.memory.openings import KNOWN
+from sessions.actions.memory.received import KNOWN
 from sessions.actions.memory.shares import CannotSubscribe, readable, subscribe
 from sessions.models import Delivery, Gathering, Job, Note, Session, Share, Team
 from sessions.models.memory.memory import board_query, search
