@@ -29,9 +29,9 @@ def content(
 ) -> HttpResponse:
     """Get the original text of something removed from a context, whole or in part.
 
-    `ref` is the reference in the stub, a message number, or the reference of a received share or of
-    one of its results (`share:12`, `share:12:m3.0@ab12cd34`; secrets are masked). Use at most one of
-    lines, grep, head and tail. Long texts come in parts: `rest` has the parameters for the next
+    `ref` is the reference in the stub, a message number, or the reference of a received share or
+    one of its results (`share:12`, `share:12:m3.0@ab12cd34`; secrets are masked). Use at most one
+    of lines, grep, head and tail. Long texts come in parts: `rest` has the parameters for the next
     one. `content` is the same for a tool result of the Messages API, with images as images.
     """
     session = session_of(request, session_id)
