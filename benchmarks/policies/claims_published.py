@@ -27,7 +27,7 @@ from compaction.policies.presets import PRESETS
 from compaction.prices.prices import price, window
 from compaction.summaries.summary import NINE
 from compaction.topic.topic import ROUNDS
-from sessions.actions.memory.openings import KNOWN_SIZE
+from sessions.actions.memory.received import KNOWN_SIZE
 from sessions.models import Budget
 from sessions.provider import TEMPERATURE
 
