@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from compaction.policies.policy import MOST, Policy
+from compaction.policies.policy import MOST, SETTINGS, Policy
 from compaction.recitation.recite import DOES, Recite
 from compaction.strategies import STRATEGIES
 
@@ -37,7 +37,7 @@ class Field:
 
 def fields(policy: Policy) -> list[Field]:
     """Return every setting of a policy except its name, in order; recitation's only if enabled."""
-    found = [_whole(name, policy) for name in ("objective", "ttl", "reserve", "board")]
+    found = [_whole(name, policy) for name in SETTINGS]
     for index, step in enumerate(policy.steps):
         found += _valued(f"steps[{index}].parameters", step.parameters)
     return found + ([] if policy.recite is None else _valued("recite", policy.recite))

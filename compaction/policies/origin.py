@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from compaction.policies.fields import parameters_of
+from compaction.policies.policy import SETTINGS
 from compaction.strategies import STRATEGIES
 
 Origin = Literal["policy", "preset", "default"]
@@ -123,10 +124,8 @@ def _called(key: Key) -> str:
 
 
 def _values(document: Document) -> Iterator[tuple[Key, str, Any]]:
-    yield ("", 0, "objective"), "objective", document.get("objective", "cheap")
-    yield ("", 0, "ttl"), "ttl", document.get("ttl", "recorded")
-    yield ("", 0, "reserve"), "reserve", document.get("reserve", 0)
-    yield ("", 0, "board"), "board", document.get("board", 0)
+    for setting, usual in SETTINGS.items():
+        yield ("", 0, setting), setting, document.get(setting, usual)
     for index, (name, step) in enumerate(zip(_names(document), _steps(document), strict=True)):
         given = step.get("parameters", {}) if isinstance(step, Mapping) else {}
         for parameter, value in given.items() if isinstance(given, Mapping) else ():
@@ -155,7 +154,7 @@ def _usual(key: Key) -> Any:
     """Return the default of a setting; None if this release does not know it."""
     strategy, _, parameter = key
     if not strategy:
-        return {"objective": "cheap", "ttl": "recorded"}.get(parameter, 0)
+        return SETTINGS.get(parameter)
     if strategy not in STRATEGIES and strategy != "recite":
         return None
     return next((one.default for one in parameters_of(strategy) if one.name == parameter), None)

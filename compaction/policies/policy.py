@@ -15,9 +15,11 @@ MOST = 10_000_000
 """Maximum of an integer without a range of its own."""
 STEPS = 40
 """Maximum steps of a policy: each one examines the context before every model call."""
-BOARD = 50_000
-"""Maximum tokens of a board in a context."""
-_WHOLE = {"name", "version", "objective", "ttl", "reserve", "board", "steps", "recite"}
+BOARD, TASK_BUDGET = 50_000, 10**12
+"""Maximum tokens of a board in a context, and of a task's budget."""
+SETTINGS = {"objective": "cheap", "ttl": "recorded", "reserve": 0, "board": 0, "task_budget": 0}
+"""Settings of a policy as a whole, in order, with the values of policies stored before them."""
+_WHOLE = {"name", "version", "steps", "recite", *SETTINGS}
 _NO_TEXT = re.compile("[\x00\ud800-\udfff]")
 
 
@@ -42,8 +44,9 @@ class Policy:
     """A named list of steps, run in order before each model call.
 
     `reserve` is the number of tokens kept free for the output, in windows large enough for it (see
-    `kept_free`). `board` is the maximum size of the task's board in a context, in tokens. `recite`
-    configures what is repeated at the end of every context; None for nothing.
+    `kept_free`). `board` is the maximum size of the task's board in a context, `task_budget` the
+    limit of the budget that a task gets, both in tokens. `recite` configures what is repeated at
+    the end of every context; None for nothing.
     """
 
     name: str
@@ -64,6 +67,15 @@ class Policy:
             "max": BOARD,
             "help": "Tokens of the board to show after each summary and at the start of a task's "
             "next session; 0: never.",
+        },
+    )
+    task_budget: int = field(
+        default=0,
+        metadata={
+            "min": 0,
+            "max": TASK_BUDGET,
+            "help": "Tokens that all sessions of a task may use together: a soft budget, unless "
+            "the team has one for tasks; 0: none.",
         },
     )
     recite: Recite | None = None
@@ -100,10 +112,7 @@ def to_dict(policy: Policy) -> dict[str, Any]:
     return {
         "name": policy.name,
         "version": policy.version,
-        "objective": policy.objective,
-        "ttl": policy.ttl,
-        "reserve": policy.reserve,
-        "board": policy.board,
+        **{name: getattr(policy, name) for name in SETTINGS},
         "steps": [
             {"strategy": step.strategy, "parameters": _plain(asdict(step.parameters))}
             for step in policy.steps
@@ -130,17 +139,17 @@ def from_dict(data: Mapping[str, Any]) -> Policy:
     steps = data.get("steps", [])
     if not isinstance(steps, (list, tuple)) or len(steps) > STEPS:
         raise InvalidPolicy("steps", f"must be a list of at most {STEPS}")
+    whole = {**SETTINGS, **data}
     return Policy(
         name=name,
         version=_whole(data.get("version", 1), "version", 1, 2**31 - 1),
         steps=tuple(_step(step, f"steps[{index}]") for index, step in enumerate(steps)),
-        reserve=_whole(data.get("reserve", 0), "reserve", 0, MOST),
+        reserve=_whole(whole["reserve"], "reserve", 0, MOST),
+        board=_whole(whole["board"], "board", 0, BOARD),
+        task_budget=_whole(whole["task_budget"], "task_budget", 0, TASK_BUDGET),
         recite=_recite(data.get("recite")),
-        # Policies stored before these settings existed showed no board, were cheap and did not
-        # change TTLs.
-        board=_whole(data.get("board", 0), "board", 0, BOARD),
-        objective=_value(data.get("objective", "cheap"), Objective, {}, "objective"),
-        ttl=_value(data.get("ttl", "recorded"), TTLSetting, {}, "ttl"),
+        objective=_value(whole["objective"], Objective, {}, "objective"),
+        ttl=_value(whole["ttl"], TTLSetting, {}, "ttl"),
     )
 
 

@@ -108,6 +108,7 @@ PRESETS: dict[str, Policy] = {
     "sliding-window-long-task": Policy(
         "sliding-window-long-task",
         steps=(Step("window", Window(budget=50_000, messages=75)),),
+        task_budget=300_000,
     ),
     "passthrough": Policy("passthrough"),
 }
@@ -137,15 +138,13 @@ at 85 % of the room (ours: Dakou says near the limit) and once a task is done, e
 the last tool call is summarized in Dakou's form, in several parts if it is long, with operations
 merged by file and command. From other systems: user messages that stay (Codex CLI), minimum
 progress (OpenHands SDK), the recited to-do list (MaybeAi), the reserve (pi-mono). The board follows
-each summary and begins a task's next session. Sharing and the tool graph are settings of the team,
-not of a policy.
+each summary and begins a task's next session; sharing and the tool graph are settings of the team.
 
 `sliding-window` (Shannon): 3 primers, 20 recents, trigger 75 %, target 37.5 % of a budget of
 32,000: its medium window, whose target is the 12,000 of its table (docs/sources.md, Published
 reductions). Its cases, by messages and tokens of an agent's budget: `-qa` 30 and 25,000,
-`-debugging` 100 and 75,000 with trigger 85 %, `-long-task` 75 and Shannon's usual 50,000; that
-task's own budget of 300,000 tokens limits spending, which no policy does
-(docs/policies/policies.md).
+`-debugging` 100 and 75,000 with trigger 85 %, `-long-task` 75 and Shannon's usual 50,000, with a
+budget of 300,000 tokens for each task.
 
 `passthrough` changes nothing.
 """

@@ -10,6 +10,7 @@ from typing import Any
 import yaml
 
 from compaction.policies.origin import Document, Origin, origins
+from compaction.policies.policy import SETTINGS
 
 LONGEST = 64 * 1024
 """Maximum bytes of a text; the presets take under 3 kB."""
@@ -48,12 +49,8 @@ def written(document: Document, based_on: str = "", base: Document | None = None
         lines.append(f"based_on: {_scalar(based_on)}")
     if document.get("version", 1) != 1:
         lines.append(f"version: {_scalar(document['version'])}")
-    objective = document.get("objective", "cheap")
-    lines += _line("", "objective", objective, came.get("objective"))
-    ttl = document.get("ttl", "recorded")
-    lines += _line("", "ttl", ttl, came.get("ttl"))
-    lines += _line("", "reserve", document.get("reserve", 0), came.get("reserve"))
-    lines += _line("", "board", document.get("board", 0), came.get("board"))
+    for name, value in SETTINGS.items():
+        lines += _line("", name, document.get(name, value), came.get(name))
     lines += _steps(document, came)
     recite = document.get("recite")
     if recite is None:
@@ -130,7 +127,7 @@ def read(text: str) -> Reading:
     except (yaml.YAMLError, ValueError) as error:
         raise UnreadablePolicy(f"is neither YAML nor JSON: {str(error).splitlines()[0]}") from None
     if not isinstance(found, dict):
-        names = "name, objective, ttl, reserve, board, steps, recite"
+        names = ", ".join(("name", *SETTINGS, "steps", "recite"))
         raise UnreadablePolicy(f"must be an object: {names}")
     based_on = found.pop("based_on", None)
     if based_on is not None and not isinstance(based_on, str):

@@ -10,6 +10,7 @@ export type PolicyDocument = {
   ttl: TTL;
   reserve: number;
   board: number;
+  task_budget: number;
   steps: PolicyStep[];
   recite: Record<string, Value> | null;
 };
@@ -51,7 +52,15 @@ export function withValue(document: PolicyDocument, path: string, value: Value):
   return put(document as unknown as Parts, parts(path)) as unknown as PolicyDocument;
 }
 
-const values = ({ objective, ttl, reserve, board, steps, recite }: PolicyDocument): string =>
-  JSON.stringify([objective, ttl, reserve, board, steps, recite]);
+const values = ({
+  objective,
+  ttl,
+  reserve,
+  board,
+  task_budget,
+  steps,
+  recite,
+}: PolicyDocument): string =>
+  JSON.stringify([objective, ttl, reserve, board, task_budget, steps, recite]);
 
 export const isSame = (a: PolicyDocument, b: PolicyDocument): boolean => values(a) === values(b);

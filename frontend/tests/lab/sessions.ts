@@ -44,6 +44,7 @@ export const policy = (...steps: PolicyStep[]): PolicyDocument => ({
   ttl: 'recorded',
   reserve: 0,
   board: 0,
+  task_budget: 0,
   steps,
   recite: null,
 });

@@ -23,6 +23,7 @@ class Actor:
 
 COMMAND = Actor(AuditEntry.Via.COMMAND, "command line")
 GUARDRAIL = Actor(AuditEntry.Via.RULE, "guardrail")
+POLICY = Actor(AuditEntry.Via.RULE, "policy")
 
 
 def person(user: User, ip: str = "") -> Actor:

@@ -11,7 +11,7 @@ from django.db import transaction
 from sessions.actions.accounts import audit
 from sessions.importers.decoded import clean
 from sessions.importers.delivered.delivered import Unacceptable
-from sessions.models import Budget, Team
+from sessions.models import Budget, Session, Team
 
 MOST = 10**15
 """Highest limit in tokens or micro-dollars: a billion dollars."""
@@ -78,6 +78,26 @@ def put_budget(team: Team, fields: BudgetFields, actor: audit.Actor) -> tuple[Bu
             action = "budget.made" if made else "budget.changed"
             audit.note(team, actor, action, str(budget), **(says if made else changes))
     return budget, made
+
+
+def begin_task(session: Session) -> None:
+    """Create the budget that a session's policy sets for its task.
+
+    Does nothing if the team has a budget for that task, or for each task: people decided then.
+    """
+    tokens = int((session.policy_document or {}).get("task_budget", 0))
+    if not tokens or not session.task:
+        return
+    of_tasks = Budget.objects.filter(team=session.team_id, scope=Budget.Scope.TASK)
+    if of_tasks.filter(name__in=("", session.task)).exists():
+        return
+    with transaction.atomic():
+        budget, made = Budget.objects.get_or_create(
+            team_id=session.team_id, scope=Budget.Scope.TASK, name=session.task, period="",
+            defaults={"tokens": tokens},
+        )  # fmt: skip
+        if made:
+            audit.note(session.team, audit.POLICY, "budget.made", str(budget), tokens=tokens)
 
 
 def remove_budget(budget: Budget, actor: audit.Actor) -> None:

@@ -9,6 +9,7 @@ from django.db import transaction
 
 from compaction import tokens
 from compaction.prices import prices
+from sessions.actions.budgets.budgets import begin_task
 from sessions.actions.live import tend
 from sessions.actions.live.on_request import request_compaction
 from sessions.actions.policies import guardrails
@@ -134,6 +135,7 @@ def put_session(team: Team, external_id: str, fields: SessionFields) -> tuple[Se
             touch(session)
             link_parents(team, session)
         _choose_opening(session, fields)
+        begin_task(session)
     if session.outcome != ended and session.message_count:
         tend.ask(session)  # assess it now that it is over
         if session.outcome and _compacts_when_done(session):

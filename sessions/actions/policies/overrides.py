@@ -33,6 +33,7 @@ class RequestedOverrides:
     use_case_preset: str | None = None
     history_window_size: int | None = None
     token_budget_per_agent: int | None = None
+    token_budget_per_task: int | None = None
     policy_overrides: dict[str, Any] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
@@ -49,12 +50,16 @@ class RequestedOverrides:
     def values(self) -> dict[str, Any]:
         """The requested settings, by key."""
         found = dict(self.policy_overrides)
-        if self.history_window_size is not None:
-            found["window.messages"] = self.history_window_size
-        if self.token_budget_per_agent is not None:
-            found["window.budget"] = self.token_budget_per_agent
-        return found
+        asked = {key: getattr(self, name) for name, key in NUMBERS.items()}
+        return found | {key: value for key, value in asked.items() if value is not None}
 
+
+NUMBERS = {
+    "history_window_size": "window.messages",
+    "token_budget_per_agent": "window.budget",
+    "token_budget_per_task": "task_budget",
+}
+"""Fields of a request that are settings, by Shannon's names."""
 
 FIELDS = tuple(RequestedOverrides.__dataclass_fields__)
 
@@ -65,8 +70,8 @@ def asked_for(body: Mapping[str, Any]) -> RequestedOverrides:
     if preset is not None and not (isinstance(preset, str) and (preset in CASES | set(PRESETS))):
         names = ", ".join([*sorted(CASES), *sorted(PRESETS)])
         raise Unacceptable("/use_case_preset", f"must be one of {names}")
-    for name in ("history_window_size", "token_budget_per_agent"):
-        value = body.get(name)
+    numbers = {name: body.get(name) for name in NUMBERS}
+    for name, value in numbers.items():
         if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
             raise Unacceptable(f"/{name}", "must be a whole number")
     overrides = body.get("policy_overrides")
@@ -77,9 +82,7 @@ def asked_for(body: Mapping[str, Any]) -> RequestedOverrides:
     overrides = overrides or {}
     if len(overrides) > MOST_KEYS or len(json.dumps(overrides, default=str)) > LONGEST:
         raise Unacceptable("/policy_overrides", f"has more than {MOST_KEYS} values or 64 kB")
-    return RequestedOverrides(
-        preset, body.get("history_window_size"), body.get("token_budget_per_agent"), overrides
-    )
+    return RequestedOverrides(preset, **numbers, policy_overrides=overrides)
 
 
 def settle(session: Session, asked: RequestedOverrides) -> None:
@@ -124,9 +127,7 @@ def changed(session: Session, asked: RequestedOverrides) -> str | None:
 def _pointer(asked: RequestedOverrides, key: str) -> str:
     if key in asked.policy_overrides:
         return "/policy_overrides/" + key.replace("~", "~0").replace("/", "~1")
-    if key == "window.messages":
-        return "/history_window_size"
-    return "/token_budget_per_agent" if key == "window.budget" else "/policy"
+    return next((f"/{name}" for name, one in NUMBERS.items() if one == key), "/policy")
 
 
 def environment_values() -> Mapping[str, Any]:

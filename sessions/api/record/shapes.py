@@ -138,6 +138,9 @@ class SessionIn(BodyIn):
     token_budget_per_agent: Annotated[StrictInt, Field(ge=0, le=BIGGEST)] | None = Field(
         None, description="conversation tokens that count as full: `window.budget`"
     )
+    token_budget_per_task: Annotated[StrictInt, Field(ge=0, le=BIGGEST)] | None = Field(
+        None, description="tokens of a budget for its task, if there is none: `task_budget`"
+    )
     policy_overrides: dict[str, Json] | None = Field(
         None,
         description="single settings, for this session only",

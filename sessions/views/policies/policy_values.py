@@ -9,7 +9,7 @@ from typing import Any
 
 from compaction.policies.fields import Field, about, fields
 from compaction.policies.origin import Document, Origin, origins
-from compaction.policies.policy import Policy, to_dict
+from compaction.policies.policy import SETTINGS, Policy, to_dict
 from compaction.proposals.strategy import Remark
 
 MANY = 8
@@ -102,7 +102,7 @@ def sections(policy: Policy, texts: SettingTexts) -> list[SettingSection]:
                 texts.problems.get(one.path, ""),
             )
         )
-    own = [row for one in ("objective", "ttl", "reserve", "board") for row in rows[one]]
+    own = [row for one in SETTINGS for row in rows[one]]
     whole = SettingSection("steps", "", "", came["steps"], own, texts.of("steps"))
     made = [whole]
     for index, step in enumerate(policy.steps):

@@ -71,7 +71,7 @@ def _offload(**parameters: Any) -> dict[str, Any]:
         ([], "policy", "must be an object"),
         ({}, "name", "must be a non-empty text"),
         ({"name": " "}, "name", "must be a non-empty text"),
-        ({"name": "n", "color": 1}, "color", "allowed are name, objective"),
+        ({"name": "n", "color": 1}, "color", "allowed are board, name, objective"),
         ({"name": "n", "version": 0}, "version", "from 1 to"),
         ({"name": "n", "reserve": True}, "reserve", "whole number"),
         ({"name": "n", "ttl": "2h"}, "ttl", "must be one of recorded, 5m, 1h, mixed"),

@@ -71,6 +71,7 @@ def test_each_value_stands_with_its_origin():
         "ttl: recorded # default",
         "reserve: 5 # policy",
         "board: 0 # default",
+        "task_budget: 0 # default",
         "steps:",
         "- strategy: dedupe # preset",
         "parameters:",
