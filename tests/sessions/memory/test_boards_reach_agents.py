@@ -14,6 +14,7 @@ from sessions.actions.live.managed import plan_of
 from sessions.actions.memory.shares import share_due
 from sessions.models import ManagedContext, Revision, Session, Share
 from sessions.models.record.replaced import replaced
+from sessions.views.reviews.sections import sections
 from tests.sessions.memory.test_shares import work
 from tests.sessions.programs import Program, assert_problem
 
@@ -94,6 +95,7 @@ def test_a_board_begins_the_next_session_and_follows_each_summary(program: Progr
     assert found is not None
     assert board_apart(boards[-1]) == (found.summary, found.standing[-1].text)
     assert found.standing[-1].tokens <= BOARD
+    assert [part.title for part in sections(boards[-1])][-2:] == ["Optional next step", "Board"]
     share_due(session)
     sent = Share.objects.filter(session=session, cause="compaction").order_by("number").last()
     assert sent is not None
