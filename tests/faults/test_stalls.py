@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import Server
+from tests.conftest import Server, wait_until
 from tests.faults.live_agent import new_token
+from tests.faults.store import in_data_dir
 
 FORM = "application/x-www-form-urlencoded"
 PARTS = "multipart/form-data; boundary=x"
@@ -64,6 +65,21 @@ def test_many_parts(served: Server, token: str) -> None:
     who = {"Authorization": f"Bearer {token}", "Content_Type": PARTS}
     body = part * 1_000_000 + b"--x--\r\n"
     assert max(at_once(served, "POST", "/api/v1/imports", body, **who)) < 500
+
+
+def test_honest_uploads_and_the_job_that_reads_them(served: Server, token: str) -> None:
+    who = {"Authorization": f"Bearer {token}"}
+    message = {"role": "user", "content": "a line of a log\n" * 1_000}
+    body = json.dumps({"messages": [message] * 1_200}).encode()
+    assert len(body) > 19_000_000
+    assert 202 in at_once(served, "POST", "/api/v1/imports", body, **who) <= {202, 429}
+    form = b'--x\r\nContent-Disposition: form-data; name="files"; filename="a"\r\n\r\n'
+    form += body + b"\r\n--x--\r\n"
+    sent = at_once(served, "POST", "/api/v1/imports", form, Content_Type=PARTS, **who)
+    assert 202 in sent <= {202, 429}
+    store = in_data_dir(served.data_dir)
+    waiting = "SELECT 1 FROM agent_sessions_job WHERE state IN ('queued', 'running')"
+    wait_until(lambda: not store.rows(waiting))
 
 
 @pytest.mark.parametrize(
