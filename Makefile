@@ -49,8 +49,8 @@ check: setup ## what must be clean before a commit: lint, types, floors, templat
 bench: setup ## the figures of docs/speed.md, measured here; takes about half an hour
 	@$(BIN)/python -m benchmarks
 
-claims: setup ## docs/policies/claims.md: what our sources publish, and ours beside it; LOGS=folder for lines that need sessions
-	@$(BIN)/python -m benchmarks.policies.claims $(LOGS) --out docs/policies/claims.md
+claims: setup ## what our sources publish, and ours beside it; with LOGS=folder also of sessions, into docs/policies/claims.md
+	@$(BIN)/python -m benchmarks.policies.claims $(if $(LOGS),$(LOGS) --out docs/policies/claims.md)
 
 soak: setup ## ten minutes of thirty appends a second and an agent at work: latency, CPU, memory, log size
 	@$(BIN)/python -m benchmarks.live.stream --minutes 10
