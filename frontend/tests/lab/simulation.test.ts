@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { costChange, losers, sorted } from '../../src/lab/simulation/lines';
 import { headline, spreadText, summary } from '../../src/lab/simulation/sentences';
 import { rows, toned } from '../../src/lab/simulation/figures';
+import { best } from '../../src/web/chart/scatter';
 import { scatterOf } from '../../src/lab/simulation/scatter';
 import type { Beside, Body, Figures, SessionLine, Version } from '../../src/lab/simulation/body';
 
@@ -227,6 +228,7 @@ it('draws each version that was tried, the draft in front, and only groups that 
     ['recorded', undefined, undefined],
     ['oracle', undefined, undefined],
   ]);
-  expect(scatter.points.at(-1)).toMatchObject({ x: 40_000, y: 1 });
+  expect(scatter.points.at(-1)).toMatchObject({ x: 40_000, y: 1, bound: true });
+  expect(best(scatter.points).map((one) => one.label)).toEqual(['a', 'b']);
   expect(scatter.groups.map((group) => group.name)).toEqual(['draft', 'tried', 'bounds']);
 });

@@ -12,6 +12,8 @@ export type Point = {
   group: string;
   url?: string;
   here?: boolean;
+  /** Not one to choose: the line and the caption leave it out. */
+  bound?: boolean;
 };
 export type Group = { name: string; shape: Shape; means?: string };
 
@@ -60,7 +62,8 @@ export const described = (point: Point, { x, y }: Pick<ScatterProps, 'x' | 'y'>)
   `${point.label}: ${x.label} ${show(point.x, x.unit)}, ${y.label} ${show(point.y, y.unit)}`;
 
 /** What the points are, in a sentence; they are ordered by x. */
-export function captionOf(points: readonly Point[], axes: Pick<ScatterProps, 'x' | 'y'>): string {
+export function captionOf(all: readonly Point[], axes: Pick<ScatterProps, 'x' | 'y'>): string {
+  const points = all.filter((one) => !one.bound);
   if (!points.length) return 'There are no values yet.';
   const [first] = points;
   if (points.length === 1) return `${described(first, axes)}.`;
@@ -72,7 +75,8 @@ export function captionOf(points: readonly Point[], axes: Pick<ScatterProps, 'x'
 }
 
 /** Which points no other beats: none costs no more and keeps no less (less x, more y). */
-export function best(points: readonly Point[]): Point[] {
+export function best(all: readonly Point[]): Point[] {
+  const points = all.filter((one) => !one.bound);
   return points.filter(
     (one) =>
       !points.some(
