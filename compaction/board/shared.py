@@ -69,8 +69,8 @@ def _candidates(shares: Sequence[Shared]) -> Iterator[tuple[int, str, int]]:
         by = f' from="{_attribute(share.agent)}"' if share.agent else ""
         yield place, f'<share ref="{_attribute(share.ref)}"{by}>', 0
         for number, (ref, about) in enumerate(share.results[:RESULTS], 1):
-            told = escape(shortened(" ".join(plain(about).split()), 80), quote=False)
-            yield place, f'<result ref="{_attribute(ref)}">{told}</result>', number
+            words = escape(shortened(" ".join(plain(about).split()), 80), quote=False)
+            yield place, f'<result ref="{_attribute(ref)}">{words}</result>', number
     for place, share in enumerate(shares):
         notes = notes_in(share.board)
         newest = range(len(notes) - 1, max(len(notes) - NOTES, 0), -1)

@@ -75,7 +75,7 @@ def needed(
     """
     found: dict[tuple[int, str], list[Block]] = {}
     for block in session.blocks:
-        if block.type != of or block.role != "assistant":
+        if block.type != of or (of == "text" and block.role != "assistant"):
             continue
         step = block.born - 1
         for fact in sorted(index.held.get(block.id, ())):

@@ -37,11 +37,16 @@ class ActionMatch:
     arguments: float
 
 
-def action_after(blocks: Iterable[Block], step: int) -> Action | None:
-    """Return what the recorded agent did at a step; None if the log does not show it."""
-    of = [one for one in blocks if one.born == step + 1 and one.role == "assistant"]
-    if not of:
-        return None
+def actions(blocks: Iterable[Block]) -> dict[int, Action]:
+    """Return what the recorded agent did, by step; without steps whose output the log lacks."""
+    found: dict[int, list[Block]] = {}
+    for one in blocks:
+        if one.role == "assistant":
+            found.setdefault(one.born - 1, []).append(one)
+    return {step: _action(of) for step, of in found.items()}
+
+
+def _action(of: Sequence[Block]) -> Action:
     calls = tuple((one.tool or "", _given(one)) for one in of if one.type == "tool_use")
     return Action(calls, "\n".join(one.text for one in of if one.type == "text"))
 

@@ -39,14 +39,21 @@ def oracle(session: Session, index: FactIndex, edits: EditIndex, terms: Terms) -
     if terms.price is None or not session.calls:
         return None
     ends = last_needs(session, index, edits)
-    found: list[tuple[int, Run]] = []
-    settings: tuple[TTLSetting, ...] = ("recorded", "mixed") if terms.ttl == "1h" else ("5m",)
-    for ttl in settings:
-        for patience in PATIENCE:
-            run = _Schedule(session, terms, ttl, ends, patience).run()
-            cost = simulate_cache(run, session.calls, terms).cost
-            found.append((cost or 0, run))
-    return min(found, key=lambda one: one[0])[1]
+
+    def tried(ttl: TTLSetting, patience: float) -> tuple[int, float, Run]:
+        run = _Schedule(session, terms, ttl, ends, patience).run()
+        return simulate_cache(run, session.calls, terms).cost or 0, patience, run
+
+    own: TTLSetting = "recorded" if terms.ttl == "1h" else "5m"
+    cost, patience, run = min((tried(own, one) for one in PATIENCE), key=_cost)
+    if own == "recorded":
+        other, _, shorter = tried("mixed", patience)
+        return shorter if other < cost else run
+    return run
+
+
+def _cost(one: tuple[int, float, Run]) -> int:
+    return one[0]
 
 
 def last_needs(session: Session, index: FactIndex, edits: EditIndex) -> dict[str, int]:

@@ -12,12 +12,12 @@ from compaction.context.blocks import Block, Context
 from compaction.context.edits import Entry, context_at
 from compaction.context.excerpt import BadSelection
 from compaction.context.wire import WireBlock
-from compaction.losses.next_action import Action, action_after, match, spaced
+from compaction.losses.next_action import Action, actions, match, spaced
 from compaction.policies.policy import from_dict
 from compaction.prices.prices import Price, cost
 from compaction.render.content import readable
 from compaction.tools import read_tool
-from sessions.actions.lab.simulated_figures import Recording, figures_of, recording_of
+from sessions.actions.lab.simulated_figures import Recording, recording_of
 from sessions.actions.live.read_back import NothingThere, read_back
 from sessions.models import PolicyVersion, Session, Simulation, SimulationResult
 from sessions.models.record.values import wire_blocks
@@ -75,17 +75,12 @@ def questions(simulation: Simulation, steps: int, model: str) -> Iterator[Questi
 def _chosen(
     recording: Recording, version: PolicyVersion, most: int
 ) -> Iterator[tuple[int, Context, Context, Action]]:
-    run = figures_of(recording, from_dict(version.document)).run
-    blocks = recording.value.blocks
-    acted = {call.step: action_after(blocks, call.step) for call in recording.value.calls}
-    differ = _differing(recording.lived.entries, run.entries, len(run.steps))
-    for step in spaced([step for step in differ if acted.get(step) is not None], most):
-        action = acted[step]
-        assert action is not None
-        recorded, managed = (
-            context_at(entries, step) for entries in (recording.lived.entries, run.entries)
-        )
-        yield step, recorded, managed, action
+    lived, run = recording.lived, recording.run_under(from_dict(version.document))
+    acted = actions(recording.value.blocks)
+    differ = _differing(lived.entries, run.entries, len(run.steps))
+    for step in spaced([step for step in differ if step in acted], most):
+        recorded, managed = (context_at(one.entries, step) for one in (lived, run))
+        yield step, recorded, managed, acted[step]
 
 
 def _differing(lived: Iterable[Entry], run: Iterable[Entry], steps: int) -> list[int]:

@@ -108,6 +108,10 @@ class Recording:
 
         return count
 
+    def run_under(self, policy: Policy) -> RunValue:
+        """The session simulated under a policy, with summaries of code."""
+        return simulate(self.value, policy, self.counter(), extractive, outline_of)
+
 
 def recording_of(session: Session) -> Recording:
     """Read a stored session completely. Raises MissingBlob, DamagedBlob."""
@@ -142,7 +146,7 @@ def figures_of(recording: Recording, policy: Policy) -> Simulated:
     """
     value = recording.value
     began = thread_time()
-    run = simulate(value, policy, recording.counter(), extractive, outline_of)
+    run = recording.run_under(policy)
     taken = (thread_time() - began) * 1000
     cache = simulate_cache(run, value.calls, recording.terms)
     found = recall(value, run, recording.index)

@@ -214,8 +214,9 @@ def _compared(mine: dict[str, Any], recorded: dict[str, Any]) -> str:
         ("", "cost", "read-backs incl.", "in context", "edits", "words"),
         ("policy", _money(cost, base), _money(charged, base), *_stay(mine)),
         ("recorded", _money(base, None), "–", *_stay(recorded)),
-        ("oracle", _money(best, base), "–", "100.0%", "100.0%", "–"),
     ]
+    if best is not None:  # it keeps every need and edit, by definition
+        lines.append(("oracle", _money(best, base), "–", "100.0%", "100.0%", "–"))
     text = "\n".join(
         f"{head:<10}" + "".join(f"{cell:>18}" for cell in cells) for head, *cells in lines
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from compaction.losses.next_action import Action, ActionMatch, action_after, match, spaced
+from compaction.losses.next_action import Action, ActionMatch, actions, match, spaced
 from tests.build import Talk
 
 READ = ("Read", {"path": "a.py", "limit": 10})
@@ -48,8 +48,7 @@ def test_the_action_of_a_step_is_what_its_response_did() -> None:
     talk.result(use, "text")
     talk.respond()
     blocks = talk.session().blocks
-    assert action_after(blocks, 1) == Action((("Read", {"path": "a.py"}),), "I read it.")
-    assert action_after(blocks, 2) is None
+    assert actions(blocks) == {1: Action((("Read", {"path": "a.py"}),), "I read it.")}
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -295,17 +294,3 @@ def test_late_usage_of_a_settled_step_is_reported():
     measure(agent.session)
     assert agent.run("recorded").settled == 20, "it settles where it had"
     assert agent.measured()["recorded"]["steps"]["prompt"][19] == 24405
-
-
-def test_bases_of_another_release_are_left_and_everything_is_measured_again():
-    agent = Agent()
-    for number in range(12):
-        agent.step(number % 10)
-    measure(agent.session)
-    settled = agent.run("recorded").settled
-    before = agent.measured()
-    older = {"found": [{"step": settled}], "table": b"", "engine": measuring.ENGINE}
-    agent.session.runs.filter(origin="recorded").update(bases=msgspec.msgpack.encode(older))
-    measure(agent.session)
-    assert settled and agent.measured() == before
-    assert measuring.Bases.stored(agent.run("recorded").bases).step == settled
