@@ -43,6 +43,37 @@ class ListCostOut(Schema):
     basis: Literal["estimated"]
 
 
+class DefinitionCostOut(Schema):
+    """A tool's definition: its tokens, the calls that sent it, and what that cost. Null: no price
+    is known."""
+
+    tool: str
+    tokens: int
+    calls: int
+    microusd: int | None
+    used: bool
+
+
+class DefinitionsOut(Schema):
+    """What definitions cost over the session's calls; sizes are our count. `unused_microusd` is the
+    saving if the unused ones had not been sent from the start.
+
+    Estimated: charged as usage was reported. Simulated: some calls reported none. `deferred` tools
+    are sent only once the model has searched for them. `hidden_tokens` of each prompt are not in
+    the log, inferred from the first reported prompt.
+    """
+
+    tools: list[DefinitionCostOut]
+    tokens: int
+    microusd: int | None
+    unused_tokens: int
+    unused_microusd: int | None
+    basis: Literal["estimated", "simulated"]
+    deferred: list[str]
+    hidden_tokens: int
+    hidden_microusd: int | None
+
+
 class ToolTokens(Schema):
     """Tokens of all definitions, of the enabled ones, and of the rest. Null if none was ever
     sent."""
@@ -77,6 +108,7 @@ class ToolsOut(Schema):
     likely: list[LikelyTool]
     tokens: ToolTokens
     list_cost: ListCostOut | None
+    definitions: DefinitionsOut | None = Field(description="null if no list of tools is known")
 
 
 class ToolsIn(BodyIn):

@@ -88,4 +88,32 @@ def _describe_tools(found: ToolUse) -> dict[str, Any]:
             "rewritten_microusd": found.rewritten_microusd,
             "basis": "estimated",
         },
+        "definitions": _describe_definitions(found),
+    }
+
+
+def _describe_definitions(found: ToolUse) -> dict[str, Any] | None:
+    use = found.definitions
+    if not use.rows:
+        return None
+    used = {row.name for row in found.rows if row.uses}
+    return {
+        "tools": [
+            {
+                "tool": row.tool,
+                "tokens": row.tokens,
+                "calls": row.calls,
+                "microusd": row.microusd if use.costs.priced else None,
+                "used": row.tool in used,
+            }
+            for row in use.rows
+        ],
+        "tokens": use.tokens,
+        "microusd": use.microusd,
+        "unused_tokens": use.unused_tokens,
+        "unused_microusd": use.unused_microusd,
+        "basis": use.costs.basis,
+        "deferred": [row.name for row in found.rows if row.deferred],
+        "hidden_tokens": use.hidden_tokens,
+        "hidden_microusd": use.hidden_microusd,
     }

@@ -14,7 +14,13 @@ from compaction.tools.habits import OWN, WITHIN, Habits, Likely, habits_of, like
 from sessions.models.accounts.teams import Team
 from sessions.models.record.sessions import Session
 from sessions.models.reviews.assessments import Assessment
-from sessions.models.tools.tooling import Tooling, definitions, tooling
+from sessions.models.tools.definitions import (
+    Definitions,
+    DefinitionUse,
+    definition_use,
+    definitions,
+)
+from sessions.models.tools.tooling import Tooling, tooling
 
 LEARNED_FROM = 500
 """Most assessed sessions to add habits up from, newest first."""
@@ -25,7 +31,7 @@ LIKELY = 3
 @dataclass(frozen=True, slots=True)
 class UsedTool:
     """A tool with its use. `since` is None while it is not enabled, `tokens` if its definition is
-    unknown; `depth` counts the tools that must be used before it."""
+    unknown or `deferred`; `depth` counts the tools that must be used before it."""
 
     name: str
     needs: tuple[str, ...] = ()
@@ -38,17 +44,19 @@ class UsedTool:
     first: int | None = None
     failures: int = 0
     depth: int = 0
+    deferred: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class ToolUse:
     """The tools of a session at its next call (`step`), and what the list costs; None without a
-    graph, or if unknown."""
+    graph, or if unknown. `definitions` prices each definition."""
 
     step: int
     rows: tuple[UsedTool, ...]
     likely: list[Likely]
     follows: Habits
+    definitions: DefinitionUse
     number: int | None = None
     document: dict[str, Any] | None = None
     graph: ToolGraph = field(default_factory=ToolGraph)
@@ -105,18 +113,21 @@ def _sum(counts: Iterable[int | None]) -> int | None:
 
 
 def tool_use(session: Session) -> ToolUse:
-    """Collect everything known about a session's tools. Linear in its tool calls."""
-    found, sizes = tooling(session), definitions(session)
+    """Collect everything known about a session's tools. Linear in its calls."""
+    found, defined = tooling(session), definitions(session)
+    sizes = defined.sizes
     step, steps = session.step_count + 1, steps_of(session)
     own = habits_of(steps)
     both = team_habits(session.team)
     both.add(own, OWN)
-    rows = _rows(session, found, sizes, step)
+    rows = _rows(session, found, defined, step)
+    used = [row.name for row in rows if row.uses]
+    costs = definition_use(session, defined, used, found)
     allowed = {row.name for row in rows if row.allowed}
     ranked = likely(both, steps[-WITHIN:], most=len(allowed) + len(both.uses)) if steps else []
     expected = [one for one in ranked if one.tool in allowed][:LIKELY]
     if found is None:
-        return ToolUse(step, rows, expected, own)
+        return ToolUse(step, rows, expected, own, costs)
     cost = saved = rewritten = None
     if sizes:
         shortened = found.graph.sends == "enabled"
@@ -124,7 +135,7 @@ def tool_use(session: Session) -> ToolUse:
         saved, rewritten = _money(session, cost)
     state = found.enabling.state_at(step)
     return ToolUse(
-        step, rows, expected, own, found.row.number, found.row.document, found.graph, state,
+        step, rows, expected, own, costs, found.row.number, found.row.document, found.graph, state,
         cost, saved, rewritten,
     )  # fmt: skip
 
@@ -148,9 +159,9 @@ def team_habits(team: Team) -> Habits:
 
 
 def _rows(
-    session: Session, found: Tooling | None, sizes: dict[str, int], step: int
+    session: Session, found: Tooling | None, defined: Definitions, step: int
 ) -> tuple[UsedTool, ...]:
-    used = _used(session)
+    used, sizes = _used(session), defined.sizes
     graph = found.graph if found is not None else ToolGraph()
     depths = _depths(graph)
     return tuple(
@@ -161,8 +172,9 @@ def _rows(
             *_enabled(found, name, step),
             *used.get(name, (0, None, 0)),
             depths.get(name, 0),
+            name in defined.deferred,
         )
-        for name in dict.fromkeys([*graph.needs, *sizes, *used])
+        for name in dict.fromkeys([*graph.needs, *sizes, *defined.deferred, *used])
     )
 
 

@@ -16,7 +16,6 @@ from compaction.tools.document import graph_of
 from compaction.tools.graph import Enabling, ToolGraph, restored
 from sessions.models.live.managed import ManagedContext
 from sessions.models.record.sessions import Session
-from sessions.models.record.values import contents
 from sessions.models.tools.graphs import ToolGraph as Row
 
 
@@ -85,16 +84,6 @@ def _uses(session: Session, which: Q) -> Iterable[tuple[int, int, str, int]]:
     calls = session.blocks.filter(which, type="tool_use").exclude(tool=read_tool.NAME)
     rows = calls.order_by("position")
     return rows.values_list("position", "message__seq", "tool", "born")
-
-
-def definitions(session: Session) -> dict[str, int]:
-    """The tools of the session's newest tool list, in order, with their tokens in the session's
-    counting; empty if no list is known."""
-    block = session.blocks.filter(type="tools").order_by("-position").first()
-    if block is None:
-        return {}
-    found = sizes(wire.decode(contents(session, [block.sha])[block.sha]))
-    return {tool: session.scaled(count) for tool, count in found.items()}
 
 
 def sizes(setup: wire.WireBlock) -> dict[str, int]:
