@@ -11,7 +11,7 @@ from compaction.proposals.plan import Count
 READ_ON = "[This part is read. The next one, please.]"
 """The assistant's text between two parts."""
 
-_FIRST = re.compile(r"\[part 1/(\d{1,3}) of [^\n]{0,400}\| ref ([^\s\]|]{1,200})\]\n")
+_FIRST = re.compile(r"\[part 1/(\d{1,3}) of [^\n]{0,400}\| ref ([^\s\]|]{1,300})\]\n")
 
 
 def cut(text: str, size: int, most: int, count: Count) -> tuple[list[str], str]:

@@ -18,6 +18,11 @@ or read the original file again for it, since either may have changed since.
 Without further arguments you get the text from its beginning; a long one comes in parts, each \
 with the arguments for the next. To get less, choose one of lines, grep, head and tail."""
 
+FILES = """
+A ref that is a path is a file on this machine with the same content: you can open or search it \
+with your other tools, or pass its path here."""
+"""What the description adds if contexts name files."""
+
 SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {
@@ -50,11 +55,15 @@ SCHEMA: dict[str, Any] = {
 }
 
 
-def definition(form: Literal["anthropic", "openai"]) -> dict[str, Any]:
-    """Return the tool definition for the Messages API or for chat completions."""
+def definition(form: Literal["anthropic", "openai"], *, files: bool = False) -> dict[str, Any]:
+    """Return the tool definition for the Messages API or for chat completions.
+
+    `files` says that references may be paths of files.
+    """
+    description = DESCRIPTION + FILES if files else DESCRIPTION
     if form == "anthropic":
-        return {"name": NAME, "description": DESCRIPTION, "input_schema": SCHEMA}
-    function = {"name": NAME, "description": DESCRIPTION, "parameters": SCHEMA}
+        return {"name": NAME, "description": description, "input_schema": SCHEMA}
+    function = {"name": NAME, "description": description, "parameters": SCHEMA}
     return {"type": "function", "function": function}
 
 
@@ -64,7 +73,10 @@ def is_ours(tool: Any) -> bool:
     given = inner if isinstance(inner, dict) else tool
     if not isinstance(given, dict):
         return False
-    return given.get("name") == NAME and given.get("description") == DESCRIPTION
+    return given.get("name") == NAME and given.get("description") in (
+        DESCRIPTION,
+        DESCRIPTION + FILES,
+    )
 
 
 def asked(given: Mapping[str, Any]) -> tuple[str, Selection]:

@@ -93,6 +93,18 @@ class Connection:
 
         All attempts carry the same Idempotency-Key. Raises Refused and Unreachable.
         """
+        return _body(self._answer(method, address, body, query))
+
+    def download(self, address: str) -> bytes:
+        """Get the bytes at an address. Raises Refused and Unreachable."""
+        answer = self._answer("GET", address)
+        if answer.is_error:
+            _body(answer)
+        return bytes(answer.content)
+
+    def _answer(
+        self, method: str, address: str, body: Any = None, query: Mapping[str, Any] | None = None
+    ) -> httpx2.Response:
         given = {k: v for k, v in (query or {}).items() if v is not None}
         call = hashlib.sha256(json.dumps([method, address, body, given]).encode()).hexdigest()
         key = self._unanswered.get(call) or uuid.uuid4().hex
@@ -109,7 +121,7 @@ class Connection:
             else:
                 if answer.status_code not in _AGAIN:
                     self._unanswered.pop(call, None)
-                    return _body(answer)
+                    return answer
                 last = f"status {answer.status_code}"
                 wait = _retry_after(answer, wait)
             if time.monotonic() + wait > limit:

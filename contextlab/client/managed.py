@@ -5,11 +5,14 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Sequence
+from os import PathLike
 from time import monotonic
 from typing import Any
 
 from contextlab.client.connection import OverBudget, Refused, Unreachable
-from contextlab.client.sessions import Context, ContextLab, Session, failed_result
+from contextlab.client.messages import failed_result
+from contextlab.client.offload_files import OffloadFiles
+from contextlab.client.sessions import Context, ContextLab, Session
 from contextlab.client.shown import Message, ShownReplies
 
 log = logging.getLogger(__name__)
@@ -30,9 +33,17 @@ class ManagedSession:
     `shown` are the replies that the agent does not know as the model said them.
     """
 
-    def __init__(self, server: ContextLab, external_id: str, fields: dict[str, Any]) -> None:
+    def __init__(
+        self,
+        server: ContextLab,
+        external_id: str,
+        fields: dict[str, Any],
+        offloads: str | PathLike[str] | None = None,
+    ) -> None:
         self._server = server.hurried(PATIENCE)
         self._external_id, self._fields = external_id, fields
+        # Now, since a path that is no good would only be a warning later.
+        self._files = OffloadFiles(offloads, external_id) if offloads is not None else None
         self._session: Session | None = None
         self._again_at = 0.0
         self._passed: set[str] = set()
@@ -74,7 +85,7 @@ class ManagedSession:
     def _context(self, request: dict[str, Any], hidden: Sequence[Message]) -> Context:
         if self._session is None:
             fields = {"model": request.get("model"), **self._fields}
-            self._session = self._server.session(self._external_id, **fields)
+            self._session = self._server.session(self._external_id, offloads=self._files, **fields)
         known = [plain(message) for message in request["messages"]]
         messages = [*self.shown.restored(known), *hidden]
         # Send empty values, too: they mean that a call has no tools.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import time
 from collections.abc import Iterable, Mapping
 from copy import deepcopy
@@ -10,8 +11,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from contextlab.client.connection import OVER_BUDGET, Connection, OverBudget, Refused, path
+from contextlab.client.messages import batch_of, failed_result, message_of
+from contextlab.client.offload_files import OffloadFiles
 
 log = logging.getLogger(__name__)
+
+_WANTED = ("wait", "breakpoints", "read_back")
+"""Fields of a step that say how its context is wanted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +54,10 @@ class Context:
 class Session:
     """One agent's session; created by `ContextLab.session`."""
 
-    def __init__(self, server: Connection, known: Mapping[str, Any]) -> None:
-        self._server = server
+    def __init__(
+        self, server: Connection, known: Mapping[str, Any], files: OffloadFiles | None = None
+    ) -> None:
+        self._server, self._files = server, files
         self.id = str(known["id"])
         self.external_id = str(known["external_id"])
         self.model = str(known.get("model") or "")
@@ -69,7 +77,7 @@ class Session:
         `more`: tools, system, model, usage, call, context_id, history. With `heed_advice` it sleeps
         for the recommended delay when the window is nearly full.
         """
-        batch = _batch_of(messages)
+        batch = batch_of(messages)
         raw = self._server.request("POST", f"{self._address}/messages", {"messages": batch, **more})
         advice = raw.get("advice") or {}
         delay = int(advice.get("delay_ms") or 0)
@@ -94,9 +102,11 @@ class Session:
         flags = {"breakpoints": breakpoints, "read_back": read_back}
         said = {name: str(flag).lower() for name, flag in flags.items() if flag is not None}
         query = {"format": format, "at": at, "wait": wait, **said}
-        return self._context_of(
-            self._server.request("GET", f"{self._address}/context", query=query)
-        )
+        address = f"{self._address}/context"
+        raw = self._server.request("GET", address, query={**query, **self._folder})
+        if not self._wrote(raw):
+            raw = self._server.request("GET", address, query=query)
+        return self._context_of(raw)
 
     def step(
         self,
@@ -110,12 +120,16 @@ class Session:
         `more`: as for `append`, and wait, breakpoints and read_back as for `context`. Only what
         changed since the last context of a step is transferred.
         """
-        body: dict[str, Any] = {"format": format, **more}
-        if batch := _batch_of(messages):
+        body: dict[str, Any] = {"format": format, **self._folder, **more}
+        if batch := batch_of(messages):
             body["messages"] = batch
         if self._last.get("format") == format:
             body["since"] = self._last["context_id"]
         raw = self._server.request("POST", f"{self._address}/steps", body)
+        if not self._wrote(raw):
+            wanted = {name: more[name] for name in _WANTED if name in more}
+            body = {"format": format, **wanted}
+            raw = self._server.request("POST", f"{self._address}/steps", body)
         if raw.get("since"):
             kept = self._last["messages"][: raw["keep"]]
             unchanged = [name for name in ("system", "tools") if raw.get(name, ()) is None]
@@ -124,6 +138,25 @@ class Session:
         # The agent may change what it gets.
         self._last = deepcopy(raw) if raw["context_id"] else {}
         return self._context_of(raw)
+
+    @property
+    def _folder(self) -> dict[str, str]:
+        return {"offloads": self._files.prefix} if self._files is not None else {}
+
+    def _wrote(self, raw: Mapping[str, Any]) -> bool:
+        """Write the files that a context names. If that fails, contexts name references from now
+        on: a model must not look for a file that is not there. Raises Unreachable."""
+        if self._files is None:
+            return True
+        try:
+            self._files.write(raw.get("files") or (), self._file)
+        except (OSError, ValueError, Refused) as error:
+            log.warning("offloads are no longer written as files: %s", error)
+            self._files = None
+        return self._files is not None
+
+    def _file(self, name: str) -> bytes:
+        return self._server.download(f"{self._address}/offloads/{path(name)}")
 
     def _context_of(self, raw: dict[str, Any]) -> Context:
         names = ("system", "tools", "tool_choice", "messages")
@@ -137,7 +170,7 @@ class Session:
         `reply` is a response object of the `anthropic` or `openai` package, or its dict.
         """
         given = reply if isinstance(reply, Mapping) else reply.model_dump(mode="json")
-        message, usage = _message_of(given)
+        message, usage = message_of(given)
         more = {
             "usage": usage,
             "model": given.get("model"),
@@ -176,8 +209,9 @@ class Session:
         return int(reported["released"])
 
     def read_back(self, ref: str, **selection: Any) -> str:
-        """Read an offloaded text; select with `lines="10-40"`, `grep=`, `head=` or `tail=`."""
-        address = f"{self._address}/content/{path(ref)}"
+        """Read an offloaded text, by its reference or the path of its file; select with
+        `lines="10-40"`, `grep=`, `head=` or `tail=`."""
+        address = self._content(ref)
         return str(self._server.request("GET", address, query=selection)["text"])
 
     def read_back_result(self, call: Any) -> dict[str, Any]:
@@ -191,13 +225,17 @@ class Session:
         ref = str(asked.pop("ref", "") or "").strip()
         if not ref:
             return failed_result(given, "ref is missing: pass the reference in the stub.")
-        address = f"{self._address}/content/{path(ref)}"
+        address = self._content(ref)
         query = {name: str(value) for name, value in asked.items() if value is not None}
         try:
             content = self._server.request("GET", address, query=query)["content"]
         except Refused as refused:
             return failed_result(given, str(refused.problem.get("detail") or refused))
         return {"type": "tool_result", "tool_use_id": given["id"], "content": content}
+
+    def _content(self, ref: str) -> str:
+        # The server knows the names of files, not the folder.
+        return f"{self._address}/content/{path(ref.rpartition('/')[2])}"
 
     def pin(self, seq: int) -> None:
         """Keep a message verbatim in every context."""
@@ -238,33 +276,24 @@ class Session:
 class ContextLab(Connection):
     """A server and a key; creates sessions."""
 
-    def session(self, external_id: str, **fields: Any) -> Session:
+    def session(
+        self,
+        external_id: str,
+        *,
+        offloads: str | os.PathLike[str] | OffloadFiles | None = None,
+        **fields: Any,
+    ) -> Session:
         """Create or update a session under your own id.
+
+        With `offloads`, what its contexts name is written as files below that folder, before the
+        context is returned, and stubs name their paths.
 
         `fields`: agent, model, task, title, parent, policy, window, metadata, outcome, opening,
         project. Logs a warning for unknown fields, which go to the metadata.
         """
+        if offloads is not None and not isinstance(offloads, OffloadFiles):
+            offloads = OffloadFiles(offloads, external_id)
         known = self.request("PUT", f"sessions/{path(external_id)}", fields)
         for note in known.get("notes", ()):
             log.warning("%s", note)
-        return Session(self, known)
-
-
-def failed_result(call: Mapping[str, Any], text: str) -> dict[str, Any]:
-    """The result of a tool call that failed."""
-    content = [{"type": "text", "text": text}]
-    known = {"type": "tool_result", "tool_use_id": call["id"]}
-    return {**known, "content": content, "is_error": True}
-
-
-def _batch_of(messages: Mapping[str, Any] | Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    return [dict(messages)] if isinstance(messages, Mapping) else [dict(one) for one in messages]
-
-
-def _message_of(reply: Mapping[str, Any]) -> tuple[dict[str, Any], Any]:
-    """The message in a provider's response, and its usage."""
-    choices = reply.get("choices")
-    if choices:
-        message = {k: v for k, v in choices[0]["message"].items() if v is not None}
-        return message, reply.get("usage")
-    return {"role": reply.get("role", "assistant"), "content": reply["content"]}, reply.get("usage")
+        return Session(self, known, offloads)

@@ -6,6 +6,7 @@ import inspect
 from asyncio import to_thread
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from os import PathLike
 from typing import Any, Self
 
 from contextlab.client.agent_call import AgentCall
@@ -14,18 +15,26 @@ from contextlab.client.sessions import ContextLab
 from contextlab.client.streamed import AsyncStreamed, Streamed
 
 
-def wrap(client: Any, session: str, *, server: ContextLab | None = None, **fields: Any) -> Any:
+def wrap(
+    client: Any,
+    session: str,
+    *,
+    server: ContextLab | None = None,
+    offloads: str | PathLike[str] | None = None,
+    **fields: Any,
+) -> Any:
     """Wrap an `anthropic.Anthropic()` or `AsyncAnthropic()` client to use managed contexts.
 
     Each `messages.create` and `messages.stream` stores its messages, sends the managed context, and
     stores the reply with its usage. The agent keeps building its whole history; known messages are
     recognized. Where the policy edits, the model can read back what stubs name, which the agent
-    does not see. One client is one session. If our server does not answer, the call is sent
-    unchanged with a warning, so that the agent never stops because of us. Other methods work as
-    before; other ways to call a model go out unchanged, with a warning. `fields` as in
-    `ContextLab.session`.
+    does not see. With `offloads`, a folder, what stubs name is also written there, as files that
+    the agent's own tools can open, and the stubs name their paths. One client is one session. If
+    our server does not answer, the call is sent unchanged with a warning, so that the agent never
+    stops because of us. Other methods work as before; other ways to call a model go out unchanged,
+    with a warning. `fields` as in `ContextLab.session`.
     """
-    managed = ManagedSession(server or ContextLab(), session, fields)
+    managed = ManagedSession(server or ContextLab(), session, fields, offloads)
     awaited = inspect.iscoroutinefunction(inspect.unwrap(client.messages.create))
     return _AsyncClient(client, managed) if awaited else _Client(client, managed)
 

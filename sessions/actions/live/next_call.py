@@ -93,8 +93,6 @@ def offer(
 TOOL_FORMATS = frozenset({"anthropic", "openai"})
 """Formats in which a context has a list of tools."""
 
-_READ_BACK = read_tool.definition("anthropic")
-
 
 def offers_read_back(plan: Plan, format: str) -> bool:
     """Whether a context lists `read_back`: if its policy edits contexts, from the first step on, so
@@ -104,12 +102,16 @@ def offers_read_back(plan: Plan, format: str) -> bool:
 
 
 def with_read_back(
-    plan: Plan, wires: dict[str, WireBlock], managed: ManagedContext | None = None
+    plan: Plan,
+    wires: dict[str, WireBlock],
+    managed: ManagedContext | None = None,
+    *,
+    files: bool = False,
 ) -> Plan:
     """A plan with `read_back` as the last tool, also in `wires`.
 
-    Its tokens count until usage was reported: after that they are in the measured hidden part.
-    Those of `managed`, which is being reproduced, are in its count.
+    `files` says that the context names files. Its tokens count until usage was reported. Those of
+    `managed`, which is being reproduced, are in its count.
     """
     setup = next((one for one in reversed(plan.blocks) if one.type == "tools"), None)
     if setup is None:
@@ -120,12 +122,19 @@ def with_read_back(
     tools = given if isinstance(given, list) else []
     if any(tool_name(tool) == read_tool.NAME for tool in tools):
         return plan
-    wires[setup.id] = {**wire, "tools": [*tools, _READ_BACK]}
-    learned = plan.run.fold.get("scale") is not None
-    if managed is not None or learned:
+    tool = read_tool.definition("anthropic", files=files)
+    wires[setup.id] = {**wire, "tools": [*tools, tool]}
+    if managed is not None:
         return plan
-    [(_, size)] = sizes({"type": "tools", "tools": [_READ_BACK]}).items()
-    return _counted(plan, plan.session.scaled(size))
+    [(_, size)] = sizes({"type": "tools", "tools": [tool]}).items()
+    return with_hidden(plan, plan.session.scaled(size))
+
+
+def with_hidden(plan: Plan, more: int) -> Plan:
+    """A plan with `more` tokens that no block of its run has, until usage was reported: after that
+    they are in the measured hidden part."""
+    learned = plan.run.fold.get("scale") is not None
+    return plan if learned or not more else _counted(plan, more)
 
 
 def _no_tools() -> Block:

@@ -73,7 +73,7 @@ def read_back(session: Session, ref: str, selection: Selection) -> ReadBack:
     BadSelection, MissingBlob, DamagedBlob.
     """
     ref = ref.strip().removeprefix("ref ").strip()
-    text, parts = _found(session, ref)
+    text, parts = original_of(session, ref)
     found = _excerpt(session, sendable(text), selection)
     answer = found.text
     if found.rest is not None:
@@ -94,7 +94,8 @@ _Found = tuple[str, list[wire.WireBlock]]
 """The text of what a reference names, and the pieces of content in it."""
 
 
-def _found(session: Session, ref: str) -> _Found:
+def original_of(session: Session, ref: str) -> _Found:
+    """What a reference names, whole. Raises as `read_back`."""
     if found := _SHARE.match(ref):
         return _of_share(session, int(found[1]), found[2])
     if found := _BLOCK.match(ref):
@@ -164,7 +165,7 @@ def _of_blocks(session: Session, blocks: list[Block]) -> _Found:
     data = contents(session, [block.sha for block in blocks])
     wires = [wire.decode(data[block.sha]) for block in blocks]
     texts = [readable(one) for one in wires]
-    parts = [part for one in wires for part in _pieces(one)]
+    parts = [part for one in wires for part in pieces(one)]
     for place, block in enumerate(blocks):
         if block.kind == "summary" and (edit := Edit.objects.filter(summary=block).first()):
             texts[place] += f"\n\n{_replaced(session, [edit])}"
@@ -174,8 +175,8 @@ def _of_blocks(session: Session, blocks: list[Block]) -> _Found:
     return "\n\n".join(f"[{_named(block)}]\n{text}" for block, text in pairs), parts
 
 
-def _pieces(block: wire.WireBlock) -> list[wire.WireBlock]:
-    """A block, or the parts of a result."""
+def pieces(block: wire.WireBlock) -> list[wire.WireBlock]:
+    """A block, or the parts of a result; the text of a result is their lines."""
     content = block.get("content")
     if wire.type_of(block) != "tool_result" or not isinstance(content, list):
         return [block]

@@ -5,17 +5,28 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from django.http import HttpRequest, HttpResponse
-from ninja import Query, Router
+from ninja import Path, Query, Router
 
 from compaction.context.excerpt import BadSelection, selection_of
 from compaction.tools import read_tool
 from sessions.access import session_of
+from sessions.actions.live.offload_files import file_of, reference_in
 from sessions.actions.live.read_back import NothingThere, read_back
 from sessions.api.live import shapes
-from sessions.api.web.exchange import json_answer
+from sessions.api.web.exchange import bytes_answer, json_answer
 from sessions.api.web.problems import Refusal
 
 router = Router(tags=["Context"])
+
+BYTES = {
+    "responses": {
+        200: {
+            "content": {
+                "application/octet-stream": {"schema": {"type": "string", "format": "binary"}}
+            }
+        }
+    }
+}
 
 
 @router.get(
@@ -29,12 +40,14 @@ def content(
 ) -> HttpResponse:
     """Get the original text of something removed from a context, whole or in part.
 
-    `ref` is the reference in the stub, a message number, or the reference of a received share or
-    one of its results (`share:12`, `share:12:m3.0@ab12cd34`; secrets are masked). Use at most one
-    of lines, grep, head and tail. Long texts come in parts: `rest` has the parameters for the next
-    one. `content` is the same for a tool result of the Messages API, with images as images.
+    `ref` is the reference in the stub, the name of its file, a message number, or
+    the reference of a received share or one of its results (`share:12`, `share:12:m3.0@ab12cd34`;
+    secrets are masked). Use at most one of lines, grep, head and tail. Long texts come in parts:
+    `rest` has the parameters for the next one. `content` is the same for a tool result of the
+    Messages API, with images as images.
     """
     session = session_of(request, session_id)
+    ref = reference_in(ref)
     try:
         found = read_back(session, ref, selection_of(wanted.model_dump()))
     except NothingThere as error:
@@ -51,6 +64,23 @@ def content(
         "rest": found.rest,
     }
     return json_answer(body)
+
+
+@router.get(
+    "sessions/{path:session_id}/offloads/{name}", url_name="offload_file", openapi_extra=BYTES
+)
+def offload_file(
+    request: HttpRequest,
+    session_id: str,
+    name: str = Path(..., description="from `files` of a context"),
+) -> HttpResponse:
+    """Get the content of a file that a context with `offloads` names, whole: a text in UTF-8, or an
+    image."""
+    try:
+        data = file_of(session_of(request, session_id), name)
+    except NothingThere as error:
+        raise Refusal(404, "Not found", str(error)) from None
+    return bytes_answer(data, name)
 
 
 @router.get("sessions/{path:session_id}/content-tool", response=dict, url_name="content_tool")

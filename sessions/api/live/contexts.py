@@ -61,7 +61,7 @@ def context(
     managed = _managed(session, which.context_id) if which.context_id else None
     plan = plan_of(managed) if managed is not None else _plan(session, which, wait)
     goes_out = managed is None and which.at is None
-    form = Form(format, breakpoints, since, which.read_back)
+    form = Form(format, breakpoints, since, which.read_back, which.offloads)
     try:
         fields = hand_out(request, plan, form, managed=managed, goes_out=goes_out)
     except NoRoom as error:

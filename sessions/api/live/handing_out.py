@@ -23,7 +23,14 @@ from compaction.render.content import readable
 from sessions.access import may_write
 from sessions.actions.budgets.approvals import Admission, admit
 from sessions.actions.live.managed import Plan, record_context
-from sessions.actions.live.next_call import Offer, offer, offers_read_back, with_read_back
+from sessions.actions.live.next_call import (
+    Offer,
+    offer,
+    offers_read_back,
+    with_hidden,
+    with_read_back,
+)
+from sessions.actions.live.offload_files import Named, Names, with_paths
 from sessions.api.web.exchange import json_answer, json_bytes
 from sessions.models import ManagedContext, Session
 from sessions.models.record.values import wire_blocks
@@ -40,12 +47,14 @@ REMEMBERED = 256
 @dataclass(frozen=True, slots=True)
 class Form:
     """How a context is wanted: for which provider, with cache breakpoints or not, since which
-    context that the agent still has, and with the tool `read_back` where its policy edits."""
+    context that the agent still has, with the tool `read_back` where its policy edits, and with
+    which folder in place of references."""
 
     format: Format = "anthropic"
     breakpoints: bool = True
     since: str = ""
     read_back: bool = True
+    offloads: str = ""
 
 
 class NoRoom(Exception):
@@ -75,7 +84,8 @@ def hand_out(
     if plan.tooled:
         plan, offered = offer(plan, wires, form.format, managed, read_back=read_back)
         read_back = read_back and (offered is None or offered.read_back)
-    plan = with_read_back(plan, wires, managed) if read_back else plan
+    plan = with_read_back(plan, wires, managed, files=bool(form.offloads)) if read_back else plan
+    plan, files = _with_paths(plan, form.offloads.rstrip("/"), managed)
     admission = Admission(None)
     if goes_out and plan.budgeted and may_write(request):
         admission = admit(plan.session, plan.standing.used, plan.step, timezone.now())
@@ -103,7 +113,7 @@ def hand_out(
         "toolset": _toolset(offered) if offered is not None else None,
         **({"tool_choice": choice} if choice is not None else {}),
         **_binding(plan.session.model, form.format),
-        **_news(plan.session, handed, form.since, body),
+        **_news(plan.session, handed, form.since, body, files),
     }
 
 
@@ -123,11 +133,12 @@ def _binding(model: str, format: Format) -> dict[str, object]:
 class _Last:
     """What is kept of a session's last context, so that the next one costs only what is new.
 
-    `wires` are its originals by id; `prefix` are turns of it, as rendered for a `model`; `sent` are
-    its messages, each with its JSON and the hash of that.
+    `wires` are its originals by id, `named` its files; `prefix` are turns of it, as
+    rendered for a `model`; `sent` are its messages, each with its JSON and the hash of that.
     """
 
     wires: dict[str, WireBlock] = field(default_factory=dict)
+    named: Named = field(default_factory=Named)
     model: str = ""
     prefix: render.Prefix | None = None
     sent: Sequence[tuple[Any, bytes, int]] = ()
@@ -158,6 +169,19 @@ def _wires_of(plan: Plan) -> dict[str, WireBlock]:
     wires = {block.id: known.get(block.id) or found[block.id] for block in originals}
     _keep(plan.session, wires=wires)
     return dict(wires)
+
+
+def _with_paths(plan: Plan, folder: str, managed: ManagedContext | None) -> tuple[Plan, Names]:
+    """A plan with files in place of references, and their names; without a folder, none."""
+    if not folder:
+        return plan, ()
+    shown, named, files = with_paths(plan, folder, _last_of(plan.session).named)
+    _keep(plan.session, named=named)
+    if managed is None:
+        pairs = zip(shown.blocks, plan.blocks, strict=True)
+        more = sum(new.tokens - old.tokens for new, old in pairs)
+        shown = with_hidden(shown, plan.session.scaled(more))
+    return shown, files
 
 
 def _toolset(offered: Offer) -> dict[str, object]:
@@ -201,26 +225,29 @@ def _rendered(plan: Plan, wires: Mapping[str, WireBlock], form: Form) -> dict[st
 
 
 class _Shown(NamedTuple):
-    """Hashes of the parts of a context."""
+    """Hashes of the parts of a context, and the files it names."""
 
     setup: dict[str, int]
     messages: Sequence[int]
+    files: Names
 
 
 _shown: OrderedDict[tuple[UUID, str], _Shown] = OrderedDict()
 
 
-def _news(session: Session, handed: str | None, since: str, body: dict[str, Any]) -> dict[str, Any]:
-    """The body with its messages encoded, and without what the context `since` also has.
+def _news(
+    session: Session, handed: str | None, since: str, body: dict[str, Any], files: Names
+) -> dict[str, Any]:
+    """The body with its messages encoded and its files, without what the context `since` also has.
 
     This process must have made that context; otherwise everything is sent.
     """
     if "messages" not in body:
-        return body
+        return {**body, "files": files}
     parts = [name for name in ("system", "tools") if name in body]
     setup = {str(name): hash(_encoded(body[name])) for name in parts}
     sent = _sent(session, body["messages"])
-    shown = _Shown(setup, [hashed for _, _, hashed in sent])
+    shown = _Shown(setup, [hashed for _, _, hashed in sent], files)
     with _guard:
         old = _shown.get((session.pk, since)) if since else None
         if handed:
@@ -233,8 +260,11 @@ def _news(session: Session, handed: str | None, since: str, body: dict[str, Any]
         keep = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
         for name in [name for name in setup if old.setup.get(name) == setup[name]]:
             body[name] = None
+        has = set(old.files)
+        files = tuple(name for name in files if name not in has)
     news = [msgspec.Raw(encoded) for _, encoded, _ in sent[keep:]]
-    return {**body, "since": since if old is not None else None, "keep": keep, "messages": news}
+    made = {"since": since if old is not None else None, "keep": keep, "messages": news}
+    return {**body, **made, "files": files}
 
 
 def _sent(session: Session, messages: Sequence[Any]) -> Sequence[tuple[Any, bytes, int]]:

@@ -8,6 +8,7 @@ from ninja import Schema
 from pydantic import Field, StrictBool, StrictInt, StrictStr
 
 from compaction.context.edits import Trigger
+from compaction.render.paths import FOLDER, LONGEST_FOLDER
 from sessions.api.budgets.shapes import BudgetUse
 from sessions.api.record.shapes import WindowOut
 from sessions.api.web.shapes import BIGGEST, BodyIn, Json, Text
@@ -96,9 +97,11 @@ class ContextOut(Schema):
     """The context to send: `system`, `tools` and `messages` go to the provider unchanged.
 
     `recited` is the part of `tokens` that the policy repeats at the end. `retry_of` is the failed
-    step that the call retries. `tool_choice` belongs in the request, too. If `since` names the
-    context that was asked about, `messages` follow the first `keep` of that one, and `system` and
-    `tools` are null if they did not change. For a model that binds thinking to what was before it,
+    step that the call retries. `tool_choice` belongs in the request, too. `files` are the names of
+    the files in the folder `offloads` that the context names: write each before the call, from
+    `GET …/offloads/{name}`. If `since` names the context that was asked about, `messages` follow
+    the first `keep` of that one, `files` are those it did not name, and `system` and `tools` are
+    null if they did not change. For a model that binds thinking to what was before it,
     `thinking` belongs into the request's own, and `betas` into the header `anthropic-beta`: then
     a thinking block that is no longer valid is dropped, and the request is not refused.
     """
@@ -119,6 +122,7 @@ class ContextOut(Schema):
     thinking: dict[str, Json] | None = None
     betas: list[str] = []
     notes: list[str]
+    files: list[str] = []
     since: str | None = None
     keep: int = 0
     system: list[dict[str, Json]] | None = None
@@ -262,6 +266,12 @@ class ContextIn(Schema):
         description="a failed step to retry with the next call: its context and error",
     )
     read_back: bool = Field(True, description="list the tool `read_back` if the policy edits")
+    offloads: str = Field(
+        "",
+        max_length=LONGEST_FOLDER,
+        pattern=FOLDER,
+        description="folder where you keep offloads as files; paths in it replace references",
+    )
     context_id: str = Field(
         "", description="reproduce the context with this id; overrides the other parameters"
     )

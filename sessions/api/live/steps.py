@@ -8,6 +8,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from ninja import Router
 from pydantic import Field
 
+from compaction.render.paths import FOLDER, LONGEST_FOLDER
 from sessions.access import find_session, require
 from sessions.actions.live.deliver import AnotherRequest, deliver, delivery
 from sessions.actions.live.managed import LONGEST_WAIT, catch_up
@@ -35,6 +36,12 @@ class StepIn(shapes.MessagesIn):
         0, ge=0, le=LONGEST_WAIT, description="seconds to wait for a summary in progress"
     )
     read_back: bool = Field(True, description="list the tool `read_back` if the policy edits")
+    offloads: str = Field(
+        "",
+        max_length=LONGEST_FOLDER,
+        pattern=FOLDER,
+        description="folder where you keep offloads as files; paths in it replace references",
+    )
 
 
 class StepOut(shapes.ContextOut):
@@ -82,7 +89,7 @@ def steps(request: HttpRequest, session_id: str, wanted: StepIn) -> HttpResponse
             appended = deliver(session, batch, once=once_of(request), notes=notes).answer
         except AnotherRequest as error:
             raise another_request(error) from None
-    form = Form(wanted.format, wanted.breakpoints, wanted.since, wanted.read_back)
+    form = Form(wanted.format, wanted.breakpoints, wanted.since, wanted.read_back, wanted.offloads)
     try:
         fields = hand_out(request, catch_up(session, wait=wanted.wait), form)
     except NoRoom as error:

@@ -6,6 +6,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from ninja import Path, Router
 
 from sessions.access import teams_of
+from sessions.api.web.exchange import bytes_answer
 from sessions.models import Blob
 from sessions.models.record.values import content_of
 
@@ -35,18 +36,8 @@ def blob(
     etag = f'"{sha}"'
     if request.headers.get("If-None-Match") == etag:
         return HttpResponse(status=304, headers={"ETag": etag})
-    # Never rendered by a browser, whatever the content.
-    return HttpResponse(
-        content_of(found.sha, found.packed, found.data),
-        content_type="application/octet-stream",
-        headers={
-            "ETag": etag,
-            "Cache-Control": "no-store",
-            "Content-Disposition": f'attachment; filename="{sha[:12]}.json"',
-            "Content-Security-Policy": "sandbox; default-src 'none'",
-            "X-Content-Type-Options": "nosniff",
-        },
-    )
+    data = content_of(found.sha, found.packed, found.data)
+    return bytes_answer(data, f"{sha[:12]}.json", {"ETag": etag})
 
 
 def _is(sha: str) -> bool:

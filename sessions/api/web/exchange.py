@@ -166,6 +166,21 @@ def json_bytes(
     )
 
 
+def bytes_answer(data: bytes, name: str, headers: dict[str, str] | None = None) -> HttpResponse:
+    """A response with bytes to save as a file, which no browser renders and no cache stores."""
+    return HttpResponse(
+        data,
+        content_type="application/octet-stream",
+        headers={
+            "Cache-Control": "no-store",
+            "Content-Disposition": f'attachment; filename="{name}"',
+            "Content-Security-Policy": "sandbox; default-src 'none'",
+            "X-Content-Type-Options": "nosniff",
+            **(headers or {}),
+        },
+    )
+
+
 def once_of(request: HttpRequest) -> Once | None:
     """The request's Idempotency-Key with a digest of the request; None without one. Raises
     Refusal."""

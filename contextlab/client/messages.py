@@ -1,0 +1,27 @@
+"""Messages in the provider's form, as the client takes and makes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+
+def failed_result(call: Mapping[str, Any], text: str) -> dict[str, Any]:
+    """The result of a tool call that failed."""
+    content = [{"type": "text", "text": text}]
+    known = {"type": "tool_result", "tool_use_id": call["id"]}
+    return {**known, "content": content, "is_error": True}
+
+
+def batch_of(messages: Mapping[str, Any] | Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """One or several messages as a list."""
+    return [dict(messages)] if isinstance(messages, Mapping) else [dict(one) for one in messages]
+
+
+def message_of(reply: Mapping[str, Any]) -> tuple[dict[str, Any], Any]:
+    """The message in a provider's response, and its usage."""
+    choices = reply.get("choices")
+    if choices:
+        message = {k: v for k, v in choices[0]["message"].items() if v is not None}
+        return message, reply.get("usage")
+    return {"role": reply.get("role", "assistant"), "content": reply["content"]}, reply.get("usage")
