@@ -21,7 +21,7 @@ from sessions.models.record.replaced import entries_of
 from sessions.models.record.values import blocks_of, contents, recorded_session
 from sessions.models.web.statements import Statement, given_uuid
 
-ENGINE = 3
+ENGINE = 4
 """Increment when a rule of assessments changes."""
 
 SOONEST = 50

@@ -1,4 +1,4 @@
-"""Outcomes: drift from the task, schema violations, and tool habits."""
+"""Outcomes: drift from the task, schema violations, tool habits, and unused definitions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from compaction.tools.habits import habits_of
 from compaction.tools.schema_check import faults, schemas_of
 from sessions.models import Session
 from sessions.models.record.values import StoredBlock, blocks_of, summary_messages
+from sessions.models.tools.definitions import definition_use, definitions
 from sessions.models.tools.tool_use import steps_of
+from sessions.models.tools.tooling import tooling
 
 
 def outcomes(session: Session) -> dict[str, Any]:
@@ -25,12 +27,14 @@ def outcomes(session: Session) -> dict[str, Any]:
             drift.add(block)
             schemas.add(block)
     drift.close()
+    steps = steps_of(session)
     return {
         "judged_steps": drift.judged or None,
         "adrift_steps": drift.adrift if drift.judged else None,
         "checked_calls": schemas.checked or None,
         "schema_violations": schemas.broken if schemas.checked else None,
-        "tools": _habits(steps_of(session)),
+        "tools": _habits(steps),
+        **_definitions(session, {tool for step in steps for tool in step}),
     }
 
 
@@ -45,6 +49,21 @@ def _is_judged(row: StoredBlock) -> bool:
 def _habits(steps: Iterable[list[str]]) -> dict[str, Any]:
     made = habits_of(steps)
     return made.stored() if made.uses else {}
+
+
+def _definitions(session: Session, used: set[str]) -> dict[str, Any]:
+    found = definitions(session)
+    if not found.lists:
+        return {"definitions": {}, "unused_tokens": None}
+    use = definition_use(session, found, used, tooling(session))
+    sent = [row for row in use.costs.rows if row.calls]
+    known = use.costs.priced
+    kept = {
+        "tools": {row.tool: (row.tokens, row.microusd if known else None) for row in sent},
+        "used": [row.tool for row in sent if row.tool in used],
+        "basis": use.costs.basis,
+    }
+    return {"definitions": kept, "unused_tokens": use.unused_tokens}
 
 
 class _Schemas:

@@ -44,7 +44,9 @@ class Assessment(models.Model):
     causes that no log shows. Failed tool calls and those that succeeded later; needed-later recall
     of managed contexts, in needs; steps that could be judged and those that drift from the task;
     tool calls with a known schema and those that violate it. `tools` counts which tool follows
-    which (`compaction/tools/habits.py`). `steps` is the last step covered.
+    which (`compaction/tools/habits.py`). `definitions` has the tokens and micro-dollars of each
+    tool's definition, which were `used`, and the `basis` of the money; `unused_tokens` are those of
+    the others, null if no list of tools is known. `steps` is the last step covered.
     """
 
     session = models.OneToOneField(
@@ -72,11 +74,20 @@ class Assessment(models.Model):
     checked_calls = models.PositiveIntegerField(null=True)
     schema_violations = models.PositiveIntegerField(null=True)
     tools = models.JSONField(default=dict)
+    definitions = models.JSONField(default=dict)
+    unused_tokens = models.PositiveBigIntegerField(null=True)
     engine = models.PositiveIntegerField(default=0, help_text="rises when its rules change")
     changed = models.DateTimeField(auto_now=True)
 
     class Meta:
-        indexes = [models.Index(fields=["-changed"], name="assessment_newest")]
+        indexes = [
+            models.Index(fields=["-changed"], name="assessment_newest"),
+            models.Index(
+                fields=["-changed"],
+                name="assessment_with_definitions",
+                condition=models.Q(unused_tokens__isnull=False),
+            ),
+        ]
 
     def __str__(self) -> str:
         return f"assessment up to S{self.steps}"

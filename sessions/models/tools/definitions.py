@@ -133,6 +133,11 @@ class DefinitionUse:
         return sum(row.tokens for row in self.costs.rows if row.tool in self.unused)
 
     @property
+    def unused_calls(self) -> int:
+        """The most calls that sent one of them."""
+        return max((row.calls for row in self.costs.rows if row.tool in self.unused), default=0)
+
+    @property
     def microusd(self) -> int | None:
         """What all definitions cost."""
         return _micros(self.costs.nanos())

@@ -10,7 +10,9 @@ class ToolGraph(models.Model):
 
     It applies to tool use in messages after `seq`, from step `step` on. `fold` is derived from the
     messages up to the block before position `taken`, and can be rebuilt: tools used, tools enabled,
-    states, each with its step (`compaction/tools/graph.py`, Enabling).
+    states, each with its step (`compaction/tools/graph.py`, Enabling). If a policy made it from the
+    habits of the agent's sessions, `learned_from` is their number and `habits` what they do
+    (`compaction/tools/habits.py`).
     """
 
     session = models.ForeignKey(
@@ -22,6 +24,10 @@ class ToolGraph(models.Model):
     step = models.PositiveIntegerField(default=1)
     taken = models.PositiveIntegerField(default=0)
     fold = models.JSONField(default=dict)
+    learned_from = models.PositiveIntegerField(
+        null=True, help_text="sessions whose habits left tools out; null: set by request"
+    )
+    habits = models.JSONField(default=dict)
     created = models.DateTimeField(auto_now_add=True)
 
     class Meta:

@@ -21,6 +21,7 @@ from sessions.models import Team
 from sessions.models.dashboard.dashboards import Dashboard, Number, SessionSpan, dashboard, extent
 from sessions.models.dashboard.tiles import TILES
 from sessions.models.dashboard.troubles import breaks, nearest_limit
+from sessions.models.tools.unused import unused_tools
 from sessions.models.web.periods import (
     ALL,
     DAY,
@@ -156,7 +157,18 @@ def _filled(
         ],
         "nearest": nearest_limit(team, period),
         "near_url": sessions_url(period, flags=("near-limit",), sort="peak"),
+        "unused": unused_tools(team, period),
+        "unused_url": _unused_url(period),
     }
+
+
+def _unused_url(period: Period) -> str:
+    """The URL of the tools that no session of a period used."""
+    asked = {"range": period.name}
+    if not period.name:
+        since, last = (datetime.fromtimestamp(ms / 1000, UTC) for ms in (period.since, period.last))
+        asked = {"from": f"{since:%Y-%m-%d}", "to": f"{last:%Y-%m-%d}"}
+    return f"{reverse('team_tools')}?{urlencode(asked)}#unused"
 
 
 def _forecast(cost: int | None) -> str:

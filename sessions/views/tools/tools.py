@@ -8,6 +8,7 @@ from uuid import UUID
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
+from django.utils import timezone
 from django.views.decorators.http import require_GET
 
 from compaction.advice.use_lint import tool_remarks
@@ -15,6 +16,8 @@ from compaction.tools.habits import WITHIN, Habits
 from sessions.access import session_of, team_of
 from sessions.models import Session
 from sessions.models.tools.tool_use import LEARNED_FROM, ToolUse, UsedTool, team_habits, tool_use
+from sessions.models.tools.unused import ENOUGH, unused_tools
+from sessions.models.web.periods import ALL, BadPeriod, Period, asked_for
 from sessions.views.web.pages import Page
 from sessions.views.web.places import step_url
 
@@ -89,24 +92,42 @@ def _net(found: ToolUse) -> int | None:
 
 @require_GET
 def team_tools(request: HttpRequest) -> HttpResponse:
-    """Show the tools used by the team's sessions, and which followed which."""
+    """Show the tools used by the team's sessions, and which followed which; also the definitions
+    that no session of an agent used, in a range if the URL has one."""
     team = team_of(request)
     habits = team_habits(team)
     rows = [
         (tool, steps, habits.pairs(tool).most_common(FOLLOWERS))
         for tool, steps in sorted(habits.uses.items(), key=lambda item: (-item[1], item[0]))
     ]
+    period = _period(request)
     context = {
         "section": "sessions",
         "team": team,
         "rows": rows,
         "within": WITHIN,
         "learned_from": LEARNED_FROM,
+        "unused": unused_tools(team, period),
+        "enough": ENOUGH,
+        "period": period,
     }
     return render(request, "tools/team.html", context)
 
 
+def _period(request: HttpRequest) -> Period | None:
+    """The range that the URL names; None for all time, also if it names none or a wrong one."""
+    asked = request.GET.dict()
+    if asked.get("range") == ALL or not any(asked.get(name) for name in RANGE):
+        return None
+    try:
+        return asked_for(asked, int(timezone.now().timestamp() * 1000), None, None)
+    except BadPeriod:
+        return None
+
+
+RANGE = ("range", "from", "to")
+
 PAGES = (
     Page(route="sessions/<uuid:session_id>/tools/", view=session_tools, name="session_tools"),
-    Page(route="tools/", view=team_tools, name="team_tools"),
+    Page(route="tools/", query=RANGE, view=team_tools, name="team_tools"),
 )

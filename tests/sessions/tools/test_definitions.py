@@ -64,7 +64,7 @@ def test_each_definition_has_its_cost_and_unused_ones_come_first(program: Progra
     assert found["unused_microusd"] == (unused * rate + 500) // 1000
     assert (found["basis"], found["deferred"]) == ("estimated", [])
     page = page_of(signed_in(program.team), f"/sessions/{session.pk}/tools/")
-    assert "2 of 3 tools were never used" in page.text
+    assert "2 of 3 defined tools were never used" in page.text
     assert "in every call" in page.text
 
 
