@@ -21,6 +21,7 @@ from compaction.outlines.outline import outline_of
 from compaction.policies.policy import Policy
 from compaction.prices.prices import PACKAGE_READ_ON, micros, nanos
 from compaction.simulation.charged import charged
+from compaction.simulation.defined import defined
 from compaction.simulation.oracle import oracle
 from compaction.simulation.run import CacheRun, Terms, estimate_cache, simulate_cache, terms_of
 from compaction.simulation.simulate import Run as RunValue
@@ -30,7 +31,7 @@ from sessions.models import Session
 from sessions.models.record.lived import recorded_run
 from sessions.models.record.values import recorded_session
 
-ENGINE = 6
+ENGINE = 7
 """Increment whenever the same records and policy give different figures, so that earlier results
 are not reused."""
 
@@ -134,15 +135,18 @@ def figures_of(recording: Recording, policy: Policy) -> Simulated:
     """Simulate a session under a policy and compute its figures.
 
     Tokens are in the session's counting, hidden prompt included (`hidden_tokens_sent` is its
-    share); money is micro-dollars, null without a price. The recorded baseline is the session as
-    logged, with its own compactions and clearings, priced by the same rules. `needs` and the four
-    shares are needed-later recall; `read_back_tokens` is what the agent would have to read again
-    for needs that are only retrievable (both: docs/sources.md). `edits_feasible` is the share of
-    edits whose old text is in the context, `read_backs_microusd` what reading again all that was
-    needed and not in context would add to the cost. `said` counts facts in the agent's own words
-    that it had seen before, `said_in_context` is the share still in context. `compactions` counts
-    revisions with a summary. `costliest` is the revision whose cache break cost most: {step,
-    rewritten tokens, cost_microusd}, or null. `ms_per_step` is the measured CPU time of the fold.
+    share); `definition_tokens_sent` are those of tool definitions in the log, null if it has none,
+    `unused_definition_tokens_sent` of these the ones of tools that no step used: without them from
+    the start, their cost would be saved. Money is micro-dollars, null without a price. The recorded
+    baseline is the session as logged, with its own compactions and clearings, priced by the same
+    rules. `needs` and the four shares are needed-later recall; `read_back_tokens` is what the agent
+    would have to read again for needs that are only retrievable (both: docs/sources.md).
+    `edits_feasible` is the share of edits whose old text is in the context, `read_backs_microusd`
+    what reading again all that was needed and not in context would add to the cost. `said` counts
+    facts in the agent's own words that it had seen before, `said_in_context` is the share still in
+    context. `compactions` counts revisions with a summary. `costliest` is the revision whose cache
+    break cost most: {step, rewritten tokens, cost_microusd}, or null. `ms_per_step` is the measured
+    CPU time of the fold.
     """
     value = recording.value
     began = thread_time()
@@ -154,11 +158,17 @@ def figures_of(recording: Recording, policy: Policy) -> Simulated:
     price = recording.terms.price
     again = charged(cache.uses, found.readings, price) if price is not None else None
     steps = len(run.steps)
+    tools = defined(value, run, cache.uses, recording.counter())
     figures = {
         "steps": steps,
         "tokens_sent": run.sent + value.hidden * steps,
         "tokens_sent_recorded": recording.lived_sent,
         "hidden_tokens_sent": value.hidden * steps,
+        "hidden_microusd": tools.hidden_microusd,
+        "definition_tokens_sent": tools.tokens,
+        "definitions_microusd": tools.microusd,
+        "unused_definition_tokens_sent": tools.unused_tokens,
+        "unused_definitions_microusd": tools.unused_microusd,
         "peak_tokens": _peak(run, value),
         "window": value.window,
         "cost_microusd": cache.cost,

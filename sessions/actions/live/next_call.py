@@ -12,6 +12,7 @@ from compaction.context.blocks import Block
 from compaction.context.wire import WireBlock
 from compaction.render import mask
 from compaction.tools import read_tool
+from compaction.tools.listed import tool_name, tools_in
 from sessions.actions.budgets.spending import PlannedCall, reserve
 from sessions.actions.live.managed import Plan, catch_up
 from sessions.actions.memory.received import ending_with
@@ -21,10 +22,8 @@ from sessions.models.record.values import wire_blocks
 from sessions.models.tools.tooling import (
     Tooling,
     sizes,
-    tool_name,
     tooling_at,
     tooling_then,
-    tools_in,
 )
 
 

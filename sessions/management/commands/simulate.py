@@ -25,6 +25,7 @@ from sessions.actions.lab.simulated_figures import (
 )
 from sessions.actions.lab.unstored import recording_of_log
 from sessions.actions.policies.policies import UnknownPolicy, named_version
+from sessions.management.defined import defined
 from sessions.management.logs import Logged, fullest, sessions_at
 from sessions.management.named import find_team
 from sessions.models import Session
@@ -157,7 +158,7 @@ class Command(BaseCommand):
             )
         self.stdout.write(
             f"\nSimulated under {policy.name}; changes are against the recorded baseline.\n"
-            f"{_compared(answer, answer['recorded'])}{_edits(acted)}\n"
+            f"{_compared(answer, answer['recorded'])}{_edits(acted)}\n{defined(answer)}\n"
             f"{_many(answer['compactions'], 'compaction')}, "
             f"{answer['read_back_tokens']:,} tokens to read back, "
             f"{'–' if share is None else f'{share:.0%}'} of prompts read from the cache, "

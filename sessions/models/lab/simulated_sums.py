@@ -18,6 +18,10 @@ ADDED = (
 )
 SHARES_OF_NEEDS = ("in_context", "named", "retrievable", "lost")
 MONEY = ("cost_recorded_microusd", "read_backs_microusd", "oracle_microusd")
+DEFINED = (
+    *("hidden_microusd", "definitions_microusd", "unused_definitions_microusd"),
+    *("definition_tokens_sent", "unused_definition_tokens_sent"),
+)
 """Added up where the figures have them."""
 
 WORSE_FIRST = {"lost": "lost", "retrievable": "only retrievable", "named": "only named"}
@@ -104,6 +108,9 @@ def sums(figures: Sequence[Figures]) -> dict[str, Any]:
     for key in MONEY:
         if figures and key in figures[0]:
             answer[key] = _added([one for one in priced if one.get(key) is not None], key)
+    for key in DEFINED:
+        if figures and key in figures[0]:
+            answer[key] = _added([one for one in figures if one.get(key) is not None], key)
     answer["peak_tokens"] = max((one["peak_tokens"] for one in figures), default=0)
     answer["peak_share"] = spread(
         [one["peak_tokens"] / one["window"] for one in figures if one["window"]]

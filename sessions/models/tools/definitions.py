@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any
 
 from compaction import tokens
 from compaction.context import wire
@@ -17,11 +16,12 @@ from compaction.tools.definitions import (
     ToolList,
     definition_costs,
 )
+from compaction.tools.listed import SizedTool, sized
 from sessions.models.record.model_calls import calls_of
 from sessions.models.record.revisions import Entry, Run
 from sessions.models.record.sessions import Session
 from sessions.models.record.values import contents
-from sessions.models.tools.tooling import Tooling, tool_name, tools_in
+from sessions.models.tools.tooling import Tooling
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,27 +79,9 @@ def _prompt(session: Session, step: int) -> int:
 
 
 @lru_cache(maxsize=64)
-def _counted(encoded: bytes) -> tuple[tuple[str, int, bool], ...]:
-    """Each tool of an encoded list with its o200k tokens, and whether it is deferred."""
-    found: dict[str, tuple[str, int, bool]] = {}
-    for tool in _each(tools_in(wire.decode(encoded))):
-        text = wire.encode({"tool": tool}).decode("utf-8", "replace")
-        waits = isinstance(tool, dict) and any(tool.get(name) is True for name in _DEFERRED)
-        found.setdefault(tool_name(tool), (tool_name(tool), tokens.counted(text).tokens, waits))
-    return tuple(found.values())
-
-
-_DEFERRED = ("defer_loading", "deferLoading")
-
-
-def _each(tools: Iterable[Any]) -> Iterator[Any]:
-    """Tools one by one: Codex groups those of a server in a namespace, and calls them by their own
-    names."""
-    for tool in tools:
-        if isinstance(tool, dict) and tool.get("type") == "namespace":
-            yield from tools_in(tool)
-        else:
-            yield tool
+def _counted(encoded: bytes) -> tuple[SizedTool, ...]:
+    """The tools of an encoded list with their o200k tokens."""
+    return tuple(sized(wire.decode(encoded), lambda text: tokens.counted(text).tokens))
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 from django.db.models import Q
 
@@ -14,6 +13,7 @@ from compaction.context import wire
 from compaction.tools import read_tool
 from compaction.tools.document import graph_of
 from compaction.tools.graph import Enabling, ToolGraph, restored
+from compaction.tools.listed import tool_name, tools_in
 from sessions.models.live.managed import ManagedContext
 from sessions.models.record.sessions import Session
 from sessions.models.tools.graphs import ToolGraph as Row
@@ -98,18 +98,3 @@ def _counted(encoded: bytes) -> tuple[tuple[str, int], ...]:
         text = wire.encode({"tool": tool}).decode("utf-8", "replace")
         found.setdefault(tool_name(tool), tokens.counted(text).tokens)
     return tuple(found.items())
-
-
-def tools_in(setup: wire.WireBlock) -> list[Any]:
-    """The definitions in a list that have a name."""
-    given = setup.get("tools")
-    return [tool for tool in given if tool_name(tool)] if isinstance(given, list) else []
-
-
-def tool_name(tool: Any) -> str:
-    """The name in a tool definition of either provider; empty if there is none."""
-    if not isinstance(tool, dict):
-        return tool if isinstance(tool, str) else ""
-    inner = tool.get(str(tool.get("type") or ""))
-    given = inner if isinstance(inner, dict) else tool
-    return str(given.get("name") or "")

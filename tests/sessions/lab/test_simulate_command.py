@@ -138,3 +138,32 @@ def test_a_stored_run_carries_the_same_figures(team):
     own = figures_of(recording_of(stored), PRESETS["offload-first"])
     for name in own.figures.keys() - {"ms_per_step"}:
         assert run.figures[name] == own.figures[name]
+
+
+def test_definitions_are_unknown_where_no_log_shows_them(team):
+    store(team, log("x", 3))
+    row = command("x", "--policy", "passthrough")
+    assert row["definition_tokens_sent"] is None and row["definitions_microusd"] is None
+    out = StringIO()
+    call_command("simulate", "x", "--policy", "passthrough", stdout=out)
+    assert "Tool definitions: unknown" in out.getvalue()
+
+
+def test_unused_definitions_are_priced_in_json_and_in_the_table(team):
+    shown = log("x", 3)
+    says = [{"name": name, "description": f"does {name}"} for name in ("Read", "never")]
+    setup = records.Message("system", [{"type": "tools", "tools": says}], at=0)
+    shown.records.insert(0, setup)
+    store(team, shown, log("y", 3))
+    answer = command("x", "y", "--policy", "passthrough")
+    rows = {row["id"]: row for row in answer["per_session"]}
+    assert rows["y"]["definition_tokens_sent"] is None
+    sent, unused = (
+        rows["x"][name] for name in ("definition_tokens_sent", "unused_definition_tokens_sent")
+    )
+    assert 0 < unused < sent == answer["definition_tokens_sent"]
+    assert 0 < rows["x"]["unused_definitions_microusd"] < rows["x"]["definitions_microusd"]
+    assert answer["unused_definitions_microusd"] == rows["x"]["unused_definitions_microusd"]
+    out = StringIO()
+    call_command("simulate", "x", "y", "--policy", "passthrough", stdout=out)
+    assert f"Tool definitions, in 1 of 2 sessions: {sent:,} tokens sent" in out.getvalue()
