@@ -76,6 +76,11 @@ def result_stub(block: Block, use: Block | None, names: str = "", brief: bool = 
     return f"[offloaded: {' | '.join(part for part in parts if part)}]"
 
 
+def reading_stub(block: Block, kept: str) -> str:
+    """Build the stub of a file that was read, above the lines of it that stay."""
+    return f"[offloaded: {_lines(block)}, of which these stay | ref {reference(block)}]\n{kept}"
+
+
 def _lines(block: Block) -> str:
     lines = block.text.count("\n") + 1
     return f"{lines} lines" if lines > 1 else size(block).partition(",")[0]

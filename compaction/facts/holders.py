@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from compaction.context.blocks import Block
 from compaction.facts.facts import OUTSIDE, RUN, facts_of
+from compaction.facts.quoted import quoted
 
 LONGEST = 36
 """Code points from which a fact is left out: longer facts cost more tokens and are needed less.
@@ -15,7 +16,7 @@ LONGEST = 36
 Of 235 facts that recorded agents needed after their block had left, 220 are shorter; of all 19,645
 facts that left, only 13,088 are. Bare numbers are left out too: 2 of 1,145 were needed."""
 
-LEAST_LISTED = 150
+LEAST_LISTED = 60
 """Code points of names that a stub may always list, however short the text."""
 
 
@@ -44,10 +45,11 @@ class Holders:
                 del self._counts[fact]
 
     def lists(self, leaving: Sequence[tuple[Block, Block]], share: float) -> dict[int, str]:
-        """Return the names to list in the stubs of leaving blocks, by position, best first.
+        """Return what the stubs of leaving blocks keep of them, by position: lines of readings of
+        files, names of all others, best first.
 
-        `leaving` pairs each block with its original. Only facts that no remaining block holds are
-        listed, each once, as many as fit into `share` of the text; facts that the text repeats
+        `leaving` pairs each block with its original. Only facts that no remaining block holds
+        count, each once, as many as fit into `share` of the text; names that the text repeats
         often relative to their length come first.
         """
         going = Counter(fact for now, _ in leaving for fact in self.held[now.position])
@@ -56,12 +58,21 @@ class Holders:
         for now, original in leaving:
             mine = self.held[now.position] if now.id == original.id else _worth(original)
             free = [f for f in mine - listed if self._counts.get(f, 0) == going[f]]
-            room = max(int(share * original.chars), LEAST_LISTED) if share else 0
-            chosen = _fitting(original.text, free, room)
-            listed.update(chosen)
-            if chosen:
-                made[now.position] = " ".join(chosen)
+            room = int(share * original.chars)
+            if is_reading(original):
+                kept, held = quoted(original, frozenset(free), room)
+            else:
+                chosen = _fitting(original.text, free, max(room, LEAST_LISTED))
+                kept, held = " ".join(chosen), set(chosen)
+            listed |= held
+            if kept:
+                made[now.position] = kept
         return made
+
+
+def is_reading(block: Block) -> bool:
+    """Return whether a block is text of a file that a tool read."""
+    return block.type == "tool_result" and block.file is not None and block.file.action == "read"
 
 
 def _worth(block: Block) -> frozenset[str]:

@@ -103,7 +103,7 @@ class State:
     @property
     def counts_facts(self) -> bool:
         """Whether the policy needs to know which facts are where."""
-        return self.policy.objective == "lean" and "facts" in self.asks
+        return "facts" in self.asks
 
     @property
     def counted(self) -> int:

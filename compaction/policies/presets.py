@@ -27,7 +27,14 @@ PRESETS: dict[str, Policy] = {
             Step(
                 "payback",
                 Payback(
-                    readings=45, done=8, settled=5, said=0, patience=10.0, full=0.85, minimum=60
+                    results=2,
+                    readings=45,
+                    done=8,
+                    settled=5,
+                    said=0,
+                    patience=10.0,
+                    full=0.85,
+                    minimum=60,
                 ),
             ),
             Step("compact", Compact(trigger=0.90)),
@@ -116,12 +123,12 @@ PRESETS: dict[str, Policy] = {
 
 `balanced` (ours, the default, by measurement: docs/policies/presets.md): results of commands and
 searches over 8,000 tokens enter as excerpts; results that are no longer needed are offloaded when
-that pays, readings of files only once they were changed, read again, or their task is over; if
-90 % of the room is still full, history is summarized. What the agent said stays. The cache TTL is
+that pays, readings of files only once they were changed, read again, or their task is over, and
+lines of them stay; if 90 % of the room is still full, history is summarized. What the agent said stays. The cache TTL is
 five minutes, and an hour for tools and system prompt if the client asks for an hour. The board
 follows each summary and begins a task's next session (Dakou).
 
-`balanced-lean` (ours): optimized for context size. Edits wait less, and stubs list names.
+`balanced-lean` (ours): optimized for context size. Edits wait less, and stubs keep more.
 
 `offload-first` (CodeGenius): files once, then diffs; outlines of files over 3,000 lines; offload
 with age 5 and batch 5; compaction at 70 % of the window minus the reserve, and on a new topic. The

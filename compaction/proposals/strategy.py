@@ -16,8 +16,8 @@ Event = Literal["entry", "offload", "compaction", "window"]
 `offload`: blocks are replaced by stubs; `compaction` and `window`: history becomes a summary."""
 
 Knowledge = Literal["repeats", "ripening", "facts"]
-"""What the fold maintains for strategies that ask for it: `View.repeats`, `View.ripening`, and with
-the objective lean the holders of facts in it."""
+"""What the fold maintains for strategies that ask for it: `View.repeats`, `View.ripening`, and
+the holders of facts in it."""
 
 
 @dataclass(frozen=True, slots=True)

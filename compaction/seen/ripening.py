@@ -105,7 +105,7 @@ class Ripening:
     """Thinking of the newest turn: providers require it until the next turn begins."""
     lent: dict[int, int] = field(default_factory=dict)
     holders: Holders = field(default_factory=Holders)
-    """For the blocks in the context; maintained only for the objective `lean`."""
+    """For the blocks in the context; maintained for policies with payback."""
     stubs: dict[int, Stub] = field(default_factory=dict)
     """By position, for the blocks examined so far; independent of when they are made."""
     _queues: dict[Ages, _Queue] = field(default_factory=dict)

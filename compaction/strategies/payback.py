@@ -10,11 +10,13 @@ from compaction.context.blocks import Block
 from compaction.context.edits import Edit, Trigger, amount
 from compaction.context.stubs import (
     input_stub,
+    reading_stub,
     result_stub,
     said_stub,
     stand_in,
     thought_stub,
 )
+from compaction.facts.holders import is_reading
 from compaction.proposals.plan import Proposal, View
 from compaction.proposals.strategy import Strategy
 from compaction.seen.ripening import Ages, Stub
@@ -71,7 +73,7 @@ def payback(view: View, parameters: Payback) -> Proposal:
             ripe.append(_Ripe(now, stub, now.tokens - stub.tokens, since[position]))
     cut = _cut(view, p, ripe)
     leaving = [one for one in ripe if cut is not None and one.now.position >= cut.start]
-    if view.objective == "lean":
+    if p.listed:
         leaving = _listing(view, p, leaving)
     view.ripening.taken(ages, [*gone, *(one.now.position for one in leaving)])
     if cut is None:
@@ -90,16 +92,18 @@ def _stub(view: View, now: Block, original: Block) -> Stub | None:
     return made
 
 
-def _made(view: View, original: Block, names: str = "") -> Stub:
+def _made(view: View, original: Block, kept: str = "") -> Stub:
     if original.type == "tool_use":
-        text = input_stub(original, names, brief=True)
+        text = input_stub(original, kept, brief=True)
     elif original.type == "text":
-        text = said_stub(original, names)
+        text = said_stub(original, kept)
     elif original.type == "thinking":
-        text = thought_stub(original, names)
+        text = thought_stub(original, kept)
+    elif kept and is_reading(original):
+        text = reading_stub(original, kept)
     else:
         use = view.guard.groups.uses.get(original.tool_call or "")
-        text = result_stub(original, use, names, brief=True)
+        text = result_stub(original, use, kept, brief=True)
     return Stub(text, view.means.count(text))
 
 
@@ -110,15 +114,15 @@ def _may_leave(view: View, now: Block, parameters: Payback) -> bool:
 
 
 def _listing(view: View, parameters: Payback, leaving: list[_Ripe]) -> list[_Ripe]:
-    """Add to each stub the names that nothing in the context holds any longer."""
+    """Add to each stub the lines or names that nothing in the context holds any longer."""
     pairs = [(one.now, view.originals[one.now.position]) for one in leaving]
-    names = view.ripening.holders.lists(pairs, parameters.listed)
-    return [_named(view, one, names.get(one.now.position, "")) for one in leaving]
+    kept = view.ripening.holders.lists(pairs, parameters.listed)
+    return [_keeping(view, one, kept.get(one.now.position, "")) for one in leaving]
 
 
-def _named(view: View, one: _Ripe, names: str) -> _Ripe:
-    """Add names to a stub if it still saves enough."""
-    made = _made(view, view.originals[one.now.position], names) if names else one.stub
+def _keeping(view: View, one: _Ripe, kept: str) -> _Ripe:
+    """Add what is kept to a stub if it still saves enough."""
+    made = _made(view, view.originals[one.now.position], kept) if kept else one.stub
     saved = one.now.tokens - made.tokens
     return one._replace(stub=made, saved=saved) if saved > 0 else one
 

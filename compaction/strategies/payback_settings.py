@@ -114,12 +114,13 @@ class Payback:
         },
     )
     listed: float = field(
-        default=0.06,
+        default=0.03,
         metadata={
             "min": 0.0,
             "max": 1.0,
-            "help": "Share of a text that its stub may list as names found nowhere else, with the "
-            "objective lean.",
+            "drawn": (0.0, 0.03, 0.3),
+            "help": "Share of a text that its stub may keep if nothing else shows it: lines of a "
+            "file that was read, names of other texts.",
         },
     )
     full: float = field(
