@@ -67,20 +67,20 @@ def content(
 
 
 @router.get(
-    "sessions/{path:session_id}/offloads/{name}", url_name="offload_file", openapi_extra=BYTES
+    "sessions/{path:session_id}/offloads/{file}", url_name="offload_file", openapi_extra=BYTES
 )
 def offload_file(
     request: HttpRequest,
     session_id: str,
-    name: str = Path(..., description="from `files` of a context"),
+    file: str = Path(..., description="its name, from `files` of a context"),
 ) -> HttpResponse:
     """Get the content of a file that a context with `offloads` names, whole: a text in UTF-8, or an
     image."""
     try:
-        data = file_of(session_of(request, session_id), name)
+        data = file_of(session_of(request, session_id), file)
     except NothingThere as error:
         raise Refusal(404, "Not found", str(error)) from None
-    return bytes_answer(data, name)
+    return bytes_answer(data, file)
 
 
 @router.get("sessions/{path:session_id}/content-tool", response=dict, url_name="content_tool")

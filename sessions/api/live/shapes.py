@@ -11,6 +11,7 @@ from compaction.context.edits import Trigger
 from compaction.render.paths import FOLDER, LONGEST_FOLDER
 from sessions.api.budgets.shapes import BudgetUse
 from sessions.api.record.shapes import WindowOut
+from sessions.api.tools.shapes import LikelyTool
 from sessions.api.web.shapes import BIGGEST, BodyIn, Json, Text
 
 MESSAGES_AT_ONCE = 1000
@@ -80,10 +81,18 @@ class MessageList(Schema):
     next: int | None
 
 
+class LeftOutTool(Schema):
+    """A tool that a context does not offer, and why."""
+
+    tool: str
+    reason: str
+
+
 class Toolset(Schema):
     """The tools offered by a context according to the session's graph with that `number`.
 
-    `listed` tools are sent, in order; of these only `allowed` ones may be used in this `state`.
+    `listed` tools are sent, in order; of these only `allowed` ones may be used in this `state`. If
+    the policy chose the tools from habits, `next` are those likely to be used next.
     """
 
     number: int
@@ -91,6 +100,8 @@ class Toolset(Schema):
     listed: list[str]
     allowed: list[str]
     left_out_tokens: int
+    left_out: list[LeftOutTool]
+    next: list[LikelyTool]
 
 
 class ContextOut(Schema):
@@ -99,7 +110,7 @@ class ContextOut(Schema):
     `recited` is the part of `tokens` that the policy repeats at the end. `retry_of` is the failed
     step that the call retries. `tool_choice` belongs in the request, too. `files` are the names of
     the files in the folder `offloads` that the context names: write each before the call, from
-    `GET …/offloads/{name}`. If `since` names the context that was asked about, `messages` follow
+    `GET …/offloads/{file}`. If `since` names the context that was asked about, `messages` follow
     the first `keep` of that one, `files` are those it did not name, and `system` and `tools` are
     null if they did not change. For a model that binds thinking to what was before it,
     `thinking` belongs into the request's own, and `betas` into the header `anthropic-beta`: then

@@ -89,7 +89,7 @@ def one_of_everything(program: Program) -> dict[str, Any]:
     made = begin_import(program.team, [("a", "/nowhere/a", 1)], job=job)
     file = ImportFile.objects.get(import_run=made)
     skipped = SkippedRecord.objects.create(file=file, type="x", reason="unknown", count=1)
-    message = program.get("/sessions/run/messages")["messages"][0]
+    sha = program.get("/sessions/run/messages")["messages"][0]["blocks"][0]["sha"]
     person = get_user_model().objects.create_user(f"a member of {program.team}")
     member = Membership.objects.create(user=person, team=program.team)
     invitation, _ = invite(program.team, "viewer", COMMAND)
@@ -120,7 +120,7 @@ def one_of_everything(program: Program) -> dict[str, Any]:
         "budget_id": budget.pk, "approval_id": approval.pk,
         "member_id": member.pk, "invitation_id": invitation.pk, "slug": program.team.slug,
         "session_id": session.pk, "job_id": job.pk, "import_id": made.pk, "record_id": skipped.pk,
-        "sha": message["blocks"][0]["sha"], "ref": "1", "seq": 1, "number": 1, "step": 1,
+        "sha": sha, "ref": "1", "file": f"m1.0@{sha[:8]}.txt", "seq": 1, "number": 1, "step": 1,
         "a": 1, "b": 1, "run": "managed", "token": "x", "prefix": program.key.prefix, "rest": "x",
     }  # fmt: skip
 
