@@ -124,9 +124,9 @@ PRESETS: dict[str, Policy] = {
 `balanced` (ours, the default, by measurement: docs/policies/presets.md): results of commands and
 searches over 8,000 tokens enter as excerpts; results that are no longer needed are offloaded when
 that pays, readings of files only once they were changed, read again, or their task is over, and
-lines of them stay; if 90 % of the room is still full, history is summarized. What the agent said stays. The cache TTL is
-five minutes, and an hour for tools and system prompt if the client asks for an hour. The board
-follows each summary and begins a task's next session (Dakou).
+lines of them stay; if 90 % of the room is still full, history is summarized. What the agent said
+stays. The cache TTL is five minutes, and an hour for tools and system prompt if the client asks for
+an hour. The board follows each summary and begins a task's next session (Dakou).
 
 `balanced-lean` (ours): optimized for context size. Edits wait less, and stubs keep more.
 
