@@ -17,7 +17,15 @@ STEPS = 40
 """Maximum steps of a policy: each one examines the context before every model call."""
 BOARD, TASK_BUDGET = 50_000, 10**12
 """Maximum tokens of a board in a context, and of a task's budget."""
-SETTINGS = {"objective": "cheap", "ttl": "recorded", "reserve": 0, "board": 0, "task_budget": 0}
+ToolChoice = Literal["all", "habits"]
+SETTINGS = {
+    "objective": "cheap",
+    "ttl": "recorded",
+    "reserve": 0,
+    "board": 0,
+    "task_budget": 0,
+    "tools": "all",
+}
 """Settings of a policy as a whole, in order, with the values of policies stored before them."""
 _WHOLE = {"name", "version", "steps", "recite", *SETTINGS}
 _NO_TEXT = re.compile("[\x00\ud800-\udfff]")
@@ -45,8 +53,8 @@ class Policy:
 
     `reserve` is the number of tokens kept free for the output, in windows large enough for it (see
     `kept_free`). `board` is the maximum size of the task's board in a context, `task_budget` the
-    limit of the budget that a task gets, both in tokens. `recite` configures what is repeated at
-    the end of every context; None for nothing.
+    limit of the budget that a task gets, both in tokens. `tools` are those that a session starts
+    with. `recite` configures what is repeated at the end of every context; None for nothing.
     """
 
     name: str
@@ -91,6 +99,13 @@ class Policy:
         metadata={
             "help": "TTL to request from Anthropic (mixed: 1 hour for the system prompt); 1 hour "
             "holds only where the client itself asks for it."
+        },
+    )
+    tools: ToolChoice = field(
+        default="all",
+        metadata={
+            "help": "Tools to start a session with: all, or without those that none of the agent's "
+            "newest 50 sessions used (habits)."
         },
     )
 
@@ -150,6 +165,7 @@ def from_dict(data: Mapping[str, Any]) -> Policy:
         recite=_recite(data.get("recite")),
         objective=_value(whole["objective"], Objective, {}, "objective"),
         ttl=_value(whole["ttl"], TTLSetting, {}, "ttl"),
+        tools=_value(whole["tools"], ToolChoice, {}, "tools"),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from compaction.tools.graph import GROUP, LEAST_ONE, ToolGraph, cycle
+from compaction.tools.graph import GROUP, LEAST_ONE, OWN_USE, ToolGraph, cycle
 
 MOST_TOOLS = 1_000
 MOST_NEEDS = 50
@@ -55,6 +55,14 @@ def document_of(graph: ToolGraph) -> dict[str, Any]:
         "after": dict(graph.after),
         "initial": graph.initial,
     }
+
+
+def is_name(tool: str) -> bool:
+    """Return whether a graph can name a tool."""
+    try:
+        return bool(_name(tool, "", group=False))
+    except InvalidGraph:
+        return False
 
 
 def _needs(given: Any) -> dict[str, tuple[str, ...]]:
@@ -120,6 +128,6 @@ def _name(given: Any, pointer: str, *, group: bool = True) -> str:
     if not given.isprintable():
         raise InvalidGraph(pointer, "must contain printable characters only")
     bare = given[: -len(GROUP)] if group and given.endswith(GROUP) else given
-    if GROUP in bare or (not group and given == LEAST_ONE):
+    if GROUP in bare or (not group and given in (LEAST_ONE, OWN_USE)):
         raise InvalidGraph(pointer, f"must be a tool name, not a group that ends with {GROUP}")
     return given

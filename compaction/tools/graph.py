@@ -9,6 +9,9 @@ from typing import Literal, NamedTuple
 LEAST_ONE = "LeastOne"
 """The need that the use of any tool meets (Dakou)."""
 
+OWN_USE = "OwnUse"
+"""The need that only the use of the tool itself meets: ours, for tools that habits leave out."""
+
 GROUP = "*"
 """Ends the name of a group: `browser_*` covers the tools with the prefix `browser_`."""
 

@@ -119,6 +119,18 @@ def likely(habits: Habits, before: Sequence[Collection[str]], most: int = 3) -> 
     return [Likely(tool, votes[tool] / whole) for tool in ranked[:most]]
 
 
+def only(habits: Habits, tools: Collection[str]) -> Habits:
+    """Return the habits as far as they are about these tools."""
+    made = Habits(Counter({tool: count for tool, count in habits.uses.items() if tool in tools}))
+    for tool, ways in habits.follows.items():
+        if tool in tools:
+            made.follows[tool] = [
+                Counter({other: count for other, count in way.items() if other in tools})
+                for way in ways
+            ]
+    return made
+
+
 def unused(defined: Iterable[str], habits: Habits) -> list[str]:
     """Return the tools that were offered but never used, in order."""
     return [tool for tool in dict.fromkeys(defined) if not habits.uses[tool]]

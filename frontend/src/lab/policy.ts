@@ -11,6 +11,7 @@ export type PolicyDocument = {
   reserve: number;
   board: number;
   task_budget: number;
+  tools: string;
   steps: PolicyStep[];
   recite: Record<string, Value> | null;
 };
@@ -58,9 +59,10 @@ const values = ({
   reserve,
   board,
   task_budget,
+  tools,
   steps,
   recite,
 }: PolicyDocument): string =>
-  JSON.stringify([objective, ttl, reserve, board, task_budget, steps, recite]);
+  JSON.stringify([objective, ttl, reserve, board, task_budget, tools, steps, recite]);
 
 export const isSame = (a: PolicyDocument, b: PolicyDocument): boolean => values(a) === values(b);

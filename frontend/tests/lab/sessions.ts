@@ -45,6 +45,7 @@ export const policy = (...steps: PolicyStep[]): PolicyDocument => ({
   reserve: 0,
   board: 0,
   task_budget: 0,
+  tools: 'all',
   steps,
   recite: null,
 });

@@ -25,6 +25,7 @@ from sessions.actions.record.append import first_words
 from sessions.actions.record.measure import reopen
 from sessions.actions.record.numbering import Numbering
 from sessions.actions.record.writing import write
+from sessions.actions.tools.graphs import leave_out_unused
 from sessions.actions.web.once import AnotherRequest, Once, answer_of
 from sessions.importers import records
 from sessions.importers.delivered.delivered import Batch, Unacceptable, delivery
@@ -119,10 +120,13 @@ def _in_one_go(
         _begin(locked, incoming.batch)
         if _leave_out_ours(locked, incoming.batch):
             incoming = Incoming(locked, incoming.batch)  # its policy was only selected now
+        opens = not locked.step_count
         new = Numbering(locked, live=True)
         visible = bring_in(new, incoming).visible
         before = spent_before(new.calls) if locked.is_budgeted else []
         write(new)
+        if opens and incoming.batch.tools:
+            leave_out_unused(locked, incoming.batch.tools)
         settled = settle(locked, before, timezone.now()) if locked.is_budgeted else Settled()
         managed = _managed(locked)
         note_use(locked, managed, visible)

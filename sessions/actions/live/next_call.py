@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -12,13 +13,16 @@ from compaction.context.blocks import Block
 from compaction.context.wire import WireBlock
 from compaction.render import mask
 from compaction.tools import read_tool
-from compaction.tools.listed import tool_name, tools_in
+from compaction.tools.graph import OWN_USE
+from compaction.tools.habits import OWN, WITHIN, Likely, habits_of, likely, read
+from compaction.tools.listed import each, tool_name, tools_in
 from sessions.actions.budgets.spending import PlannedCall, reserve
 from sessions.actions.live.managed import Plan, catch_up
 from sessions.actions.memory.received import ending_with
 from sessions.actions.tools.graphs import caught_up
 from sessions.models import ManagedContext, Run, Session
 from sessions.models.record.values import wire_blocks
+from sessions.models.tools.tool_use import LIKELY, newest_steps
 from sessions.models.tools.tooling import (
     Tooling,
     sizes,
@@ -30,7 +34,8 @@ from sessions.models.tools.tooling import (
 @dataclass(frozen=True, slots=True)
 class Offer:
     """The tools offered by a context: those `listed`, and among these those `allowed`; `left_out`
-    are tokens of omitted definitions. `words` names the allowed ones for providers without a
+    are tokens of omitted definitions, `reasons` says why of each. `likely` may come next, by habits
+    of the agent. `words` names the allowed ones for providers without a
     mask. If ours, `read_back` follows them, and is allowed wherever another tool is; an agent's own
     tool with that name is one like the others."""
 
@@ -41,6 +46,8 @@ class Offer:
     left_out: int
     words: str = ""
     read_back: bool = False
+    reasons: Mapping[str, str] = field(default_factory=dict)
+    likely: tuple[Likely, ...] = ()
 
     def choice(self, body: dict[str, Any], format: str) -> Any:
         """The `tool_choice` of a rendered context; None if not needed."""
@@ -83,10 +90,37 @@ def offer(
     read_back = read_back and read_tool.NAME not in counted
     more_tools = [read_tool.NAME] if read_back else []
     words = mask.words([*allowed, *more_tools], state) if masked else ""
-    made = Offer(found, state, tuple(listed), tuple(allowed), left_out, words, read_back)
+    reasons = {one: _reason(found, one) for one in counted if one in out}
+    next_ones = _likely(plan.session, found, wire, allowed) if managed is None else ()
+    made = Offer(
+        found, state, tuple(listed), tuple(allowed), left_out, words, read_back, reasons, next_ones
+    )  # fmt: skip
     more = plan.session.scaled(tokens.count(words)) if words else 0
     shown = replace(plan, ending=ending_with(plan.ending, words, more), tools=found.row)
     return (shown if managed is not None else _counted(shown, more - left_out)), made
+
+
+def _reason(found: Tooling, tool: str) -> str:
+    """Why a tool is left out."""
+    needs = found.graph.needs[tool]
+    if needs == (OWN_USE,) and found.row.learned_from is not None:
+        return f"none of the agent's newest {found.row.learned_from} sessions used it"
+    return f"needs {', '.join(needs)}"
+
+
+def _likely(
+    session: Session, found: Tooling, wire: WireBlock, allowed: Sequence[str]
+) -> tuple[Likely, ...]:
+    """The allowed tools that may come next, by what a policy learned of the agent's sessions."""
+    if not found.row.habits:
+        return ()
+    offered = {tool_name(tool): tool for tool in tools_in(wire)}
+    names = {tool_name(one) for name in allowed for one in each([offered[name]])}
+    steps = newest_steps(session)
+    both = read(found.row.habits)
+    both.add(habits_of(steps), OWN)
+    ranked = likely(both, steps[-WITHIN:], most=len(both.uses))
+    return tuple(one for one in ranked if one.tool in names)[:LIKELY]
 
 
 TOOL_FORMATS = frozenset({"anthropic", "openai"})

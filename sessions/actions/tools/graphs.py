@@ -1,21 +1,30 @@
-"""Tool graphs: set a graph, and enable tools by use."""
+"""Tool graphs: set a graph, enable tools by use, and leave tools out from habits."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from django.db import transaction
 
-from compaction.tools import read_tool
-from compaction.tools.document import InvalidGraph, document_of, graph_of
-from compaction.tools.graph import ToolGraph, restored, stored
+from compaction.tools import memory_tool, read_tool
+from compaction.tools.document import MOST_TOOLS, InvalidGraph, document_of, graph_of, is_name
+from compaction.tools.graph import OWN_USE, ToolGraph, restored, stored
+from compaction.tools.habits import only
+from compaction.tools.listed import each, tool_name, tools_in
 from sessions.actions.accounts import audit
 from sessions.actions.web.changed import publish
 from sessions.models import Session
 from sessions.models import ToolGraph as Row
+from sessions.models.tools.tool_use import agent_habits
 from sessions.models.tools.tooling import Tooling, tooling
+from sessions.models.tools.unused import ENOUGH
 
-__all__ = ["InvalidGraph", "caught_up", "set_graph"]
+__all__ = ["InvalidGraph", "caught_up", "leave_out_unused", "set_graph"]
+
+OURS = frozenset({read_tool.NAME, memory_tool.NAME})
+"""Tools that a session may need although no habit shows it: contexts refer to them."""
 
 
 def set_graph(session: Session, document: Any, actor: audit.Actor = audit.COMMAND) -> Row:
@@ -32,6 +41,35 @@ def set_graph(session: Session, document: Any, actor: audit.Actor = audit.COMMAN
         audit.note(locked.team, actor, "tools.set", locked.external_id, **detail)
         publish(locked)
     return row
+
+
+def leave_out_unused(session: Session, given: Sequence[Any]) -> None:
+    """Leave the tools out of a session's start that its agent's newest sessions did not use, if its
+    policy says so; `given` is its list of tools.
+
+    Decided once, so that the list stays a prefix of each later one. Tools that the session's graph
+    names follow the graph. Does nothing with too few sessions, if the graph sends all tools, or if
+    no tool would remain.
+    """
+    if (session.policy_document or {}).get("tools") != "habits" or not session.agent:
+        return
+    known = tooling(session)
+    graph = known.graph if known is not None else ToolGraph()
+    if graph.sends == "all" or (known is not None and known.row.learned_from is not None):
+        return
+    habits, learned_from = agent_habits(session)
+    listed = tools_in({"tools": list(given)})
+    parts = {tool_name(tool): {tool_name(one) for one in each([tool])} for tool in listed}
+    kept = {*graph.needs, *OURS, *habits.uses}
+    out = [name for name, own in parts.items() if not kept & {name, *own} and is_name(name)]
+    out = out[: MOST_TOOLS - len(graph.needs)]
+    if learned_from < ENOUGH or len(out) == len(parts):
+        return
+    needs = {**graph.needs, **dict.fromkeys(out, (OWN_USE,))}
+    row = _next(session, replace(graph, needs=needs), known)
+    row.learned_from = learned_from
+    row.habits = only(habits, set().union(*parts.values())).stored()
+    row.save(update_fields=["learned_from", "habits"])
 
 
 def _next(session: Session, graph: ToolGraph, known: Tooling | None) -> Row:

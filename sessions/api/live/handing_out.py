@@ -191,6 +191,8 @@ def _toolset(offered: Offer) -> dict[str, object]:
         "listed": list(offered.listed),
         "allowed": list(offered.allowed),
         "left_out_tokens": offered.left_out,
+        "left_out": [{"tool": one, "reason": why} for one, why in offered.reasons.items()],
+        "next": [{"tool": one.tool, "share": one.share} for one in offered.likely],
     }
 
 

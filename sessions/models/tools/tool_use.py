@@ -9,7 +9,7 @@ from typing import Any
 from django.db.models import Count, Min
 
 from compaction.prices import prices
-from compaction.tools.graph import ListCost, ToolGraph, list_cost
+from compaction.tools.graph import OWN_USE, ListCost, ToolGraph, list_cost
 from compaction.tools.habits import OWN, WITHIN, Habits, Likely, habits_of, likely, read
 from sessions.models.accounts.teams import Team
 from sessions.models.record.sessions import Session
@@ -24,6 +24,10 @@ from sessions.models.tools.tooling import Tooling, tooling
 
 LEARNED_FROM = 500
 """Most assessed sessions to add habits up from, newest first."""
+
+NEWEST = 50
+"""Most sessions of an agent whose tools its next one starts with (our choice, measured:
+docs/tools/tools.md)."""
 
 LIKELY = 3
 
@@ -64,6 +68,12 @@ class ToolUse:
     cost: ListCost | None = None
     saved_microusd: int | None = None
     rewritten_microusd: int | None = None
+    learned_from: int | None = None
+
+    @property
+    def by_habit(self) -> list[str]:
+        """Tools that the policy left out, by the habits of `learned_from` sessions."""
+        return [tool for tool, needs in self.graph.needs.items() if needs == (OWN_USE,)]
 
     @property
     def mask(self) -> dict[str, Any] | None:
@@ -136,7 +146,7 @@ def tool_use(session: Session) -> ToolUse:
     state = found.enabling.state_at(step)
     return ToolUse(
         step, rows, expected, own, costs, found.row.number, found.row.document, found.graph, state,
-        cost, saved, rewritten,
+        cost, saved, rewritten, found.row.learned_from,
     )  # fmt: skip
 
 
@@ -149,6 +159,15 @@ def steps_of(session: Session) -> list[list[str]]:
     return [found[born] for born in sorted(found)]
 
 
+def newest_steps(session: Session) -> list[list[str]]:
+    """The tools used by the last steps, in order; constant work."""
+    found: dict[int, list[str]] = {}
+    rows = session.blocks.filter(type="tool_use").exclude(tool="").order_by("-position")
+    for born, tool in rows.values_list("born", "tool")[:NEWEST]:
+        found.setdefault(born, []).append(tool)
+    return [found[born] for born in sorted(found)]
+
+
 def team_habits(team: Team) -> Habits:
     """The habits of the team's newest assessed sessions."""
     rows = Assessment.objects.filter(session__team=team).exclude(tools={})
@@ -156,6 +175,18 @@ def team_habits(team: Team) -> Habits:
     for stored in rows.order_by("-changed").values_list("tools", flat=True)[:LEARNED_FROM]:
         made.add(read(stored))
     return made
+
+
+def agent_habits(session: Session) -> tuple[Habits, int]:
+    """The habits of the newest assessed sessions of a session's agent that used tools, without its
+    own, and how many these are."""
+    rows = Assessment.objects.filter(session__team=session.team_id, session__agent=session.agent)
+    rows = rows.exclude(tools={}).exclude(session=session).order_by("-changed")
+    found = list(rows.values_list("tools", flat=True)[:NEWEST])
+    made = Habits()
+    for stored in found:
+        made.add(read(stored))
+    return made, len(found)
 
 
 def _rows(

@@ -41,8 +41,8 @@ def test_every_strategy_says_what_it_does(name: str):
 def test_fields_are_all_values_in_order_with_their_ranges():
     policy = Policy("p", steps=(Step("offload", Offload(age=9, exclude=("Read",))),), reserve=7)
     found = {field.path: field for field in fields(policy)}
-    whole = ["objective", "ttl", "reserve", "board", "task_budget"]
-    assert list(found)[:6] == [*whole, "steps[0].parameters.age"]
+    whole = ["objective", "ttl", "reserve", "board", "task_budget", "tools"]
+    assert list(found)[:7] == [*whole, "steps[0].parameters.age"]
     asked = found["ttl"]
     assert (asked.value, asked.choices) == ("recorded", ("recorded", "5m", "1h", "mixed"))
     assert (found["objective"].kind, found["objective"].choices) == ("choice", ("cheap", "lean"))

@@ -72,6 +72,7 @@ def test_each_value_stands_with_its_origin():
         "reserve: 5 # policy",
         "board: 0 # default",
         "task_budget: 0 # default",
+        "tools: all # default",
         "steps:",
         "- strategy: dedupe # preset",
         "parameters:",

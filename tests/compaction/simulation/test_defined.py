@@ -27,7 +27,7 @@ def block(position: int, born: int, role: str, form: str, text: str = "", tool: 
 
 def priced(blocks: list[Block], model: str = MODEL, hidden: int = 0) -> Defined:
     session = Session(tuple(blocks), (Call(1, model), Call(2, model)), model, 200_000, hidden)
-    run = simulate(session, PRESETS["passthrough"], len, lambda *_: None, lambda *_: None)  # type: ignore[arg-type, return-value]
+    run = simulate(session, PRESETS["passthrough"], len, lambda *_: None, lambda *_: None)
     uses = [
         CacheUse(1, "simulated", 0, 500, 0, 0),
         CacheUse(2, "simulated", 500, 0, 0, 50),
