@@ -109,7 +109,7 @@ def page(rows: Sequence[Row]) -> Iterator[str]:
         )
     yield (
         "\nThe board has no row: simulations have none, and in live sessions it follows summaries "
-        "only, of which `balanced` makes few.\n[strategies](strategies.md) has its own figures."
+        "only, and `balanced` makes few.\n[strategies](strategies.md) has its own figures."
     )
 
 

@@ -78,7 +78,7 @@ def result_stub(block: Block, use: Block | None, names: str = "", brief: bool = 
 
 def reading_stub(block: Block, kept: str) -> str:
     """Build the stub of a file that was read, above the lines of it that stay."""
-    return f"[offloaded: {_lines(block)}, of which these stay | ref {reference(block)}]\n{kept}"
+    return f"[offloaded: {_lines(block)}, except those below | ref {reference(block)}]\n{kept}"
 
 
 def _lines(block: Block) -> str:
