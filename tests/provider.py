@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from tests import provider_system
 from tests.provider_binding import BETA, Bindings
 from tests.provider_messages import Answer, Json, encode, events_of, message, tokens
 from tests.provider_rules import anthropic as problems
@@ -187,7 +188,8 @@ class _Handler(BaseHTTPRequestHandler):
         if not isinstance(body, dict):
             return "an object is required"
         betas = self.headers.get("anthropic-beta") or ""
-        return "; ".join(problems(body)) or self.provider.bound(body, betas)
+        wrong = problems(body) or provider_system.wrong(body, betas)
+        return "; ".join(wrong) or self.provider.bound(body, betas)
 
     def _give(self, body: Json, reply: Reply) -> None:
         if isinstance(reply, Failure):

@@ -30,7 +30,7 @@ class Bindings:
         seen = _Seen(body)
         for message in body["messages"]:
             seen.message(message)
-        seen.open("assistant")
+        seen.open({"role": "assistant"})
         for block in content:
             if block["type"] in THINKING:
                 self.made.setdefault(_key(block), (seen.digest(), seen.thought))
@@ -42,7 +42,7 @@ class Bindings:
             return []
         seen, found = _Seen(body), []
         for at, message in enumerate(body["messages"]):
-            seen.open(message["role"])
+            seen.open(message)
             for index, block in enumerate(_blocks(message)):
                 if block["type"] in THINKING and _key(block) in self.made:
                     before, previous = self.made[_key(block)]
@@ -63,14 +63,15 @@ class _Seen:
         self.thought: str | None = None
 
     def message(self, message: Json) -> None:
-        self.open(message["role"])
+        self.open(message)
         for block in _blocks(message):
             self.block(block)
 
-    def open(self, role: str) -> None:
+    def open(self, message: Json) -> None:
         """Begin a message; the provider merges those of one role."""
-        if role != self._role:
-            self._add(role)
+        role = str(message["role"])
+        if role != self._role or message.get("clear_at"):
+            self._add([role, message.get("clear_at")])
         self._role = role
 
     def block(self, block: Json) -> None:

@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from tests import provider_system
+
 Json = dict[str, Any]
 
 ID = re.compile(r"^[a-zA-Z0-9_-]+$")
@@ -39,6 +41,7 @@ FIELDS = {
 SPOKEN_BY = {
     "user": {"text", "image", "document", "tool_result"},
     "assistant": {"text", "thinking", "redacted_thinking", "tool_use"},
+    "system": {"text"},
 }
 NO_BREAKPOINT = {"thinking", "redacted_thinking"}
 EPHEMERAL = [{"type": "ephemeral"}, *({"type": "ephemeral", "ttl": t} for t in ("5m", "1h"))]
@@ -64,10 +67,14 @@ def anthropic(body: Json) -> list[str]:
         found += _message(f"messages.{index}", message)
     if found:
         return found
-    found += _turns(messages)
-    found += _pairs(messages)
+    found += provider_system.wrong(body)
+    spoken = provider_system.others(messages)
+    if not spoken:
+        return [*found, "messages: at least one message is required"]
+    found += _turns(spoken)
+    found += _pairs(spoken)
     if body.get("thinking", {}).get("type") == "enabled":
-        found += _thinking_loop(messages)
+        found += _thinking_loop(spoken)
     count = sum(1 for _ in _breakpoints(body))
     if count > BREAKPOINTS:
         found.append(f"a maximum of 4 blocks with cache_control may be provided, found {count}")
@@ -120,12 +127,12 @@ def _system(system: Any) -> Iterator[str]:
 
 
 def _message(at: str, message: Any) -> Iterator[str]:
-    if not isinstance(message, dict) or set(message) != {"role", "content"}:
+    if not isinstance(message, dict) or set(message) - {"clear_at"} != {"role", "content"}:
         yield f"{at}: role and content, and nothing else"
         return
     role, content = message["role"], message["content"]
     if role not in SPOKEN_BY:
-        yield f"{at}.role: user or assistant"
+        yield f"{at}.role: user, assistant or system"
         return
     if isinstance(content, str):
         if not content.strip():

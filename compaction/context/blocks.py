@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
@@ -109,10 +109,20 @@ class Ending:
     """What follows the last cache breakpoint of a context and is not part of the next context.
 
     `once` holds the positions, ascending, of results that are sent at this step only; no breakpoint
-    comes after the first of them. `text` is recited at the end of the newest user message, `tokens`
-    is its size, counted line by line; empty and 0 without a recitation.
+    comes after the first of them. `text` is recited at the end of the newest user message, or in a
+    system message after it, which the model sees until the next user message; `aside` are words
+    from elsewhere, which never become a system message. `tokens` is the size of both, counted line
+    by line; empty and 0 without a recitation. `earlier` are the system messages of earlier
+    contexts, by step: sent again unchanged, they cost nothing.
     """
 
     once: tuple[int, ...] = ()
     text: str = ""
     tokens: int = 0
+    aside: str = ""
+    earlier: Mapping[int, str] = field(default_factory=dict)
+
+    @property
+    def whole(self) -> str:
+        """All that a user message ends with, for a model without such system messages."""
+        return "\n".join(filter(None, (self.aside, self.text)))

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from compaction.context.blocks import Block
 from compaction.context.edits import Edit
 from compaction.fold.state import State, make
+from compaction.render.prefix import is_response, is_system
 
 NAME = "thinking"
 """Names the edit; no policy has such a strategy."""
@@ -32,19 +33,35 @@ def unbound_by(state: State, arrived: Sequence[Block]) -> Edit | None:
 
     That is all thinking if the system prompt grew, which stands before every message; thinking that
     has just arrived, if the prompt it answers ended with a recitation, which is no longer there, or
-    was changed by a request since.
+    was changed by a request since. A recitation in a system message is still there.
     """
     if not state.means.binds:
         return None
-    if any(block.role == "system" for block in arrived) and len(arrived) < len(state.arrivals):
+    if any(_is_prompt(state, block) for block in arrived) and len(arrived) < len(state.arrivals):
         return _without(state, state.standing.values(), "the system prompt changed")
-    if state.ending.text:  # of the context before
+    if state.ending.text and not (state.means.one_turn and _answers(state, arrived)):
         return _without(state, arrived, "the recited text before it changed")
     if state.requested is not None:
         blocks = (one for one in state.standing.values() if one.born >= state.step)
         later = [block for block in blocks if block.position > state.requested]
         return _without(state, later, "something before it changed")
     return None
+
+
+def _is_prompt(state: State, block: Block) -> bool:
+    """Return whether a block becomes part of the system prompt (see `render.normalise`)."""
+    if not state.means.one_turn or not is_system(block):
+        return block.role == "system"
+    others = (one for one in state.standing.values() if is_system(one))
+    return next(others, block).message == block.message
+
+
+def _answers(state: State, arrived: Sequence[Block]) -> bool:
+    """Return whether what arrived begins with a response, and the context before it did not end
+    with one."""
+    if not arrived or not is_response(arrived[0]) or len(arrived) == len(state.arrivals):
+        return False
+    return not is_response(state.originals[state.arrivals[-len(arrived) - 1]])
 
 
 def _without(state: State, blocks: Iterable[Block], reason: str) -> Edit | None:

@@ -22,16 +22,19 @@ def ending_at(
     context: Sequence[Block],
     count: Count,
     at: int | None = None,
+    *,
+    one_turn: bool = False,
 ) -> Ending:
     """Return the end of a context under a policy.
 
     Depends on the context, all originals so far (both in order, without those the agent removed),
-    and when the newest call began. Linear in the originals; a state at its newest step has the
-    result in `State.ending`.
+    when the newest call began, and whether the model takes system messages for one turn. Linear in
+    the originals; a state at its newest step has the result in `State.ending`.
     """
     shortened = [one for one in context if one.replaces is not None and one.type == "tool_result"]
     recital = Recital() if policy.recite is None else Recital.of(originals)
-    return _ending(policy, reversed(context), (recital, reversed(shortened)), LineTokens(count), at)
+    sources = recital, reversed(shortened)
+    return _ending(policy, reversed(context), sources, LineTokens(count), at, own=one_turn)
 
 
 def _ending(
@@ -40,6 +43,8 @@ def _ending(
     sources: tuple[Recital, Iterable[Block]],
     lines: LineTokens,
     at: int | None,
+    *,
+    own: bool,
 ) -> Ending:
     once: tuple[int, ...] = ()
     steps = [one.parameters for one in policy.steps if isinstance(one.parameters, Offload)]
@@ -48,7 +53,7 @@ def _ending(
         once = _once(_hot(newest_first), reading)
     if policy.recite is None:
         return Ending(once)
-    text = recitation(*sources, policy.recite, lines, at)
+    text = recitation(*sources, policy.recite, lines, at, own=own)
     tokens = sum(lines[line] for line in text.split("\n")) if text else 0
     return Ending(once, text, tokens)
 
@@ -58,7 +63,8 @@ def ending_of(state: State) -> Ending:
     shortened = (state.standing[place] for place in reversed(state.shortened))
     newest_first = reversed(state.standing.values())
     sources = state.recital, shortened
-    return _ending(state.policy, newest_first, sources, state.lines, state.last)
+    own = state.means.one_turn
+    return _ending(state.policy, newest_first, sources, state.lines, state.last, own=own)
 
 
 def ending_then(
@@ -92,7 +98,8 @@ def ending_then(
         and arrived(entry)
         and (entry.block.position in back or entry.block.position not in state.gone)
     )
-    return ending_at(state.policy, originals, context, state.means.count, at)
+    one_turn = state.means.one_turn
+    return ending_at(state.policy, originals, context, state.means.count, at, one_turn=one_turn)
 
 
 def is_for_one_step(parameters: Offload) -> bool:

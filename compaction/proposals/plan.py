@@ -90,7 +90,8 @@ class Means:
 
     All are pure functions, except that the `board` may have changed at the next revision. `rates`
     are those of the session's model. Without a `judge`, new topics are judged by code. `binds`:
-    whether the model binds thinking to what was before it.
+    whether the model binds thinking to what was before it; `one_turn`: whether it takes system
+    messages for one turn.
     """
 
     count: Count
@@ -99,6 +100,7 @@ class Means:
     rates: Rates = Rates()
     judge: Judge | None = None
     binds: bool = False
+    one_turn: bool = False
     board: BoardText = no_board
 
 

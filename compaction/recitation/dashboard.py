@@ -69,13 +69,20 @@ class Panel:
 
 
 def dashboard(
-    panel: Panel, at: int | None, operations: int, guidance: Iterable[str], room: Room
+    panel: Panel,
+    at: int | None,
+    operations: int,
+    guidance: Iterable[str],
+    room: Room,
+    *,
+    pages: bool = True,
 ) -> str:
     """Render the `<dashboard>` block, each part in its own element.
 
     `at` is when the newest call began (ms since the epoch), None if unknown. Guidance gets its room
-    first, then edited files, terminals, browser and operations. Empty before the first call was
-    answered, and without room. Source: Dakou.
+    first, then edited files, terminals, browser (unless not `pages`: their titles are a stranger's
+    words) and operations. Empty before the first call was answered, and without room. Source:
+    Dakou.
     """
     if not panel.operations or not room.fits(f"<{MARK}>\n</{MARK}>"):
         return ""
@@ -85,7 +92,8 @@ def dashboard(
                      newest_first=False)  # fmt: skip
     edited = room.part("edited_files", panel.edited())
     terminals = room.part("terminals", panel.terminals.lines())
-    browser = room.part("browser", panel.browser.lines(), newest_first=False)
+    shown = panel.browser.lines() if pages else ()
+    browser = room.part("browser", shown, newest_first=False)
     newest = islice(reversed(panel.operations), operations)
     recent = room.part("recent_operations", newest) if operations else ""
     parts = [part for part in (time, recent, edited, terminals, browser, reminders) if part]

@@ -205,35 +205,38 @@ def recitation(
     parameters: Recite,
     lines: LineTokens,
     at: int | None = None,
+    *,
+    own: bool = False,
 ) -> str:
     """Render the recitation, each part in its own element; empty if there is nothing to recite.
 
     `shortened` are the replacements of results in the context, newest first; `at` is when the
     newest call began (ms since the epoch). The to-do list takes what it needs, then the dashboard,
-    key files and observations, each newest first, within `tokens`. Deterministic for the same
-    blocks and time. Source: MaybeAi, after Manus; the dashboard: Dakou.
+    key files and observations, each newest first, within `tokens`. `own`: only what the agent
+    itself said, no word of a result, which could give orders in a system message. Deterministic for
+    the same blocks and time. Source: MaybeAi, after Manus; the dashboard: Dakou.
     """
     room = Room(parameters.tokens - lines[HEAD], lines)
-    todo = _todo(room, recital.todo, recital.calls, parameters)
-    panel = _dashboard(room, recital.panel, at, parameters)
+    todo = _todo(room, recital.todo, recital.calls, parameters, own=own)
+    panel = _dashboard(room, recital.panel, at, parameters, own=own)
     files = room.part("key_files", islice(recital.files(), parameters.files))
-    newest = islice(observations(shortened), parameters.observations)
+    newest = islice(observations(() if own else shortened), parameters.observations)
     observed = room.part("recent_observations", newest)
     parts = [part for part in (observed, panel, files, todo) if part]
     return "\n".join([HEAD, *parts]) if parts else ""
 
 
-def _dashboard(room: Room, panel: Panel, at: int | None, parameters: Recite) -> str:
+def _dashboard(room: Room, panel: Panel, at: int | None, parameters: Recite, *, own: bool) -> str:
     if not parameters.dashboard:
         return ""
-    own = Room(min(parameters.dashboard, room.left), room.lines)
-    before = own.left
-    text = dashboard(panel, at, parameters.operations, parameters.guidance, own)
-    room.left -= before - own.left
+    part = Room(min(parameters.dashboard, room.left), room.lines)
+    before = part.left
+    text = dashboard(panel, at, parameters.operations, parameters.guidance, part, pages=not own)
+    room.left -= before - part.left
     return text
 
 
-def _todo(room: Room, todo: Todo, calls: int, parameters: Recite) -> str:
+def _todo(room: Room, todo: Todo, calls: int, parameters: Recite, *, own: bool) -> str:
     """Render the whole list; a list that is too long shows open items first."""
     if not todo.text.strip():
         return ""
@@ -244,7 +247,9 @@ def _todo(room: Room, todo: Todo, calls: int, parameters: Recite) -> str:
         if parameters.remind:
             tail += f"\nNot updated for {since} tool calls: bring the list up to date."
     lines = [harmless(line.rstrip()[:LINE]) for line in todo.text.strip().splitlines()]
-    if todo.behind:
+    if own and todo.found:
+        lines = ["[not written in this session: read the file]"]
+    elif todo.behind:
         lines.append("[edited since: read the file for its newest text]")
     more = f"[and {len(lines)} more lines]"
     if not room.fits(f"{head}\n{more}\n{tail}"):

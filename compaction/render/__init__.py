@@ -43,14 +43,14 @@ def as_blocks(
         }
         for block in blocks
     ]
-    if ending.text and listed:
+    if ending.whole and listed:
         listed.append(_recited(ending, listed[-1]["message"]))
     return {"blocks": listed, "notes": []}
 
 
 def _recited(ending: Ending, message: int) -> dict[str, Any]:
     return {
-        "block": text_part(ending.text),
+        "block": text_part(ending.whole),
         "id": "recitation",
         "kind": "recitation",
         "message": message,

@@ -8,6 +8,7 @@ from typing import Any
 from compaction.cache.economy import TTLSetting
 from compaction.context.blocks import Block, Ending
 from compaction.context.wire import WireBlock
+from compaction.prices.system_messages import CLEARED
 from compaction.render.content import Dialect, Notes, WireOf
 from compaction.render.normalise import normalise
 from compaction.render.prefix import ContentPart, Prefix, Turn
@@ -25,6 +26,7 @@ def anthropic(
     *,
     breakpoints: bool = True,
     ttl: TTLSetting = "5m",
+    system_messages: bool = False,
 ) -> dict[str, Any]:
     """Return {system, tools, messages, notes} of a context; system and tools only if there are any.
 
@@ -32,10 +34,18 @@ def anthropic(
     loop and recommends the earlier ones. Breakpoints set by agents are dropped. Ours, at most four,
     are after the tools, after the system prompt, on the last replacement, and at the end or before
     an `ending`, which the next request will not contain. They ask for `ttl`, as granted to the
-    policy; five minutes, the provider's default, goes without saying.
+    policy; five minutes, the provider's default, goes without saying. With `system_messages`, the
+    model takes system messages between the others (prices/system_messages.py): the recitation is
+    one, and those of the conversation stay in their place.
     """
     made, _ = anthropic_from(
-        None, blocks, wire_of, ending or Ending(), breakpoints=breakpoints, ttl=ttl
+        None,
+        blocks,
+        wire_of,
+        ending or Ending(),
+        breakpoints=breakpoints,
+        ttl=ttl,
+        system_messages=system_messages,
     )
     return made
 
@@ -48,6 +58,7 @@ def anthropic_from(
     *,
     breakpoints: bool,
     ttl: TTLSetting,
+    system_messages: bool = False,
 ) -> tuple[dict[str, Any], Prefix]:
     """Return a context as `anthropic` does, and the prefix for the next one.
 
@@ -55,8 +66,9 @@ def anthropic_from(
     them; they must not be changed.
     """
     notes = Notes()
-    made = normalise(blocks, wire_of, DIALECT, notes, prefix)
-    made.recite(ending)
+    earlier = ending.earlier if system_messages else None
+    made = normalise(blocks, wire_of, DIALECT, notes, prefix, earlier)
+    made.recite(ending, as_system=system_messages)
     body: dict[str, Any] = {"notes": []}
     if made.system:
         body["system"] = [part.wire for part in made.system]
@@ -74,7 +86,10 @@ def anthropic_from(
 
 def _message(turn: Turn) -> WireBlock:
     if turn.message is None:
-        turn.message = {"content": [part.wire for part in turn.parts], "role": turn.role}
+        content = [part.wire for part in turn.parts]
+        # The provider clears a message's text at the next user message, not the message.
+        clear = {"clear_at": CLEARED} if turn.clears else {}
+        turn.message = {**clear, "content": content, "role": turn.role}
     return turn.message
 
 
@@ -102,6 +117,8 @@ def _last(turns: list[Turn], ending: Ending) -> list[tuple[int, ContentPart]]:
     before the first part that the next request will not contain."""
     spoken = replaced = None
     for at, turn in enumerate(turns):
+        if turn.role == "system":
+            continue  # one that is cleared is never part of a cache key
         for part in turn.parts:
             if part.recited or (part.block is not None and part.block.position in ending.once):
                 break

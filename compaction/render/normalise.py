@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from compaction.context.blocks import Block, Ending
 from compaction.render.content import Dialect, Notes, WireOf, parts_of, text_part
-from compaction.render.prefix import ContentPart, Prefix, PrefixChanged, Turn
+from compaction.render.prefix import ContentPart, Prefix, PrefixChanged, Turn, is_system
 from compaction.render.turns import turns_of
 
 
@@ -23,12 +23,25 @@ class Normalised:
     turns: list[Turn]
     prefix: Prefix
 
-    def recite(self, ending: Ending) -> None:
-        """Append the recitation to the end of the newest user message, if there is one."""
+    def recite(self, ending: Ending, *, as_system: bool = False) -> None:
+        """Append the recitation to the end of the newest user message, if there is one.
+
+        With `as_system`, it is a system message after that, and left out where the assistant spoke
+        last: nothing may follow its words, and nothing before its thinking may change.
+        """
+        if not as_system:
+            self._end_user_with(ending.whole)
+        elif self.turns and self.turns[-1].role != "assistant":
+            self._end_user_with(ending.aside)
+            if ending.text:
+                recited = ContentPart(text_part(ending.text), None, recited=True)
+                self.turns.append(Turn("system", [recited], clears=True))
+
+    def _end_user_with(self, text: str) -> None:
         users = (at for at, one in enumerate(reversed(self.turns), 1) if one.role == "user")
-        if ending.text and (at := next(users, None)) is not None:
-            recited = ContentPart(text_part(ending.text), None, recited=True)
+        if text and (at := next(users, None)) is not None:
             turn = self.turns[-at]
+            recited = ContentPart(text_part(text), None, recited=True)
             # A copy: the turn may be part of a prefix.
             self.turns[-at] = replace(turn, parts=[*turn.parts, recited], message=None)
 
@@ -39,15 +52,18 @@ def normalise(
     dialect: Dialect,
     notes: Notes,
     prefix: Prefix | None = None,
+    earlier: Mapping[int, str] | None = None,
 ) -> Normalised:
     """Bring a context into the order and form that a provider accepts.
 
-    System text comes first, and neighboring messages of one role are merged. Of several tool lists
-    the newest counts. The blocks of one model response stay together, even if results of its
-    earlier calls were recorded between them. Every tool call is answered once, at the start of the
-    next user turn: by its result wherever that was recorded, or by a default text. A result without
-    its call becomes text. Changes are listed in `notes`. A `prefix` of an earlier context in the
-    same dialect saves work where this one begins alike, and changes nothing.
+    System text comes first, and neighboring messages of one role are merged. For a model that takes
+    system messages, `earlier` are those to send again (see `turns_of`); then only the first system
+    message comes first, and later ones stay where they are, after the user's message. Of several
+    tool lists the newest counts. The blocks of one model response stay together, even if results of
+    its earlier calls were recorded between them. Every tool call is answered once, at the start of
+    the next user turn: by its result wherever that was recorded, or by a default text. A result
+    without its call becomes text. Changes are listed in `notes`. A `prefix` of an earlier context
+    in the same dialect saves work where this one begins alike, and changes nothing.
     """
     listed = list(blocks)
     setup = [block for block in listed if block.type == "tools"]
@@ -58,14 +74,15 @@ def normalise(
     for block in listed:
         if block.type == "tools":
             continue
-        if block.kind != "summary" and (block.role == "system" or block.kind == "system"):
+        first = system[0].block if system and earlier is not None else None
+        if is_system(block) and (first is None or not speech or first.message == block.message):
             parts = parts_of(block, wire_of(block), "system", dialect, notes)
             system.extend(ContentPart(part, block) for part in parts)
         else:
             speech.append(block)
     before = prefix if prefix is not None and prefix.begins(speech) else Prefix()
     try:
-        turns, kept = turns_of(speech, wire_of, dialect, notes, before)
+        turns, kept = turns_of(speech, wire_of, dialect, notes, before, earlier or {})
     except PrefixChanged:
-        turns, kept = turns_of(speech, wire_of, dialect, notes, Prefix())
+        turns, kept = turns_of(speech, wire_of, dialect, notes, Prefix(), earlier or {})
     return Normalised(setup[-1] if setup else None, system, turns, kept)

@@ -24,14 +24,18 @@ class ContentPart:
 class Turn:
     """A message to build: its parts, and for the assistant the blocks of its tool calls.
 
-    `begin` is the number of its first block in the speech, `message` the message once built.
+    `begin` is the number of its first block in the speech, `message` the message once built. A
+    user's turn may have `system` parts, which become a message after it. One that `clears` is shown
+    to the model until the next user message.
     """
 
-    role: Literal["user", "assistant"]
+    role: Literal["user", "assistant", "system"]
     parts: list[ContentPart] = field(default_factory=list)
     calls: list[Block] = field(default_factory=list)
     begin: int = 0
     message: WireBlock | None = None
+    system: list[ContentPart] = field(default_factory=list)
+    clears: bool = False
 
 
 class PrefixChanged(Exception):
@@ -92,6 +96,12 @@ def is_call(block: Block) -> bool:
 def is_response(block: Block) -> bool:
     """Whether a block is part of a model response."""
     return block.type != "tool_result" and block.role == "assistant" and block.kind != "summary"
+
+
+def is_system(block: Block) -> bool:
+    """Return whether a block is part of the system prompt, or a later message of the system."""
+    said = block.role == "system" or block.kind == "system"
+    return said and block.kind != "summary" and block.type != "tools"
 
 
 def free_id(name: str, limit: int, taken: dict[str, int]) -> str:

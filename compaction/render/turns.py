@@ -6,7 +6,7 @@ context that begins with the same blocks goes on after them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Literal
 
 from compaction.context.blocks import Block
@@ -31,6 +31,7 @@ from compaction.render.prefix import (
     free_id,
     is_call,
     is_response,
+    is_system,
     wanted_id,
 )
 
@@ -39,16 +40,22 @@ OPENING = "[The conversation as it is kept begins with the assistant.]"
 
 
 def turns_of(
-    speech: list[Block], wire_of: WireOf, dialect: Dialect, notes: Notes, before: Prefix
+    speech: list[Block],
+    wire_of: WireOf,
+    dialect: Dialect,
+    notes: Notes,
+    before: Prefix,
+    earlier: Mapping[int, str],
 ) -> tuple[list[Turn], Prefix]:
     """Return the turns of speech that begins with a prefix, and a longer prefix if there is one.
 
-    Raises PrefixChanged.
+    `earlier` are system messages to send again, by the step whose response followed each. Raises
+    PrefixChanged.
     """
     changes = Notes()
     new = _Turns(speech, wire_of, dialect, changes, before)
     merged = new.merged()
-    split = [list(_in_parts(turn)) for turn in merged]
+    split = [[*_again(turn, earlier), *_in_parts(turn)] for turn in merged]
     turns = [*before.turns, *(one for parts in split for one in parts)]
     at = new.seam(merged)
     kept = before
@@ -103,11 +110,15 @@ class _Turns:
             answers = bool(merged and merged[-1].calls)
             if turn.role == "assistant":
                 self._cut_thinking(turn)
+            elif not turn.parts and not answers:
+                # A system message cannot follow the assistant: it becomes the user's.
+                turn.parts, turn.system = turn.system, []
             if not turn.parts and not (turn.role == "user" and answers):
                 continue
             if merged and merged[-1].role == turn.role:
                 merged[-1].parts.extend(turn.parts)
                 merged[-1].calls.extend(turn.calls)
+                merged[-1].system.extend(turn.system)
             else:
                 merged.append(turn)
         if self.before.turns and (not merged or merged[0].role != "assistant"):
@@ -137,6 +148,9 @@ class _Turns:
             self._take_result(number, block)
         elif is_call(block):
             self._call(number, block)
+        elif is_system(block):
+            parts = parts_of(block, self.wire_of(block), "system", self.dialect, self.notes)
+            self._turn(number, "user").system.extend(ContentPart(part, block) for part in parts)
         else:
             role: Literal["user", "assistant"] = "assistant" if is_response(block) else "user"
             wire = self.wire_of(block)
@@ -239,12 +253,26 @@ class _Turns:
             self.notes.add("Whitespace at the end of the last message was cut", last.block)
 
 
-def _in_parts(turn: Turn) -> Iterator[Turn]:
-    """Split a turn with sharded results.
+def _again(turn: Turn, earlier: Mapping[int, str]) -> Iterator[Turn]:
+    """Yield the system message that stood before a response when it was made, unchanged."""
+    first = turn.parts[0].block if turn.role == "assistant" else None
+    text = earlier.get(first.born - 1) if first is not None else None
+    if text:
+        yield Turn("system", [ContentPart(text_part(text), None)], clears=True)
 
-    Each further part becomes a message of its own, after a short assistant message; the rest of
-    the turn comes with the last part.
+
+def _in_parts(turn: Turn) -> Iterator[Turn]:
+    """Split a turn with sharded results, or with system messages after it.
+
+    Each further part of a result becomes a message of its own, after a short assistant message; the
+    rest of the turn comes with the last part.
     """
+    yield from _of_the_user(turn)
+    if turn.system:
+        yield Turn("system", turn.system)
+
+
+def _of_the_user(turn: Turn) -> Iterator[Turn]:
     more = [
         (part.block, one)
         for part in turn.parts

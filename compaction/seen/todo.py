@@ -88,13 +88,15 @@ class Todo:
     """The newest list of a session, learned from its calls one by one.
 
     `text` is empty if there is none. `calls` counts the tool calls up to the last update. `behind`:
-    it was edited since in a way that cannot be followed, so the text is outdated.
+    it was edited since in a way that cannot be followed, so the text is outdated. `found`: it was
+    read from a file whose text the agent had not written.
     """
 
     text: str = ""
     calls: int = 0
     behind: bool = False
     tasks: dict[str, TodoItem] = field(default_factory=dict)
+    found: bool = False
 
     def take_in(self, use: Block, result: Block, calls: int) -> None:
         """Process a successful call with its result; `calls` is its number in the session."""
@@ -129,8 +131,8 @@ class Todo:
         if items is not None:
             self._now("\n".join(str(item) for item in items if item.text), calls)
 
-    def _now(self, text: str, calls: int) -> None:
-        self.text, self.calls, self.behind = text, calls, False
+    def _now(self, text: str, calls: int, *, found: bool = False) -> None:
+        self.text, self.calls, self.behind, self.found = text, calls, False, found
 
     def _file(self, use: Block, result: Block, calls: int) -> None:
         assert use.file is not None
@@ -139,10 +141,12 @@ class Todo:
         elif use.file.action == "read":
             if use.file.start is None and (shown := content(result.text))[1] == 1:
                 # Reading the list is not an update.
-                self._now(shown[0], self.calls if self.text else calls)
+                found = self.found or shown[0] != self.text
+                self._now(shown[0], self.calls if self.text else calls, found=found)
         elif use.file.action in ("write", "edit"):
             change = change_of(use)
             text = change.whole if change is not None else None
+            found = self.found and text is None
             if change is not None and text is None:
                 text = self.text
                 for swap in change.swaps:
@@ -151,7 +155,7 @@ class Todo:
                         break
                     text = text.replace(swap.old, swap.new, -1 if swap.everywhere else 1)
             if text is not None:
-                self._now(text, calls)
+                self._now(text, calls, found=found)
             else:
                 self.calls, self.behind = calls, True
 

@@ -10,6 +10,7 @@ from compaction.context.session import Session
 from compaction.fold.fold import Arrival, State, advance, start
 from compaction.policies.policy import Policy
 from compaction.prices.binding import binds_thinking
+from compaction.prices.system_messages import takes_system_messages
 from compaction.proposals.plan import Count, Means, Outline, Summarize, no_outline
 from compaction.summaries.extract import extractive
 
@@ -87,8 +88,8 @@ def simulate(
     began = session.calls[0].at if session.calls else None
     recorded = asked_for(call.usage for call in session.calls if call.usage is not None)
     rates = session_rates(session.model, began, recorded, policy.ttl)
-    binds = binds_thinking(session.model)
-    means = Means(count, summarize, outline, rates, binds=binds)
+    binds, one_turn = binds_thinking(session.model), takes_system_messages(session.model)
+    means = Means(count, summarize, outline, rates, binds=binds, one_turn=one_turn)
     state = start(policy, session.window, means, session.hidden)
     blocks = session.blocks
     steps: list[StepTokens] = []
