@@ -11,7 +11,7 @@ from compaction.context.edits import Trigger
 from compaction.render.paths import FOLDER, LONGEST_FOLDER
 from sessions.api.budgets.shapes import BudgetUse
 from sessions.api.record.shapes import WindowOut
-from sessions.api.tools.shapes import LikelyTool
+from sessions.api.tools.shapes import Toolset
 from sessions.api.web.shapes import BIGGEST, BodyIn, Json, Text
 
 MESSAGES_AT_ONCE = 1000
@@ -79,29 +79,6 @@ class MessageList(Schema):
 
     messages: list[dict[str, Json]]
     next: int | None
-
-
-class LeftOutTool(Schema):
-    """A tool that a context does not offer, and why."""
-
-    tool: str
-    reason: str
-
-
-class Toolset(Schema):
-    """The tools offered by a context according to the session's graph with that `number`.
-
-    `listed` tools are sent, in order; of these only `allowed` ones may be used in this `state`. If
-    the policy chose the tools from habits, `next` are those likely to be used next.
-    """
-
-    number: int
-    state: str
-    listed: list[str]
-    allowed: list[str]
-    left_out_tokens: int
-    left_out: list[LeftOutTool]
-    next: list[LikelyTool]
 
 
 class ContextOut(Schema):

@@ -111,6 +111,29 @@ class ToolsOut(Schema):
     definitions: DefinitionsOut | None = Field(description="null if no list of tools is known")
 
 
+class LeftOutTool(Schema):
+    """A tool that a context does not offer, and why."""
+
+    tool: str
+    reason: str
+
+
+class Toolset(Schema):
+    """The tools offered by a context according to the session's graph with that `number`.
+
+    `listed` tools are sent, in order; of these only `allowed` ones may be used in this `state`. If
+    the policy chose the tools from habits, `next` are those likely to be used next.
+    """
+
+    number: int
+    state: str
+    listed: list[str]
+    allowed: list[str]
+    left_out_tokens: int
+    left_out: list[LeftOutTool]
+    next: list[LikelyTool]
+
+
 class ToolsIn(BodyIn):
     """A session's tool graph: requirements that enable tools, and states that allow them.
 
