@@ -204,6 +204,7 @@ def view_of(state: State, index: int | None, limit: int | None = None) -> View:
         objective=state.policy.objective,
         known=state.known,
         ripening=state.ripening,
+        mentions=state.mentions,
         tokens_before=state.prefix_tokens,
         entered_short=entered_short,
         repeats=state.repeats,

@@ -22,6 +22,7 @@ from compaction.seen.ripening import Ripening
 from compaction.seen.sights import STUB, Sights
 from compaction.strategies import STRATEGIES, entered_short
 from compaction.tokens import scaled
+from compaction.topic.mentions import Mentions
 from compaction.topic.topic import Rounds
 
 EVEN = 1000
@@ -72,6 +73,7 @@ class State:
     rounds: Rounds = field(default_factory=Rounds)
     repeats: Repeats = field(default_factory=Repeats)
     ripening: Ripening = field(default_factory=Ripening)
+    mentions: Mentions = field(default_factory=Mentions)
     marks: list[Mark] = field(default_factory=list)
     failures: list[int] = field(default_factory=list)
     waiting: list[int | None] = field(default_factory=list)

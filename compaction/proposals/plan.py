@@ -15,6 +15,7 @@ from compaction.seen.repeats import Repeats
 from compaction.seen.ripening import Ripening
 from compaction.seen.sights import Sights
 from compaction.tokens import scaled
+from compaction.topic.mentions import Mentions
 from compaction.topic.topic import Boundary, Judge, Rounds, Topic
 
 SummaryForm = Literal["nine", "progress", "done", "window"]
@@ -150,6 +151,8 @@ class View:
     """Positions of all blocks and replacements ever in the context, by id."""
     ripening: Ripening = field(default_factory=Ripening)
     """When blocks become ripe; maintained only if a strategy asks for `ripening`."""
+    mentions: Mentions = field(default_factory=Mentions)
+    """What the originals mention; call `learn` first."""
     tokens_before: Callable[[int], int] = no_tokens
     """Returns the tokens of the blocks before a position, in O(log n)."""
     entered_short: Callable[[Block], bool] = never

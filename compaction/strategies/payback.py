@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -29,6 +30,10 @@ WORTH_A_BREAK = 0.05
 """Share of the room that a full window clears at once. While a summary is awaited, or where the
 hidden part is large, it would otherwise clear what has ripened at every step, and break the cache
 each time."""
+
+WORTH_UNRIPE = 0.10
+"""Share of the room to clear at least where blocks that are not ripe leave too, because they may
+still be needed (our choice)."""
 
 
 class _Cut(NamedTuple):
@@ -58,7 +63,9 @@ def payback(view: View, parameters: Payback) -> Proposal:
     """
     p = parameters
     least = p.minimum + SHORTEST
-    ages = Ages(p.results, p.readings, p.done, p.settled, p.inputs, p.said, p.thought, least)
+    ages = Ages(
+        p.results, _readings(view, p), p.done, p.settled, p.inputs, p.said, p.thought, least
+    )
     order, since = view.ripening.ripe(ages, view.step, view.known)
     ripe: list[_Ripe] = []
     gone: list[int] = []
@@ -69,17 +76,83 @@ def payback(view: View, parameters: Payback) -> Proposal:
         stub = None if now is None or taken else _stub(view, now, original)
         if now is None or stub is None or now.tokens - stub.tokens < p.minimum:
             gone.append(position)
-        elif _may_leave(view, now, p):
-            ripe.append(_Ripe(now, stub, now.tokens - stub.tokens, since[position]))
+        elif _may_leave(view, now, p) and (from_step := _since(view, now, p, since)) <= view.step:
+            ripe.append(_Ripe(now, stub, now.tokens - stub.tokens, from_step))
+    if p.relevant and not view.cold and view.used >= p.full * view.room:
+        ripe = _with_unripe(view, p, ripe)
     cut = _cut(view, p, ripe)
     leaving = [one for one in ripe if cut is not None and one.now.position >= cut.start]
     if p.listed:
         leaving = _listing(view, p, leaving)
-    view.ripening.taken(ages, [*gone, *(one.now.position for one in leaving)])
+    places = (one.now.position for one in leaving)
+    view.ripening.taken(ages, [*gone, *(place for place in places if place in since)])
     if cut is None:
         return Proposal((), view.mark)
     edits = tuple(_edit(view, one) for one in leaving)
     return Proposal(edits, view.mark, cut.trigger, _reason(view, len(edits), cut))
+
+
+def _readings(view: View, parameters: Payback) -> int:
+    """Return the age of readings: as set, or the session's own, within half and twice of that."""
+    age = parameters.readings
+    if not parameters.follow:
+        return age
+    view.mentions.learn(view.arrivals, view.originals)
+    own = view.mentions.reach(parameters.follow)
+    return age if own is None else min(max(own, age // 2), 2 * age)
+
+
+def _since(view: View, now: Block, parameters: Payback, since: Mapping[int, int]) -> int:
+    """Return the step from which a block is ripe, which a use puts off by the time it had before.
+
+    Source: CodeGenius' tiers by age and frequency of access; the rule is ours.
+    """
+    ripe = since[now.position]
+    born = view.originals[now.position].born
+    last = view.mentions.last.get(now.position, born) if parameters.follow else born
+    return ripe + max(last - born, 0)
+
+
+def _with_unripe(view: View, parameters: Payback, ripe: list[_Ripe]) -> list[_Ripe]:
+    """Add blocks that are not ripe, least relevant per token first, until the prompt has the
+    wanted size; return ripe ones alone if that frees too little.
+
+    Results stay for `results` steps, and so does text that a note of dedupe relies on.
+    """
+    p = parameters
+    least = int(WORTH_UNRIPE * view.room)
+    over = max(view.used - int(p.relevant * view.room), least)
+    taken = {one.now.position for one in ripe}
+    found: list[_Ripe] = []
+    for position, now in view.standing.items():
+        original = view.originals[position]
+        if now.type not in ("tool_use", "tool_result") or original.born > view.step - p.results:
+            continue
+        if now.tokens < p.minimum + SHORTEST or position in taken or position in view.ripening.lent:
+            continue
+        stub = None if f"payback:{original.id}" in view.known else _stub(view, now, original)
+        if stub is None or now.tokens - stub.tokens < p.minimum or not _may_leave(view, now, p):
+            continue
+        found.append(_Ripe(now, stub, now.tokens - stub.tokens, view.step))
+    most = view.billed(sum(one.saved for one in (*ripe, *found)))
+    if most < least and not view.used - most <= view.room < view.used:
+        return ripe
+    view.mentions.learn(view.arrivals, view.originals)
+    scores = view.mentions.relevance([[one.now.position] for one in found])
+    ranked = sorted(zip(scores, found, strict=True), key=_per_token)
+    over -= view.billed(sum(one.saved for one in ripe))
+    chosen = list(ripe)
+    for _, one in ranked:
+        if over <= 0:
+            break
+        chosen.append(one)
+        over -= view.billed(one.saved)
+    return sorted(chosen, key=lambda one: one.now.position)
+
+
+def _per_token(ranked: tuple[int, _Ripe]) -> tuple[float, int]:
+    score, one = ranked
+    return score / one.saved, one.now.position
 
 
 def _stub(view: View, now: Block, original: Block) -> Stub | None:

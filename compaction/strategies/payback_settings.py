@@ -134,6 +134,28 @@ class Payback:
             "regardless of cost.",
         },
     )
+    relevant: float = field(
+        default=0.0,
+        metadata={
+            "min": 0.0,
+            "max": 1.0,
+            "tries": (0.0, 0.6, 0.7, 0.8),
+            "drawn": (0.0, 0.3, 0.7),
+            "help": "Once full, also offload the least relevant of what is not ripe, down to this "
+            "share of the window minus the reserve; 0: ripe only.",
+        },
+    )
+    follow: float = field(
+        default=0.0,
+        metadata={
+            "min": 0.0,
+            "max": 1.0,
+            "tries": (0.0, 0.7, 0.8, 0.95),
+            "drawn": (0.0, 0.5, 1.0),
+            "help": "Count ages from the last use, and let that of readings cover this share of "
+            "the session's own later uses; 0: fixed.",
+        },
+    )
     minimum: int = field(
         default=50,
         metadata={
