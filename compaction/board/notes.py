@@ -16,6 +16,7 @@ from compaction.seen.changes import change_of
 from compaction.seen.people import is_said
 from compaction.seen.shown import content
 from compaction.seen.todo import Todo, TodoItem
+from compaction.tools.read_tool import NAME as READ_BACK
 
 MOST_FILES = 200
 """Maximum files whose last known content is remembered, the newest (our choice)."""
@@ -38,6 +39,12 @@ _RETRIEVAL = frozenset(
 )  # fmt: skip
 """Tools that return content from outside the task."""
 
+MOST_READ = 200
+"""Maximum references whose readings are counted, the newest (our choice)."""
+
+AGAIN = 2
+"""Times that offloaded content is read back before it is kept as knowledge (our choice)."""
+
 _NAMED_BY = ("subagent_type", "agent_type", "agent", "name", "mode")
 _ASKED = ("description", "prompt", "task", "message", "query", "url", "q")
 _RESULT = ("result", "summary", "message", "answer", "output")
@@ -50,8 +57,9 @@ class Gatherer:
     """Gather the board entries of a session, block by block in order of position.
 
     `files` has the SHA-256 of each file's text as the agent last saw or wrote it ("" if unknown),
-    newest last; `changed` the files that it wrote since `changed` was last emptied. The state is
-    small and can be stored (`remembered`, `recalled`).
+    newest last; `changed` the files that it wrote since `changed` was last emptied; `read` how
+    often it read back each reference. The state is small and can be stored (`remembered`,
+    `recalled`).
     """
 
     agent: str = ""
@@ -59,6 +67,7 @@ class Gatherer:
     calls: int = 0
     files: dict[str, str] = field(default_factory=dict)
     changed: dict[str, str] = field(default_factory=dict)
+    read: dict[str, int] = field(default_factory=dict)
     tasked: bool = False
     _asked: str = ""
     _said: tuple[str, str, int] = ("", "", 0)
@@ -137,10 +146,27 @@ class Gatherer:
                 "agent", f"{asked}: {result.text}" if asked else result.text,
                 f"found:{result.id}", result, agent=named,
             )  # fmt: skip
+        elif tool == READ_BACK and result.text.strip():
+            yield from self._read_back(given, result)
         elif tool in _RETRIEVAL and result.text.strip():
             asked = one_line(_first(given, _ASKED), 160)
             text = f"{tool} {asked}: {shortened(result.text.strip(), 800)}"
             yield self._entry("knowledge", text, f"known:{result.id}", result, untrusted=True)
+
+    def _read_back(self, given: Mapping[str, Any], result: Block) -> Iterator[BoardNote]:
+        """Yield what was read back again: CodeGenius' last tier, content that is accessed often.
+
+        The next part of a long text is the same reading.
+        """
+        ref = str(given.get("ref", "")).strip().removeprefix("ref ").strip().partition("@")[0]
+        if not ref or given.get("offset"):
+            return
+        times = self.read[ref] = self.read.pop(ref, 0) + 1
+        while len(self.read) > MOST_READ:
+            del self.read[next(iter(self.read))]
+        if times == AGAIN:
+            text = f"Needed {times} times: {shortened(result.text.strip(), 800)}"
+            yield self._entry("knowledge", text, f"read:{ref}", result, untrusted=True)
 
     def _plan(self, use: Block) -> Iterator[BoardNote]:
         """Yield a new plan; ticking off items does not make a new one."""
@@ -185,6 +211,7 @@ class Gatherer:
             "tasks": {key: list(item) for key, item in todo.tasks.items()},
             "calls": self.calls,
             "files": self.files,
+            "read": self.read,
             "tasked": self.tasked,
             "asked": self._asked,
             "said": list(self._said),
@@ -206,6 +233,7 @@ class Gatherer:
             Todo(text_of_todo, of_call, behind, tasks),
             known["calls"],
             dict(known["files"]),
+            read=dict(known.get("read", {})),
             tasked=known["tasked"],
             _asked=known["asked"],
             _said=(block, text, message),

@@ -101,6 +101,25 @@ def test_plan_mode_sub_agents_finishing_and_retrieval() -> None:
     assert all(entry.message and entry.block for entry in board)
 
 
+def test_what_is_read_back_again_becomes_knowledge() -> None:
+    talk = Talk()
+    talk.user("go")
+    ref = "m3.0@ab12cd34"
+    for call in (
+        {"ref": ref},
+        {"ref": ref, "offset": 900},
+        {"ref": "m5.0"},
+        {"ref": "ref m3.0", "grep": "port"},
+        {"ref": ref, "head": 5},
+    ):
+        _used(talk, "mcp__contextlab__read_back", call, f"port = 8080 in {call['ref']}")
+    _used(talk, "read_back", {"ref": "m5.0"}, "No block m5.0.", error=True)
+    known = [e for e in _board(talk).values() if e.kind == "knowledge"]
+    assert [(e.key, e.text, e.untrusted) for e in known] == [
+        ("read:m3.0", "Needed 2 times: port = 8080 in ref m3.0", True)
+    ]
+
+
 def test_files_are_known_by_content_and_changes_are_noted() -> None:
     talk = Talk()
     read = FileRef("a.py", "read")
@@ -146,7 +165,7 @@ def test_to_go_on_from_what_is_remembered_is_the_same(session: Session, cut: int
         shown.add(block)
     assert one + list(whole.ended()) == two + list(parts.ended())
     assert list(seen.shown()) == list(shown.shown())
-    assert whole.files == parts.files
+    assert (whole.files, whole.read) == (parts.files, parts.read)
 
 
 @pytest.mark.parametrize(
