@@ -29,6 +29,9 @@ from sessions.importers import NotALog, parse
 Steps = list[list[str]]
 Foretell = Callable[[Steps], Collection[str]]
 
+ENOUGH, NEWEST = 5, (5, 20, 50)
+"""Sessions before the first that starts from habits, and the most that it learns from."""
+
 JUDGED = 5
 """Steps that must be judged before a session's drift counts."""
 
@@ -169,6 +172,27 @@ def drift(sessions: Sequence[Session]) -> None:
               f"mean by thirds {parts}")  # fmt: skip
 
 
+def left_out(sessions: Sequence[Session]) -> None:
+    """Print how many of the tools that sessions used `tools: habits` would have left out, by the
+    number of sessions before from which it learns."""
+    timed = [(one.calls[0].at, one) for one in sessions if one.calls and one.calls[0].at]
+    ordered = [one for _, one in sorted(timed, key=lambda pair: pair[0] or 0)]
+    uses = [Counter(tool for step in steps_of(one) for tool in step) for one in ordered]
+    uses = [one for one in uses if one]
+    for newest in NEWEST:
+        used = out = calls = lost = touched = 0
+        for place in range(ENOUGH, len(uses)):
+            known = set().union(*uses[max(0, place - newest) : place])
+            now = uses[place]
+            missing = set(now) - known
+            used, out = used + len(now), out + len(missing)
+            calls, lost = calls + now.total(), lost + sum(now[tool] for tool in missing)
+            touched += bool(missing)
+        if used:
+            print(f"  habits of the newest {newest}: {out} of {used} tools left out, {lost} of "
+                  f"{calls} uses, in {touched} of {len(uses) - ENOUGH} sessions")  # fmt: skip
+
+
 def main() -> None:
     """Print all figures, by format."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -183,6 +207,7 @@ def main() -> None:
         print(f"{form}: {len(found)} sessions")
         next_tools([(place, steps) for place, one in found if (steps := steps_of(one))])
         definitions([session for _, session in found])
+        left_out([session for _, session in found])
         drift([session for _, session in found])
 
 
