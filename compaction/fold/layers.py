@@ -73,11 +73,14 @@ def ending_then(
     head: int,
     arrived: Callable[[Entry], bool],
     at: int | None = None,
+    *,
+    one_turn: bool | None = None,
 ) -> Ending:
     """Return the end of an earlier context: after revision `head`, with the originals that had
     arrived.
 
-    `at` is when the newest call began then. Originals that the agent removed later are still
+    `at` is when the newest call began then, `one_turn` whether the model took system messages for
+    one turn then; None if as now. Originals that the agent removed later are still
     recited.
     """
     later = {
@@ -98,7 +101,7 @@ def ending_then(
         and arrived(entry)
         and (entry.block.position in back or entry.block.position not in state.gone)
     )
-    one_turn = state.means.one_turn
+    one_turn = state.means.one_turn if one_turn is None else one_turn
     return ending_at(state.policy, originals, context, state.means.count, at, one_turn=one_turn)
 
 

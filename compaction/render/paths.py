@@ -48,7 +48,8 @@ def block_with_paths(block: Block, paths: Mapping[str, str]) -> Block:
 
 def ending_with_paths(ending: Ending, paths: Mapping[str, str]) -> Ending:
     """Return the recited text with paths instead of the references that have one."""
-    return replace(ending, text=_with_paths(ending.text, paths))
+    text, aside = (_with_paths(one, paths) for one in (ending.text, ending.aside))
+    return replace(ending, text=text, aside=aside)
 
 
 def _with_paths(text: str, paths: Mapping[str, str]) -> str:

@@ -139,15 +139,17 @@ class ManagedSession:
 def _binding(request: dict[str, Any], context: Context | None) -> dict[str, Any]:
     """What makes the provider drop thinking that is no longer valid, and not refuse the request.
 
-    Nothing for a request without thinking, which drops it anyway.
+    A request without thinking drops it anyway.
     """
-    own = plain(request.get("thinking") or {"type": "adaptive"})
-    if context is None or not isinstance(own, dict) or own.get("type") == "disabled":
+    if context is None:
         return {}
-    betas, more = context.raw["betas"], context.raw["thinking"]
+    betas, more = context.raw["betas"], context.raw.get("thinking")
     headers = dict(request.get("extra_headers") or {})
     name = next((one for one in headers if one.lower() == "anthropic-beta"), "anthropic-beta")
     headers[name] = ",".join(dict.fromkeys(filter(None, (headers.get(name), *betas))))
+    own = plain(request.get("thinking") or {"type": "adaptive"})
+    if not more or not isinstance(own, dict) or own.get("type") == "disabled":
+        return {"extra_headers": headers}
     return {"thinking": {**more, **own}, "extra_headers": headers}
 
 

@@ -25,3 +25,10 @@ def message_of(reply: Mapping[str, Any]) -> tuple[dict[str, Any], Any]:
         message = {k: v for k, v in choices[0]["message"].items() if v is not None}
         return message, reply.get("usage")
     return {"role": reply.get("role", "assistant"), "content": reply["content"]}, reply.get("usage")
+
+
+def headers_for(context: Mapping[str, Any]) -> dict[str, Any]:
+    """The headers without which a context's messages would be refused, for the SDK."""
+    if any("clear_at" in message for message in context.get("messages") or ()):
+        return {"extra_headers": {"anthropic-beta": ",".join(context["betas"])}}
+    return {}

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from contextlab.client.connection import OVER_BUDGET, Connection, OverBudget, Refused, path
-from contextlab.client.messages import batch_of, failed_result, message_of
+from contextlab.client.messages import batch_of, failed_result, headers_for, message_of
 from contextlab.client.offload_files import OffloadFiles
 
 log = logging.getLogger(__name__)
@@ -37,7 +37,8 @@ class Appended:
 @dataclass(frozen=True, slots=True)
 class Context:
     """A context to send to the model. `request` holds the parts the provider expects: `system`,
-    `tools`, `tool_choice` and `messages`, omitted if empty, and `model` if known."""
+    `tools`, `tool_choice` and `messages`, omitted if empty, and `model` if known; and, for the
+    SDK, `extra_headers` if messages need a beta."""
 
     id: str
     step: int
@@ -160,9 +161,9 @@ class Session:
 
     def _context_of(self, raw: dict[str, Any]) -> Context:
         names = ("system", "tools", "tool_choice", "messages")
-        parts = {name: raw[name] for name in names if raw.get(name)}
-        model = {"model": self.model} if self.model else {}
-        return Context(raw["context_id"], raw["step"], raw["tokens"], {**model, **parts}, raw)
+        parts = {name: raw[name] for name in names if raw.get(name)} | headers_for(raw)
+        parts |= {"model": self.model} if self.model else {}
+        return Context(raw["context_id"], raw["step"], raw["tokens"], parts, raw)
 
     def answer(self, reply: Any, context: Context | None = None) -> Appended:
         """Store the model's reply with its usage, and the context it was given.

@@ -9,7 +9,7 @@ from sessions.models.dashboard.day_totals import DayTotals
 from sessions.models.jobs.jobs import Job
 from sessions.models.lab.simulations import Simulation, SimulationResult
 from sessions.models.lab.tunings import Tuning, TuningTrial
-from sessions.models.live.managed import Artefact, ManagedContext, Pin
+from sessions.models.live.managed import Artefact, ManagedContext, Pin, SentRecitation
 from sessions.models.memory.boards import (
     Board,
     Delivery,
@@ -70,6 +70,7 @@ __all__ = [
     "Rollout",
     "Run",
     "ManagedContext",
+    "SentRecitation",
     "Session",
     "Share",
     "Simulation",

@@ -22,6 +22,7 @@ from compaction.context.blocks import Block
 from compaction.fold.fold import State, start
 from compaction.policies.policy import Policy, from_dict
 from compaction.prices.binding import binds_thinking
+from compaction.prices.system_messages import takes_system_messages
 from compaction.proposals.plan import FileText, Means, Span
 from sessions import topic_judge
 from sessions.actions.live import artefacts
@@ -186,6 +187,7 @@ class Fold:
             judge=None if judge is None else lambda topic: artefacts.verdict(session, topic, judge),
             rates=self._rates(session, policy),
             binds=binds_thinking(session.model),
+            one_turn=takes_system_messages(session.model),
             board=board,
         )
 

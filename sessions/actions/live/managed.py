@@ -14,6 +14,7 @@ from compaction.fold.fold import State
 from compaction.fold.layers import ending_then
 from compaction.fold.state import EVEN
 from compaction.policies.presets import PRESETS
+from compaction.prices.system_messages import takes_system_messages
 from compaction.tokens import count, scaled
 from sessions.actions.live import tend
 from sessions.actions.live.advance import advance_to
@@ -85,6 +86,11 @@ class Plan:
     ttl: TTLSetting = "recorded"
     tooled: bool = True
     budgeted: bool = True
+
+    @property
+    def one_turn(self) -> bool:
+        """Whether the model takes system messages for one turn."""
+        return takes_system_messages(self.session.model)
 
 
 def catch_up(session: Session, *, wait: float = 0) -> Plan:
@@ -231,6 +237,7 @@ def plan_of(managed: ManagedContext) -> Plan:
             managed.revision,
             lambda entry: entry.block.message <= managed.seq,
             begun_before(session, managed.retry_of or managed.step),
+            one_turn=managed.one_turn,
         )
         return Plan(
             session,
@@ -277,6 +284,7 @@ def record_context(plan: Plan, format: str) -> ManagedContext:
         format=format,
         tokens=plan.standing.used,
         recited=plan.ending.tokens,
+        one_turn=plan.one_turn and format == "anthropic",
         knowledge=plan.knowledge,
         tools=plan.tools,
         retry_of=plan.retry_of,

@@ -159,7 +159,7 @@ def with_paths(plan: Plan, folder: str, known: Named) -> tuple[Plan, Named, Name
     old = {one.id: known.blocks[one.id] for one in replaced if one.id in known.blocks}
     old = {one.id: old[one.id] for one in replaced if one.id in old and old[one.id][0] is one}
     new = {one.id: references_of(one) for one in replaced if one.id not in old}
-    recited = references(plan.ending.text)
+    recited = references(plan.ending.whole)
     wanted = dict.fromkeys(chain(*new.values(), recited))
     names = known.names
     if missing := [ref for ref in wanted if ref not in names]:

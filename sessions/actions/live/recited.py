@@ -8,6 +8,7 @@ from compaction.fold.fold import follow, start
 from compaction.fold.layers import ending_of
 from compaction.fold.state import take_in
 from compaction.policies.policy import from_dict
+from compaction.prices.system_messages import takes_system_messages
 from compaction.proposals.plan import Means
 from compaction.summaries.extract import extractive
 from sessions.actions.live.managed import plan_at
@@ -31,7 +32,8 @@ def recited_at(session: Session, run: Run, step: int) -> Ending:
         return Ending()
     if managed:
         return plan_at(session, step).ending
-    means = Means(lambda text: session.scaled(tokens.count(text)), extractive)
+    one_turn = takes_system_messages(session.model)
+    means = Means(lambda text: session.scaled(tokens.count(text)), extractive, one_turn=one_turn)
     state = start(policy, 0, means)
     never = set(summary_positions(session))
     for block in blocks_of(session, with_text=True):

@@ -90,8 +90,8 @@ def known_then(session: Session, sha: str) -> str:
 
 
 def ending_with(ending: Ending, known: str, more: int) -> Ending:
-    """Put shared knowledge in front of the text that a session recites."""
+    """Put words from elsewhere, such as shared knowledge, in front of the end of a context."""
     if not known:
         return ending
-    text = f"{known}\n{ending.text}" if ending.text else known
-    return replace(ending, text=text, tokens=ending.tokens + more)
+    aside = f"{known}\n{ending.aside}" if ending.aside else known
+    return replace(ending, aside=aside, tokens=ending.tokens + more)

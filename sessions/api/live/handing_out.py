@@ -17,7 +17,6 @@ from django.utils import timezone
 from compaction import render
 from compaction.context.blocks import Block
 from compaction.context.wire import WireBlock, block_of
-from compaction.prices.binding import BETA, DROP, binds_thinking
 from compaction.prices.prefill import REFUSED, refuses_prefill
 from compaction.render.content import readable
 from sessions.access import may_write
@@ -31,6 +30,8 @@ from sessions.actions.live.next_call import (
     with_read_back,
 )
 from sessions.actions.live.offload_files import Named, Names, with_paths
+from sessions.actions.live.one_turn import keep_sent, sent_before
+from sessions.api.live.needs import needs_of, one_turn_text
 from sessions.api.web.exchange import json_answer, json_bytes
 from sessions.models import ManagedContext, Session
 from sessions.models.record.values import wire_blocks
@@ -94,7 +95,10 @@ def hand_out(
     handed = managed.pk if managed is not None else None
     if managed is None and may_write(request):
         handed = record_context(plan, form.format).pk
-    body = _rendered(plan, wires, form)
+    takes_system = plan.one_turn if managed is None else managed.one_turn
+    body = _rendered(plan, wires, form, takes_system=takes_system)
+    if handed is not None and managed is None and goes_out and (text := one_turn_text(body)):
+        keep_sent(plan, text)
     if _ends_with_agent(body) and refuses_prefill(plan.session.model):
         body["notes"] = [*body["notes"], REFUSED]
     choice = offered.choice(body, form.format) if offered is not None else None
@@ -112,7 +116,7 @@ def hand_out(
         "retry_of": plan.retry_of,
         "toolset": _toolset(offered) if offered is not None else None,
         **({"tool_choice": choice} if choice is not None else {}),
-        **_binding(plan.session.model, form.format),
+        **(needs_of(plan.session.model, body) if form.format == "anthropic" else {}),
         **_news(plan.session, handed, form.since, body, files),
     }
 
@@ -120,13 +124,6 @@ def hand_out(
 def _ends_with_agent(body: Mapping[str, Any]) -> bool:
     messages = body.get("messages") or [{}]
     return messages[-1].get("role") == "assistant"
-
-
-def _binding(model: str, format: Format) -> dict[str, object]:
-    if format != "anthropic" or not binds_thinking(model):
-        return {}
-    # A safety net: what became invalid under us has left. The agent may have made calls without us.
-    return {"thinking": DROP, "betas": [BETA]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +137,7 @@ class _Last:
     wires: dict[str, WireBlock] = field(default_factory=dict)
     named: Named = field(default_factory=Named)
     model: str = ""
+    said: dict[int, str] = field(default_factory=dict)
     prefix: render.Prefix | None = None
     sent: Sequence[tuple[Any, bytes, int]] = ()
 
@@ -196,7 +194,9 @@ def _toolset(offered: Offer) -> dict[str, object]:
     }
 
 
-def _rendered(plan: Plan, wires: Mapping[str, WireBlock], form: Form) -> dict[str, Any]:
+def _rendered(
+    plan: Plan, wires: Mapping[str, WireBlock], form: Form, *, takes_system: bool
+) -> dict[str, Any]:
     def stored(block: Block) -> WireBlock:
         return wires[block.id] if block.replaces is None else block_of(block)
 
@@ -210,15 +210,17 @@ def _rendered(plan: Plan, wires: Mapping[str, WireBlock], form: Form) -> dict[st
     if form.format == "pairs":
         return render.pairs(plan.blocks, wire_of, plan.ending)
     last = _last_of(plan.session)
+    earlier = sent_before(plan, last.said) if takes_system else {}
     made, prefix = render.anthropic_from(
         last.prefix if last.model == model else None,
         plan.blocks,
         wire_of,
-        plan.ending,
+        replace(plan.ending, earlier=earlier),
         breakpoints=form.breakpoints,
         ttl=plan.ttl,
+        system_messages=takes_system,
     )
-    _keep(plan.session, model=model, prefix=prefix)
+    _keep(plan.session, model=model, prefix=prefix, said=earlier)
     # Always present, so that they can be passed on even if empty.
     return {"system": [], "tools": [], **made}
 

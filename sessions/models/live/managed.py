@@ -37,6 +37,9 @@ class ManagedContext(models.Model):
     retry_of = models.PositiveIntegerField(
         null=True, help_text="failed step that `step` retries: its prefix and error"
     )
+    one_turn = models.BooleanField(
+        default=False, help_text="its recitation is a system message for one turn"
+    )
     created = models.DateTimeField(auto_now_add=True)
 
     class Meta:
@@ -44,6 +47,25 @@ class ManagedContext(models.Model):
 
     def __str__(self) -> str:
         return self.id
+
+
+class SentRecitation(models.Model):
+    """The system message that the context of a step ended with (zlib), to be sent again unchanged
+    before the step's response."""
+
+    run = models.ForeignKey(
+        "agent_sessions.Run", on_delete=models.CASCADE, related_name="sent_recitations"
+    )
+    step = models.PositiveIntegerField()
+    data = models.BinaryField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["run", "step"], name="recitation_once_per_step")
+        ]
+
+    def __str__(self) -> str:
+        return f"recitation of step {self.step}"
 
 
 class Pin(models.Model):

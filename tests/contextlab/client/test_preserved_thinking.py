@@ -155,3 +155,37 @@ def test_what_the_provider_dropped_is_passed_on(
         {"model": "claude-opus-5-5", "input_transformations": changes},
         {"model": "claude-opus-5-5"},
     ]
+
+
+def writes_a_list(number: int) -> Answer:
+    """A reply that thinks, and updates its to-do list."""
+    todos = [{"content": f"part {number}", "status": "pending"}]
+    call = {"type": "tool_use", "id": f"t{number}", "name": "TodoWrite", "input": {"todos": todos}}
+    thought = {"type": "thinking", "thinking": f"so {number}", "signature": f"sig {number}"}
+    return Answer((thought, call), "tool_use")
+
+
+@pytest.mark.parametrize(("name", "kept"), [("claude-fable-5-2", 5), ("claude-opus-4-8", 1)])
+def test_a_recitation_is_a_system_message_and_takes_no_thinking(
+    lab: ContextLab, model: Provider, claude: anthropic.Anthropic, name: str, kept: int
+) -> None:
+    agent = wrap(claude, f"one-turn-{name}", server=lab, policy="recitation")
+    history: list[Json] = [{"role": "user", "content": "go"}]
+    for number in range(6):
+        model.then(writes_a_list(number))
+        asked = {**ASK, "model": name, "tools": [TOOL | {"name": "TodoWrite"}]}
+        reply = agent.messages.create(**asked, messages=history)
+        result = {"type": "tool_result", "tool_use_id": f"t{number}", "content": "ok"}
+        history += [{"role": "assistant", "content": reply.content}]
+        history += [{"role": "user", "content": [result]}]
+    assert (model.refused, model.dropped) == ([], [])
+    body = model.bodies[-1]
+    assert thoughts(body) == [f"so {number}" for number in range(5)]
+    cleared = [one for one in body["messages"] if one.get("clear_at")]
+    assert len(cleared) == kept and body["messages"][-1] is cleared[-1]
+    assert "part 4" in cleared[-1]["content"][0]["text"]
+    managed = lab.session(f"one-turn-{name}").context()
+    at = {"context_id": managed.id}
+    again = lab.request("GET", f"sessions/one-turn-{name}/context", query=at)
+    assert again["messages"] == managed.messages
+    assert "clear-at" in managed.request["extra_headers"]["anthropic-beta"]

@@ -156,9 +156,9 @@ def test_it_stands_at_the_end_of_the_context_and_the_prefix_stays() -> None:
     work("share")
     after = catch_up(reader)
     assert after.blocks == before.blocks
-    assert after.ending.text.startswith(KNOWN)
-    assert "The port is 8080, write to [EMAIL_1]." in after.ending.text
-    assert 'from="finder" trust="unchecked"' in after.ending.text
+    assert after.ending.whole.startswith(KNOWN)
+    assert "The port is 8080, write to [EMAIL_1]." in after.ending.whole
+    assert 'from="finder" trust="unchecked"' in after.ending.whole
     assert after.standing.used == before.standing.used + after.ending.tokens
     given = record_context(after, "anthropic")
     row = Note.objects.get(share__isnull=False)
