@@ -28,6 +28,7 @@ import django
 django.setup()
 
 from benchmarks.figures import commit_and_date  # noqa: E402
+from benchmarks.policies.frontier import Point, picture  # noqa: E402
 from benchmarks.policies.presets import sessions_in, sources_of  # noqa: E402
 from compaction.policies.policy import Policy, Step  # noqa: E402
 from compaction.policies.presets import PRESETS  # noqa: E402
@@ -38,6 +39,7 @@ LEAST = 0.955
 DRAWS = 1_000
 """Resamplings of sessions for an interval."""
 BALANCED = PRESETS["balanced"]
+PICTURE = "frontier.svg"
 GRID = {"patience": (6, 10, 16), "done": (8, 20), "settled": (5, 12), "inputs": (30, 45)}
 
 
@@ -52,6 +54,7 @@ class Row(NamedTuple):
     charged: int
     needs: int
     in_context: float
+    in_context_recorded: float
     named: float
     edits: int
     feasible: float
@@ -101,6 +104,7 @@ def rows_of(work: tuple[str, str, Path, dict[str, Policy]]) -> list[Row]:
                 *money,
                 made["needs"],
                 made["in_context"],
+                lived["in_context"],
                 made["named"],
                 made["edits"],
                 made["edits_feasible"],
@@ -205,6 +209,7 @@ def page(chosen_on: Sequence[Row], fresh: Sequence[Row]) -> Iterator[str]:
     """Yield the lines of the page."""
     yield "# How the default policy was chosen"
     yield ""
+    yield f"![Cost with read-backs and needs in context, by policy]({PICTURE})\n"
     yield (
         f"Written by `python -m benchmarks.policies.choose` ({commit_and_date()}). Everything is "
         "simulated: the agent is assumed to behave as recorded.\nCost is against the sessions as "
@@ -250,6 +255,21 @@ def page(chosen_on: Sequence[Row], fresh: Sequence[Row]) -> Iterator[str]:
                 yield line(f"`{name}`, {title} ({len(part)})", sums(part))
 
 
+def points(rows: Sequence[Row]) -> Iterator[Point]:
+    """Yield the points of the picture: recorded, the oracle, every policy."""
+    by = {name: [row for row in rows if row.policy == name] for name in {r.policy for r in rows}}
+    one = [row for row in next(iter(by.values())) if row.recorded]
+    needs = sum(row.needs for row in one)
+    lived = sum(row.in_context_recorded * row.needs for row in one) / needs
+    recorded = sum(row.recorded for row in one)
+    yield Point("recorded", 1.0, lived, "bound")
+    yield Point("oracle", sum(row.oracle for row in one) / recorded, 1.0, "bound")
+    for name, found in sorted(by.items()):
+        whole = sums(found)
+        kind = "preset" if name.startswith("`") else "tried"
+        yield Point(name.strip("`"), whole.charged, whole.in_context, kind)
+
+
 def main() -> None:
     """Measure and write."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
@@ -267,6 +287,8 @@ def main() -> None:
     text = "\n".join(page(rows, fresh)) + "\n"
     if given.out:
         given.out.write_text(text)
+        shown = measured(folders, {f"`{name}`": policy for name, policy in PRESETS.items()})
+        given.out.with_name(PICTURE).write_text(picture(points([*rows, *shown])))
     else:
         sys.stdout.write(text)
 
