@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from compaction.cache.economy import TTLSetting
+from compaction.cache.simulator import LOOK_BACK, MOST_BREAKPOINTS
 from compaction.context.blocks import Block, Ending
 from compaction.context.wire import WireBlock
 from compaction.prices.system_messages import CLEARED
@@ -33,10 +34,12 @@ def anthropic(
     Signed thinking is sent unchanged, in every message: the API requires that of the newest tool
     loop and recommends the earlier ones. Breakpoints set by agents are dropped. Ours, at most four,
     are after the tools, after the system prompt, on the last replacement, and at the end or before
-    an `ending`, which the next request will not contain. They ask for `ttl`, as granted to the
-    policy; five minutes, the provider's default, goes without saying. With `system_messages`, the
-    model takes system messages between the others (prices/system_messages.py): the recitation is
-    one, and those of the conversation stay in their place.
+    an `ending`, which the next request will not contain; after a step of 20 blocks or more also at
+    the end of the request before, which would not be found, rather than after the tools. They ask
+    for `ttl`, as granted to the policy; five minutes, the provider's default, goes without saying.
+    With `system_messages`, the model takes system messages between the others
+    (prices/system_messages.py): the recitation is one, and those of the conversation stay in their
+    place.
     """
     made, _ = anthropic_from(
         None,
@@ -99,12 +102,13 @@ def _mark(body: dict[str, Any], turns: list[Turn], ending: Ending, ttl: TTLSetti
     ahead = HOUR if ttl in ("mixed", "1h") else EPHEMERAL
     behind = HOUR if ttl == "1h" else EPHEMERAL
     tools, system, messages = body.get("tools", []), body.get("system", []), body["messages"]
+    last = _last(turns, ending)
     fixed = [at for at, tool in enumerate(tools) if not tool.get("defer_loading")]
-    if fixed:
+    if fixed and len(last) + bool(system) < MOST_BREAKPOINTS:
         tools[fixed[-1]] = _with_control(tools[fixed[-1]], ahead)
     if system:
         system[-1] = _with_control(system[-1], ahead)
-    for at, part in _last(turns, ending):
+    for at, part in last:
         content = [
             _with_control(wire, behind) if wire is part.wire else wire
             for wire in messages[at]["content"]
@@ -113,15 +117,20 @@ def _mark(body: dict[str, Any], turns: list[Turn], ending: Ending, ttl: TTLSetti
 
 
 def _last(turns: list[Turn], ending: Ending) -> list[tuple[int, ContentPart]]:
-    """The last replacement and the last part that takes a breakpoint, with their turns' numbers,
+    """Where breakpoints go, with the numbers of their turns: the last replacement, the end of the
+    request before if it is too far back to be found, and the last part that takes one. All are
     before the first part that the next request will not contain."""
-    spoken = replaced = None
+    spoken = replaced = former = None
+    parts = since = 0
     for at, turn in enumerate(turns):
         if turn.role == "system":
             continue  # one that is cleared is never part of a cache key
+        if turn.role == "assistant" and turn.parts[0].block is not None:
+            former, since = spoken, parts
         for part in turn.parts:
             if part.recited or (part.block is not None and part.block.position in ending.once):
                 break
+            parts += 1
             if "thinking" not in part.wire["type"]:
                 spoken = at, part
                 if part.block is not None and part.block.replaces:
@@ -129,8 +138,12 @@ def _last(turns: list[Turn], ending: Ending) -> list[tuple[int, ContentPart]]:
         else:
             continue
         break
-    both = [replaced, spoken] if replaced is not spoken else [spoken]
-    return [one for one in both if one is not None]
+    far = former if parts - since >= LOOK_BACK else None
+    found: list[tuple[int, ContentPart]] = []
+    for one in (replaced, far, spoken):
+        if one is not None and all(one is not other for other in found):
+            found.append(one)
+    return found
 
 
 def _with_control(wire: WireBlock, control: dict[str, str]) -> WireBlock:

@@ -91,7 +91,8 @@ class ContextOut(Schema):
     the first `keep` of that one, `files` are those it did not name, and `system` and `tools` are
     null if they did not change. For a model that binds thinking to what was before it,
     `thinking` belongs into the request's own, and `betas` into the header `anthropic-beta`: then
-    a thinking block that is no longer valid is dropped, and the request is not refused.
+    a thinking block that is no longer valid is dropped, and the request is not refused. Messages
+    with `clear_at`, in which a policy recites, are refused without their beta.
     """
 
     context_id: str | None

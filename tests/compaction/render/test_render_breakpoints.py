@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -60,6 +61,30 @@ def marked(body: Json) -> list[Any]:
     return [
         part.get("name") or short(part) for part in parts if "cache_control" in part
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("calls", "more"), [(9, []), (10, ["do it"]), (30, ["do it"])])
+def test_the_end_before_many_blocks_has_a_breakpoint_too(calls: int, more: list[str]) -> None:
+    """The provider looks 20 blocks back, and a call and its result are two."""
+    it = Wires().say("user", text("do it"))
+    it.say("assistant", *(uses(f"t{one}") for one in range(calls)), call="r1")
+    it.say("user", *(gives(f"t{one}") for one in range(calls)))
+    body = made(it, breakpoints=True)
+    assert marked(body)[:-1] == more
+    assert "cache_control" in body["messages"][-1]["content"][-1]
+
+
+def test_it_takes_the_place_of_the_one_after_the_tools() -> None:
+    it = Wires().say("system", {"type": "tools", "tools": [TOOL]}, text("Be careful."))
+    it.say("user", text("do it")).say("assistant", uses("t1"), call="r1")
+    it.say("user", gives("t1")).say("assistant", *(uses(f"u{n}") for n in range(12)), call="r2")
+    it.say("user", *(gives(f"u{n}") for n in range(12)))
+    stub = replace(it.blocks[3], id="stub", replaces=it.blocks[3].id)
+    it.wires[stub.id] = it.wires[it.blocks[3].id]
+    it.blocks[3] = stub
+    body = made(it, breakpoints=True)
+    names = marked(body)
+    assert len(names) == 4 and names[0] == "Be careful."
 
 
 def test_breakpoints_stand_after_tools_system_the_last_replacement_and_the_end() -> None:
