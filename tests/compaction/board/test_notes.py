@@ -114,7 +114,12 @@ def test_what_is_read_back_again_becomes_knowledge() -> None:
     ):
         _used(talk, "mcp__contextlab__read_back", call, f"port = 8080 in {call['ref']}")
     _used(talk, "read_back", {"ref": "m5.0"}, "No block m5.0.", error=True)
-    known = [e for e in _board(talk).values() if e.kind == "knowledge"]
+    gatherer, found = Gatherer(), []
+    for block in talk.blocks:
+        found += gatherer.add(block)
+        waits = [block] if block.type == "tool_use" else []
+        gatherer = Gatherer.recalled("", json.loads(json.dumps(gatherer.remembered())), waits)
+    known = [e for e in found if e.kind == "knowledge"]
     assert [(e.key, e.text, e.untrusted) for e in known] == [
         ("read:m3.0", "Needed 2 times: port = 8080 in ref m3.0", True)
     ]

@@ -12,6 +12,7 @@ from compaction.context.blocks import Block, FileRef
 from compaction.fold.fold import Arrival, State, advance, start
 from compaction.policies.policy import Policy, Step
 from compaction.proposals.plan import Means
+from compaction.strategies.dedupe import Dedupe
 from compaction.strategies.payback_settings import Payback
 from compaction.strategies.window import Window
 from compaction.summaries.extract import extractive
@@ -26,7 +27,9 @@ ABOUT = "the tokenizer of src/parse_tree.py fails\n" * 84
 
 def _folded(talk: Talk, parameters: Any, window: int) -> State:
     name = "payback" if isinstance(parameters, Payback) else "window"
-    policy = Policy("p", steps=(Step(name, parameters),))
+    policy = parameters
+    if not isinstance(policy, Policy):
+        policy = Policy("p", steps=(Step(name, parameters),))
     state = start(policy, window, Means(rough, extractive, rates=Rates(known=True)))
     session = talk.session(window)
     for call in session.calls:
@@ -77,8 +80,24 @@ def test_young_results_and_excluded_tools_stay() -> None:
     assert not _folded(talk, replace(NEVER, relevant=0.01, exclude=("Read",)), 10_000).made
 
 
+def test_text_that_a_note_relies_on_stays() -> None:
+    talk, shown = _reads(3, 9)
+    talk.respond()
+    use = talk.call("Read", {"file_path": "f0.txt"}, file=FileRef("f0.txt", "read"))
+    talk.result(use, FILLER)
+    talk.respond()
+    talk.result(talk.call("Bash", {"command": "make"}), FILLER * 2)
+    policy = Policy(
+        "p", steps=(Step("dedupe", Dedupe()), Step("payback", replace(NEVER, relevant=0.01)))
+    )
+    state = _folded(talk, policy, 11_000)
+    assert 0 not in _gone(state, shown)
+    assert 1 in _gone(state, shown)
+
+
 def test_nothing_leaves_if_it_frees_too_little() -> None:
-    talk, _ = _reads(0, 3)
+    """About 4,200 tokens: more than a full window clears of what is ripe, less than a tenth."""
+    talk, _ = _reads(0, 5)
     talk.user("please " * 30_000)
     talk.respond()
     state = _folded(talk, replace(NEVER, relevant=0.5), 60_000)

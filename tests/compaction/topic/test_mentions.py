@@ -97,6 +97,7 @@ def test_a_use_counts_for_the_newest_holder_unless_the_fact_is_common() -> None:
         talk.respond()
         talk.result(talk.call("Bash", {"command": "make"}), "see port_8080")
     talk.respond()
+    talk.respond()
     talk.call("Bash", {"command": "open port_8080"})
     assert _learned(talk).last == {shown[1]: 4}, "twelve originals hold it by now"
 
