@@ -114,7 +114,8 @@ def test_what_is_read_back_again_becomes_knowledge() -> None:
     ):
         _used(talk, "mcp__contextlab__read_back", call, f"port = 8080 in {call['ref']}")
     _used(talk, "read_back", {"ref": "m5.0"}, "No block m5.0.", error=True)
-    gatherer, found = Gatherer(), []
+    gatherer = Gatherer()
+    found: list[BoardNote] = []
     for block in talk.blocks:
         found += gatherer.add(block)
         waits = [block] if block.type == "tool_use" else []
