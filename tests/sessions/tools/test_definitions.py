@@ -6,10 +6,15 @@ from typing import Any
 
 import pytest
 
+from compaction import tokens
+from compaction.context.session import Usage
+from sessions.actions.record.append import append
 from sessions.actions.record.measure import measure
+from sessions.importers import records
 from sessions.models import Session
-from sessions.models.tools.definitions import definitions
+from sessions.models.tools.definitions import definition_use, definitions
 from sessions.models.tools.tool_use import tool_use
+from tests.sessions.made import reads, result, session, user
 from tests.sessions.pages import page_of, signed_in
 from tests.sessions.programs import Program
 
@@ -52,7 +57,7 @@ def test_each_definition_has_its_cost_and_unused_ones_come_first(program: Progra
     use(program, "edit", cache_creation_input_tokens=3_000)
     use(program, "edit", cache_read_input_tokens=3_000, cache_creation_input_tokens=100)
     use(program, "edit", cache_creation_input_tokens=3_200)
-    session = measured()
+    stored = measured()
     found = program.get("/sessions/run/tools")["definitions"]
     rate = 2 * WRITE + READ
     rows = [(row["tool"], row["calls"], row["used"]) for row in found["tools"]]
@@ -63,7 +68,7 @@ def test_each_definition_has_its_cost_and_unused_ones_come_first(program: Progra
     assert found["unused_tokens"] == unused
     assert found["unused_microusd"] == (unused * rate + 500) // 1000
     assert (found["basis"], found["deferred"]) == ("estimated", [])
-    page = page_of(signed_in(program.team), f"/sessions/{session.pk}/tools/")
+    page = page_of(signed_in(program.team), f"/sessions/{stored.pk}/tools/")
     assert "2 of 3 defined tools were never used" in page.text
     assert "in every call" in page.text
 
@@ -73,13 +78,13 @@ def test_a_log_without_definitions_is_unknown_and_its_hidden_prompt_inferred(
 ) -> None:
     begin(program, [])
     use(program, "edit", cache_creation_input_tokens=9_000)
-    session = measured()
+    stored = measured()
     answer = program.get("/sessions/run/tools")
     assert answer["definitions"] is None
-    use_of = tool_use(session).definitions
-    assert use_of.hidden_tokens == session.hidden_tokens > 8_000
+    use_of = tool_use(stored).definitions
+    assert use_of.hidden_tokens == stored.hidden_tokens > 8_000
     assert use_of.hidden_microusd == (use_of.hidden_tokens * WRITE + 500) // 1000
-    page = page_of(signed_in(program.team), f"/sessions/{session.pk}/tools/")
+    page = page_of(signed_in(program.team), f"/sessions/{stored.pk}/tools/")
     assert "what they cost is unknown" in page.text
     assert "inferred from the first reported prompt" in page.text
     assert "never used" not in page.text
@@ -101,6 +106,29 @@ def test_tools_of_a_namespace_count_one_by_one_and_deferred_ones_not(program: Pr
     answer = program.get("/sessions/run/tools")
     assert [row["tool"] for row in answer["definitions"]["tools"]] == ["fetch"]
     assert answer["definitions"]["deferred"] == ["merge", "wait"]
+
+
+def test_what_a_search_found_is_sent_from_then_on(program: Program) -> None:
+    found = [{"type": "tools", "tools": [defined("fetch", deferLoading=True)]}]
+    log = session(
+        user("find it", key="a"),
+        reads("c1", "t1", "a.py", key="b"),
+        result("t1", "text", key="c"),
+        records.Message("tool", found, key="d"),
+        records.Call("c1", model="claude-sonnet-4-5", usage=Usage(cache_write_5m=1_000)),
+        reads("c2", "t2", "b.py", key="e"),
+        result("t2", "text", key="f"),
+        records.Call("c2", usage=Usage(cache_read=1_000, cache_write_5m=500)),
+    )
+    log.model = "claude-sonnet-4-5"
+    stored = append(program.team, log, tokens.counted, source="test").session
+    measure(stored)
+    stored.refresh_from_db()
+    found_by = definition_use(stored, definitions(stored), {"Read"})
+    [row] = found_by.costs.rows
+    assert (row.tool, row.calls) == ("fetch", 1)
+    assert row.nanos == row.tokens * WRITE, "it stands after the prompt before it"
+    assert found_by.costs.priced, "a call without a model has the session's"
 
 
 def test_a_list_counts_until_another_replaces_it(program: Program) -> None:

@@ -68,6 +68,7 @@ def test_the_list_stays_and_a_used_tool_joins_at_its_end(known: Program) -> None
     again = known.get(f"/sessions/run/context?context_id={first['context_id']}")
     for name in ("tools", "messages", "tokens"):
         assert again[name] == first[name]
+    assert again["toolset"]["next"] == [], "no part of the prompt, so not kept"
 
 
 def test_what_the_session_has_used_is_offered_from_the_start(known: Program) -> None:
@@ -97,10 +98,45 @@ def test_otherwise_every_tool_is_offered(known: Program, fields: dict[str, Any])
     assert known.get("/sessions/run/context")["toolset"] is None
 
 
-def test_too_few_sessions_are_no_habit(known: Program) -> None:
-    Session.objects.get(external_id="old-0").delete()
+def test_sessions_without_a_name_are_no_agent(known: Program) -> None:
+    Session.objects.update(agent="")
+    begin(known, TOOLS, **{**HABITS, "agent": ""})
+    assert offered(known) == [*NAMES, "read_back"]
+
+
+def test_too_few_sessions_are_no_habit_and_more_come_too_late(known: Program) -> None:
+    Session.objects.filter(external_id="old-0").update(agent="other")
     begin(known, TOOLS, **HABITS)
     assert offered(known) == [*NAMES, "read_back"]
+    use(known, "look", cache_creation_input_tokens=1_000)
+    Session.objects.filter(external_id="old-0").update(agent="scout")
+    begin(known, [*TOOLS, defined("new")], **HABITS)
+    assert offered(known) == [*NAMES, "new", "read_back"]
+
+
+def test_it_is_decided_once_although_tools_come_again_before_the_first_call(known: Program):
+    begin(known, TOOLS, **HABITS)
+    begin(known, [*TOOLS, defined("new")], **HABITS)
+    assert offered(known) == ["edit", "look", "new", "read_back"]
+
+
+def test_tools_that_contexts_refer_to_stay(known: Program) -> None:
+    begin(known, [*TOOLS, defined("search_memory")], **HABITS)
+    assert offered(known) == ["edit", "look", "search_memory", "read_back"]
+
+
+def test_what_is_not_sent_is_not_unused(known: Program) -> None:
+    begin(known, TOOLS, **HABITS)
+    for step, tool in enumerate(("look", "edit"), start=1):
+        use(known, tool, cache_creation_input_tokens=1_000 * step)
+    found = known.get("/sessions/run/tools")["definitions"]
+    assert found["unused_tokens"] == found["unused_microusd"] == 0
+    assert {row["tool"]: row["calls"] for row in found["tools"]} == {
+        "draw": 0,
+        "edit": 2,
+        "look": 2,
+        "plot": 0,
+    }
 
 
 def test_no_list_becomes_empty(known: Program) -> None:
@@ -123,6 +159,9 @@ def test_tools_that_a_graph_names_follow_the_graph(
     assert known.ask("PUT", "/sessions/run/tools", graph).status_code == 200
     begin(known, TOOLS, **HABITS)
     assert offered(known) == [*names, "read_back"]
+    assert known.get("/sessions/run/context")["toolset"]["allowed"] == names
+    use(known, "look", cache_creation_input_tokens=1_000)
+    assert set(offered(known)) == {*names, "draw", "read_back"}, "by its need, or from the start"
 
 
 def test_an_agent_gets_the_others_by_a_graph(known: Program) -> None:
