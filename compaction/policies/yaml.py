@@ -17,6 +17,7 @@ LONGEST = 64 * 1024
 DEEPEST = 8
 """Maximum levels of nesting; a policy has five."""
 _BREAKS = re.compile("[\n\x85\u2028\u2029]")
+_EXPONENT = re.compile("[-+]?[0-9.]+[eE][-+]?[0-9]+")
 _WIDE = 100
 _COMMENT = 44
 """Column of comments, if the value is short enough."""
@@ -91,7 +92,9 @@ def _line(indent: str, name: str, value: Any, origin: Origin | None) -> Iterator
 def _scalar(value: Any) -> str:
     """Write a text, number or list on one line, quoted if YAML would read it differently."""
     text = _dumped(value, None)
-    return _dumped(value, '"') if _BREAKS.search(text) else text
+    # What is written follows YAML 1.1, which knows fewer numbers than our reading does.
+    exponent = isinstance(value, str) and _EXPONENT.fullmatch(value)
+    return _dumped(value, '"') if exponent or _BREAKS.search(text) else text
 
 
 def _dumped(value: Any, style: str | None) -> str:

@@ -34,7 +34,9 @@ def _wordy(policy: Policy, text: str, words: list[str], number: int) -> Policy:
 @given(
     policies(),
     TEXTS,
-    st.lists(st.one_of(TEXTS, st.sampled_from(["no", "on", "1", "null", "a: b", "- x", "#"]))),
+    st.lists(
+        st.one_of(TEXTS, st.sampled_from(["no", "on", "1", "0E0", ".5e2", "null", "a: b", "#"]))
+    ),
     st.integers(1, 9),
     st.sampled_from(["", *PRESETS]),
 )
