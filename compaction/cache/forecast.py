@@ -16,8 +16,13 @@ from compaction.cache.simulator import LOOK_BACK, TTL_MS
 from compaction.cache.uses import Cause
 from compaction.context.session import Usage
 
-RESTART_PAUSE_MS = 30_000
-"""Minimum pause before a prompt that suggests a client restart (our choice)."""
+RESTART_PAUSE_MS, RESTARTS = 30_000, 2
+"""Minimum pause before a prompt that suggests a client restart, and the restarts seen before in the
+session (our choices)."""
+
+LATE_MS = 10_000
+"""Time past the TTL within which entries are still found, as logs give times of responses, not of
+requests (measured: docs/record/cache.md, Forecasts)."""
 
 BREAK_TOKENS, BREAK_SHARE = 2_000, 0.02
 """A call that reads less than was cached by more than both of these is a break."""
@@ -76,8 +81,8 @@ class Forecast:
     cause.
 
     `left` is None if nothing is known yet (a first call). `guess`: the log does not show the cause,
-    but it happened before in this session. `revision` as in `PromptChange`. `suspect`: a change to
-    earlier blocks that should not lose much: the cause if the call breaks after all.
+    but it happened before in this session. `revision` as in `PromptChange`. `suspect`: what should
+    not lose much, or usually loses nothing: the cause if the call breaks after all.
     """
 
     read: int
@@ -151,7 +156,8 @@ def forecast(known: ForecastState, moment: Moment) -> Forecast:
     whole = _whole(known, moment.model, left)
     if moment.model != before.model:
         return Forecast(min(known.shared, whole), left, "model", confidence)
-    if idle_of(known, moment) > ttl_of(known, moment):
+    late = idle_of(known, moment) - ttl_of(known, moment)
+    if late > LATE_MS:
         return Forecast(min(known.shared, whole), left, "ttl", confidence)
     change = min(moment.changes, key=lambda one: one.block, default=None)
     if change is not None:
@@ -163,6 +169,11 @@ def forecast(known: ForecastState, moment: Moment) -> Forecast:
         return Forecast(0, left, "restart", "best-effort", guess=True)
     cause: Cause | None = "steps" if is_break(left, whole) else None
     suspect = change if change is not None and change.block < before.blocks else None
+    if late > 0:
+        suspect = PromptChange("ttl", 0)
+    elif suspect is None and known.writes and moment.blocks - before.blocks > LOOK_BACK:
+        # Unless the client set a breakpoint in between, which logs do not show.
+        suspect = PromptChange("look_back", before.blocks)
     return Forecast(whole, left, cause, confidence, suspect=suspect)
 
 
@@ -197,7 +208,7 @@ def _restarted(known: ForecastState, moment: Moment) -> bool:
     """
     wrote = known.wrote or moment.wrote
     paused = idle_of(known, moment) > RESTART_PAUSE_MS
-    return bool(known.restarts) and moment.human and wrote and paused
+    return known.restarts >= RESTARTS and moment.human and wrote and paused
 
 
 def _standing(known: ForecastState, moment: Moment, change: PromptChange) -> int:

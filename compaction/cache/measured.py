@@ -91,7 +91,7 @@ def _break(known: ForecastState, moment: Moment, usage: Usage, expected: Forecas
     rewritten = min(known.left, usage.prompt) - usage.cache_read
     if not broke(known, usage) or rewritten <= NOTHING_PAID:
         return None
-    late = expected.cause == "ttl"
+    late = expected.named == "ttl"
     revision = expected.revision
     if expected.cause is None and expected.suspect is not None:
         revision = expected.suspect.revision

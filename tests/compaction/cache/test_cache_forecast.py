@@ -49,7 +49,8 @@ SECOND = moment(2, 1), Usage(3, 50_000, 1_000)
     ("now", "read", "cause"),
     [
         (moment(3, 2), 51_000, None),
-        (moment(3, 6.1), 20_000, "ttl"),
+        (moment(3, 6.1), 51_000, None),
+        (moment(3, 6.2), 20_000, "ttl"),
         (moment(3, 2, model="claude-opus-4-5"), 20_000, "model"),
         (moment(3, 2, changes=(PromptChange("edit", 1),)), 20_000, "edit"),
         (moment(3, 2, changes=(PromptChange("rewind", 2),)), 50_000, None),
@@ -91,13 +92,35 @@ def test_a_client_that_was_restarted_before_is_expected_to_be_so_again() -> None
         (moment(3, 1.1, wrote=True), Usage(3, 41_000, 500)),
     )
     assert known.restarts == 1
-    answer = forecast(known, moment(4, 2, human=True))
+    # One lost prefix may have other reasons.
+    assert forecast(known, moment(4, 2, human=True)).cause is None
+    observe(known, moment(4, 1.2, human=True), Usage(3, 0, 42_000))
+    observe(known, moment(5, 1.3, wrote=True), Usage(3, 42_000, 500))
+    assert known.restarts == 2
+    answer = forecast(known, moment(6, 2, human=True))
     assert (answer.cause, answer.guess) == ("restart", True)
     # Logged causes come before guessed ones.
-    level = moment(4, 2, human=True, changes=(PromptChange("settings", 0),))
+    level = moment(6, 2, human=True, changes=(PromptChange("settings", 0),))
     assert (forecast(known, level).cause, forecast(known, level).guess) == ("settings", False)
-    assert forecast(known, moment(4, 1.2, human=True)).cause is None
-    assert forecast(known, moment(4, 2)).cause is None
+    assert forecast(known, moment(6, 1.4, human=True)).cause is None
+    assert forecast(known, moment(6, 2)).cause is None
+
+
+@pytest.mark.parametrize(
+    ("now", "named"),
+    [
+        (moment(3, 2), "unexplained"),
+        (moment(3, 6.1), "ttl"),
+        (moment(3, 2, blocks=24), "unexplained"),
+        (moment(3, 2, blocks=25), "look_back"),
+    ],
+)
+def test_what_usually_loses_nothing_is_named_when_it_does(now: Moment, named: str) -> None:
+    answer = forecast(seen(FIRST, SECOND), now)
+    assert (answer.named, answer.broken) == (named, False)
+    # An automatic cache has no breakpoints.
+    automatic = seen((moment(2, 1, model="gpt-5.5"), Usage(20_000)))
+    assert forecast(automatic, moment(3, 2, blocks=60, model="gpt-5.5")).named == "unexplained"
 
 
 @pytest.mark.parametrize(

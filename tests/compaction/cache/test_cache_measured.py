@@ -76,13 +76,19 @@ def test_a_change_that_should_lose_little_is_named_when_much_was_lost() -> None:
 
 
 def test_a_restart_that_only_habit_tells_of_is_said_to_be_probable() -> None:
-    usages = [Usage(3, 0, 40_000), Usage(3, 0, 41_000), Usage(3, 41_000, 500), Usage(3, 0, 42_000)]
-    known = ForecastState()
-    for step, usage in enumerate(usages, 1):
-        one = call(step, step, usage)
-        moment = Moment(step, "m", one.at, step * 2, human=step != 3, wrote=True)
-        use = follow(known, moment, one)
-    assert use is not None and str(use.broken) == "client restarted, probably"
+    known, said = ForecastState(), []
+    for step in range(1, 8):
+        lost = step % 2 == 1
+        one = call(step, step, Usage(3, 0, 40_000 + step) if lost else Usage(3, 40_000, 500))
+        use = follow(known, Moment(step, "m", one.at, step * 2, human=lost, wrote=True), one)
+        said.append(str(use.broken) if use and use.broken else None)
+    assert said[2::2] == ["unexplained", "unexplained", "client restarted, probably"]
+
+
+def test_an_entry_that_expired_just_after_its_ttl_is_named_so() -> None:
+    for seconds, kept in ((299, "unexplained"), (305, "TTL expired (idle 5 m 5 s)")):
+        calls = [call(1, 0, Usage(0, 0, 40_000)), call(2, seconds / 60, Usage(0, 0, 41_000))]
+        assert str(measured(plain(calls))[1].broken) == kept
 
 
 def test_the_ttl_is_the_one_that_usage_shows() -> None:
