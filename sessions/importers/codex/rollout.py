@@ -50,7 +50,7 @@ class _CodexReader:
     """Processes a rollout. A model call is the span between two changes of the token totals.
 
     The items of a call carry its id from the first one on; its Call record follows when the log
-    reports it. A call cut off by the end of the log has items but no Call.
+    reports it. A call cut off by the end of the log, or by the user, has items but no Call.
     """
 
     def __init__(self) -> None:
@@ -60,6 +60,7 @@ class _CodexReader:
         self._history = History()
         self._model = self._effort = ""
         self._number = 1
+        self._aborted = 0
         self._began: int | None = None
         self._totals: Json = None
         self._metas: list[Json] = []
@@ -130,7 +131,8 @@ class _CodexReader:
 
     @property
     def _call(self) -> str:
-        return f"call-{self._number}"
+        # Later calls keep the ids that earlier releases gave them.
+        return f"call-{self._number}" + (f".{self._aborted}" if self._aborted else "")
 
     def _meta(self, line: Line, payload: dict[str, Json], at: int | None) -> None:
         if not self._metas:
@@ -186,6 +188,9 @@ class _CodexReader:
             return
         if form == "thread_rolled_back" and self._rolled_back(line, payload, at):
             return
+        if form == "turn_aborted" and self._began is not None:
+            self._aborted += 1
+            self._began = None
         if isinstance(window := payload.get("model_context_window"), int):
             self._set_window(window)
         self._skip(line, f"event_msg/{form}", "not context")
@@ -217,6 +222,7 @@ class _CodexReader:
             )
         )
         self._number += 1
+        self._aborted = 0
         self._began = None
         return True
 

@@ -83,6 +83,21 @@ def test_a_call_in_flight_is_not_counted_yet() -> None:
     assert counts(log)["calls"] == 4
 
 
+def test_a_prompt_after_an_aborted_call_is_not_part_of_it() -> None:
+    reasoning = "response_item", {"type": "reasoning", "summary": []}
+    aborted = "event_msg", {"type": "turn_aborted"}
+    after = message("user", "Stop."), message("assistant", "Yes."), count(20)
+    log = log_of(message("user", "Go."), reasoning, aborted, *after, reasoning, count(30))
+    assert [one.call for one in of(log.sessions[0], Message)] == [
+        *(None, "call-1", None, "call-1.1"),
+        "call-2",
+    ]
+    assert [one.call for one in of(log.sessions[0], Call)] == ["call-1.1", "call-2"]
+    # Without a call to cut off, ids stay as they are.
+    kept = log_of(message("user", "Go."), aborted, *after)
+    assert [one.call for one in of(kept.sessions[0], Call)] == ["call-1"]
+
+
 def test_a_compaction_keeps_what_comes_again_and_brings_the_rest() -> None:
     (session,) = parse(SAMPLE.read_bytes()).sessions
     (compaction,) = of(session, Compaction)
