@@ -17,7 +17,6 @@ LONGEST = 64 * 1024
 DEEPEST = 8
 """Maximum levels of nesting; a policy has five."""
 _BREAKS = re.compile("[\n\x85\u2028\u2029]")
-_EXPONENT = re.compile("[-+]?[0-9.]+[eE][-+]?[0-9]+")
 _WIDE = 100
 _COMMENT = 44
 """Column of comments, if the value is short enough."""
@@ -92,14 +91,13 @@ def _line(indent: str, name: str, value: Any, origin: Origin | None) -> Iterator
 def _scalar(value: Any) -> str:
     """Write a text, number or list on one line, quoted if YAML would read it differently."""
     text = _dumped(value, None)
-    # What is written follows YAML 1.1, which knows fewer numbers than our reading does.
-    exponent = isinstance(value, str) and _EXPONENT.fullmatch(value)
-    return _dumped(value, '"') if exponent or _BREAKS.search(text) else text
+    return _dumped(value, '"') if _BREAKS.search(text) else text
 
 
 def _dumped(value: Any, style: str | None) -> str:
-    stated = yaml.safe_dump(
+    stated = yaml.dump(
         [value],
+        Dumper=_Dumper,
         default_flow_style=True,
         default_style=style,
         width=float("inf"),
@@ -136,6 +134,17 @@ def read(text: str) -> Reading:
     if based_on is not None and not isinstance(based_on, str):
         raise UnreadablePolicy("based_on must be the name of a preset")
     return Reading(based_on or "", found)
+
+
+class _Dumper(yaml.SafeDumper):
+    """Quotes what YAML 1.1 reads differently, and numbers that only 1.2 knows."""
+
+    yaml_implicit_resolvers: Any = dict(yaml.SafeDumper.yaml_implicit_resolvers)
+
+
+_Dumper.add_implicit_resolver(
+    "tag:yaml.org,2002:float", re.compile(r"^[-+]?[0-9.]+[eE][-+]?[0-9]+$"), list("-+.0123456789")
+)
 
 
 class _Loader(yaml.SafeLoader):
