@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models.functions import Coalesce
 
 from sessions.models.accounts.teams import Team
 from sessions.models.reviews.assessments import Assessment
 from sessions.models.tools.tool_use import LEARNED_FROM
-from sessions.models.web.periods import LAST, Period, StatementIn, happened_in
-from sessions.models.web.statements import Given, given_uuid
+from sessions.models.web.periods import Period
+from sessions.models.web.statements import Statement, given_uuid
 
 ENOUGH = 5
 """Fewest sessions of an agent from which its habits are concluded (our choice)."""
@@ -87,25 +86,31 @@ class UnusedTools:
 
 
 def unused_tools(team: Team, period: Period | None = None) -> UnusedTools:
-    """Find the tools that no session of an agent used, in the newest assessed sessions of a period
-    whose definitions are known; agents with fewer than `ENOUGH` of these are left out."""
-    since, until = (period.since, period.until) if period is not None else (0, LAST)
+    """Find the tools that no session of an agent used: in the newest assessed sessions whose
+    definitions are known, as far as they are of a period. Agents with fewer than `ENOUGH` of these
+    are left out. Constant work."""
     agents: dict[str, AgentTools] = {}
-    rows = _KEPT.rows([(since, until)], team=team.pk)
-    for agent, kept in rows:
-        agents.setdefault(agent, AgentTools(agent)).add(kept)
+    looked_at = 0
+    for agent, kept, ended, created in _NEWEST.rows(team=team.pk):
+        at = ended if ended is not None else int(created.timestamp()) * 1000
+        if period is None or period.since <= at < period.until:
+            agents.setdefault(agent, AgentTools(agent)).add(kept)
+            looked_at += 1
     found = [one for one in agents.values() if one.sessions >= ENOUGH and one.unused]
     found.sort(key=lambda one: (-(one.microusd or 0), -one.tokens, one.agent))
-    return UnusedTools(found, len(rows))
+    return UnusedTools(found, looked_at)
 
 
-def _kept(times: Sequence[tuple[Given, Given]]) -> QuerySet[Any, Any]:
-    rows = Assessment.objects.filter(
-        happened_in(times, "session__"),
-        session__team_id=given_uuid("team"),
-        unused_tokens__isnull=False,
+# Neither range nor team is a condition that an index of sessions serves: this way SQLite reads the
+# index of assessments with definitions, newest first, and stops.
+_NEWEST = Statement(
+    lambda: (
+        Assessment.objects.filter(unused_tokens__isnull=False)
+        .annotate(team=Coalesce("session__team", "session__team"))
+        .filter(team=given_uuid("team"))
+        .order_by("-changed")
+        .values_list("session__agent", "definitions", "session__ended_at", "session__created")[
+            :LEARNED_FROM
+        ]
     )
-    return rows.order_by("-changed").values_list("session__agent", "definitions")[:LEARNED_FROM]
-
-
-_KEPT = StatementIn(_kept)
+)
