@@ -30,7 +30,7 @@ from sessions.actions.web.once import AnotherRequest, Once, answer_of
 from sessions.importers import records
 from sessions.importers.delivered.delivered import Batch, Unacceptable, delivery
 from sessions.live import hint
-from sessions.models import Budget, Job, Reservation, Run, Session
+from sessions.models import Budget, Job, ManagedContext, Reservation, Run, Session
 from sessions.models.web.statements import Statement, Update, given_columns, given_uuid
 
 __all__ = [
@@ -72,8 +72,12 @@ def deliver(
     if known := _answered(session, once):
         return known
     now = now if now is not None else time.time_ns() // 1_000_000
+    answers = [one for one in batch.messages if one.role == "assistant" and one.at is None][-1:]
     for message in batch.messages:
         message.at = now if message.at is None else message.at
+    if answers and (asked := _asked_at(session, batch)) is not None:
+        # A call that is reported with the next append began long before: its cache may be cold.
+        answers[0].at = min(asked, now)
     incoming = _prepared(session, batch)
     try:
         return _in_one_go(session, incoming, once, notes)
@@ -155,6 +159,14 @@ _LOCKED = Statement(
 
 def _contexts(batch: Batch) -> list[str]:
     return [one.context for one in batch.records if isinstance(one, records.Call) and one.context]
+
+
+def _asked_at(session: Session, batch: Batch) -> int | None:
+    """When the context of the reported call was handed out (ms since the epoch)."""
+    named = _contexts(batch)[-1:]
+    rows = ManagedContext.objects.filter(run__session=session, pk__in=named)
+    created = rows.values_list("created", flat=True).first() if named else None
+    return None if created is None else int(created.timestamp() * 1000)
 
 
 def _begin(session: Session, batch: Batch) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from sessions.actions.live.deliver import Unacceptable, report_call
+from sessions.actions.live.deliver import Unacceptable, deliver, delivery, report_call
 from sessions.actions.record.measure import measure
 from sessions.models import Job, ManagedContext, ModelCall, Run, Session
 from sessions.models.record.tail import figures, stored
@@ -143,3 +143,18 @@ def test_a_call_that_names_no_model_is_one_of_the_sessions():
         assert {call.model for call in session.calls.all()} == {"claude-sonnet-4-5"}
         costs.append(session.cost_microusd)
     assert costs == [3 * 315_000] * 3
+
+
+def test_a_call_reported_with_the_next_append_began_with_its_context():
+    session = live()
+    send(session, user("a"))
+    run = Run.objects.create(session=session, origin=Run.Origin.MANAGED, fold={"writes": 0})
+    ManagedContext.objects.create(
+        id="ctx_1", run=run, revision=0, seq=1, step=1, format="anthropic", tokens=1
+    )
+    began = int(ManagedContext.objects.get().created.timestamp() * 1000)
+    later = began + 600_000
+    body = {"messages": [says("b"), user("c")], "usage": USAGE, "context_id": "ctx_1"}
+    deliver(session, delivery(body), now=later)
+    assert list(session.calls.values_list("at", flat=True)) == [began]
+    assert list(session.messages.order_by("seq").values_list("at", flat=True))[1:] == [began, later]
