@@ -30,12 +30,13 @@ LANGUAGES = {
 IMAGES = frozenset({"png", "jpg", "jpeg", "gif", "webp", "svg", "bmp", "ico"})
 
 # Both match the newline before a line: re finds it two or three times as fast as "^".
-_NUMBERED = re.compile(r"\n[ \t]*\d+(?:→|\t|:|\|)[ \t]?")
+_NUMBERED = re.compile(r"\n[ \t]*\*?\d+(?:→|\t|:(?!\d\d:)|\||-(?!\w))[ \t]?")
 _SYMBOL = re.compile(
-    r"\n[ \t]*+(?:(?:export|default|public|private|protected|static|async|pub|abstract|final)"
+    r"\n[ \t]*+(?:(?:export|default|public|private|protected|static|async|pub(?:\(\w{1,9}\))?"
+    r"|abstract|final|local)"
     r"[^\S\n]++)*+"
     r"(?:class|def|func|function|fn|interface|struct|enum|trait|impl|type|module|object)[^\S\n]++"
-    r"(?:\([^)\n]{0,60}\)\s*)?([A-Za-z_$][\w$]*)"
+    r"(?:\([^)\n]{0,60}\)\s*)?([A-Za-z_$][\w$]*+)(?![^\S\n]*+(?:,|as\b))"
 )
 _ERROR = re.compile(
     r"\n[ \t]{0,20}((?:[\w.]{1,80}(?:Error|Exception): ?\S|E {2,7}\S|--- FAIL|FAIL(?:ED)?\b[ :\t]"
@@ -50,11 +51,18 @@ _PASSED = re.compile(
 )
 """How a run of tests says that none failed."""
 _WRAPPING = re.compile(
-    r"\A(?:<returncode>-?\d+</returncode>\n?|<output>\n?|(?:Chunk ID|Wall time|Exit code|Output"
-    r"|Process exited with code|Original token count|Script completed)\b[^\n]{0,80}\n+"
-    r"|The file \S{1,300} has been updated\.[^\n]{0,200}\n)+"
+    r"\A(?:<(?:returncode|retrieval_status|task_id|task_type|status|exit_code)>[^<\n]{0,80}</\w+>"
+    r"|<(?:output|persisted-output|tool_use_error)>|<system-reminder>[^<]{0,600}</system-reminder>"
+    r"|(?:Chunk ID|Wall time|Exit code|Output(?=:\n| too large \()|Preview \(first"
+    r"|Script (?:completed|failed|running)|Process exited with code|Process running with session"
+    r"|Original token count|Total output lines|Warning: truncated output)\b[^\n]{0,300}\n"
+    r"|The file \S{1,300} has been updated\.[^\n]{0,200}\n|\n)+"
 )
 """What tools write before an output."""
+
+WRAPPED = 1_000
+"""Code points from the start of a text in which to look for that."""
+
 _TITLE = re.compile(r"<title[^<>]*>([^<]{1,200})</title>", re.IGNORECASE)
 _PAGE_TITLE = re.compile(r"^\W{0,4}Page Title:\s*([^\n]{1,200})", re.MULTILINE)
 _PAGE_URL = re.compile(r"^\W{0,4}Page URL:\s*(\S{4,300})", re.MULTILINE)
@@ -81,7 +89,7 @@ def hint(text: str, path: str | None = None) -> str:
     follow CodeGenius, hints by content type follow MaybeAi; the formats are ours.
     """
     suffix = path.rpartition("/")[2].rpartition(".")[2].lower() if path and "." in path else ""
-    text = _WRAPPING.sub("", text[:400]) + text[400:]
+    text = _WRAPPING.sub("", text[:WRAPPED]) + text[WRAPPED:]
     body = _NUMBERED.sub("\n", f"\n{text[:LOOK_AT]}")[1:]
     if not body.strip():
         return ""
@@ -194,7 +202,7 @@ def symbols(source: str) -> list[str]:
 
 def _source(body: str, language: str) -> str:
     names = symbols(body)
-    return f"{language}: {', '.join(names)}" if names else f"{language}: {_first_line(body)}"
+    return f"{language}: {', '.join(names)}" if names else ""
 
 
 def _pdf(body: str) -> str:

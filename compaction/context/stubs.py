@@ -70,7 +70,9 @@ def result_stub(block: Block, use: Block | None, names: str = "", brief: bool = 
     if brief:
         parts = ["" if use is not None else tool, _lines(block), names]
     else:
-        about = names or hint(block.text, file.path if file is not None else None)
+        # What a failed call answers is not the file that it names.
+        path = None if file is None or block.error else file.path
+        about = names or hint(block.text, path)
         parts = [f"{tool} {key_arguments(use)}".strip(), size(block), about]
     parts.append(f"ref {reference(block)}")
     return f"[offloaded: {' | '.join(part for part in parts if part)}]"
