@@ -10,6 +10,7 @@ from typing import Any
 from compaction.cache.forecast import ForecastState, Moment, forecast, observe
 from compaction.cache.measured import broke, follow
 from compaction.context.session import Call, Usage
+from compaction.prices.prices import price
 
 WITHIN = 0.02
 """A forecast counts as right if it is off by at most this share of the prompt."""
@@ -26,7 +27,8 @@ class Compared:
     `informed` uses the reported usage of all earlier calls, `blind` only that of the first call
     (`blind_prompt` is the prompt size it expected). `broke` and `foreseen` say whether the call
     was a cache break and whether one was forecast; `paid` whether it paid again for what it did not
-    read, so that pages show it. `cause` is that of a break or of a false alarm.
+    read, so that pages show it, and `cost` what that cost above reading (micro-dollars; None
+    without a price). `cause` is that of a break or of a false alarm.
     """
 
     step: int
@@ -38,6 +40,7 @@ class Compared:
     broke: bool
     foreseen: bool
     paid: bool
+    cost: int | None
     cause: str | None
 
 
@@ -76,7 +79,8 @@ def _compared(
 ) -> Compared:
     """Compare one call as pages show it (`follow`) with its forecast."""
     expected, lost = forecast(known, moment), broke(known, usage)
-    use = follow(known, moment, call)
+    use = follow(known, moment, call, price)
+    broken = use.broken if use is not None else None
     return Compared(
         step=moment.step,
         prompt=usage.prompt,
@@ -86,7 +90,8 @@ def _compared(
         blind_prompt=blind[1],
         broke=lost,
         foreseen=expected.broken,
-        paid=use is not None and use.broken is not None,
+        paid=broken is not None,
+        cost=broken.cost if broken is not None else None,
         cause=expected.named if lost or expected.broken else None,
     )
 
@@ -102,12 +107,12 @@ def _like(known: ForecastState, prompt: int, read: int) -> Usage:
 
 @dataclass(slots=True)
 class ForecastSums:
-    """Totals over compared calls."""
+    """Totals over compared calls. `causes` has those of breaks and of false alarms: of the calls
+    that `paid` again, those `priced` have a cost."""
 
     sessions: int = 0
     calls: Counter[str] = field(default_factory=Counter)
-    causes: Counter[str] = field(default_factory=Counter)
-    false_alarms: Counter[str] = field(default_factory=Counter)
+    causes: dict[str, Counter[str]] = field(default_factory=dict)
 
     def add(self, compared: Sequence[Compared]) -> None:
         """Add the calls of one session."""
@@ -125,11 +130,9 @@ class ForecastSums:
             sums["breaks"] += one.broke
             sums["foreseen"] += one.foreseen
             sums["found"] += one.broke and one.foreseen
-            if one.paid:
-                self.causes[one.cause or "unexplained"] += 1
             sums["unpaid"] += one.broke and not one.paid
-            if one.foreseen and not one.broke:
-                self.false_alarms[one.cause or "unexplained"] += 1
+            if one.cause is not None:
+                _add(self.causes.setdefault(one.cause, Counter()), one)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the figures by name; shares of zero are None."""
@@ -143,6 +146,7 @@ class ForecastSums:
             "prompt_reported": sums["prompt"],
             "prompt_blind": sums["blind_prompt"],
             "error_sum_informed": sums["error"],
+            "error_share_informed": _share(sums["error"], sums["prompt"]),
             "within_2_percent_informed": _share(sums["within"], sums["calls"]),
             "breaks": sums["breaks"],
             "breaks_predicted": sums["foreseen"],
@@ -150,9 +154,30 @@ class ForecastSums:
             "break_precision": _share(sums["found"], sums["foreseen"]),
             "break_recall": _share(sums["found"], sums["breaks"]),
             "breaks_that_paid_nothing": sums["unpaid"],
-            "causes": dict(self.causes.most_common()),
-            "false_alarms": dict(self.false_alarms.most_common()),
+            "causes": {
+                cause: _cause_dict(of) for cause, of in sorted(self.causes.items(), key=_order)
+            },
         }
+
+
+def _order(one: tuple[str, Counter[str]]) -> tuple[int, int]:
+    return -one[1]["cost"], -one[1]["paid"]
+
+
+def _add(sums: Counter[str], one: Compared) -> None:
+    """Add a call that broke, or was expected to, to the figures of its cause."""
+    sums["found"] += one.broke and one.foreseen
+    sums["missed"] += one.broke and not one.foreseen
+    sums["false_alarms"] += one.foreseen and not one.broke
+    sums["paid"] += one.paid
+    sums["priced"] += one.cost is not None
+    sums["cost"] += one.cost or 0
+
+
+def _cause_dict(sums: Counter[str]) -> dict[str, int | None]:
+    counts = {name: sums[name] for name in ("found", "missed", "false_alarms", "paid", "priced")}
+    known = sums["priced"] or not sums["paid"]
+    return {**counts, "cost_microusd": sums["cost"] if known else None}
 
 
 def _share(part: int, whole: int) -> float | None:

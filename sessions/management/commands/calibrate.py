@@ -13,6 +13,7 @@ from compaction.cache.calibrate import Compared, ForecastSums, compare
 from compaction.simulation.moments import moments
 from compaction.tokens import default_counting
 from sessions.actions.lab.unstored import recording_of_log
+from sessions.figures import money
 from sessions.importers import records
 from sessions.management.logs import Logged, fullest, sessions_at
 
@@ -23,6 +24,7 @@ _FIGURES = (
     ("break_recall", "recall"),
     ("within_2_percent_informed", "within 2 %"),
 )
+_COUNTS = ("found", "missed", "false_alarms")
 
 
 class Command(BaseCommand):
@@ -63,25 +65,45 @@ class Command(BaseCommand):
             self._print({**formats, "all": total.as_dict()})
 
     def _print(self, rows: dict[str, dict[str, Any]]) -> None:
-        heads = [*(head for _, head in _FIGURES), "read", "informed", "blind", "prompt, blind"]
+        heads = [head for _, head in _FIGURES]
+        heads += ["read", "informed", "absolute", "blind", "prompt, blind"]
         lines = [_line("", heads)]
         for name, row in rows.items():
             cells = [_cell(row[key]) for key, _ in _FIGURES]
             read, prompt = row["cache_read_reported"], row["prompt_reported"]
             cells += [f"{read / 1e6:,.1f} M"]
-            cells += [_off(row[f"cache_read_{regime}"], read) for regime in ("informed", "blind")]
-            cells += [_off(row["prompt_blind"], prompt)]
+            cells += [_off(row["cache_read_informed"], read), _cell(row["error_share_informed"])]
+            cells += [_off(row["cache_read_blind"], read), _off(row["prompt_blind"], prompt)]
             lines.append(_line(name, cells))
-        causes = ", ".join(f"{cause} {n}" for cause, n in rows["all"]["causes"].items())
-        lines += ["", f"Causes of cache breaks: {causes or 'none'}.", _WHAT]
-        self.stdout.write("\n".join(lines))
+        for name, row in rows.items():
+            lines += ["", *_causes(name, row["causes"])]
+        self.stdout.write("\n".join([*lines, "", _WHAT]))
 
 
 _WHAT = (
     "A cache break is a call that read over 2 % and over 2,000 tokens less than the call "
     "before left in the cache. Reported tokens are measured; informed and blind are the "
-    "errors of our estimate."
+    "errors of our estimate, in sum; absolute: of single informed calls, added up, as a share of "
+    "the prompts. Paid again: what breaks cost above reading, by reported usage; ≥: without "
+    "those that have no price."
 )
+
+
+def _causes(name: str, causes: dict[str, dict[str, Any]]) -> list[str]:
+    """The table of a format's causes: those of breaks, and of false alarms."""
+    if not causes:
+        return [f"{name}: no cache breaks"]
+    rows = [
+        _line(cause, [*(_cell(row[key]) for key in _COUNTS), _cost(row)])
+        for cause, row in causes.items()
+    ]
+    return [_line(name, ["found", "missed", "false alarms", "paid again"]), *rows]
+
+
+def _cost(row: dict[str, Any]) -> str:
+    """The cost of a cause's breaks, as a lower limit if some have no price."""
+    said = money(row["cost_microusd"])
+    return f"≥ {said}" if 0 < row["priced"] < row["paid"] else said
 
 
 def _reports(session: records.Session) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -11,11 +12,12 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from compaction.cache.calibrate import ForecastSums
+from compaction.cache.calibrate import Compared, ForecastSums
 from sessions.actions.accounts.teams import local_team
 from sessions.actions.record.append import append
 from sessions.actions.record.measure import measure
 from sessions.importers import parse
+from sessions.management.commands import calibrate
 from sessions.models import Run
 from sessions.models.record import tail
 from tests.sessions.made import count
@@ -75,7 +77,18 @@ def test_one_object_of_figures(tmp_path: Path) -> None:
     out = StringIO()
     call_command("calibrate", str(tmp_path), "--json", stdout=out)
     found = json.loads(out.getvalue())
-    assert (found["calls"], found["breaks"], found["causes"]) == (3, 1, {"ttl": 1})
+    assert (found["calls"], found["breaks"]) == (3, 1)
+    # 30,800 tokens at the price of writing for five minutes, less that of reading.
+    ttl = {
+        "paid": 1,
+        "found": 1,
+        "missed": 0,
+        "false_alarms": 0,
+        "priced": 1,
+        "cost_microusd": 177_096,
+    }
+    assert found["causes"] == found["per_format"]["claude-code"]["causes"] == {"ttl": ttl}
+    assert found["error_sum_informed"] == found["error_share_informed"] == 0
     assert found["break_precision"] == found["break_recall"] == 1.0
     assert found["cache_read_reported"] == found["cache_read_informed"] == 120_400
     assert found["prompt_reported"] == 152_409
@@ -84,7 +97,9 @@ def test_one_object_of_figures(tmp_path: Path) -> None:
     assert [one["id"] for one in found["per_session"]] == ["s"]
     table = StringIO()
     call_command("calibrate", str(tmp_path), stdout=table)
-    assert "ttl 1" in table.getvalue() and "claude-code" in table.getvalue()
+    rows = [line.split() for line in table.getvalue().splitlines()]
+    assert rows.count(["ttl", "1", "0", "0", "$0.1771"]) == 2
+    assert [row[0] for row in rows if row[1:2] == ["found"]] == ["claude-code", "all"]
 
 
 @pytest.mark.django_db
@@ -99,7 +114,10 @@ def test_pages_tell_the_same_causes(tmp_path: Path) -> None:
             measure(append(local_team(), one, count, source="test").session)
     out = StringIO()
     call_command("calibrate", str(tmp_path), str(SAMPLES), "--json", stdout=out)
-    found = {one["id"]: one["causes"] for one in json.loads(out.getvalue())["per_session"]}
+    found = {
+        one["id"]: {cause: row["paid"] for cause, row in one["causes"].items() if row["paid"]}
+        for one in json.loads(out.getvalue())["per_session"]
+    }
     for run in Run.objects.filter(origin="recorded", session__external_id__in=found):
         shown = Counter(card["kind"] for card in tail.causes(tail.stored(run)))
         assert shown == found[run.session.external_id]
@@ -111,6 +129,23 @@ def test_what_cannot_be_compared_is_said(tmp_path: Path) -> None:
         call_command("calibrate", str(tmp_path / "none"))
     with pytest.raises(CommandError, match="two calls"):
         call_command("calibrate", str(SAMPLES / "swe-agent-traj" / "swe-agent.traj"))
+
+
+@pytest.mark.parametrize(
+    ("costs", "cost", "said"),
+    [
+        ([None, None], None, "unknown"),
+        ([None, 2_500_000], 2_500_000, "≥ $2.50"),
+        ([1_000_000, 1_500_000], 2_500_000, "$2.50"),
+        ([], 0, "$0"),
+    ],
+)
+def test_a_cause_costs_what_is_known(costs: list[int | None], cost: int | None, said: str) -> None:
+    false_alarm = Compared(1, 9, 9, 0, 0, 9, False, True, False, None, "ttl")
+    sums = ForecastSums()
+    sums.add([false_alarm, *(replace(false_alarm, paid=True, cost=one) for one in costs)])
+    row = sums.as_dict()["causes"]["ttl"]
+    assert (row["cost_microusd"], calibrate._cost(row)) == (cost, said)
 
 
 def test_shares_of_nothing_are_unknown() -> None:
