@@ -51,10 +51,14 @@ def _managed(request: Request, session: dict[str, Any], policy: str, model: str)
         )
         assert isinstance(agent, Session)
     given = {name: _unmarked(request[name]) for name in ("messages", "tools", "system")}
-    answered = any(message["role"] == "assistant" for message in given["messages"])
-    report = session.get("report", {}) if answered else {}
+    replies = [message for message in given["messages"] if message["role"] == "assistant"]
+    report = session.get("report", {}) if replies else {}
+    if report:
+        # As if stored at once: a call that is reported with the next one seems to be as late.
+        replies[-1]["at"] = int(session["asked"])
     context = agent.step(history=True, **given, **report)
     sent = {**request, "tools": [], **context.request, "model": request["model"]}
+    session["asked"] = session["at"] or 0
     session["report"] = {"usage": _usage(sent, session), "context_id": context.id}
     return sent
 

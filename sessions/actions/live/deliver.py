@@ -162,7 +162,7 @@ def _contexts(batch: Batch) -> list[str]:
 
 
 def _asked_at(session: Session, batch: Batch) -> int | None:
-    """When the context of the reported call was handed out (ms since the epoch)."""
+    """When the context of the reported call was sent (ms since the epoch)."""
     named = _contexts(batch)[-1:]
     rows = ManagedContext.objects.filter(run__session=session, pk__in=named)
     created = rows.values_list("created", flat=True).first() if named else None
