@@ -12,13 +12,15 @@ from compaction.context.blocks import Block
 
 _CD = re.compile(r"^\s*cd\s+\S+\s*(?:&&|;)\s*")
 _COMMANDS = ("command", "cmd", "script", "code")
+_RUNS = frozenset({"run", "exec", "-m"})
+"""Second words after which a third one says what runs."""
 
 
 def failure_key(use: Block) -> str:
     """Return what has to succeed for a failed tool call to count as resolved.
 
-    The same tool on the same path; for a shell, a command that begins with the same two words;
-    otherwise the same tool with the same input.
+    The same tool on the same path; for a shell, a command that begins with the same two words, or
+    three if they only name a runner (`npm run lint`); otherwise the same tool with the same input.
     """
     if use.file is not None:
         return f"{use.tool}|{use.file.path}"
@@ -33,7 +35,8 @@ def failure_key(use: Block) -> str:
                 command = " ".join(str(word) for word in command[-1:])
             if isinstance(command, str):
                 words = _CD.sub("", command).split()
-                return f"{use.tool}|{' '.join(words[:2])}"
+                named = 3 if words[1:2] and words[1] in _RUNS else 2
+                return f"{use.tool}|{' '.join(words[:named])}"
     return f"{use.tool}|{use.sha}"
 
 

@@ -47,6 +47,7 @@ _COUNTS = re.compile(
     r"|\btest result:|\bTests:? +\d|\bBUILD (?:SUCCESS|FAIL)|\bRan \d+ tests?\b",
     re.IGNORECASE,
 )
+_ISSUES = re.compile(r"\b\d+ issues?\b", re.IGNORECASE)
 _FAILED = re.compile(
     r"^(?:FAIL|--- FAIL|FAILED)\b|\b[1-9]\d* (?:tests? )?(?:failed|failing|fail|errors?)\b"
     r"|\bBUILD FAIL|\btest result: FAILED|\berror: could not compile|\berror TS\d"
@@ -101,17 +102,21 @@ def _target(words: list[str]) -> CheckKind | None:
     return next((kind for part, kind in _TARGETS for word in targets if part in word), None)
 
 
-def state_of(output: str, error: bool) -> CheckState:
-    """Read the state of a run from its output; output shown by a pipe hides the exit status."""
+def state_of(output: str, error: bool, kind: CheckKind | None = None) -> CheckState:
+    """Read the state of a run from its output; output shown by a pipe hides the exit status.
+
+    Of a run of several kinds of checks, the counts are those of `kind`.
+    """
     text = output[-LOOK_AT:]
     named = (next(filter(None, found)).strip() for found in _NAMES.findall(text))
     failing = tuple(dict.fromkeys(named))[:MOST_FAILING]
     failed = error or bool(failing) or _FAILED.search(text) is not None
-    return CheckState(failed, _counts(text), failing)
+    return CheckState(failed, _counts(text, kind), failing)
 
 
-def _counts(text: str) -> str:
+def _counts(text: str, kind: CheckKind | None) -> str:
     lines = [line.strip(" =\t") for line in text.splitlines()[-60:] if _COUNTS.search(line[:400])]
+    lines = [line for line in lines if kind in (None, "Lint") or not _ISSUES.search(line[:400])]
     if lines:
         return "; ".join(" ".join(line.split())[:120] for line in lines[-2:])
     packages = [

@@ -9,11 +9,15 @@ LOOK_AT = 30_000
 """Code points read from each end of an output."""
 
 _WRAPPING = re.compile(r"^(?:Exit code|exit status) \d+\s*$|</?tool_use_error>", re.MULTILINE)
+_CANCELLED = ("Sibling tool call errored", "Cancelled: parallel tool call")
+"""How Claude Code begins the results of calls that it cancelled."""
+
 _MESSAGE = re.compile(
     r"\b\w{0,60}(?:Error|Exception)\b: ?\S|\berror(?:\[\w{1,9}\]| TS\d{1,6})?: ?\S|^E {2,}\S"
-    r"|\b(?:panic|fatal|FATAL)\b: ?\S|\b(?:undefined|cannot|can't|could not|not found|no such|"
-    r"unexpected|expected|mismatch|missing|denied|refused|invalid|unknown|does not exist|"
-    r"timed out|unused|declared and not used)\b",
+    r"|\b(?:panic|fatal|FATAL)\b: ?\S|^CONFLICT \("
+    r"|\b(?:undefined|cannot|can't|could not|not found|no such|unexpected|expected|mismatch"
+    r"|missing|denied|refused|invalid|unknown|does not exist|timed out|unused"
+    r"|declared and not used)\b",
     re.IGNORECASE,
 )
 _PLACE = re.compile(r"[\w-]\.[A-Za-z]{1,5}:\d+|\bline \d+")
@@ -29,6 +33,11 @@ _GENERIC = re.compile(
 def unwrapped(output: str) -> str:
     """Return an output without what agents' programs add to it: tags and the exit code."""
     return _WRAPPING.sub("", output).strip()
+
+
+def never_ran(output: str) -> bool:
+    """Return whether a failed result says that the call was cancelled because another failed."""
+    return unwrapped(output[:200]).startswith(_CANCELLED)
 
 
 def error_lines(output: str, most: int, known: Collection[str] = ()) -> list[str]:

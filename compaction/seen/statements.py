@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from itertools import pairwise
 
 from compaction.context.blocks import Block
 from compaction.facts.facts import COMMON, OUTSIDE, facts, facts_of
@@ -36,14 +37,21 @@ _ESCAPE = re.compile(r"\\[nrt]")
 _WEIGHTS = {"text": 3, "tool_use": 2, "tool_result": 1}
 """What an occurrence of a name in a block counts, by the block's type (our choice)."""
 
-_SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？；])|\n+")
+_SENTENCE = re.compile(r"(?<!\b\w\.)(?<=[.!?])\s+|(?<=[。！？；])|\n+")
+"""Where sentences end; the letter of a list item ends none."""
+
 _PARAGRAPH = re.compile(r"\n[^\S\n]*\n")
-_MARKS = "-*•#>|0123456789.) \t"
+_MARKS = re.compile(r"(?:[-*•#>|✓✗✅❌→\s]|\d{1,3}[.)](?=\s))*")
+"""What begins a line of a list, a table or a quotation."""
+
+_CELLS = re.compile(r"\S \| ")
+"""Between the cells of a table, which are no sentences."""
 
 _CONSTRAINT = re.compile(
-    r"\b(?:don['’]?t|do not|doesn['’]?t need|never|always|must(?:n['’]t)?|only|avoid|instead of"
+    r"\b(?:don['’]?t|do not|doesn['’]?t need|(?:never|always)(?! \w+(?<!s)s\b)|must(?:n['’]t)?|only"
+    r"|avoid|instead of"
     r"|rather than|prefer(?:red)?|no need|make sure|ensure|should(?:n['’]t| not| always| be)"
-    r"|without|not allowed|keep (?:it|the|in)|stick (?:to|with)|let['’]s not"
+    r"|without \w+ing\b|not allowed|keep (?:it|the|in)|stick (?:to|with)|let['’]s not"
     r"|nicht|nie(?:mals)?|nur|immer|muss|kein\w{0,2}|ne pas|jamais|toujours|seulement"
     r"|nunca|siempre|solo)\b"
     r"|不要|不能|不用|别|必须|只|务必|禁止|ないで|必ず|だけ|しないで|하지 ?마|반드시|만 ",
@@ -52,8 +60,8 @@ _CONSTRAINT = re.compile(
 _DECISION = re.compile(
     r"\b(?:because|instead of|rather than|root cause|decided|chose|the fix is|trade-?off"
     r"|(?:issue|problem|cause|bug|reason) (?:is|was)\b|turns? out|the culprit|so that"
-    r"|won['’]t work|doesn['’]t work|not supported|I['’]ll use|we['’]ll use|going with"
-    r"|confirmed|weil|statt|parce que|porque)\b"
+    r"|won['’]t work|doesn['’]t work|not supported|we['’]ll use|going with"
+    r"|weil|statt|parce que|porque)\b"
     r"|因为|所以|原因|根因|改用|决定|ため|原因",
     re.IGNORECASE,
 )
@@ -76,8 +84,17 @@ def constraints(messages: Iterable[str]) -> list[str]:
 
 
 def decisions(texts: Iterable[str]) -> list[str]:
-    """Return the sentences in which the agent gives a reason or a cause, verbatim."""
-    found = [one for text in texts for one in _sentences(text[:LONGEST]) if _DECISION.search(one)]
+    """Return the sentences in which the agent gives a reason or a cause, verbatim.
+
+    One that ends in a colon says it in the next sentence.
+    """
+    found: list[str] = []
+    for text in texts:
+        said = list(_sentences(text[:LONGEST]))
+        for one, following in pairwise([*said, ""]):
+            if _DECISION.search(one):
+                whole = f"{one} {following}".strip() if one.endswith(":") else one
+                found += [whole] if not whole.endswith(":") and len(whole) <= WIDTH else []
     return list(dict.fromkeys(found))[-MOST_DECISIONS:]
 
 
@@ -101,7 +118,11 @@ def next_step(text: str) -> str:
 
 def _sentences(text: str) -> Iterable[str]:
     for part in _SENTENCE.split(text):
-        sentence = " ".join(part.lstrip(_MARKS).split())
+        sentence = " ".join(_MARKS.sub("", part, count=1).split())
+        if sentence.count("**") % 2:
+            sentence = sentence.replace("**", "", 1)
+        if _CELLS.search(sentence):
+            continue
         if SHORTEST <= len(sentence) <= WIDTH or (
             len(sentence) > 4 and not sentence.isascii() and len(sentence) <= WIDTH
         ):

@@ -10,11 +10,11 @@ from compaction.context.hints import LANGUAGES
 from compaction.context.stubs import key_arguments
 from compaction.facts.facts import facts
 from compaction.proposals.plan import Span, SummaryForm
-from compaction.seen.people import is_rejected, message_of, rejections
-from compaction.seen.statements import constraints, decisions, next_step, telling_names
+from compaction.seen.people import is_rejected, rejections
+from compaction.seen.statements import decisions, next_step, telling_names
 from compaction.seen.todo import newest_todo
 from compaction.summaries.carry import brought_up, carried, keyed_lines, succeeded
-from compaction.summaries.merge import Merged, merge
+from compaction.summaries.merge import Merged, is_undone, merge
 from compaction.summaries.operations import (
     check_lines,
     command_lines,
@@ -24,7 +24,8 @@ from compaction.summaries.operations import (
     result_line,
     trouble_line,
 )
-from compaction.summaries.shares import CONSTRAINT, LATEST, LISTS, MENDED, fitted, merged_lines
+from compaction.summaries.said import Said, is_said, messages, reports, request, words_of_people
+from compaction.summaries.shares import LISTS, MENDED, fitted, merged_lines, said_once
 from compaction.summaries.summary import (
     UNKNOWN,
     named_by,
@@ -57,7 +58,7 @@ def extractive(span: Span) -> str:
     quoted. Earlier summaries of any form are carried over. Each section keeps its share of the
     budget, so that summaries of summaries do not grow.
     """
-    sections = fitted(_all_sections(span), span.budget)
+    sections = fitted(said_once(_all_sections(span)), span.budget)
     for name in LISTS & sections.keys():
         others = "\n".join(line for one in sections if one != name for line in sections[one])
         said = facts(unescape(others))
@@ -86,7 +87,7 @@ def _all_sections(span: Span) -> dict[str, list[str]]:
         old = known.get(name, [])
         lines[name] = merged_lines(name, [brought_up(line, ended) for line in old], new)
         if name in OPEN_ENDS:
-            unknown = not new and (not known or UNKNOWN in old)
+            unknown = UNKNOWN in new or (not new and (not known or UNKNOWN in old))
             said = [line for line in lines[name] if line != UNKNOWN]
             lines[name] = said or ([UNKNOWN] if unknown else [])
     if span.form == "progress":
@@ -97,31 +98,43 @@ def _all_sections(span: Span) -> dict[str, list[str]]:
 
 def _nine(span: Span) -> dict[str, list[str]]:
     blocks = span.originals
-    todos = open_todos(span)
+    people = words_of_people(span)
+    todos = open_todos(span, people)
     ways = merge(blocks)
     looked, ran = command_lines(ways)
     return {
-        "primary_request_and_intent": _request(span),
+        "primary_request_and_intent": request(span, people),
         "key_technical_concepts": _concepts(blocks),
         "files_and_code": file_lines(ways),
         "errors_and_fixes": failure_lines(ways, blocks),
-        "problem_solving": [*looked, *_decided(blocks), *ran, *check_lines(blocks)],
-        "all_user_messages": _messages(span),
-        "pending_tasks": ["", *map(quoted, todos)] if todos is not None else [],
+        "problem_solving": [
+            *looked,
+            *ran,
+            *reports(blocks),
+            *_decided(blocks),
+            *check_lines(blocks),
+        ],
+        "all_user_messages": messages(span, people),
+        "pending_tasks": _pending(todos),
         "current_work": _current(blocks),
-        "optional_next_step": _next_step(blocks, todos),
+        "optional_next_step": _next_step(blocks, people, todos),
     }
 
 
 def _progress(span: Span) -> dict[str, list[str]]:
     blocks = span.originals
-    said = _texts(blocks, "assistant")
-    todos = open_todos(span)
+    said = _said(blocks)
+    people = words_of_people(span)
+    todos = open_todos(span, people)
     ways = merge(blocks)
     looked, ran = command_lines(ways, keys=True)
-    plan = ["", *map(quoted, todos)] if todos is not None else _next_step(blocks, todos)
+    listed = todos is not None and UNKNOWN not in todos
+    plan = _pending(todos) if listed else _next_step(blocks, people, todos)
     return {
-        "task_overview": [*_request(span), *(quoted(text) for text in _people(span)[1:-1])],
+        "task_overview": [
+            *request(span, people),
+            *(quoted(one.whole) for one in people[1:-1]),
+        ],
         "steps": [*_steps(said, ways, blocks), *check_lines(blocks)],
         "current_state": _current(blocks),
         "next_plan": plan,
@@ -132,11 +145,11 @@ def _progress(span: Span) -> dict[str, list[str]]:
 
 def _done(span: Span) -> dict[str, list[str]]:
     blocks = span.originals
-    said = _texts(blocks, "assistant")
+    said = _said(blocks)
     ways = merge(blocks)
     results = [result_line(b, 120) for b in blocks if b.type == "tool_result" and not b.error]
     return {
-        "flow": [*_request(span), *(quoted(b.text) for b in said[:-1])],
+        "flow": [*request(span, words_of_people(span)), *(quoted(b.text) for b in said[:-1])],
         "findings": [
             *filter(None, results[-4:]),
             *failure_lines(ways, blocks),
@@ -145,17 +158,6 @@ def _done(span: Span) -> dict[str, list[str]]:
         "final_state": [*file_lines(ways), *command_lines(ways)[1][-5:]],
         "result": [quoted(said[-1].text, 1_200)] if said else [],
     }
-
-
-def _request(span: Span) -> list[str]:
-    """Return what was asked first and last, and the constraints between, word for word."""
-    people = _people(span)
-    first = [quoted(text, 1_000) for text in people[:1]]
-    latest = [f"{LATEST}{quoted(people[-1], 600)}"] if len(people) > 1 else []
-    limits = [quoted(one, 400) for one in constraints(people)]
-    # The first line stays in later summaries, the latest does not.
-    shown = "" if span.previous else "".join(first)
-    return [*first, *(f"{CONSTRAINT}“{one}”" for one in limits if one not in shown), *latest]
 
 
 def _steps(said: Sequence[Block], ways: Merged, blocks: Sequence[Block]) -> list[str]:
@@ -168,11 +170,11 @@ def _steps(said: Sequence[Block], ways: Merged, blocks: Sequence[Block]) -> list
 
 def _window(span: Span) -> dict[str, list[str]]:
     blocks = span.originals
-    people = _people(span)
-    asked = [text for text in people if "?" in text or "？" in text]
+    people = words_of_people(span)
+    asked = [one.text for one in people if "?" in one.text or "？" in one.text]
     ways = merge(blocks)
-    decided = [f"asked for: {quoted(text, 140)}" for text in people[-4:]]
-    decided += [quoted(b.text, 140) for b in _texts(blocks, "assistant")[-4:]]
+    decided = [f"asked for: {quoted(one.whole, 140)}" for one in people[-4:]]
+    decided += [quoted(b.text, 140) for b in _said(blocks)[-4:]]
     results = [b for b in blocks if b.type == "tool_result" and not is_rejected(b)]
     failed = [line for line in failure_lines(ways, blocks) if not line.endswith(MENDED)]
     return {
@@ -183,28 +185,8 @@ def _window(span: Span) -> dict[str, list[str]]:
     }
 
 
-def _texts(blocks: Iterable[Block], kind: str) -> list[Block]:
-    return [b for b in blocks if b.kind == kind and b.type == "text" and b.text.strip()]
-
-
-def _people(span: Span) -> list[str]:
-    """Return what people said, messages that stay included, in order."""
-    blocks = sorted([*span.originals, *span.kept], key=lambda block: block.position)
-    return [text for block in blocks if (text := message_of(block))]
-
-
-def _messages(span: Span) -> list[str]:
-    """Return a line per message: short if the message stays; with pictures and refusals."""
-    kept = {block.position for block in span.kept}
-    refused = {one.result.position: one.words for one in rejections(span.originals)}
-    found: list[str] = []
-    for block in sorted([*span.originals, *span.kept], key=lambda block: block.position):
-        text = refused.get(block.position) or message_of(block)
-        if block.type == "image" and block.role == "user" and block.position not in kept:
-            text = block.text
-        if text:
-            found.append(quoted(text, 160 if block.position in kept else 700))
-    return list(dict.fromkeys(found))
+def _said(blocks: Iterable[Block]) -> list[Block]:
+    return [block for block in blocks if is_said(block)]
 
 
 def _concepts(blocks: Sequence[Block]) -> list[str]:
@@ -215,18 +197,18 @@ def _concepts(blocks: Sequence[Block]) -> list[str]:
 
 
 def _decided(blocks: Sequence[Block]) -> list[str]:
-    return [quoted(one, 400) for one in decisions(b.text for b in _texts(blocks, "assistant"))]
+    return [quoted(one, 400) for one in decisions(b.text for b in _said(blocks))]
 
 
 def _current(blocks: Sequence[Block]) -> list[str]:
-    """Return what the agent said last and its last calls with their outcome."""
-    said = [quoted(block.text, 900) for block in _texts(blocks, "assistant")[-2:]]
+    """Return the last calls of the agent with their outcome, and what it said last."""
+    said = [quoted(block.text, 900) for block in _said(blocks)[-2:]]
     results = {b.tool_call: b for b in blocks if b.type == "tool_result"}
     calls = [block for block in blocks if block.type == "tool_use"][-LAST_CALLS:]
     done = [
         f"{quoted(f'{b.tool} {key_arguments(b)}', 120)} ({_outcome(results, b)})" for b in calls
     ]
-    return [*said, f"Last calls: {'; '.join(done)}"] if done else said
+    return [f"Last calls: {'; '.join(done)}", *said] if done else said
 
 
 def _outcome(results: Mapping[str | None, Block], use: Block) -> str:
@@ -235,27 +217,60 @@ def _outcome(results: Mapping[str | None, Block], use: Block) -> str:
         return "no result yet"
     if is_rejected(result):
         return "rejected by the user"
+    if is_undone(result):
+        return "cancelled"
     return "failed" if result.error else "succeeded"
 
 
-def open_todos(span: Span) -> list[str] | None:
-    """Return the open items of the newest to-do list; None without a list."""
+def open_todos(span: Span, people: Iterable[Said]) -> list[str] | None:
+    """Return the open items of the newest to-do list; None without a list.
+
+    `UNKNOWN` is the only item if a person wrote after the list was done.
+    """
     before = carried(span.previous, "nine").get("pending_tasks", [])
     todo = newest_todo(span.originals, map(unescape, before))
-    return todo.open if todo is not None else None
+    if todo is None:
+        return None
+    results = [b for b in span.originals if b.type == "tool_result" and not b.error]
+    listed = results[todo.calls - 1].position
+    asked = any(one.position > listed for one in people)
+    return todo.open or ([UNKNOWN] if asked else [])
 
 
-def _next_step(blocks: Sequence[Block], todos: list[str] | None) -> list[str]:
+def _pending(todos: list[str] | None) -> list[str]:
+    return ["", *map(quoted, todos)] if todos is not None else []
+
+
+def _next_step(
+    blocks: Sequence[Block], people: Iterable[Said], todos: list[str] | None
+) -> list[str]:
     """Quote the request that no agent has answered, else what the agent announced last."""
-    said = _texts(blocks, "assistant")
+    said = _said(blocks)
     answered = said[-1].position if said else -1
-    asked = [text for b in blocks if b.position > answered and (text := message_of(b))]
+    asked = [one for one in people if one.position > answered]
     if asked:
-        return [f"Quote: “{_whole(asked[-1], 400)}”"]
+        newest = asked[-1]
+        return [
+            f"Quote: “{_whole(newest.text, 400)}”{newest.answers}{_since(blocks, newest.position)}"
+        ]
     if said:
         step = next_step(said[-1].text) or said[-1].text
-        return [f"Quote: “{_whole(step, 400)}”"]
+        return [f"Quote: “{_whole(step, 400)}”{_since(blocks, answered)}"]
     return [quoted(todos[0])] if todos else []
+
+
+def _since(blocks: Sequence[Block], position: int) -> str:
+    """Return how many calls followed, and how the last one ended."""
+    calls = [b for b in blocks if b.type == "tool_use" and b.position > position]
+    if not calls:
+        return ""
+    results = {b.tool_call: b for b in blocks if b.type == "tool_result"}
+    last = _outcome(results, calls[-1])
+    return (
+        f" (1 call since, {last})"
+        if len(calls) == 1
+        else (f" ({len(calls)} calls since, the last one {last})")
+    )
 
 
 def _whole(text: str, width: int) -> str:

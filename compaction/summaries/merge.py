@@ -18,6 +18,7 @@ from compaction.facts.facts import OUTSIDE, RUN, is_fact
 from compaction.seen.changes import change_of
 from compaction.seen.checks import check_kinds, state_of
 from compaction.seen.commands import commands_of
+from compaction.seen.errors import never_ran, unwrapped
 from compaction.seen.people import is_rejected
 from compaction.seen.reading import READING, reads
 from compaction.summaries.summary import quoted
@@ -108,11 +109,11 @@ def merge(blocks: Sequence[Block]) -> Merged:
     A file's last change outlasts later readings. Commands count as equal if they differ only in
     their folder or in how much of their output was shown; all runs of a read-only program count as
     one. A failed operation on a file is a failure, not a state of the file; a call that a person
-    rejected is neither. Linear in the blocks.
+    rejected, or that never ran, is neither. Linear in the blocks.
     """
     uses = {block.tool_call: block for block in blocks if block.type == "tool_use"}
     results = [block for block in blocks if block.type == "tool_result"]
-    rejected = {block.tool_call for block in results if is_rejected(block)}
+    rejected = {block.tool_call for block in results if is_undone(block)}
     undone = rejected | {block.tool_call for block in results if block.error}
     made = _Merging()
     for block in blocks:
@@ -222,15 +223,24 @@ def about(use: Block) -> str:
 
     It has no `: ` of its own, which ends it: later summaries know the line by it.
     """
-    words = quoted(f"{use.tool} {key_arguments(use)}".strip(), 100).split(" ")
+    given = command_line(use) if use.file is None else None
+    words = quoted(f"{use.tool} {given or key_arguments(use)}".strip(), 100).split(" ")
     return " ".join(word.rstrip(":") for word in words)
+
+
+def is_undone(result: Block) -> bool:
+    """Return whether a call was not done: a person rejected it, or the client cancelled it."""
+    return is_rejected(result) or (result.error and never_ran(result.text))
 
 
 def has_failed(use: Block, result: Block) -> bool:
     """Return whether a call failed, or ran a check that reports failures.
 
-    A pipe hides the exit status of what is before it.
+    A pipe hides the exit status of what is before it. A search that finds nothing has an exit
+    status of its own, but no output.
     """
+    if result.error and reads(use, READING) and not unwrapped(result.text):
+        return False
     if result.error or use.file is not None:
         return result.error
     return bool(check_kinds(commands_of(use))) and state_of(result.text, error=False).failed

@@ -9,7 +9,7 @@ from compaction.context.hints import LOOK_AT, hint, one_line
 from compaction.seen.checks import CheckKind, CheckState, check_kinds, state_of
 from compaction.seen.commands import commands_of
 from compaction.seen.errors import error_lines, unwrapped
-from compaction.seen.people import Rejection, is_rejected, rejections
+from compaction.seen.people import Rejection, rejections
 from compaction.summaries.merge import (
     CHANGES,
     Merged,
@@ -17,6 +17,7 @@ from compaction.summaries.merge import (
     about,
     by_weight,
     command_line,
+    is_undone,
 )
 from compaction.summaries.shares import MENDED, OPEN
 from compaction.summaries.summary import command, file_operation, quoted
@@ -36,14 +37,14 @@ def check_lines(blocks: Sequence[Block]) -> list[str]:
     changed = -1
     for block in blocks:
         use = uses.get(block.tool_call)
-        if block.type != "tool_result" or use is None or is_rejected(block):
+        if block.type != "tool_result" or use is None or is_undone(block):
             continue
         if use.file is not None and use.file.action in CHANGES and not block.error:
             changed = block.position
         for kind in check_kinds(commands_of(use)):
             newest.pop(kind, None)
             line = command_line(use) or ""
-            newest[kind] = line, state_of(block.text, block.error), block.position
+            newest[kind] = line, state_of(block.text, block.error, kind), block.position
     return [
         f"{kind}: {quoted(line, 120)}: {quoted(str(state), 400)}"
         + ("; files changed since" if changed > position else "")
@@ -59,8 +60,15 @@ def file_lines(ways: Merged, *, keys: bool = False) -> list[str]:
 
 
 def failure_lines(ways: Merged, blocks: Sequence[Block]) -> list[str]:
-    """Return failures, then rejected calls, which no later success makes right."""
-    return [*map(trouble_line, ways.troubles), *map(rejected_line, rejections(blocks))]
+    """Return failures, readings first because they matter least, then rejected calls, which no
+    later success makes right.
+    """
+    troubles = sorted(ways.troubles, key=lambda way: not _reading(way))
+    return [*map(trouble_line, troubles), *map(rejected_line, rejections(blocks))]
+
+
+def _reading(way: Trouble) -> bool:
+    return way.use.file is not None and way.use.file.action not in CHANGES
 
 
 def rejected_line(one: Rejection) -> str:
@@ -79,7 +87,7 @@ def trouble_line(way: Trouble) -> str:
         known.update(lines)
         line = " | ".join(quoted(one, 160) for one in lines)
         if not lines and not parts:
-            line = result_line(block, 140)
+            line = _state(way.use, block) or result_line(block, 140)
         if line and line not in parts:
             parts.append(line)
     if way.times > len(parts):
@@ -89,10 +97,20 @@ def trouble_line(way: Trouble) -> str:
     return f"{about(way.use)}: {' → '.join(parts)}" + (MENDED if way.mended else OPEN)
 
 
+def _state(use: Block, result: Block) -> str:
+    """Return what a failed check counts; "" if it counts nothing, and for other calls."""
+    if use.file is not None or not check_kinds(commands_of(use)):
+        return ""
+    state = state_of(result.text, result.error)
+    return quoted(str(state), 140) if state.counts or state.failing else ""
+
+
 def command_lines(ways: Merged, *, keys: bool = False) -> tuple[list[str], list[str]]:
     """Return one element per command, those of read-only programs apart."""
     made: tuple[list[str], list[str]] = [], []
     for one in ways.commands:
         key = one.first if keys else None
-        made[not one.looks].append(command(one_line(one.text, 120), one.status, one.times, key))
+        # The runs of a read-only program differ: only the last one is named.
+        times = 1 if one.looks else one.times
+        made[not one.looks].append(command(one_line(one.text, 120), one.status, times, key))
     return made

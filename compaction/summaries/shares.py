@@ -64,10 +64,14 @@ LISTS = frozenset({"key_technical_concepts"})
 LEAST_LINE = 24
 """Tokens of a line that shortening leaves (our choice)."""
 
+QUOTED_ABOVE = 60
+"""Tokens of a message that another section quotes (our choice)."""
+
 _OPENING = 50
 """Code points that identify a message: a summary may have shortened it."""
 
 _INDEXES = frozenset({"files_and_code", "file_operations", "final_state", "entities_and_relations"})
+_OPERATIONS = frozenset({"problem_solving", "commands"})
 _ENTITY = re.compile(r"&\w{0,4}\Z")
 
 
@@ -75,12 +79,12 @@ def fitted(merged: Mapping[str, list[str]], budget: int) -> dict[str, list[str]]
     """Cut sections to their shares.
 
     What a section does not use goes to those that need more: prose first, then files, because
-    agents ask for files again, then names.
+    agents ask for files again, then commands, then names.
     """
     needs = {name: sum(map(_cost, lines)) for name, lines in merged.items()}
     rooms = {name: min(need, int(budget * SHARES[name])) for name, need in needs.items()}
     left = int(budget * sum(SHARES[name] for name in merged)) - sum(rooms.values())
-    for name in sorted(merged, key=lambda name: (name in LISTS, name in _INDEXES)):
+    for name in sorted(merged, key=_hunger):
         more = min(needs[name] - rooms[name], left)
         rooms[name] += more
         left -= more
@@ -92,6 +96,10 @@ def fitted(merged: Mapping[str, list[str]], budget: int) -> dict[str, list[str]]
         )
         for name, lines in merged.items()
     }
+
+
+def _hunger(name: str) -> tuple[bool, ...]:
+    return name in LISTS, name in _OPERATIONS, name in _INDEXES
 
 
 def merged_lines(name: str, earlier: list[str], fresh: list[str]) -> list[str]:
@@ -117,6 +125,15 @@ def merged_lines(name: str, earlier: list[str], fresh: list[str]) -> list[str]:
             kept.pop(subject, None)
         kept[subject] = line
     return list(kept.values())
+
+
+def said_once(merged: Mapping[str, list[str]]) -> dict[str, list[str]]:
+    """Shorten the first message in the list of messages if the request quotes it."""
+    asked = merged.get("primary_request_and_intent", [])
+    listed = merged.get("all_user_messages", [])
+    if asked and listed and asked[0][:_OPENING] == listed[0][:_OPENING]:
+        return {**merged, "all_user_messages": [_cut(listed[0], QUOTED_ABOVE), *listed[1:]]}
+    return dict(merged)
 
 
 def _subject(line: str) -> str:

@@ -103,6 +103,8 @@ def test_what_may_be_replaced_or_removed() -> None:
     [
         ({"command": "make test -k a"}, {"command": "cd /x && make test"}, True),
         ({"command": "make test"}, {"command": "make lint"}, False),
+        ({"command": "npm run test"}, {"command": "npm run lint"}, False),
+        ({"command": "npm run test -v"}, {"command": "npm run test"}, True),
         ({"cmd": ["bash", "-lc", "make test"]}, {"cmd": ["bash", "-lc", "make test -v"]}, True),
         ({"query": "a"}, {"query": "a"}, True),
         ({"query": "a"}, {"query": "b"}, False),

@@ -61,6 +61,13 @@ def test_states(output: str, error: bool, state: str) -> None:
     assert str(state_of(output, error)) == state
 
 
+def test_issues_are_counts_of_a_linter_only() -> None:
+    output = "0 issues.\n3 passed in 1s"
+    assert state_of(output, False, "Lint").counts == "0 issues.; 3 passed in 1s"
+    assert state_of(output, False, "Tests").counts == "3 passed in 1s"
+    assert state_of("0 issues.\nok \ta\t1s", False, "Tests").counts == "1 packages ok, 0 failed"
+
+
 def test_only_the_first_failing_tests_are_named() -> None:
     output = "\n".join(f"--- FAIL: Test{number}" for number in range(20))
     assert state_of(output, False).failing == tuple(f"Test{n}" for n in range(MOST_FAILING))

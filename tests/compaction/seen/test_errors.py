@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from compaction.seen.errors import error_lines
+from compaction.seen.errors import error_lines, never_ran
 
 
 @pytest.mark.parametrize(
@@ -39,3 +39,14 @@ def test_both_ends_of_a_long_output_are_read() -> None:
     assert error_lines(f"error: at first\n{middle}error: in the end", 2) == [
         "error: at first", "error: in the end",
     ]  # fmt: skip
+
+
+def test_a_merge_conflict_says_more_than_a_merge() -> None:
+    output = "Auto-merging a.py\nCONFLICT (content): Merge conflict in a.py\nAutomatic merge failed"
+    assert error_lines(output, 1) == ["CONFLICT (content): Merge conflict in a.py"]
+
+
+def test_cancelled_calls_never_ran() -> None:
+    assert never_ran("<tool_use_error>Sibling tool call errored</tool_use_error>")
+    assert never_ran("Cancelled: parallel tool call Bash(ls) errored")
+    assert not never_ran("Error: Sibling tool call errored")

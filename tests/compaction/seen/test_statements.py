@@ -51,6 +51,38 @@ def test_decisions_give_a_reason() -> None:
 
 
 @pytest.mark.parametrize(
+    "said",
+    [
+        "it always lists these twice",
+        "This works without changes.",
+        "| never | always |",
+    ],
+)
+def test_descriptions_are_no_constraints(said: str) -> None:
+    assert constraints([said]) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("A. is fine, but never push", "A. is fine, but never push"),
+        ("3. always run the linter", "always run the linter"),
+        ("- **Tests** - only the fast ones", "Tests - only the fast ones"),
+        ("**Only** push to a fork", "Only push to a fork"),
+        ("It is long.\nwork without touching it", "work without touching it"),
+    ],
+)
+def test_what_begins_a_line_is_no_part_of_a_sentence(text: str, said: str) -> None:
+    assert constraints([text]) == [said]
+
+
+def test_a_reason_after_a_colon_belongs_to_the_decision() -> None:
+    text = "I take A because:\n- it is fast and small\n\nWe take B because:"
+    assert decisions([text]) == ["I take A because: it is fast and small"]
+    assert decisions(["| 12 | a.go | uses x instead of y |"]) == []
+
+
+@pytest.mark.parametrize(
     ("text", "step"),
     [
         ("All done.\n\nNext I run ruff.\n\nIt is green.", "Next I run ruff."),

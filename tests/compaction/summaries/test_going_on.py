@@ -129,12 +129,12 @@ def test_a_failure_of_an_earlier_summary_is_not_fixed_by_output_that_reports_fai
     talk = Talk()
     _run(talk, "pytest -q | tail", "E   KeyError: 'a'\n1 failed")
     first = _text(talk)
-    line = "Bash pytest -q | tail: E KeyError: 'a'"
+    line = "Bash pytest -q: E KeyError: 'a'"
     assert parse(first)["errors_and_fixes"] == [f"{line} (not fixed)"]
     later = Talk()
     _run(later, "pytest -q | tail", "E   KeyError: 'b'\n1 failed")
     assert _sections(later, first)["errors_and_fixes"] == [
-        "Bash pytest -q | tail: E KeyError: 'b' (not fixed)"
+        "Bash pytest -q: E KeyError: 'b' (not fixed)"
     ]
     better = Talk()
     _run(better, "pytest -q | tail", "2 passed")

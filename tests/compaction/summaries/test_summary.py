@@ -84,8 +84,8 @@ def test_sections_are_read_off_the_blocks() -> None:
     ]
     assert found["pending_tasks"] == ["fix it (in progress)"]
     assert found["current_work"] == [
-        "The parser works. Next I run ruff again.",
         "Last calls: Edit p.py (succeeded); Read p.py (succeeded); Bash pytest -q p (succeeded)",
+        "The parser works. Next I run ruff again.",
     ]
     assert found["optional_next_step"] == ["Quote: “The parser works. Next I run ruff again.”"]
 
