@@ -199,7 +199,8 @@ def charged(sums: Mapping[str, float]) -> float:
 
 def page(folders: Sequence[Path], before: str) -> str:
     """The page with new tables, one per folder."""
-    parts = [before.partition(TABLES)[0] + TABLES, f"Written at {commit()}, {datetime.now(UTC).date()}."]
+    written = f"Written at {commit()}, {datetime.now(UTC).date()}."
+    parts = [before.partition(TABLES)[0] + TABLES, written]
     for number, folder in enumerate(folders, 1):
         found = [json.loads(path.read_text()) for path in folder.glob("*.json")]
         found.sort(key=lambda one: (one["sums"]["cost"] / one["sums"]["cost0"], one["name"]))
