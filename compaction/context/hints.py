@@ -39,12 +39,13 @@ _SYMBOL = re.compile(
     r"(?:\([^)\n]{0,60}\)\s*)?([A-Za-z_$][\w$]*+)(?![^\S\n]*+(?:,|as\b))"
 )
 _ERROR = re.compile(
-    r"\n[ \t]{0,20}((?:[\w.]{1,80}(?:Error|Exception): ?\S|E {2,7}\S|--- FAIL|FAIL(?:ED)?\b[ :\t]"
+    r"\n[ \t]{0,20}((?:(?:[\w.]{1,80}\.)?[A-Z]\w{0,60}(?:Error|Exception): (?![Ii]f |[Ww]hen )\S"
+    r"|E {2,7}\S|--- FAIL|FAIL(?:ED)?\b[ :\t]"
     r"|(?:ERROR|FATAL|Error|error|fatal|panic)(?:\[\w{1,9}\]| TS\d{1,6})?:\s|npm (?:ERR!|error) "
-    r"|make(?:\[\d\])?: \*\*\*)[^\n]{0,400})"
+    r"|make(?:\[\d\])?: \*\*\*)[^\r\n]{0,400}+(?<![,;({]))"
 )
 """A line that begins as programs begin an error: in a file, a search or a diff that is shown,
-something stands before the word."""
+something stands before the word, or code ends the line. "if" follows where docs list errors."""
 _PASSED = re.compile(
     r"\b0 (?:tests? )?(?:fail|failed|failing|failures|errors)\b|\btest result: ok\b"
     r"|\b\d{1,7} passed(?: in |, \d{1,7} skipped| \()"

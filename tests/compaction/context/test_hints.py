@@ -55,7 +55,8 @@ def test_hints(path: str | None, text: str, wanted: str) -> None:
     "said",
     ["Error: no", "ERROR: full", "error[E0308]: types", "src.errors.SomeError: no such key",
      "fatal: not a repository", "panic: nil map", "--- FAIL: TestRun (0.01s)", "FAILED tests/a.py",
-     "E   AssertionError: 1", "npm ERR! code 1", "make: *** [test] Error 2", "FAIL\tpkg/a\t0.2s"],
+     "E   AssertionError: 1", f"Error: {'w' * 90}\r", "npm ERR! code 1",
+     "make: *** [test] Error 2", "FAIL\tpkg/a\t0.2s"],
 )  # fmt: skip
 def test_a_line_that_begins_like_an_error_is_the_last_error(said: str) -> None:
     assert hint(f"all\nwell\n{said}\nbye") == f"last error: {' '.join(said.split())}"
@@ -66,7 +67,9 @@ def test_a_line_that_begins_like_an_error_is_the_last_error(said: str) -> None:
     ["a.go:12: return fmt.Errorf('failed')", "+    verdict: 'fail'", " 0 fail", "✗ ttl",
      "@@ -1,2 +1,2 @@ func R() error {", "fix: failure of init (#12)", "checks.Error(",
      "log.Error(err)", "1290 pass, 0 failed", "errors: []", "panic::set_hook(1)", "error::E",
-     "Do not run the failed command again."],
+     "Do not run the failed command again.", "  error: string | null;", "error: message,\r",
+     "failOnError: schema,", "clearError: () => void", "Error::TooLarge(MAX)",
+     "        PermissionError: if the worker cannot be signalled", "ValueError: If empty."],
 )  # fmt: skip
 def test_what_only_mentions_errors_is_none(shown: str) -> None:
     assert hint(f"all\n{shown}\n{shown}") == "all"
