@@ -62,14 +62,11 @@ def sessions(folder: Path, most: int) -> list[tuple[str, tuple[Block, ...], int]
 
 
 def spoken(blocks: tuple[Block, ...]) -> Iterator[Block]:
-    """Return texts as blocks of an agent or a person; a turn begins with a person's message."""
-    turn = 0
+    """Return texts as blocks of an agent or a person, as they are stored."""
     for block in blocks:
         kind = block.kind
-        if kind == "other" and block.type == "text":
-            kind = "assistant" if block.role == "assistant" else kind
-            kind = "user" if block.role == "user" and block.turn > turn else kind
-        turn = max(turn, block.turn)
+        if kind == "other" and block.type == "text" and block.role in ("assistant", "user"):
+            kind = "assistant" if block.role == "assistant" else "user"
         yield replace(block, kind=kind)
 
 

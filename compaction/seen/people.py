@@ -15,6 +15,9 @@ NOT_SAID = (
 )  # fmt: skip
 """Prefixes of texts that programs write in a person's name."""
 
+NOT_ANSWERED = ("No response requested.",)
+"""Texts that programs write in an agent's name."""
+
 LONGEST = 20_000
 """Code points of a message that are read."""
 
@@ -23,6 +26,9 @@ _CLIENT = re.compile(r"\s*/[\w:-]+\s*\Z")
 
 _COMMAND = "<command-"
 """How Claude Code records a command to itself, with what was typed after it."""
+
+_PROMPT = "<command-message>"
+"""How Claude Code begins a command whose text is a prompt, such as a skill; it asks for work."""
 
 _NAME = re.compile(r"<command-name>([^<>]{1,80})</command-name>")
 _ARGUMENTS = re.compile(r"<command-args>([^<>]*)</command-args>")
@@ -73,13 +79,15 @@ def is_said(text: str) -> bool:
 def words_of(text: str) -> str:
     """Return what a person said in a text, without attached context; "" for programs' texts.
 
-    A command to the client counts with the request typed after it, if there is one.
+    A command to the client counts with the request typed after it, if there is one; one that sends
+    a prompt always counts.
     """
     text = text[:LONGEST]
     if text.lstrip().startswith(_COMMAND):
         name, typed = _NAME.search(text), _ARGUMENTS.search(text)
         words = typed.group(1).split() if typed is not None else []
-        if name is None or len(words) < _FEWEST:
+        asks = text.lstrip().startswith(_PROMPT) or len(words) >= _FEWEST
+        if name is None or not asks:
             return ""
         return " ".join(["/" + name.group(1).strip().lstrip("/"), *words])
     bare = _ATTACHED.sub("", text).strip()

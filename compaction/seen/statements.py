@@ -17,6 +17,9 @@ LONGEST = 8_000
 WIDTH = 400
 """Code points of a sentence that is quoted whole; a longer one is not quoted."""
 
+PLAN = 1_500
+"""Code points from which a message is a plan (our choice)."""
+
 SHORTEST = 12
 MOST_PER_MESSAGE = 5
 MOST_CONSTRAINTS = 16
@@ -47,16 +50,20 @@ _MARKS = re.compile(r"(?:[-*•#>|✓✗✅❌→\s]|\d{1,3}[.)](?=\s))*")
 _CELLS = re.compile(r"\S \| ")
 """Between the cells of a table, which are no sentences."""
 
-_CONSTRAINT = re.compile(
-    r"\b(?:don['’]?t|do not|doesn['’]?t need|(?:never|always)(?! \w+(?<!s)s\b)|must(?:n['’]t)?|only"
-    r"|avoid|instead of"
-    r"|rather than|prefer(?:red)?|no need|make sure|ensure|should(?:n['’]t| not| always| be)"
-    r"|without \w+ing\b|not allowed|keep (?:it|the|in)|stick (?:to|with)|let['’]s not"
-    r"|nicht|nie(?:mals)?|nur|immer|muss|kein\w{0,2}|ne pas|jamais|toujours|seulement"
-    r"|nunca|siempre|solo)\b"
-    r"|不要|不能|不用|别|必须|只|务必|禁止|ないで|必ず|だけ|しないで|하지 ?마|반드시|만 ",
-    re.IGNORECASE,
+_ORDERS = (
+    r"\b(?:don['’]?t|do not|(?<!is )(?<!are )(?<!was )(?:never|always)(?! \w+(?<!s)s\b)"
+    r"|must(?:n['’]t)?|avoid|make sure|ensure|should(?:n['’]t| not| always)|not allowed"
+    r"|let['’]s not|nicht|nie(?:mals)?|immer|muss|kein\w{0,2}|ne pas|jamais|toujours|nunca"
+    r"|siempre)\b"
+    r"|不要|不能|不用|别|必须|务必|禁止|ないで|必ず|しないで|하지 ?마|반드시"
 )
+_PREFERENCES = (
+    r"\b(?:doesn['’]?t need|only|instead of|rather than|prefer(?:red)?|no need|should be"
+    r"|without \w+ing|keep (?:it|the|in)|stick (?:to|with)|nur|seulement|solo)\b"
+    r"|只|だけ|만 "
+)
+_CONSTRAINT = re.compile(f"{_ORDERS}|{_PREFERENCES}", re.IGNORECASE)
+_ORDER = re.compile(_ORDERS, re.IGNORECASE)
 _DECISION = re.compile(
     r"\b(?:because|instead of|rather than|root cause|decided|chose|the fix is|trade-?off"
     r"|(?:issue|problem|cause|bug|reason) (?:is|was)\b|turns? out|the culprit|so that"
@@ -74,11 +81,15 @@ _NEXT = re.compile(
 
 
 def constraints(messages: Iterable[str]) -> list[str]:
-    """Return the sentences with which people limit the work or state a preference, verbatim."""
+    """Return the sentences with which people limit the work or state a preference, verbatim.
+
+    Of a plan only what it orders: "only" and the like describe it.
+    """
     found: list[str] = []
     for message in messages:
         said = (one for one in _sentences(prose(message[:LONGEST])) if one[-1] not in "?？")
-        chosen = [one for one in said if _CONSTRAINT.search(one)]
+        limits = _CONSTRAINT if len(message) <= PLAN else _ORDER
+        chosen = [one for one in said if limits.search(one)]
         found += chosen[:MOST_PER_MESSAGE]
     return list(dict.fromkeys(found))[-MOST_CONSTRAINTS:]
 

@@ -45,6 +45,9 @@ items. A model adds the sentences of `final_state`."""
 OPEN_ENDS = ("pending_tasks", "next_plan", "optional_next_step")
 """Sections that say that nothing is known rather than that there is nothing."""
 
+PLAN = 400
+"""Code points from which a text may list what is to do (our choice)."""
+
 LAST_CALLS = 3
 """Calls that the state of the work names, the last ones (our choice)."""
 
@@ -116,7 +119,7 @@ def _nine(span: Span) -> dict[str, list[str]]:
         ],
         "all_user_messages": messages(span, people),
         "pending_tasks": _pending(todos),
-        "current_work": _current(blocks),
+        "current_work": _current(blocks, people),
         "optional_next_step": _next_step(blocks, people, todos),
     }
 
@@ -136,7 +139,7 @@ def _progress(span: Span) -> dict[str, list[str]]:
             *(quoted(one.whole) for one in people[1:-1]),
         ],
         "steps": [*_steps(said, ways, blocks), *check_lines(blocks)],
-        "current_state": _current(blocks),
+        "current_state": _current(blocks, people),
         "next_plan": plan,
         "file_operations": file_lines(ways, keys=True),
         "commands": [*looked, *ran],
@@ -200,15 +203,21 @@ def _decided(blocks: Sequence[Block]) -> list[str]:
     return [quoted(one, 400) for one in decisions(b.text for b in _said(blocks))]
 
 
-def _current(blocks: Sequence[Block]) -> list[str]:
-    """Return the last calls of the agent with their outcome, and what it said last."""
-    said = [quoted(block.text, 900) for block in _said(blocks)[-2:]]
+def _current(blocks: Sequence[Block], people: Sequence[Said]) -> list[str]:
+    """Return the last calls of the agent with their outcome, its longest text since a person wrote,
+    where it may list what is to do, and what it said last.
+    """
+    said = _said(blocks)
+    since = people[-1].position if people else -1
+    plans = [b for b in said[:-2] if b.position > since and len(b.text) >= PLAN]
+    plans.sort(key=lambda block: len(block.text))
+    lines = [quoted(block.text, 900) for block in (*plans[-1:], *said[-2:])]
     results = {b.tool_call: b for b in blocks if b.type == "tool_result"}
     calls = [block for block in blocks if block.type == "tool_use"][-LAST_CALLS:]
     done = [
         f"{quoted(f'{b.tool} {key_arguments(b)}', 120)} ({_outcome(results, b)})" for b in calls
     ]
-    return [f"Last calls: {'; '.join(done)}", *said] if done else said
+    return [f"Last calls: {'; '.join(done)}", *lines] if done else lines
 
 
 def _outcome(results: Mapping[str | None, Block], use: Block) -> str:

@@ -8,13 +8,14 @@ from typing import NamedTuple
 
 from compaction.context.blocks import Block
 from compaction.proposals.plan import Span
-from compaction.seen.people import message_of, rejections
+from compaction.seen.people import NOT_ANSWERED, message_of, rejections
 from compaction.seen.statements import constraints
 from compaction.summaries.shares import CONSTRAINT, LATEST
 from compaction.summaries.summary import quoted
 
-SHORT = 24
-"""Code points of a message that needs the question it answers to be understood (our choice)."""
+SHORT, FEW = 24, 4
+"""Code points and words of a message that says nothing without the question it answers (our
+choice)."""
 
 MOST_REPORTS = 6
 """Reports kept, the newest (our choice)."""
@@ -47,7 +48,9 @@ class Said(NamedTuple):
     @property
     def answers(self) -> str:
         """The question that short words answer, in parentheses; "" without one."""
-        question = asked_by(self.before, self.text) if len(self.text) <= SHORT else ""
+        short = len(self.text) <= SHORT and len(self.text.split()) <= FEW
+        asks = self.text.endswith(("?", "？")) or self.text.startswith("/")
+        question = asked_by(self.before, self.text) if short and not asks else ""
         return f" (answers: {question})" if question else ""
 
 
@@ -77,7 +80,8 @@ def words_of_people(span: Span) -> list[Said]:
 
 def is_said(block: Block) -> bool:
     """Return whether an agent said this to a person."""
-    return block.kind == "assistant" and block.type == "text" and bool(block.text.strip())
+    spoken = block.kind == "assistant" and block.type == "text" and block.text.strip()
+    return bool(spoken) and not block.text.startswith(NOT_ANSWERED)
 
 
 def request(span: Span, people: Sequence[Said]) -> list[str]:

@@ -23,6 +23,8 @@ COMMAND = "<command-message>x</command-message>\n<command-name>{}</command-name>
         ("<command-name>/exit</command-name>", ""),
         (COMMAND.format("/plan") + "<command-args>draft the new API</command-args>",
          "/plan draft the new API"),
+        (COMMAND.format("/review"), "/review"),
+        (COMMAND.format("/review") + "<command-args>#12</command-args>", "/review #12"),
         ("<local-command-stdout>Set model to x</local-command-stdout>", ""),
         ("<local-command-caveat>Caveat: …</local-command-caveat>", ""),
         ("<bash-input>pwd</bash-input>", ""),

@@ -55,6 +55,8 @@ def test_decisions_give_a_reason() -> None:
     [
         "it always lists these twice",
         "This works without changes.",
+        "The log is never written here",
+        f"The log is only written here. {'It is long. ' * 150}",
         "| never | always |",
     ],
 )

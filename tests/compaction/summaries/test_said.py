@@ -52,7 +52,40 @@ def test_a_short_answer_has_its_question_and_a_long_one_has_none() -> None:
     assert found["optional_next_step"] == ["Quote: “yes” (answers: Shall I also change the lexer?)"]
     talk.say("Done. Shall I push it to the main branch as well?")
     talk.user("No, let us look at the tests first")
-    assert _sections(talk)["all_user_messages"][-1] == "No, let us look at the tests first"
+    talk.say("Done. Shall I push it?")
+    talk.user("why?")
+    last = _sections(talk)["all_user_messages"][-2:]
+    assert last == ["No, let us look at the tests first", "why?"]
+
+
+def test_a_command_that_sends_a_prompt_is_a_request() -> None:
+    talk = Talk()
+    talk.user("Fix it")
+    talk.say("Fixed. Shall I push it?")
+    talk.user("<command-message>review</command-message>\n<command-name>/review</command-name>")
+    assert _sections(talk)["primary_request_and_intent"] == ["Fix it", "Latest: /review"]
+
+
+def test_what_a_program_says_for_the_agent_is_not_its_last_word() -> None:
+    talk = Talk()
+    talk.user("Fix it")
+    talk.say("Let me look at the lexer.")
+    talk.say("No response requested.")
+    found = _sections(talk)
+    assert found["current_work"] == ["Let me look at the lexer."]
+    assert found["optional_next_step"] == ["Quote: “Let me look at the lexer.”"]
+
+
+def test_the_longest_text_since_a_person_wrote_stays_with_the_last_two() -> None:
+    talk = Talk()
+    talk.user("Fix it")
+    plan = "To do: " + "change the parser and " * 30
+    said = [f"An old plan: {plan}", plan.strip(), "Now the parser", "a", "b"]
+    talk.say(said[0])
+    talk.user("All of it")
+    for text in said[1:]:
+        talk.say(text)
+    assert _sections(talk)["current_work"] == [plan.strip(), "a", "b"]
 
 
 def test_the_words_of_a_refusal_are_the_latest_request_and_the_next_step() -> None:
