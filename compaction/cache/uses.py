@@ -26,6 +26,7 @@ Cause = Literal[
     "thinking",
     "restart",
     "steps",
+    "search",
     "unexplained",
 ]
 """Why a call could not read what the call before it had cached."""
@@ -72,6 +73,7 @@ _SAID: dict[Cause, str] = {
     "thinking": "earlier thinking removed",
     "restart": "client restarted",
     "steps": "below the next cache increment",
+    "search": "searched within the call before",
     "unexplained": "unexplained",
 }
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from compaction.cache.forecast import Moment, PromptChange, whole_change
 from compaction.cache.places import Places
-from compaction.cache.rules import strips_thinking
+from compaction.cache.rules import rules_of, strips_thinking, takes_breakpoints
 from compaction.cache.uses import Cause
 from compaction.context.edits import Entry, Revision
 from compaction.context.session import Call
@@ -29,10 +29,16 @@ def is_program(path: str) -> bool:
     return not path.lower().endswith(_PROSE)
 
 
+def is_search(type: str, kind: str) -> bool:
+    """Return whether a block says that the provider ran a tool within the call, by itself."""
+    return type == "other" and kind == "assistant"
+
+
 class Placed(NamedTuple):
     """A block added to a context: its position, and its properties that matter to a cache.
 
-    `wrote`: it asks a tool to change a file of a program; `revised`: a revision added it.
+    `wrote`: it asks a tool to change a file of a program; `revised`: a revision added it;
+    `searched`: the provider ran a tool within the call, such as a web search.
     """
 
     position: int
@@ -40,6 +46,7 @@ class Placed(NamedTuple):
     thinking: bool = False
     wrote: bool = False
     revised: bool = False
+    searched: bool = False
 
 
 @dataclass(slots=True)
@@ -71,6 +78,10 @@ class ContextState:
         human = since.human and self.begun
         pictured = bool(self.images)
         changes = [*self._revised(since), *self._changes_of(call)]
+        searched = any(one.searched for one in since.opens)
+        if searched and not takes_breakpoints(rules_of(call.model)):
+            # The reported prompt held what the tool found; that of the call before it did not.
+            changes.append(PromptChange("search", len(self.places) - 1))
         if human and strips_thinking(call.model):
             changes += self._first("thinking", self.thinking)
             self.thinking.clear()
@@ -169,4 +180,5 @@ def _placed(entry: Entry) -> Placed:
         thinking=block.kind == "thinking",
         wrote=changed and block.type == "tool_use" and entry.opened_by is None,
         revised=entry.opened_by is not None,
+        searched=is_search(block.type, block.kind),
     )

@@ -12,7 +12,7 @@ from django.db.models import Q
 from compaction.context import edits as values
 from compaction.context.blocks import KINDS
 from compaction.context.session import Call, Usage
-from compaction.simulation.moments import WRITES, ContextChange, Placed, is_program
+from compaction.simulation.moments import WRITES, ContextChange, Placed, is_program, is_search
 from sessions.actions.record.figures import turn_starts
 from sessions.models import Block, Edit, ManagedContext, ModelCall, Revision, Run, Session
 from sessions.models.record import delta
@@ -31,8 +31,8 @@ class News:
 
     `entries` are new and newly closed ones; `calls` model calls by step, with row id and stored
     cost; `managed` maps steps with a managed context to the recited tokens; `starts` are turns by
-    the step that began them; `images` and `changing` are positions of images, and of tool calls
-    that change program files.
+    the step that began them; `images`, `changing` and `others` are positions of images, of
+    tool calls that change program files, and of blocks of unknown types.
     """
 
     runs: Mapping[str, Run]
@@ -44,6 +44,7 @@ class News:
     errors: Sequence[tuple[int, str]]
     images: frozenset[int]
     changing: frozenset[int]
+    others: frozenset[int]
 
     def calls_between(self, after: int, last: int) -> list[Call]:
         """Calls of the steps in (after, last]."""
@@ -113,6 +114,7 @@ class News:
             thinking=row[_KIND_OF] == "thinking",
             wrote=position in self.changing and not revised,
             revised=revised,
+            searched=position in self.others and is_search("other", row[_KIND_OF]),
         )
 
     @property
@@ -167,6 +169,7 @@ def read_news(
             for position, _, type, _, action, path, _ in marked
             if type == "tool_use" and action in WRITES and is_program(path)
         ),
+        frozenset(position for position, _, type, *_ in marked if type == "other"),
     )
 
 
@@ -242,7 +245,9 @@ _RECITED = Statement(
 _MARKED = Statement(
     lambda: (
         Block.objects.filter(
-            Q(error=True) | Q(type="image") | Q(type="tool_use", file_action__in=list(WRITES)),
+            Q(error=True)
+            | Q(type__in=("image", "other"))
+            | Q(type="tool_use", file_action__in=list(WRITES)),
             session_id=given_uuid("session"),
             position__gte=given_int("first"),
         )

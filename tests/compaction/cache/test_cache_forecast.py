@@ -141,6 +141,15 @@ def test_automatic_caches_read_in_steps(model: str, left: int, read: int) -> Non
     assert (answer.read, answer.confidence) == (read, "best-effort")
 
 
+def test_after_a_search_what_the_call_before_it_left_is_read() -> None:
+    known = seen(
+        (moment(1, model="gpt-5.5"), Usage(20_000)),
+        (moment(2, 1, model="gpt-5.5"), Usage(11_000, 19_840)),
+    )
+    answer = forecast(known, moment(3, 2, model="gpt-5.5", changes=(PromptChange("search", 3),)))
+    assert (answer.read, answer.cause, answer.broken) == (20_000, "search", True)
+
+
 def test_ttls_of_automatic_caches() -> None:
     assert kept_by("gpt-5.5").ttl == 24 * kept_by("gemini-3").ttl
     known = seen((moment(1, model="gpt-5.2"), Usage(20_000)))

@@ -11,7 +11,13 @@ from compaction.cache.forecast import Moment, PromptChange
 from compaction.cache.places import Places
 from compaction.context.edits import Edit, Revision
 from compaction.context.session import Call
-from compaction.simulation.moments import ContextChange, ContextState, Placed, is_program
+from compaction.simulation.moments import (
+    ContextChange,
+    ContextState,
+    Placed,
+    is_program,
+    is_search,
+)
 
 HAIKU = "claude-haiku-4-5"
 
@@ -64,6 +70,33 @@ def test_settings_and_clients_are_compared_where_the_log_names_both() -> None:
     answer = standing.next(Call(4, settings="high", client="2.1 1"), ContextChange()).changes
     assert answer == (PromptChange("restart", 0), PromptChange("settings", 0))
     assert begun().next(Call(2, settings="high", client="2"), ContextChange()).changes == ()
+
+
+@pytest.mark.parametrize(
+    ("model", "changes"),
+    [("gpt-5.5", (PromptChange("search", 2),)), ("claude-opus-4-6", ())],
+)
+def test_a_search_within_a_call_changes_what_it_had_cached(
+    model: str, changes: tuple[PromptChange, ...]
+) -> None:
+    standing = begun(*map(Placed, range(3)), model=model)
+    found = ContextChange([Placed(3, searched=True), Placed(4)])
+    assert standing.next(Call(2, model), found).changes == changes
+    assert standing.next(Call(3, model), ContextChange([Placed(5)])).changes == ()
+
+
+@pytest.mark.parametrize(
+    ("type", "kind", "search"),
+    [
+        ("other", "assistant", True),
+        ("other", "user", False),
+        ("tool_use", "assistant", False),
+    ],
+)
+def test_what_the_provider_ran_is_of_no_type_that_a_client_sends(
+    type: str, kind: str, search: bool
+) -> None:
+    assert is_search(type, kind) is search
 
 
 def test_thinking_is_taken_out_when_a_person_writes() -> None:

@@ -71,6 +71,22 @@ def write_log(path: Path) -> None:
     path.write_text("\n".join(map(json.dumps, lines)))
 
 
+def write_search(path: Path) -> None:
+    """A Codex log whose second call searched, and whose third read what the first had left."""
+    said = {"type": "message", "role": "assistant"}
+    said["content"] = [{"type": "output_text", "text": "Low tide."}]  # type: ignore[assignment]
+    lines: list[tuple[str, dict[str, Any]]] = [("session_meta", {"id": "w"})]
+    lines += [("turn_context", {"model": "gpt-5.6-sol"}), ("response_item", said)]
+    for number, (prompt, read) in enumerate([(20_000, 0), (30_000, 19_200), (31_000, 19_200)]):
+        usage = {"input_tokens": prompt, "cached_input_tokens": read, "output_tokens": 9}
+        info = {"last_token_usage": usage, "total_token_usage": {"total_tokens": number + 1}}
+        lines.append(("event_msg", {"type": "token_count", "info": info}))
+        searched = {"type": "web_search_call", "status": "completed"}
+        lines.append(("response_item", said if number else searched))
+    rows = ({"timestamp": "2026-03-01T10:00:00Z", "type": t, "payload": p} for t, p in lines)
+    path.write_text("\n".join(map(json.dumps, rows)))
+
+
 def test_one_object_of_figures(tmp_path: Path) -> None:
     write_log(tmp_path / "s.jsonl")
     (tmp_path / "notes.txt").write_text("no log")
@@ -105,8 +121,10 @@ def test_one_object_of_figures(tmp_path: Path) -> None:
 @pytest.mark.django_db
 def test_pages_tell_the_same_causes(tmp_path: Path) -> None:
     write_log(tmp_path / "s.jsonl")
+    write_search(tmp_path / "w.jsonl")
     for path in (
         tmp_path / "s.jsonl",
+        tmp_path / "w.jsonl",
         SAMPLES / "claude-code" / "claude-code.jsonl",
         SAMPLES / "codex-rollout" / "codex.jsonl",
     ):
@@ -121,7 +139,7 @@ def test_pages_tell_the_same_causes(tmp_path: Path) -> None:
     for run in Run.objects.filter(origin="recorded", session__external_id__in=found):
         shown = Counter(card["kind"] for card in tail.causes(tail.stored(run)))
         assert shown == found[run.session.external_id]
-    assert found["s"] == {"ttl": 1}
+    assert (found["s"], found["w"]) == ({"ttl": 1}, {"search": 1})
 
 
 def test_what_cannot_be_compared_is_said(tmp_path: Path) -> None:
