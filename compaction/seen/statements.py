@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from itertools import pairwise
 
 from compaction.context.blocks import Block
 from compaction.facts.facts import COMMON, OUTSIDE, facts, facts_of
@@ -101,11 +100,12 @@ def decisions(texts: Iterable[str]) -> list[str]:
     """
     found: list[str] = []
     for text in texts:
-        said = list(_sentences(text[:LONGEST]))
-        for one, following in pairwise([*said, ""]):
-            if _DECISION.search(one):
-                whole = f"{one} {following}".strip() if one.endswith(":") else one
-                found += [whole] if not whole.endswith(":") and len(whole) <= WIDTH else []
+        text, before = text[:LONGEST], ""
+        for one in _sentences(text) if _DECISION.search(text) else ():
+            whole = f"{before} {one}".lstrip()
+            chosen = len(whole) <= WIDTH and _DECISION.search(whole) is not None
+            before = whole if chosen and one.endswith(":") else ""
+            found += [whole] if chosen and not before else []
     return list(dict.fromkeys(found))[-MOST_DECISIONS:]
 
 

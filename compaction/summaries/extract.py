@@ -234,12 +234,13 @@ def _outcome(results: Mapping[str | None, Block], use: Block) -> str:
 def open_todos(span: Span, people: Iterable[Said]) -> list[str] | None:
     """Return the open items of the newest to-do list; None without a list.
 
-    `UNKNOWN` is the only item if a person wrote after the list was done.
+    `UNKNOWN` is the only item if a person wrote after the list was done, here or in the earlier
+    summary.
     """
     before = carried(span.previous, "nine").get("pending_tasks", [])
     todo = newest_todo(span.originals, map(unescape, before))
     if todo is None:
-        return None
+        return [UNKNOWN] if span.previous and not before and any(people) else None
     results = [b for b in span.originals if b.type == "tool_result" and not b.error]
     listed = results[todo.calls - 1].position
     asked = any(one.position > listed for one in people)

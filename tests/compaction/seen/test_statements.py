@@ -81,6 +81,8 @@ def test_what_begins_a_line_is_no_part_of_a_sentence(text: str, said: str) -> No
 def test_a_reason_after_a_colon_belongs_to_the_decision() -> None:
     text = "I take A because:\n- it is fast and small\n\nWe take B because:"
     assert decisions([text]) == ["I take A because: it is fast and small"]
+    text = "The reason is this:\n- It locks because of rows.\n- It is slow."
+    assert decisions([text]) == ["The reason is this: It locks because of rows."]
     assert decisions(["| 12 | a.go | uses x instead of y |"]) == []
 
 

@@ -192,7 +192,8 @@ def test_unknown_is_not_none() -> None:
     done = Talk()
     done.result(done.call("TodoWrite", {"todos": [{"content": "a", "status": "completed"}]}), "ok")
     assert _sections(done)["pending_tasks"] == []
-    assert _sections(talk, _text(done))["pending_tasks"] == []
+    assert _sections(talk, _text(done))["pending_tasks"] == [UNKNOWN]
+    assert _sections(Talk(), _text(done))["pending_tasks"] == []
     assert _sections(done, _text(talk))["pending_tasks"] == []
     assert _sections(talk)["key_technical_concepts"] == []
 
