@@ -41,19 +41,6 @@ def claude(model: Provider) -> Iterator[anthropic.Anthropic]:
         yield client
 
 
-def test_the_loop_of_the_readme(lab: ContextLab, model: Provider, claude: anthropic.Anthropic):
-    session = lab.session("loop", agent="fixer", model="claude-sonnet-5")
-    session.append({"role": "user", "content": "Fix the failing test."})
-    context = session.context()
-    reply = claude.messages.create(max_tokens=100, **context.request)
-    stored = session.answer(reply, context)
-    assert not model.refused
-    assert (context.step, stored.appended) == (1, 1)
-    assert lab.request("GET", f"sessions/{session.id}")["steps"] == 1
-    last = lab.request("GET", f"sessions/{session.id}/messages")["messages"][-1]
-    assert (last["role"], last["call"]) == ("assistant", reply.id)
-
-
 def test_pins_reading_back_and_the_end(lab: ContextLab):
     session = lab.session("pinned", model="claude-sonnet-5")
     stored = session.append([{"role": "user", "content": "port 8417\nhost kelp"}])

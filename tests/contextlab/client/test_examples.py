@@ -1,0 +1,70 @@
+"""The programs that the README and the page for a first session show run as they are."""
+
+from __future__ import annotations
+
+import html
+import re
+from typing import Any
+
+import anthropic
+import pytest
+
+from contextlab.client import ContextLab
+from tests.conftest import ROOT
+from tests.contextlab.client.test_client import TOOL, claude, lab, model
+from tests.contextlab.client.test_reading_back import LAST, LOG, reads, script, use
+from tests.provider import Answer, Provider, Text
+
+__all__ = ["claude", "lab", "model", "script"]
+
+
+def key_of(lab: ContextLab) -> str:
+    return str(lab._http.headers["Authorization"].split()[1])
+
+
+def test_the_loop_of_the_readme(
+    lab: ContextLab, model: Provider, claude: anthropic.Anthropic, script: list[Any]
+):
+    found = re.search(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    assert found
+    program = found[1].replace("http://127.0.0.1:8765", lab.url)
+    script += [Answer((use("t1", "Bash", command="make test"),), "tool_use"), reads(), Text("Yes.")]
+
+    def run_tools(reply: Any) -> list[Any]:
+        session = known["session"]
+        return [
+            session.read_back_result(block)
+            if block.name == "read_back"
+            else {"type": "tool_result", "tool_use_id": block.id, "content": LOG}
+            for block in reply.content
+            if block.type == "tool_use"
+        ]
+
+    known: dict[str, Any] = {"KEY": key_of(lab), "claude": claude, "run_tools": run_tools}
+    known |= {"SYSTEM": "You fix tests.", "TOOLS": [TOOL | {"name": "Bash"}]}
+    exec(program, known)
+    known["lab"].close()
+    assert known["reply"].content[0].text == "Yes."
+    assert [tool["name"] for tool in model.bodies[-1]["tools"]] == ["Bash", "read_back"]
+    assert LAST in str(model.bodies[-1]["messages"][-1])
+    assert [body["system"][0]["text"] for body in model.bodies] == ["You fix tests."] * 3
+    last = lab.request("GET", "sessions/my-run/messages")["messages"][-1]
+    assert (last["role"], last["call"]) == ("assistant", known["reply"].id)
+
+
+def test_the_program_of_the_page_for_a_first_session(
+    lab: ContextLab,
+    claude: anthropic.Anthropic,
+    script: list[Any],
+    monkeypatch: pytest.MonkeyPatch,
+):
+    page = (ROOT / "templates/record/first_run.html").read_text()
+    found = re.search(r'<code id="client">(.*?)</code>', page, re.DOTALL)
+    assert found
+    filled = found[1].replace("{{ base_url }}", lab.url).replace("clk_…", key_of(lab))
+    monkeypatch.setattr("anthropic.Anthropic", lambda: claude)
+    script += [Text("It is fixed.")]
+    known: dict[str, Any] = {}
+    exec(html.unescape(re.sub(r"</?b[^>]*>", "", filled)), known)
+    known["session"]._server.close()
+    assert lab.request("GET", "sessions/my-first-run")["steps"] == 1
