@@ -70,9 +70,17 @@ class MarkOut(Schema):
     rollout: str | None
 
 
+class FormatOut(Schema):
+    """Breaks of one cause in sessions of one log format (`api`: reported while running)."""
+
+    format: str
+    breaks: int
+    cost_microusd: int | None
+
+
 class CauseOut(Schema):
     """A cause of cache breaks: whether it is avoidable (null if unknown), the number of sessions,
-    and the most expensive break."""
+    the most expensive break, and number and cost by log format."""
 
     cause: str
     avoidable: bool | None
@@ -81,6 +89,7 @@ class CauseOut(Schema):
     cost_microusd: int | None
     sessions: int
     costliest: dict[str, str | int] | None
+    formats: list[FormatOut]
 
 
 class NearOut(Schema):
@@ -226,6 +235,10 @@ def _cause(cause: Cause) -> dict[str, Any]:
         "cost_microusd": cause.cost,
         "sessions": len(cause.sessions),
         "costliest": costliest,
+        "formats": [
+            {"format": name, "breaks": many, "cost_microusd": cost}
+            for name, (many, cost) in cause.formats.items()
+        ],
     }
 
 

@@ -31,7 +31,8 @@ NEAREST = 8
 class Cause:
     """Cache breaks with one cause: their number, tokens written again, micro-dollars (None if no
     price is known), sessions, whether they are avoidable, and the most expensive break: its
-    session, step, title and advice."""
+    session, step, title and advice. `formats` has number and cost by log format (`api`: reported
+    while running)."""
 
     kind: str
     breaks: int = 0
@@ -42,17 +43,21 @@ class Cause:
     title: str = ""
     advice: str = ""
     avoidable: bool = False
+    formats: dict[str, tuple[int, int | None]] = field(default_factory=dict)
     _most: tuple[int, int] = (-1, -1)
     _place: tuple[UUID, int] | None = None
 
-    def add(self, session: UUID, card: dict[str, Any]) -> None:
-        """Add one break, as described by `cause_card`."""
+    def add(self, session: UUID, source: str, card: dict[str, Any]) -> None:
+        """Add one break of a session from a format, as described by `cause_card`."""
         self.breaks += 1
         self.tokens += card["tokens"]
         self.sessions.add(session)
         cost = card["cost_microusd"]
         if cost is not None:
             self.cost = (self.cost or 0) + cost
+        breaks, paid = self.formats.get(source, (0, None))
+        paid = paid if cost is None else (paid or 0) + cost
+        self.formats[source] = breaks + 1, paid
         size = (cost or 0, card["tokens"])
         if size > self._most:
             self._most = size
@@ -77,14 +82,15 @@ def breaks(team: Team, period: Period) -> Breaks:
     """Find the causes of cache breaks in the sessions that paid most for them."""
     ids = _ranked(team, period, "costliest", COSTLIEST)
     by_kind: dict[str, Cause] = {}
-    for session, card in _cards(ids):
+    for session, source, card in _cards(ids):
         kind = card["kind"]
         cause = by_kind.setdefault(kind, Cause(kind, avoidable=is_avoidable(kind)))
-        cause.add(session, card)
+        cause.add(session, source, card)
     places = [cause._place[0] for cause in by_kind.values() if cause._place]
     found = {row.pk: row for row in _TITLES.rows(places)}
     for cause in by_kind.values():
         cause.look_up(found)
+        cause.formats = dict(sorted(cause.formats.items(), key=lambda one: -(one[1][1] or 0)))
     causes = sorted(by_kind.values(), key=lambda one: (-(one.cost or 0), -one.tokens, one.kind))
     return Breaks(causes, len(ids))
 
@@ -141,20 +147,21 @@ def _ranked(team: Team, period: Period, name: str, most: int) -> list[UUID]:
     return [UUID(line[-32:]) for line in nlargest(most, lines)]
 
 
-def _cards(ids: Sequence[UUID]) -> Iterable[tuple[UUID, dict[str, Any]]]:
-    """Cache breaks of each session, from its managed run if it has one, else the recorded one."""
-    seen: dict[UUID, tail.StoredFigures] = {}
-    for pk, origin, *figures in _FIGURES.rows(ids):
+def _cards(ids: Sequence[UUID]) -> Iterable[tuple[UUID, str, dict[str, Any]]]:
+    """Cache breaks of each session, with its format, from its managed run if it has one, else the
+    recorded one."""
+    seen: dict[UUID, tuple[str, tail.StoredFigures]] = {}
+    for pk, source, origin, *figures in _FIGURES.rows(ids):
         if pk not in seen or origin == Run.Origin.MANAGED:
-            seen[pk] = tail.StoredFigures(*figures)
-    for pk, figures in seen.items():
+            seen[pk] = source, tail.StoredFigures(*figures)
+    for pk, (source, figures) in seen.items():
         for card in tail.causes(figures):
-            yield pk, card
+            yield pk, source, card
 
 
 _FIGURES = StatementAmong(
     lambda ids: Run.objects.filter(session__id__in=ids, origin__in=REAL_RUNS).values_list(
-        "session", "origin", *tail.StoredFigures._fields
+        "session", "session__source", "origin", *tail.StoredFigures._fields
     ),
     given_uuid,
 )

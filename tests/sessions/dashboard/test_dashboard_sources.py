@@ -124,8 +124,8 @@ def card(kind: str, step: int, cost: int | None) -> dict[str, Any]:
 
 def test_causes_are_ranked_by_what_they_cost_and_lead_to_the_costliest_break():
     team = local_team()
-    one = made("one", "2026-11-16 09:00", break_count=3, step_count=9)
-    two = made("two", "2026-11-17 09:00", break_count=2, step_count=9)
+    one = made("one", "2026-11-16 09:00", break_count=3, step_count=9, source="pi")
+    two = made("two", "2026-11-17 09:00", break_count=2, step_count=9, source="codex-rollout")
     made("old", "2026-11-01 09:00", break_count=5)
     figures = {
         (one, Run.Origin.RECORDED): [card("edit", 2, 50), card("ttl", 3, 70)],
@@ -145,6 +145,11 @@ def test_causes_are_ranked_by_what_they_cost_and_lead_to_the_costliest_break():
         ("model", 1, 100, None, 1),
     ]
     assert [c.costliest for c in found.causes] == [(two, 5), (one, 3), (two, 6)]
+    assert [c.formats for c in found.causes] == [
+        {"pi": (1, 50), "codex-rollout": (1, 60)},
+        {"pi": (1, 70)},
+        {"codex-rollout": (1, None)},
+    ]
 
 
 def test_those_nearest_their_limit_come_first():
