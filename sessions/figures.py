@@ -69,6 +69,14 @@ def finely(share: float | None) -> str:
     return "–" if share is None else percent(share, 1)
 
 
+def change(share: float | None) -> str:
+    """A relative change with its sign: +21 %, −8 %, 0 %; a dash for None."""
+    if share is None:
+        return "–"
+    rounded = round(share * 100)
+    return f"{'+' if rounded > 0 else '−' if rounded < 0 else ''}{abs(rounded)} %"
+
+
 def duration(seconds: float | None) -> str:
     """Seconds as 400 ms, 12 s, 7 m 12 s, 3 h 5 m or 4 d 2 h; "unknown" for None."""
     if seconds is None:

@@ -11,6 +11,7 @@ import './record/sessions';
 import './jobs/jobs';
 import './accounts/keys';
 import './policies/form';
+import './replay/why';
 
 // Three quarters of the script, for pages that keep up.
 // After `load`: between DOMContentLoaded and `load`, htmx would never begin.

@@ -15,7 +15,7 @@ from sessions.api.live import content, contexts, messages, pins, revisions, step
 from sessions.api.memory import boards, memory
 from sessions.api.policies import policies, rollouts
 from sessions.api.record import blobs, caches, imports, sessions
-from sessions.api.replay import replay
+from sessions.api.replay import replay, why
 from sessions.api.reviews import reviews
 from sessions.api.tools import tools
 from sessions.api.web import documents, problems
@@ -51,6 +51,7 @@ for router in (
     revisions.router,
     reviews.router,
     replay.router,
+    why.router,
     caches.router,
     simulations.router,
     simulations.lab,

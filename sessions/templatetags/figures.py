@@ -20,6 +20,7 @@ for write in (
     figures.money,
     figures.percent,
     figures.finely,
+    figures.change,
     figures.duration,
     figures.moment,
     figures.age,

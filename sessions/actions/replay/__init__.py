@@ -1,0 +1,1 @@
+"""What a page of a replay needs besides stored figures."""

@@ -1,0 +1,148 @@
+"""Why a text was forgotten, as JSON."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from django.http import HttpRequest
+from ninja import Query, Router, Schema
+
+from compaction.losses.life import Shown, Sight
+from sessions.access import run_of, session_of
+from sessions.actions.replay.why import LONGEST, TooCommon, TooLong, Why, compared, why
+from sessions.api.replay.replay import RUN
+from sessions.api.web.problems import Refusal
+
+router = Router(tags=["Replay"])
+
+
+class StayOut(Schema):
+    """Steps [since, until) with one state; `revisions` ended them."""
+
+    since: int
+    until: int
+    state: Shown
+    revisions: list[int]
+
+
+class SightOut(Schema):
+    """A block that holds the text: the step that made or first saw it, and how the text stood
+    before."""
+
+    step: int
+    entry: str
+    type: str
+    tool: str | None
+    file: str | None
+    before: Shown
+
+
+class CostOut(Schema):
+    """Calls made because the text was missing; `cost_microusd` is estimated, null if unknown."""
+
+    why: Literal["read again", "failed", "corrected"]
+    steps: list[int]
+    cost_microusd: int | None
+
+
+class KeptOut(Schema):
+    """The text under one policy, simulated: how it stands at the steps that needed it."""
+
+    policy: str
+    stays: list[StayOut]
+    at: list[Shown]
+    cost_microusd: int | None
+    in_context: float
+
+
+class WhyOut(Schema):
+    """The life of a text in a run. `removed` and `needed` are null if it never left, or was not
+    needed after it left."""
+
+    text: str
+    run: str
+    sentence: str
+    seen: list[SightOut]
+    used: list[SightOut]
+    stays: list[StayOut]
+    removed: dict[str, Any] | None
+    needed: SightOut | None
+    costs: list[CostOut]
+    cost_microusd: int | None
+    policies: list[KeptOut] | None
+
+
+def _sight(one: Sight) -> dict[str, Any]:
+    block = one.block
+    return {
+        "step": one.step,
+        "entry": block.id.removeprefix("m").removesuffix(".0"),
+        "type": block.type,
+        "tool": block.tool,
+        "file": block.file.path if block.file is not None else None,
+        "before": one.before,
+    }
+
+
+def described(found: Why) -> dict[str, Any]:
+    """A life as JSON, without policies."""
+    life, revision = found.life, found.revision
+    left, needed = life.left, life.needed
+    return {
+        "text": life.text,
+        "run": str(found.run.policy_version or found.run.origin),
+        "sentence": found.sentence,
+        "seen": [_sight(one) for one in life.seen],
+        "used": [_sight(one) for one in life.used],
+        "stays": life.stays,
+        "removed": None
+        if left is None
+        else {
+            "step": left.until,
+            "by": found.by or None,
+            "revision": revision.number if revision is not None else None,
+        },
+        "needed": _sight(needed) if needed is not None else None,
+        "costs": [
+            {"why": one.why, "steps": one.steps, "cost_microusd": one.microusd}
+            for one in found.costs
+        ],
+        "cost_microusd": found.cost,
+        "policies": None,
+    }
+
+
+def kept_rows(found: Why) -> list[dict[str, Any]]:
+    """What policies would have done to the text. Raises TooLong, NotInTime, FailedApart."""
+    return [
+        {
+            "policy": row.policy,
+            "stays": row.stays,
+            "at": row.at,
+            "cost_microusd": row.cost,
+            "in_context": row.in_context,
+        }
+        for row in compared(found)
+    ]
+
+
+@router.get("sessions/{path:session_id}/why", response=WhyOut, url_name="why")
+def why_forgotten(
+    request: HttpRequest,
+    session_id: str,
+    text: str = Query(..., min_length=1, max_length=LONGEST),
+    run: str = Query("recorded", description=RUN),
+    policies: bool = Query(False, description="simulate policies on the session as well"),
+) -> dict[str, Any]:
+    """Get where the model first saw a text, what removed it, when it was needed, and the cost."""
+    session = session_of(request, session_id)
+    try:
+        found = why(session, run_of(request, session), text)
+        answer = described(found)
+        if policies:
+            answer["policies"] = kept_rows(found)
+    except TooCommon as error:
+        raise Refusal(422, "Too common", str(error), field="?text") from None
+    except TooLong as error:
+        raise Refusal(422, "Too long", str(error), field="?policies") from None
+    return answer

@@ -1,0 +1,64 @@
+"""`contextlab why`: say why an agent forgot a text."""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentParser
+from typing import Any
+
+import msgspec
+from django.core.management.base import BaseCommand, CommandError
+from django.http import Http404
+
+from sessions import figures
+from sessions.access import run_named
+from sessions.actions.replay.why import LONGEST, TooCommon, TooLong, why
+from sessions.actions.web.apart import FailedApart, NotInTime
+from sessions.api.replay.why import described, kept_rows
+from sessions.management.named import find_session
+
+
+class Command(BaseCommand):
+    help = (
+        "Say where the model first saw a text, what removed it from its context, when it was "
+        "needed again, and what that cost."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("session", help="external id or UUID")
+        parser.add_argument("text", help=f"at most {LONGEST} characters")
+        parser.add_argument("--run", default="recorded", help="recorded, managed, or a policy")
+        parser.add_argument("--policies", action="store_true", help="simulate policies as well")
+        parser.add_argument("--team", default=None, help="team slug (default: the local team)")
+        parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+    def handle(self, *args: Any, session: str, text: str, **options: Any) -> None:
+        found_session = find_session(session, options["team"])
+        if not 0 < len(text) <= LONGEST:
+            raise CommandError(f"Give a text of 1 to {LONGEST} characters.", returncode=2)
+        try:
+            found = why(found_session, run_named(found_session, options["run"]), text)
+            rows = described(found)
+            if options["policies"]:
+                rows["policies"] = kept_rows(found)
+        except Http404:
+            raise CommandError(f"There is no run {options['run']!r}.", returncode=2) from None
+        except (TooCommon, TooLong) as error:
+            raise CommandError(str(error), returncode=2) from None
+        except (NotInTime, FailedApart) as error:
+            raise CommandError(f"The simulation did not end: {error}.") from None
+        if options["json"]:
+            self.stdout.write(json.dumps(msgspec.to_builtins(rows), ensure_ascii=False))
+            return
+        self.stdout.write(rows["sentence"])
+        for stay in rows["stays"]:
+            name = stay.state.replace("_", " ")
+            self.stdout.write(f"  steps {stay.since}–{stay.until - 1}: {name}")
+        for one in rows["costs"]:
+            steps = ", ".join(map(str, one["steps"]))
+            cost = figures.money(one["cost_microusd"])
+            self.stdout.write(f"{one['why'].capitalize()} at step {steps}: ≈{cost}")
+        for row in rows["policies"] or ():
+            states = ", ".join(at.replace("_", " ") for at in row["at"]) or "not needed"
+            money = figures.money(row["cost_microusd"])
+            self.stdout.write(f"{row['policy']:>20}: {states}; {money} (simulated)")

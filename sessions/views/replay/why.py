@@ -1,0 +1,228 @@
+"""The page "Why did it forget?": the life of a text in a session."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils.http import urlencode
+from django.views.decorators.http import require_GET
+
+from compaction.losses.life import Life, Shown, Sight, Stay
+from compaction.simulation.kept import KeptText
+from sessions.access import run_named, session_of
+from sessions.actions.replay.why import LONGEST, TooCommon, TooLong, Why, compared, why
+from sessions.actions.web.apart import FailedApart, NotInTime
+from sessions.models import Run, Session
+from sessions.models.record.blobs import DamagedBlob
+from sessions.models.record.sessions import SOURCE_LIVE
+from sessions.models.record.values import MissingBlob
+from sessions.views.web.names import run_name
+from sessions.views.web.pages import Page
+from sessions.views.web.places import step_url
+
+STATES: dict[Shown, str] = {
+    "unseen": "Not seen yet",
+    "in_context": "In context",
+    "named": "Named in a stub",
+    "retrievable": "Retrievable",
+    "lost": "Lost",
+}
+EVIDENCE = 8
+"""Most blocks shown with their lines."""
+WIDEST = 240
+"""Code points shown of a line before and after the text."""
+
+
+@dataclass(frozen=True, slots=True)
+class StayPart:
+    """A stay as a part of a bar that is 1,000 wide."""
+
+    x: float
+    width: float
+    state: Shown
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """A block that shows the text: what happened, its step and address, and the lines around it."""
+
+    step: int
+    url: str
+    what: str
+    source: str
+    before: str
+    found: str
+    after: str
+    missed: bool
+
+
+def parts(stays: tuple[Stay, ...], steps: int) -> list[StayPart]:
+    """The stays of a session as a bar."""
+    scale = 1000 / max(steps, 1)
+    return [
+        StayPart(
+            round((one.since - 1) * scale, 1),
+            round(max(one.steps * scale, 2), 1),
+            one.state,
+            f"{STATES[one.state]}, steps {one.since}–{one.until - 1}",
+        )
+        for one in stays
+    ]
+
+
+def _proofs(found: Why) -> Iterator[Proof]:
+    """The first sight, what was needed, and later sights, in order."""
+    life = found.life
+    needed = {id(sight) for sight in (*life.missed, *life.again)}
+    wanted = [*life.seen[:1], *(s for s in (*life.seen, *life.used) if id(s) in needed)]
+    for sight in sorted(wanted, key=lambda one: one.step)[:EVIDENCE]:
+        yield _proof(found, sight, first=sight is life.seen[0])
+
+
+def _proof(found: Why, sight: Sight, *, first: bool) -> Proof:
+    block, text = sight.block, found.life.text
+    before, after = "", ""
+    place = block.text.find(text)
+    if place >= 0:
+        start = max(block.text.rfind("\n", 0, place) + 1, place - WIDEST)
+        end = block.text.find("\n", place)
+        end = min(len(block.text) if end < 0 else end, place + len(text) + WIDEST)
+        before, after = block.text[start:place], block.text[place + len(text) : end]
+    if first:
+        what = "First seen"
+    elif block.role == "assistant":
+        what = "Used without seeing it"
+    elif block.error:
+        what = "Failed"
+    else:
+        what = "Read again" if block.type == "tool_result" else "Said again"
+    file = block.file.path if block.file is not None else ""
+    source = " ".join(filter(None, (block.tool or "", file))) or block.kind
+    name = block.id.removeprefix("m").removesuffix(".0")
+    run = found.run
+    return Proof(
+        sight.step,
+        step_url(found.session, sight.step, run, name),
+        what,
+        source,
+        before,
+        text,
+        after,
+        missed=not first,
+    )
+
+
+def _default_run(session: Session) -> str:
+    managed = session.source == SOURCE_LIVE and session.runs.filter(origin=Run.Origin.MANAGED)
+    return Run.Origin.MANAGED if managed and managed.exists() else Run.Origin.RECORDED
+
+
+def _asked(request: HttpRequest, session_id: UUID) -> tuple[Session, Run, str]:
+    session = session_of(request, session_id)
+    run = run_named(session, request.GET.get("run") or _default_run(session))
+    return session, run, request.GET.get("text", "").strip()[:LONGEST]
+
+
+@require_GET
+def why_page(request: HttpRequest, session_id: UUID) -> HttpResponse:
+    """Show where a text was first seen, what removed it, when it was needed, and what that cost."""
+    session, run, text = _asked(request, session_id)
+    context: dict[str, Any] = {
+        "section": "sessions",
+        "team": session.team,
+        "session": session,
+        "session_name": str(session),
+        "text": text,
+        "run": run,
+        "replay_url": step_url(session, session.step_count, run),
+        "longest": LONGEST,
+    }
+    if text:
+        try:
+            context |= _shown(why(session, run, text))
+        except (TooCommon, MissingBlob, DamagedBlob) as error:
+            context["problem"] = str(error)
+    return render(request, "replay/why.html", context)
+
+
+def _shown(found: Why) -> dict[str, Any]:
+    life, revision, session, run = found.life, found.revision, found.session, found.run
+    asked = urlencode({"text": life.text, "run": run_name(run)})
+    shown: dict[str, Any] = {
+        "found": found,
+        "life": life,
+        "tone": _tone(life),
+        "parts": parts(life.stays, life.steps),
+        "proofs": list(_proofs(found)),
+        "calls": sum(len(one.steps) for one in found.costs),
+        "policies_url": f"{reverse('why_policies', args=[session.pk])}?{asked}",
+    }
+    if revision is not None:
+        shown["revision_url"] = reverse(
+            "revision", args=[session.pk, run_name(run), revision.number]
+        )
+    return shown
+
+
+def _tone(life: Life) -> str:
+    if life.needed is not None:
+        return "missed"
+    return "kept" if life.seen and life.left is None else "neutral"
+
+
+@require_GET
+def why_policies(request: HttpRequest, session_id: UUID) -> HttpResponse:
+    """Simulate policies on the session and show what would have kept the text."""
+    session, run, text = _asked(request, session_id)
+    context: dict[str, Any] = {"text": text}
+    try:
+        found = why(session, run, text)
+        rows = compared(found)
+        lived = next(row.cost for row in rows if row.policy == "recorded")
+        context["rows"] = [_row(row, lived, found.life.steps) for row in rows]
+    except (TooCommon, TooLong, MissingBlob, DamagedBlob) as error:
+        context["problem"] = str(error)
+    except (NotInTime, FailedApart):
+        context["problem"] = (
+            "The simulation took too long. Simulate a policy on this session in the lab."
+        )
+    return render(request, "replay/why_policies.html", context)
+
+
+def _row(row: KeptText, lived: int | None, steps: int) -> dict[str, Any]:
+    worst: Shown = max(row.at, key=list(STATES).index, default="in_context")
+    change = row.cost / lived - 1 if row.cost is not None and lived else None
+    return {
+        "policy": row.policy,
+        "parts": parts(row.stays, steps),
+        "state": STATES[worst],
+        "worst": worst,
+        "kept": sum(at == "in_context" for at in row.at),
+        "needs": len(row.at),
+        "cost": row.cost,
+        "change": change,
+        "in_context": row.in_context,
+    }
+
+
+PAGES = (
+    Page(
+        route="sessions/<uuid:session_id>/why/",
+        query=("text", "run"),
+        view=why_page,
+        name="why",
+    ),
+    Page(
+        route="sessions/<uuid:session_id>/why/policies/",
+        query=("text", "run"),
+        view=why_policies,
+        name="why_policies",
+    ),
+)

@@ -1,0 +1,118 @@
+"""The life of a text: when it was seen, when it left, when it was needed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from compaction.context.blocks import Block
+from compaction.context.edits import Entry
+from compaction.losses.life import Life, Shown, life_of, shows
+from compaction.policies.presets import PRESETS
+from compaction.simulation.simulate import simulate
+from tests.build import Talk, coding, rough
+
+PORT = "8417"
+
+
+def _lived(
+    born: list[int], gone: dict[int, int], own: tuple[int, ...] = (), steps: int = 9
+) -> Life:
+    """Blocks that hold the port, born at these steps; some leave, some are the agent's."""
+    talk = Talk()
+    for _ in born:
+        talk.user(f"port {PORT}")
+    holders = [
+        replace(block, born=step, role="assistant" if step in own else "tool", type="text")
+        for block, step in zip(talk.blocks, born, strict=True)
+    ]
+    entries = [
+        Entry(block, block.born, gone.get(block.born), closed_by=gone.get(block.born))
+        for block in holders
+    ]
+    return life_of(PORT, holders, entries, steps)
+
+
+@pytest.mark.parametrize(
+    ("born", "gone", "own", "stays", "left", "needed"),
+    [
+        ([], {}, (), [(1, 10, "unseen")], None, None),
+        ([1], {}, (), [(1, 10, "in_context")], None, None),
+        ([3], {}, (5,), [(1, 3, "unseen"), (3, 10, "in_context")], None, None),
+        ([3], {6: 6, 3: 6}, (), [(1, 3, "unseen"), (3, 6, "in_context"), (6, 10, "lost")], 6, None),
+        (
+            [3, 9],
+            {3: 6},
+            (9,),
+            [(1, 3, "unseen"), (3, 6, "in_context"), (6, 9, "lost"), (9, 10, "in_context")],
+            6,
+            8,
+        ),
+        (
+            [1, 7],
+            {1: 4, 7: 9},
+            (),
+            [(1, 4, "in_context"), (4, 7, "lost"), (7, 9, "in_context"), (9, 10, "lost")],
+            4,
+            6,
+        ),
+        ([1, 3], {1: 5}, (), [(1, 10, "in_context")], None, None),
+    ],
+)
+def test_stays_what_removed_it_and_what_needed_it(
+    born: list[int],
+    gone: dict[int, int],
+    own: tuple[int, ...],
+    stays: list[tuple[int, int, Shown]],
+    left: int | None,
+    needed: int | None,
+) -> None:
+    life = _lived(born, gone, own)
+    assert [(one.since, one.until, one.state) for one in life.stays] == stays
+    assert (life.left.until if life.left else None) == left
+    assert (life.needed.call if life.needed else None) == needed
+    if life.left is not None:
+        assert life.left.revisions == (left,)
+
+
+def test_what_stands_in_its_place_says_how_it_can_be_found() -> None:
+    talk = Talk()
+    talk.user(f"port {PORT}")
+    (block,) = talk.blocks
+    gone = Entry(block, 1, 4, closed_by=1)
+    naming = replace(block, id="a", text=f"stub {PORT}", replaces=block.id)
+    referring = replace(block, id="b", text="stub", replaces=block.id, refs=(block.id,))
+    entries = [gone, Entry(naming, 4, 6), Entry(referring, 6, 8)]
+    life = life_of(PORT, [block], entries, 9)
+    assert [one.state for one in life.stays] == ["in_context", "named", "retrievable", "lost"]
+    assert [life.at(step) for step in (3, 4, 7, 8)] == [
+        "in_context", "named", "retrievable", "lost",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("given", "text", "found"),
+    [
+        ({"path": 'a "b".py'}, 'a "b".py', True),
+        ({"port": 8417}, "8417", True),
+        ({"path": "x"}, "path", False),
+    ],
+)
+def test_a_tool_input_holds_its_values(given: dict[str, object], text: str, found: bool) -> None:
+    talk = Talk()
+    assert shows(talk.call("Write", given), text) is found
+
+
+@given(st.sampled_from(sorted(PRESETS)), st.integers(0, 40))
+def test_stays_cover_every_step_once_under_every_preset(preset: str, number: int) -> None:
+    session = coding(60)
+    text = f"function_{number}"
+    run = simulate(session, PRESETS[preset], rough)
+    holders: list[Block] = [block for block in session.blocks if shows(block, text)]
+    life = life_of(text, holders, run.entries, len(run.steps))
+    assert [one.since for one in life.stays] == [1, *(one.until for one in life.stays[:-1])]
+    assert life.stays[-1].until == len(run.steps) + 1
+    assert all(a.state != b.state for a, b in zip(life.stays, life.stays[1:], strict=False))

@@ -1,0 +1,138 @@
+"""Why an agent forgot a text: page, API and command say the same."""
+
+from __future__ import annotations
+
+import json
+from io import StringIO
+from urllib.parse import urlencode
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.test import Client
+
+from compaction.policies.presets import PRESETS
+from sessions.actions.accounts.teams import local_team
+from sessions.actions.record.append import append
+from sessions.actions.record.measure import measure
+from sessions.actions.replay import why as action
+from sessions.importers import records
+from sessions.models import Session
+from tests.sessions.made import count, reads, result, says, session, user
+from tests.sessions.pages import other_team, page_of, signed_in
+
+pytestmark = pytest.mark.django_db
+
+PORT = "8417"
+
+
+@pytest.fixture
+def forgetful() -> Session:
+    """A file with a port is read, compacted without it, read again, and used."""
+    made: list[records.Record] = [
+        user("Deploy it.", key="k0"),
+        reads("c1", "t1", "checkout.env", key="k1"),
+        result("t1", f'URL="x"\nPORT={PORT} <b>\nDRAIN=25', key="k2"),
+        says("c2", "Read.", key="k3"),
+        user("Go on.", key="k4"),
+        says("c3", "Going on.", key="k5"),
+        records.Compaction("auto", key="compaction", tokens_before=999, tokens_after=99),
+        records.Message(
+            "user", [{"type": "text", "text": "The env was read."}], key="s", kind="summary"
+        ),
+        user("And?", key="k6"),
+        reads("c4", "t4", "checkout.env", key="k7"),
+        result("t4", f"PORT={PORT}", key="k8"),
+        says("c5", f"It is {PORT}.", key="k9"),
+    ]
+    found = append(local_team(), session(*made), count, source="test").session
+    measure(found)
+    found.refresh_from_db()
+    return found
+
+
+def _asked(client: Client, of: Session, **query: str) -> dict[str, object]:
+    answer = client.get(f"/api/v1/sessions/{of.pk}/why?{urlencode(query)}")
+    assert answer.status_code == 200, answer.content
+    return json.loads(answer.content)
+
+
+def test_what_removed_a_text_and_what_that_cost(forgetful: Session) -> None:
+    client = signed_in()
+    found = _asked(client, forgetful, text=PORT)
+    assert [one["state"] for one in found["stays"]] == [
+        "unseen",
+        "in_context",
+        "lost",
+        "in_context",
+    ]
+    assert found["removed"] == {"step": 4, "by": "The agent's own compaction", "revision": 1}
+    assert found["sentence"] == (
+        "The agent's own compaction at step 4 removed it. At step 4 the agent read it again."
+    )
+    assert [(one["why"], one["steps"]) for one in found["costs"]] == [("read again", [4])]
+    page = page_of(client, f"/sessions/{forgetful.pk}/why/?text={PORT}")
+    assert found["sentence"] in page.text
+    assert "PORT=8417 <b>" in page.text, "content is shown as text"
+    out = StringIO()
+    call_command("why", "s1", PORT, stdout=out)
+    assert out.getvalue().startswith(str(found["sentence"]))
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("9999", "The model never saw it."),
+        ("Deploy it", "The agent's own compaction at step 4 removed it. It was not needed again."),
+        ('URL="x"', "The agent's own compaction at step 4 removed it. It was not needed again."),
+        ("And?", "It never left the context."),
+    ],
+)
+def test_each_end_of_a_text_has_its_sentence(forgetful: Session, text: str, sentence: str) -> None:
+    assert _asked(signed_in(), forgetful, text=text)["sentence"] == sentence
+
+
+def test_policies_are_simulated_on_the_session(forgetful: Session) -> None:
+    client = signed_in()
+    rows = _asked(client, forgetful, text=PORT, policies="true")["policies"]
+    assert isinstance(rows, list)
+    by = {row["policy"]: row for row in rows}
+    assert by["recorded"]["at"] == ["lost", "in_context"]
+    assert by["balanced@1"]["at"] == ["in_context", "in_context"]
+    assert rows[-1]["policy"] == "recorded", "what kept it comes first"
+    assert len(by) == len({*action.TRIED} & set(PRESETS)) + 1
+    page = client.get(f"/sessions/{forgetful.pk}/why/policies/?text={PORT}")
+    assert b'id="policies"' in page.content and b"balanced@1" in page.content
+
+
+def test_what_cannot_be_answered_says_why(
+    forgetful: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = signed_in()
+    monkeypatch.setattr(action, "MOST", 1)
+    answer = client.get(f"/api/v1/sessions/{forgetful.pk}/why?text={PORT}")
+    assert answer.status_code == 422
+    assert "Choose a longer or rarer one" in answer.json()["detail"]
+    page = page_of(client, f"/sessions/{forgetful.pk}/why/?text={PORT}")
+    assert "Choose a longer or rarer one" in page.text
+    with pytest.raises(CommandError, match="Choose a longer"):
+        call_command("why", "s1", PORT)
+    monkeypatch.setattr(action, "MOST", 300)
+    monkeypatch.setattr(action, "MOST_STEPS", 1)
+    answer = client.get(f"/api/v1/sessions/{forgetful.pk}/why?text={PORT}&policies=true")
+    assert answer.status_code == 422 and "in the lab" in answer.json()["detail"]
+    part = client.get(f"/sessions/{forgetful.pk}/why/policies/?text={PORT}")
+    assert b"in the lab" in part.content
+    with pytest.raises(CommandError, match="no run"):
+        call_command("why", "s1", PORT, "--run", "other")
+
+
+def test_another_teams_session_is_not_there(forgetful: Session) -> None:
+    client = signed_in()
+    forgetful.team = other_team()
+    Session.objects.filter(pk=forgetful.pk).update(team=forgetful.team)
+    for address in (
+        f"/sessions/{forgetful.pk}/why/?text={PORT}",
+        f"/sessions/{forgetful.pk}/why/policies/?text={PORT}",
+        f"/api/v1/sessions/{forgetful.pk}/why?text={PORT}",
+    ):
+        assert client.get(address).status_code == 404
