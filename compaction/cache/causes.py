@@ -25,8 +25,8 @@ ADVICE: dict[Cause, str] = {
     "restart": "A restarted client builds a new prompt: continue in the running one, and keep "
     "its start time out of the system prompt.",
     "steps": "This cache stores whole increments only. Nothing to fix.",
-    "search": "The provider caches a call that searched in another form than the next one sends. "
-    "Nothing to fix.",
+    "search": "After a search by the provider, what it cached differs from what the next call "
+    "sends. Nothing to fix.",
     "unexplained": "The log does not show why: the provider may have dropped the prefix, or "
     "something changed that the log leaves out.",
 }

@@ -155,6 +155,7 @@ def _filled(
         "causes": [
             (cause, step_url(*cause.costliest) if cause.costliest else "") for cause in found.causes
         ],
+        "by_format": len({name for cause in found.causes for name in cause.formats}) > 1,
         "nearest": nearest_limit(team, period),
         "near_url": sessions_url(period, flags=("near-limit",), sort="peak"),
         "unused": unused_tools(team, period),

@@ -15,20 +15,33 @@ from tests.sessions.pages import page_of, signed_in
 pytestmark = [pytest.mark.django_db, pytest.mark.store]
 
 
-def test_a_cause_in_several_formats_has_a_cost_for_each() -> None:
-    client, now = signed_in(), int(timezone.now().timestamp() * 1000)
-    card = {"kind": "ttl", "step": 2, "title": "TTL expired", "tokens": 9_000, "advice": "Answer."}
-    for name, cost in (("pi", 300_000), ("claude-code", 2_500_000), ("pi", None)):
-        session = Session.objects.create(
-            team=local_team(), external_id=f"{name} {cost}", ended_at=now, source=name,
-            break_count=1, step_count=4,
-        )  # fmt: skip
-        columns = pack(msgspec.json.encode(Figures(causes=[{**card, "cost_microusd": cost}])))
-        Run.objects.create(session=session, origin=Run.Origin.RECORDED, columns=columns)
+CARD = {"kind": "ttl", "step": 2, "title": "TTL expired", "tokens": 9_000, "advice": "Answer."}
+
+
+def broke(name: str, source: str, cost: int | None, kind: str = "ttl") -> None:
+    """A session with one cache break."""
+    session = Session.objects.create(
+        team=local_team(), external_id=name, ended_at=int(timezone.now().timestamp() * 1000),
+        source=source, break_count=1, step_count=4,
+    )  # fmt: skip
+    figures = Figures(causes=[{**CARD, "kind": kind, "cost_microusd": cost}])
+    columns = pack(msgspec.json.encode(figures))
+    Run.objects.create(session=session, origin=Run.Origin.RECORDED, columns=columns)
+
+
+def test_causes_have_a_cost_for_each_format_if_there_are_several() -> None:
+    client = signed_in()
+    broke("a", "pi", 300_000)
+    broke("b", "pi", None)
+    assert "pi:" not in page_of(client, "/dashboard/").text
+    broke("c", "claude-code", 2_500_000)
+    broke("d", "pi", None, "model")
     text = " ".join(page_of(client, "/dashboard/").text.split())
     assert "TTL expired claude-code: $2.50, 1 break pi: $0.3000, 2 breaks" in text
-    (cause,) = client.get("/api/v1/dashboard").json()["causes"]
-    assert cause["formats"] == [
+    assert "TTL expired pi: unknown, 1 break" in text
+    ttl, model = client.get("/api/v1/dashboard").json()["causes"]
+    assert ttl["formats"] == [
         {"format": "claude-code", "breaks": 1, "cost_microusd": 2_500_000},
         {"format": "pi", "breaks": 2, "cost_microusd": 300_000},
     ]
+    assert model["formats"] == [{"format": "pi", "breaks": 1, "cost_microusd": None}]
