@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from compaction.proposals.plan import Span
+from compaction.context.blocks import FileRef
+from compaction.proposals.plan import Span, SummaryForm
 from compaction.summaries.extract import extractive
 from compaction.summaries.said import asked_by
 from compaction.summaries.shares import QUOTED_ABOVE
@@ -14,9 +15,9 @@ from tests.build import Talk
 NO = "The user doesn't want to proceed with this tool use. To tell you, the user said:"
 
 
-def _sections(talk: Talk, budget: int = 3_000) -> dict[str, list[str]]:
+def _sections(talk: Talk, budget: int = 3_000, form: SummaryForm = "nine") -> dict[str, list[str]]:
     blocks = tuple(talk.blocks)
-    return parse(extractive(Span("nine", blocks, blocks, None, budget)))
+    return parse(extractive(Span(form, blocks, blocks, None, budget)), form)
 
 
 def _run(talk: Talk, command: str, result: str, *, error: bool = False) -> None:
@@ -185,3 +186,50 @@ def test_a_script_is_not_fixed_by_another_script_of_the_same_runner() -> None:
     assert _sections(talk)["errors_and_fixes"] == [
         "Bash npm run test: failed; Tests: 1 failed, 2 passed (fixed)"
     ]
+
+
+def test_words_after_a_silent_refusal_are_one_message() -> None:
+    talk = Talk()
+    talk.user("Fix it")
+    talk.user("Save it")
+    _run(talk, "git push", "exec command rejected by user", error=True)
+    talk.user("open a draft instead")
+    talk.say("The draft is open, and everybody can read it: https://example.com/draft/12")
+    talk.user("push")
+    asked = _sections(talk, form="window")["key_decisions"]
+    assert asked[:4] == [
+        "asked for: Fix it",
+        "asked for: Save it",
+        "asked for: open a draft instead",
+        "asked for: push",
+    ]
+
+
+def test_failed_readings_come_first_and_searches_have_no_count() -> None:
+    talk = Talk()
+    talk.user("Fix it")
+    _run(talk, "make deploy", "error: no such host", error=True)
+    talk.respond()
+    use = talk.call("Read", {"file_path": "a.py"}, file=FileRef("a.py", "read"))
+    talk.result(use, "File does not exist.", error=True)
+    for name in ("one", "two"):
+        _run(talk, f"grep -n {name} b.py", name)
+    found = _sections(talk)
+    assert [line.split(":")[0] for line in found["errors_and_fixes"]] == [
+        "Read a.py",
+        "Bash make deploy",
+    ]
+    assert (
+        found["problem_solving"][0] == '<command execution="grep -n two b.py" status="succeeded"/>'
+    )
+
+
+def test_the_plan_after_a_finished_list_is_the_next_step() -> None:
+    talk = Talk()
+    talk.user("Fix the parser")
+    talk.respond()
+    given = {"todos": [{"content": "fix", "status": "completed"}]}
+    talk.result(talk.call("TodoWrite", given), "ok")
+    assert _sections(talk, form="progress")["next_plan"] == []
+    talk.user("It still fails")
+    assert _sections(talk, form="progress")["next_plan"] == ["Quote: “It still fails”"]
