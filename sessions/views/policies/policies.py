@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,16 +14,24 @@ from django.views.decorators.http import require_GET
 from compaction.advice.lint import remarks
 from compaction.advice.use_lint import id_remarks
 from compaction.policies.origin import SettingChange, changes
-from compaction.policies.policy import InvalidPolicy, from_dict
+from compaction.policies.policy import InvalidPolicy, Policy, from_dict
 from compaction.policies.presets import PRESETS
 from compaction.proposals.strategy import Remark
+from compaction.strategies import STRATEGIES
 from sessions.access import allowed, team_of
 from sessions.actions.policies.policies import UnknownPolicy, in_use, named_policy, named_version
 from sessions.actions.reviews import agreement
 from sessions.models import Policy as PolicyRow
 from sessions.models import PolicyVersion, Simulation, Team
 from sessions.models.policies.policy_documents import base_name, preset_document, readable, yaml_of
-from sessions.models.policies.policy_use import PolicyUse, UsePlace, one_step, was_reviewed
+from sessions.models.policies.policy_use import (
+    Effect,
+    PolicyUse,
+    UsePlace,
+    effects_of,
+    one_step,
+    was_reviewed,
+)
 from sessions.models.policies.suggested import suggested
 from sessions.views.policies.policy_values import SettingTexts, sections
 from sessions.views.web.pages import Link, Page
@@ -43,6 +52,8 @@ class ListedPolicy:
     places: list[tuple[PolicyVersion, UsePlace]]
     sessions: int
     remarks: tuple[Remark, ...] | None
+    does: str
+    effect: Effect | None = None
     based_on: str = ""
 
     @property
@@ -76,9 +87,11 @@ def policies(request: HttpRequest) -> HttpResponse:
     rows = PolicyRow.objects.filter(team=team).order_by("name")
     newest = Prefetch("versions", versions.order_by("-number"))
     stored = {row.name: row for row in rows.prefetch_related(newest)}
-    own = [_row(row, standing) for row in stored.values() if row.name not in PRESETS]
+    effects = effects_of(team)
+    own = [_row(row, standing, effects) for row in stored.values() if row.name not in PRESETS]
     presets = [
-        _row(stored[name], standing) if name in stored else _unused(name) for name in PRESETS
+        _row(stored[name], standing, effects) if name in stored else _unused(name)
+        for name in PRESETS
     ]
     context = {
         "section": "policies",
@@ -93,7 +106,15 @@ def policies(request: HttpRequest) -> HttpResponse:
     return render(request, "policies/list.html", context)
 
 
-def _row(row: PolicyRow, standing: PolicyUse) -> ListedPolicy:
+def does(policy: Policy) -> str:
+    """What a policy does: a sentence per step, and the recitation."""
+    said = [STRATEGIES[step.strategy].does for step in policy.steps]
+    if policy.recite is not None:
+        said.append("Repeats the plan and what matters at the end of each request.")
+    return " ".join(said) or "Leaves every context as it is."
+
+
+def _row(row: PolicyRow, standing: PolicyUse, effects: Mapping[int, Effect]) -> ListedPolicy:
     versions = list(row.versions.all())
     newest = versions[0] if versions else None
     policy = readable(newest) if newest is not None else None
@@ -107,12 +128,15 @@ def _row(row: PolicyRow, standing: PolicyUse) -> ListedPolicy:
         [(one, place) for one in versions for place in standing.places(one.pk)],
         sum(standing.sessions.get(one.pk, 0) for one in versions),
         said,
+        does(policy) if policy is not None else "",
+        effects.get(newest.pk) if newest is not None else None,
         row.based_on,
     )
 
 
 def _unused(name: str) -> ListedPolicy:
-    return ListedPolicy(name, True, None, [], 0, remarks(PRESETS[name]))
+    policy = PRESETS[name]
+    return ListedPolicy(name, True, None, [], 0, remarks(policy), does(policy))
 
 
 @require_GET
