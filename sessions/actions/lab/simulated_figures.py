@@ -31,7 +31,7 @@ from sessions.models import Session
 from sessions.models.record.lived import recorded_run
 from sessions.models.record.values import recorded_session
 
-ENGINE = 7
+ENGINE = 8
 """Increment whenever the same records and policy give different figures, so that earlier results
 are not reused."""
 
