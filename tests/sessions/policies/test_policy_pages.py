@@ -13,6 +13,7 @@ from sessions.actions.accounts.teams import local_team
 from sessions.actions.policies.policies import named_version, save_version
 from sessions.models import PolicyVersion, Rollout, Session, Simulation
 from sessions.models.record.sessions import SOURCE_LIVE
+from sessions.views.policies.policies import does
 from tests.sessions.pages import other_team, page_of
 from tests.sessions.policies.forms import PRESET, saved
 
@@ -22,7 +23,7 @@ pytestmark = pytest.mark.django_db
 def test_the_list_tells_where_each_policy_is_in_use(browser: Client):
     page = page_of(browser, "/policies/")
     assert "No policy of your own yet" in page.text
-    assert "balanced @1 active" in page.text
+    assert f"balanced {does(PRESETS['balanced'])} @1 active" in page.text
     first = saved(note="careful")
     saved({"reserve": 0})
     team = local_team()
@@ -37,7 +38,7 @@ def test_the_list_tells_where_each_policy_is_in_use(browser: Client):
     assert "@1 active" in page.text
     assert "@2 running, 10 % of new sessions" in page.text
     assert "1 warning" in page.text, "nothing is kept free for the output"
-    assert "balanced @1 active" not in page.text
+    assert f"balanced {does(PRESETS['balanced'])} –" in page.text
 
 
 def test_an_id_for_each_request_gets_a_remark(browser: Client):
