@@ -31,7 +31,9 @@ WORDS: Mapping[Trigger, Words] = {
     "request": Words("requested", "A person or the agent requested it."),
     "manual": Words("by hand", "A person asked the agent to compact, according to its log."),
     "undo": Words("undo", "An earlier revision was undone."),
-    "auto": Words("by the agent", "Automatic compaction by the agent, according to its log."),
+    "auto": Words(
+        "the agent's own compaction", "The agent compacted automatically, according to its log."
+    ),
     "clear": Words("cleared", "The agent dropped old tool results, according to its log."),
     "rewind": Words("rewind", "The session went back to an earlier message, according to its log."),
     "setup": Words("new setup", "A request had a new system prompt or other tools."),

@@ -76,8 +76,6 @@ class Why:
         ]
         if titles:
             return titles[-1]
-        if self.run.origin == Run.Origin.RECORDED and revision.trigger == "auto":
-            return "The agent's own compaction"
         return words(revision.trigger).name.capitalize()
 
     @cached_property

@@ -18,6 +18,7 @@ from compaction.simulation.kept import KeptText
 from sessions.access import run_named, session_of
 from sessions.actions.replay.why import LONGEST, TooCommon, TooLong, Why, compared, why
 from sessions.actions.web.apart import FailedApart, NotInTime
+from sessions.actions.web.verdicts import Tone
 from sessions.models import Run, Session
 from sessions.models.record.blobs import DamagedBlob
 from sessions.models.record.sessions import SOURCE_LIVE
@@ -171,10 +172,10 @@ def _shown(found: Why) -> dict[str, Any]:
     return shown
 
 
-def _tone(life: Life) -> str:
+def _tone(life: Life) -> Tone:
     if life.needed is not None:
-        return "missed"
-    return "kept" if life.seen and life.left is None else "neutral"
+        return "bad"
+    return "good" if life.seen and life.left is None else "neutral"
 
 
 @require_GET

@@ -5,18 +5,22 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from operator import itemgetter
 from typing import Any
 from urllib.parse import urlencode
 
 from django.http import HttpRequest
+from django.urls import reverse
 
 from compaction.losses.ledger import ENGINE
 from compaction.losses.weighty import WHY
 from compaction.summaries.asked import TODOS
 from sessions.actions.reviews.after_effects import AfterEffects, Sign, after_effects
+from sessions.actions.reviews.compaction_verdicts import is_missed, verdict_on
 from sessions.actions.reviews.fact_ledgers import judge
 from sessions.models import FactLedger, Revision, Run, Session
 from sessions.views.reviews import quality
+from sessions.views.web.names import run_name
 from sessions.views.web.places import entry_url, step_url
 
 SHOWN = 50
@@ -43,7 +47,8 @@ WHAT = {
 
 @dataclass(frozen=True, slots=True)
 class FactRow:
-    """One fact as a row: its source, why it counts, and where it was named later."""
+    """One fact as a row: its source, why it counts, where it was named later, and the page on why
+    it was forgotten; empty unless it was lost and needed."""
 
     glyph: str
     word: str
@@ -55,6 +60,7 @@ class FactRow:
     source_url: str
     needed: int | None
     needed_url: str
+    why_url: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,25 +96,30 @@ def shown(request: HttpRequest, session: Session, revision: Revision) -> dict[st
     ledger = FactLedger.objects.filter(revision=revision, engine=ENGINE).first()
     if ledger is not None:
         counts = {name: getattr(ledger, name) for name in STATES}
-        found = _ledger(request, session, revision, ledger.facts, counts)
-        found |= _summed(ledger.sections, ledger.score, ledger.looked_until)
-        return {
-            "ledger": found,
-            "quality": quality.shown(session, revision, ledger.quality, ledger.facts),
-            **aftermath(session, revision, after_effects(session, revision)),
-        }
-    judged = judge(session, revision)
-    if judged is None:
-        return aftermath(session, revision, after_effects(session, revision))
-    counts = {name: getattr(judged.ledger, name) for name in STATES}
-    found = _ledger(request, session, revision, judged.facts, counts)
-    parts = [asdict(part) for part in judged.parts]
-    found |= _summed(parts, judged.score, judged.looked_until)
-    measured = [asdict(one) for one in judged.quality]
+        after = after_effects(session, revision)
+        facts, parts, measured = ledger.facts, ledger.sections, ledger.quality
+        score, until = ledger.score, ledger.looked_until
+    else:
+        judged = judge(session, revision)
+        if judged is None:
+            after = after_effects(session, revision)
+            return {
+                "verdict": verdict_on(session, revision, after),
+                **aftermath(session, revision, after),
+            }
+        counts = {name: getattr(judged.ledger, name) for name in STATES}
+        after, facts = judged.after, judged.facts
+        parts = [asdict(part) for part in judged.parts]
+        measured = [asdict(one) for one in judged.quality]
+        score, until = judged.score, judged.looked_until
+    found = _ledger(request, session, revision, facts, counts) | _summed(parts, score, until)
+    replaced = any(counts[state] for state in STATES if state != "unsupported")
+    lacking = replaced and score is None
     return {
         "ledger": found,
-        "quality": quality.shown(session, revision, measured, judged.facts),
-        **aftermath(session, revision, judged.after),
+        "verdict": verdict_on(session, revision, after, facts, until, lacking=lacking),
+        "quality": quality.shown(session, revision, measured, facts),
+        **aftermath(session, revision, after),
     }
 
 
@@ -127,10 +138,13 @@ def _ledger(
     chosen = request.GET.get("facts", "")
     wanted = [fact for fact in facts if chosen in ("", "all", fact["state"])]
     order = list(STATES)
-    wanted.sort(key=lambda fact: order.index(fact["state"]))
+    wanted.sort(key=lambda fact: (not is_missed(fact), order.index(fact["state"])))
     lines = wanted if chosen in ("all", *STATES) else wanted[:FIRST]
     listed = Counter(fact["state"] for fact in facts)
+    missed = sorted(filter(is_missed, facts), key=itemgetter("needed"))
     return {
+        "missed": [_line(session, revision, fact) for fact in missed],
+        "lost": counts["lost"],
         "choices": _choices(request, counts, chosen),
         "lines": [_line(session, revision, fact) for fact in lines],
         "in_all": len(wanted),
@@ -171,7 +185,13 @@ def _line(session: Session, revision: Revision, fact: Mapping[str, Any]) -> Fact
         step_url(session, needed, run if run.origin != Run.Origin.SIMULATED else None)
         if needed
         else "",
+        _why_url(session, run, fact["fact"]) if is_missed(fact) and fact["kind"] != "error" else "",
     )
+
+
+def _why_url(session: Session, run: Run, text: str) -> str:
+    asked = urlencode({"text": text, "run": run_name(run)})
+    return f"{reverse('why', args=[session.pk])}?{asked}"
 
 
 def _parts(parts: Sequence[Mapping[str, Any]]) -> list[Requirement]:

@@ -71,7 +71,7 @@ def test_a_compaction_says_what_it_did(client: Client):
     assert page.title.startswith("Compaction S3 · Please read the files.")
     assert "recorded" in page.classes
     assert "999 → 99" in page.text, "the log's own counts"
-    assert "by the agent" in page.text
+    assert "the agent's own compaction" in page.text
     assert '<dt>Cost</dt><dd><span class="muted">unknown' in page.markup
     assert page.links["Replay before"] == f"/sessions/{found.pk}/steps/2/"
     assert page.links["Replay after"] == f"/sessions/{found.pk}/steps/3/"

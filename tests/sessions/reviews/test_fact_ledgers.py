@@ -166,7 +166,7 @@ def test_the_page_lists_facts_by_state(client: Client, assessed: bool):
     page = page_of(client, address)
     assert "suggestions, not verdicts" in page.text
     assert page.links["#5"] == f"/sessions/{found.pk}/steps/2/?m=5"
-    assert "yes, S3" in page.text
+    assert "Step 3, Why?" in page.text
     assert "0 of 1 replaced user messages covered" in page.text
     assert "all 7" in page.text and "lost 4" in page.text and "kept 2" in page.text
     lost = page_of(client, f"{address}?facts=lost")

@@ -1,0 +1,120 @@
+"""The sentence on top of a compaction, case by case, and on its page."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from sessions.actions.reviews.compaction_verdicts import RemovalFacts, removal_verdict
+from sessions.actions.reviews.fact_ledgers import keep_ledger
+from sessions.actions.web.verdicts import listed
+from tests.sessions.made import reads, result, says
+from tests.sessions.pages import page_of, signed_in
+from tests.sessions.reviews.test_fact_ledgers import stored, talk
+
+SIGNS = {"reread": 3, "repeat": 1, "error": 0, "correction": 1}
+
+
+def judged(**known: Any) -> tuple[str, str]:
+    found = removal_verdict(RemovalFacts(**{"step": 90, "watched": 99, "until": 139, **known}))
+    return found.tone, found.sentence
+
+
+@pytest.mark.parametrize(
+    ("known", "tone", "sentence"),
+    [
+        ({"needed": [93]}, "bad", "1 lost fact was needed again at step 93."),
+        (
+            {"needed": [93, 112, 112]},
+            "bad",
+            "3 lost facts were needed again, first at step 93.",
+        ),
+        (
+            {"needed": [93], "simulated": True},
+            "bad",
+            "1 lost fact is needed again at step 93.",
+        ),
+        ({"needed": [93], "lacking": True}, "bad", "1 lost fact was needed again at step 93."),
+        ({"needed": []}, "good", "Nothing that it lost was needed again up to step 139."),
+        (
+            {"needed": [], "simulated": True, "signs": SIGNS},
+            "good",
+            "Nothing that it lost is needed again up to step 139.",
+        ),
+        (
+            {"needed": [], "signs": SIGNS},
+            "neutral",
+            "No lost fact was needed again, but 3 files read again, 1 call repeated and 1 "
+            "correction by the user.",
+        ),
+        (
+            {"needed": [], "lacking": True},
+            "neutral",
+            "What it lost is unknown: the log lacks most of the text it replaced.",
+        ),
+        ({"needed": [], "watched": 89}, "neutral", "No model call came after it."),
+        ({"signs": {"reread": 1}}, "neutral", "1 file read again."),
+        ({}, "good", "Nothing that it removed was read or repeated up to step 99."),
+        ({"simulated": True}, "neutral", "No summary was written, so no fact was compared."),
+    ],
+)
+def test_the_sentence_says_first_whether_something_lost_was_needed(
+    known: dict[str, Any], tone: str, sentence: str
+) -> None:
+    assert judged(**known) == (tone, sentence)
+
+
+@pytest.mark.parametrize(
+    ("known", "detail"),
+    [
+        ({"needed": [93]}, ""),
+        (
+            {"needed": [93], "signs": SIGNS, "repairs": 840_000},
+            "By step 99: 3 files read again, 1 call repeated and 1 correction by the user "
+            "(≈$0.8400).",
+        ),
+        (
+            {"needed": [], "signs": SIGNS, "repairs": 840_000},
+            "These calls cost ≈$0.8400 by step 99.",
+        ),
+        ({"signs": SIGNS, "repairs": None}, ""),
+        ({"rewrite_cost": 66_980}, "Writing the cache again cost ≈$0.06698."),
+        (
+            {"rewrite_cost": 66_980, "rewritten": 11_753, "payback": 1},
+            "Writing the cache again cost ≈$0.06698 (≈11.8k tokens), paid back after 1 step.",
+        ),
+        (
+            {"rewrite_cost": 66_980, "rewritten": 940, "payback": 12, "simulated": True},
+            "Writing the cache again cost $0.06698 (940 tokens), paid back after 12 steps.",
+        ),
+    ],
+)
+def test_the_detail_says_what_followed_and_what_it_cost(known: dict[str, Any], detail: str) -> None:
+    found = removal_verdict(RemovalFacts(**{"step": 90, "watched": 99, "until": 139, **known}))
+    assert found.detail == detail
+
+
+def test_a_list_reads_as_a_sentence() -> None:
+    assert [listed(["a", "b", "c"][:n]) for n in range(4)] == ["", "a", "a and b", "a, b and c"]
+
+
+@pytest.mark.django_db
+def test_the_page_starts_with_it_and_each_missed_fact_leads_to_why() -> None:
+    later = (
+        reads("c3", "t3", "src/lost.py", key="a3"),
+        result("t3", "again", key="b3"),
+        says("c4", "done", key="a4"),
+    )
+    found, revision = stored(talk(*later, summary="Nothing of note."))
+    for kept in (False, True):  # computed on the fly, then as stored
+        if kept:
+            keep_ledger(found, revision)
+        page = page_of(signed_in(), f"/sessions/{found.pk}/revisions/recorded/1/")
+        assert "lost fact was needed again at step 3." in page.text
+        assert '<section class="panel verdict bad"' in page.markup
+        assert "Lost and needed again" in page.text
+        rows = [line for line in page.text.splitlines() if "src/lost.py" in line]
+        assert rows
+        assert page.links["Why?"] == f"/sessions/{found.pk}/why/?text=src%2Flost.py&run=recorded"
+    assert page_of(signed_in(), page.links["Why?"]).title.startswith("Why did it forget?")
