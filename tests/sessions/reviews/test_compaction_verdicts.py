@@ -112,7 +112,7 @@ def test_the_page_starts_with_it_and_each_missed_fact_leads_to_why() -> None:
             keep_ledger(found, revision)
         page = page_of(signed_in(), f"/sessions/{found.pk}/revisions/recorded/1/")
         assert "lost fact was needed again at step 3." in page.text
-        assert '<section class="panel verdict bad"' in page.markup
+        assert '<section class="panel event-verdict bad"' in page.markup
         assert "Lost and needed again" in page.text
         rows = [line for line in page.text.splitlines() if "src/lost.py" in line]
         assert rows
