@@ -74,18 +74,31 @@ class Recording:
     def lived_uses(self) -> tuple[CacheUse, ...]:
         """The recorded contexts priced by the rules of a simulation, which sees nothing after the
         last call, including that call's output if it was not reported."""
+        return self._lived_under(self.terms)
+
+    def _lived_under(self, terms: Terms) -> tuple[CacheUse, ...]:
         last = len(self.lived.steps)
         seen = tuple(entry for entry in self.lived.entries if entry.from_step <= last)
         lived = replace(self.lived, entries=seen)
-        return estimate_cache(lived, self.value.calls, replace(self.terms, frontier=False))
+        return estimate_cache(lived, self.value.calls, replace(terms, frontier=False))
 
     @cached_property
     def lived_cost(self) -> int | None:
         """Cost of `lived_uses` in micro-dollars, rounded once; None without a price."""
+        return self._cost_of(self.lived_uses)
+
+    def lived_cost_under(self, policy: Policy) -> int | None:
+        """Cost of the recorded contexts with a policy's TTL: what no edit has saved."""
+        terms = self.terms.under(policy)
+        if terms == self.terms:
+            return self.lived_cost
+        return self._cost_of(self._lived_under(terms))
+
+    def _cost_of(self, uses: Sequence[CacheUse]) -> int | None:
         price = self.terms.price
-        if price is None or not self.lived_uses:
+        if price is None or not uses:
             return None
-        return micros(sum(nanos(use.usage, price) for use in self.lived_uses))
+        return micros(sum(nanos(use.usage, price) for use in uses))
 
     @cached_property
     def oracle_cost(self) -> int | None:
@@ -139,7 +152,8 @@ def figures_of(recording: Recording, policy: Policy) -> Simulated:
     `unused_definition_tokens_sent` of these the ones of tools that no step used: without them from
     the start, their cost would be saved. Money is micro-dollars, null without a price. The recorded
     baseline is the session as logged, with its own compactions and clearings, priced by the same
-    rules. `needs` and the four shares are needed-later recall; `read_back_tokens` is what the agent
+    rules; `cost_recorded_ttl_microusd` is its cost with the policy's TTL, so the rest of a saving
+    is that of edits. `needs` and the four shares are needed-later recall; `read_back_tokens` is what the agent
     would have to read again for needs that are only retrievable (both: docs/sources.md).
     `edits_feasible` is the share of edits whose old text is in the context, `read_backs_microusd`
     what reading again all that was needed and not in context would add to the cost. `said` counts
@@ -173,6 +187,7 @@ def figures_of(recording: Recording, policy: Policy) -> Simulated:
         "window": value.window,
         "cost_microusd": cache.cost,
         "cost_recorded_microusd": recording.lived_cost,
+        "cost_recorded_ttl_microusd": recording.lived_cost_under(policy),
         "cache_read_share": cache.cache_read_share,
         "compactions": _compactions(run),
         "revisions": len(run.revisions),

@@ -221,9 +221,18 @@ def _compared(mine: dict[str, Any], recorded: dict[str, Any]) -> str:
     text = "\n".join(
         f"{head:<10}" + "".join(f"{cell:>18}" for cell in cells) for head, *cells in lines
     )
+    text += _ttl_apart(cost, mine["cost_recorded_ttl_microusd"], base)
     if cost is not None and base is not None and best is not None and best < base:
         text += f"\nShare of the oracle's saving: {(base - cost) / (base - best):.0%}."
     return f"{text}\n"
+
+
+def _ttl_apart(cost: int | None, ttl: int | None, base: int | None) -> str:
+    """What the policy's TTL alone changes, and what its edits do."""
+    if cost is None or ttl is None or not base or ttl == base:
+        return ""
+    alone, edits = ttl / base - 1, (cost - ttl) / base
+    return f"\nOf the change in cost, {alone:+.1%} by the TTL and {edits:+.1%} by edits."
 
 
 def _stay(sums: dict[str, Any]) -> tuple[str, ...]:

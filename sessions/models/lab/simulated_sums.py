@@ -17,7 +17,10 @@ ADDED = (
     *("read_back_tokens", "needs", "edits", "said"),
 )
 SHARES_OF_NEEDS = ("in_context", "named", "retrievable", "lost")
-MONEY = ("cost_recorded_microusd", "read_backs_microusd", "oracle_microusd")
+MONEY = (
+    *("cost_recorded_microusd", "cost_recorded_ttl_microusd"),
+    *("read_backs_microusd", "oracle_microusd"),
+)
 DEFINED = (
     *("hidden_microusd", "definitions_microusd", "unused_definitions_microusd"),
     *("definition_tokens_sent", "unused_definition_tokens_sent"),

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from io import StringIO
 from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
 
+from compaction.context.session import Usage
 from compaction.policies.policy import to_dict
 from compaction.policies.presets import PRESETS
 from sessions.actions.accounts.audit import COMMAND
@@ -18,6 +20,7 @@ from sessions.actions.lab.simulated_figures import figures_of, recorded_figures,
 from sessions.actions.lab.unstored import recording_of_log
 from sessions.actions.policies.policies import save_version
 from sessions.importers import records
+from sessions.management.commands.simulate import _ttl_apart
 from tests.sessions.lab.simulated import DRAFTED, done, log, store
 from tests.sessions.made import user
 
@@ -167,3 +170,33 @@ def test_unused_definitions_are_priced_in_json_and_in_the_table(team):
     out = StringIO()
     call_command("simulate", "x", "y", "--policy", "passthrough", stdout=out)
     assert f"Tool definitions, in 1 of 2 sessions: {sent:,} tokens sent" in out.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("cost", "ttl", "base", "said"),
+    [
+        (80, 104, 100, "Of the change in cost, +4.0% by the TTL and -24.0% by edits."),
+        (80, 100, 100, ""),
+        (None, 104, 100, ""),
+        (80, None, 100, ""),
+        (80, 104, None, ""),
+    ],
+)
+def test_the_effect_of_the_ttl_stands_apart(cost, ttl, base, said):
+    assert _ttl_apart(cost, ttl, base).strip() == said
+
+
+def test_the_recorded_contexts_are_priced_with_the_ttl_of_a_policy(team):
+    (stored,) = store(team, log("x", 9))
+    recording = recording_of(stored)
+    value = recording.value
+    costs = {
+        ttl: recording.lived_cost_under(replace(PRESETS["passthrough"], ttl=ttl))
+        for ttl in ("recorded", "5m", "1h")
+    }
+    assert costs["recorded"] == costs["5m"] == recording.lived_cost
+    assert recording.terms.ttl == "5m" and costs["1h"] == costs["5m"], "no longer than asked for"
+    hour = [replace(call, usage=Usage(uncached=9, cache_write_1h=90)) for call in value.calls]
+    recording = replace(recording, value=replace(value, calls=tuple(hour)))
+    assert recording.terms.ttl == "1h"
+    assert recording.lived_cost_under(PRESETS["balanced"]) < recording.lived_cost
