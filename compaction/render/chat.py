@@ -10,7 +10,7 @@ from compaction.context.blocks import Block, Ending
 from compaction.context.wire import WireBlock
 from compaction.render.content import Dialect, Notes, WireOf
 from compaction.render.normalise import normalise
-from compaction.render.prefix import Turn
+from compaction.render.prefix import ContentPart, Turn, is_system
 from compaction.render.tools import as_function, tools_of
 
 DIALECT = Dialect(ids=40, names=64, thinking=False)
@@ -21,16 +21,17 @@ def openai(
 ) -> dict[str, Any]:
     """Return {messages, tools, notes} of a context; tools only if there are any.
 
-    The system prompt is the first message. Arguments are the JSON of a call's input. A tool message
-    accepts text only, so images of results follow in a user message.
+    The system prompt is the first message; later system messages stay where they are, after the
+    user's, since a prompt that grew at its beginning would be in no cache. Arguments are the JSON
+    of a call's input. A tool message accepts text only, so images of results follow in a user
+    message.
     """
     notes = Notes()
-    made = normalise(blocks, wire_of, DIALECT, notes)
+    made = normalise(blocks, wire_of, DIALECT, notes, earlier={})
     made.recite(ending or Ending())
     body: dict[str, Any] = {"messages": [], "notes": []}
     if made.system:
-        text = [part.wire["text"] for part in made.system]
-        body["messages"].append({"content": "\n\n".join(text), "role": "system"})
+        body["messages"].append(_system(made.system))
     tools = tools_of(made.tools, wire_of(made.tools), DIALECT, notes) if made.tools else []
     if functions := [one for tool in tools if (one := as_function(tool, notes))]:
         body["tools"] = functions
@@ -41,6 +42,10 @@ def openai(
             body["messages"].extend(_user(turn, notes))
     body["notes"] = notes.sentences()
     return body
+
+
+def _system(parts: Iterable[ContentPart]) -> WireBlock:
+    return {"content": "\n\n".join(part.wire["text"] for part in parts), "role": "system"}
 
 
 def _assistant(turn: Turn) -> WireBlock:
@@ -57,10 +62,14 @@ def _call(wire: WireBlock) -> WireBlock:
 
 
 def _user(turn: Turn, notes: Notes) -> list[WireBlock]:
-    """Build the tool messages, then one user message with everything else."""
+    """Build the tool messages, the system message, then one user message with everything else."""
     messages: list[WireBlock] = []
     said: list[WireBlock] = []
+    system: list[ContentPart] = []
     for part in turn.parts:
+        if part.block is not None and is_system(part.block):
+            system.append(part)
+            continue
         if part.wire["type"] != "tool_result":
             said.append(_part(part.wire))
             continue
@@ -75,6 +84,7 @@ def _user(turn: Turn, notes: Notes) -> list[WireBlock]:
         messages.append(
             {"content": content, "role": "tool", "tool_call_id": part.wire["tool_use_id"]}
         )
+    messages.extend([_system(system)] if system else [])
     return [*messages, {"content": _content(said), "role": "user"}] if said else messages
 
 

@@ -51,7 +51,37 @@ def test_the_newest_tools_and_all_system_text_come_first() -> None:
     body = made(it.say("user", text("on")))
     assert [tool["name"] for tool in body["tools"]] == ["Write"]
     assert [part["text"] for part in body["system"]] == ["one", "two"]
-    assert chat(it)["messages"][0] == {"content": "one\n\ntwo", "role": "system"}
+    assert chat(it)["tools"][0]["function"]["name"] == "Write"
+
+
+@pytest.mark.parametrize(
+    ("asked", "more"),
+    [
+        ([text("on")], [{"content": "on", "role": "user"}, {"content": "two", "role": "system"}]),
+        ([], [{"content": "two", "role": "system"}]),
+    ],
+)
+def test_later_system_messages_of_a_chat_leave_the_cached_prefix_alone(
+    asked: list[Json], more: list[Json]
+) -> None:
+    it = Wires().say("system", text("one"), text("more"))
+    it.say("user", text("go")).say("assistant", text("yes"), call="r1")
+    before = chat(it)["messages"]
+    assert before[0] == {"content": "one\n\nmore", "role": "system"}
+    it.say("system", text("two"))
+    it.say("user", *asked)
+    assert chat(it)["messages"] == [*before, *more]
+    it.say("assistant", text("done"), call="r2")
+    said = {"content": "done", "role": "assistant"}
+    assert chat(it)["messages"] == [*before, *more, said]
+
+
+def test_a_system_message_after_a_result_of_a_chat_follows_it() -> None:
+    it = Wires().say("system", text("one")).say("user", text("go"))
+    it.say("assistant", uses("t1"), call="r1").say("user", gives("t1", "found"))
+    before = chat(it)["messages"]
+    it.say("system", text("two"))
+    assert chat(it)["messages"] == [*before, {"content": "two", "role": "system"}]
 
 
 def marked(body: Json) -> list[Any]:
