@@ -33,12 +33,18 @@ def unbound_by(state: State, arrived: Sequence[Block]) -> Edit | None:
 
     That is all thinking if the system prompt grew, which stands before every message; thinking that
     has just arrived, if the prompt it answers ended with a recitation, which is no longer there, or
-    was changed by a request since. A recitation in a system message is still there.
+    was changed by a request since. A recitation in a system message is still there. After a switch
+    from a model that does not bind, it is what stayed although something before it had changed.
     """
     if not state.means.binds:
+        state.bound = False
         return None
+    switched, state.bound = not state.bound, True
     if any(_is_prompt(state, block) for block in arrived) and len(arrived) < len(state.arrivals):
         return _without(state, state.standing.values(), "the system prompt changed")
+    if switched and (first := _first_changed(state)) is not None:
+        later = [block for place, block in state.standing.items() if place >= first]
+        return _without(state, later, "something before it changed")
     if state.ending.text and not (state.means.one_turn and _answers(state, arrived)):
         return _without(state, arrived, "the recited text before it changed")
     if state.requested is not None:
@@ -46,6 +52,15 @@ def unbound_by(state: State, arrived: Sequence[Block]) -> Edit | None:
         later = [block for block in blocks if block.position > state.requested]
         return _without(state, later, "something before it changed")
     return None
+
+
+def _first_changed(state: State) -> int | None:
+    """Return the lowest position that differs from what arrived, or may have been recited after;
+    None if there is none."""
+    if state.policy.recite is not None:
+        return 0
+    places = (place for place in state.arrivals if place not in state.gone)
+    return next((p for p in places if state.standing.get(p) is not state.originals[p]), None)
 
 
 def _is_prompt(state: State, block: Block) -> bool:

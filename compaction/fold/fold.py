@@ -260,6 +260,7 @@ def marks_of(state: State) -> dict[str, Any]:
         "hidden": state.hidden,
         "scale": state.scale,
         "requested": state.requested,
+        "bound": state.bound,
         "marks": [dict(mark) for mark in state.marks],
         "failures": list(state.failures),
         "waiting": list(state.waiting),
@@ -285,7 +286,7 @@ def resume(
         follow(state, revision)
     state.step, state.window = marks["step"], marks["window"]
     state.hidden, state.scale = marks["hidden"], marks.get("scale")
-    state.requested = marks.get("requested")
+    state.requested, state.bound = marks.get("requested"), marks.get("bound", True)
     state.last = marks.get("last")
     state.marks = [dict(mark) for mark in marks["marks"]]
     state.failures, state.waiting = list(marks["failures"]), list(marks["waiting"])

@@ -41,7 +41,8 @@ class State:
 
     `unchanged_prefix` and `touched` describe the last step: tokens shared with the context before,
     and the lowest position its revision touched. `requested` is the lowest position that people's
-    requests changed since then: no model saw that yet. `wanted` are artifacts that were not ready
+    requests changed since then: no model saw that yet. `bound`: whether edits so far have taken the
+    thinking along that they made invalid. `wanted` are artifacts that were not ready
     at the last step, `waiting` the positions up to which strategies had wanted a summary, `skipped`
     the reasons why strategies that were due did nothing. `stubs` are the positions of replacements
     in the context, ascending, except those made on arrival; `shortened` those of all replacements
@@ -93,6 +94,7 @@ class State:
     unchanged_prefix: int = 0
     touched: int | None = None
     requested: int | None = None
+    bound: bool = True
 
     def __post_init__(self) -> None:
         self.lines = LineTokens(self.means.count)

@@ -204,3 +204,23 @@ def resumed(state: State) -> State:
     other = start(state.policy, state.window, state.means)
     arrived = [(e.from_step, e.block) for e in state.entries if e.opened_by is None]
     return resume(other, arrived, state.made, marks_of(state))
+
+
+@pytest.mark.parametrize("policy", [OFTEN, Policy("p", recite=Recite()), Policy("p")])
+def test_a_switch_to_a_model_that_binds_takes_invalid_thinking_along(policy: Policy) -> None:
+    session = long_talk().session()
+    state = start(policy, session.window, Means(rough, extractive))
+    provider, refused = Bindings(), []
+    for call in session.calls:
+        binds = call.step > 14
+        state.means = Means(rough, extractive, binds=binds)
+        came = tuple(block for block in session.blocks if block.born == call.step)
+        advance(state, Arrival(call.step, came, call.at))
+        edited = any(edit.strategy != "thinking" for made in state.made for edit in made.edits)
+        body = asked(state)
+        refused += provider.invalid(body) if binds else []
+        answer = [b for b in session.blocks if b.born == call.step + 1 and b.role == "assistant"]
+        provider.note(body, [signed(block) for block in answer])
+        state = resumed(state)
+    assert (refused, edited) == ([], policy is OFTEN)
+    assert (thinking(state)[0] == "b1") is (policy.recite is None)
