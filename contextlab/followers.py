@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.db.models.signals import post_delete, post_save
+from django.db.models.signals import post_delete, post_save, pre_delete
 
 from sessions.actions.dashboard.day_totals import forget_day, sums_changed
+from sessions.actions.record.indexing import forget
 from sessions.actions.reviews.reviews import want_no_more_than_can
 from sessions.models import Assessment, FactLedger, Review, ReviewItem, Session
 from sessions.models.accounts.teams import Team
@@ -19,6 +20,7 @@ def connect() -> None:
     for model in (Session, Assessment, FactLedger, Review, ReviewItem):
         post_save.connect(sums_changed, sender=model)
     post_delete.connect(forget_day, sender=Session)
+    pre_delete.connect(forget, sender=Session)
 
 
 def _reviews_follow_members(team: Team, **_: Any) -> None:

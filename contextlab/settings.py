@@ -197,6 +197,7 @@ JOB_KINDS: dict[str, str] = {
     "compact": "sessions.actions.live.on_request.compact",
     "demo": "sessions.actions.demo.demo.demo_job",
     "import": "sessions.actions.record.uploads.run",
+    "index": "sessions.actions.record.indexing.index",
     "share": "sessions.actions.memory.shares.bring",
     "simulate": "sessions.actions.lab.simulate.simulate_job",
     "simulation": "sessions.actions.lab.simulations.simulation_job",

@@ -14,7 +14,7 @@ from sessions.api.lab import simulations, tunings
 from sessions.api.live import content, contexts, messages, pins, revisions, steps
 from sessions.api.memory import boards, memory
 from sessions.api.policies import policies, rollouts
-from sessions.api.record import blobs, caches, imports, sessions
+from sessions.api.record import blobs, caches, imports, search, sessions
 from sessions.api.replay import replay, why
 from sessions.api.reviews import reviews
 from sessions.api.tools import tools
@@ -43,6 +43,7 @@ for router in (
     steps.router,
     content.router,
     sessions.router,
+    search.router,
     pins.router,
     tools.router,
     boards.router,

@@ -24,6 +24,7 @@ from sessions.models.record.blobs import Blob
 from sessions.models.record.imports import Import, ImportFile, SkippedRecord
 from sessions.models.record.messages import Block, Message, ModelCall
 from sessions.models.record.revisions import Edit, Entry, Replacement, Revision, Run
+from sessions.models.record.saved_searches import SavedSearch
 from sessions.models.record.sessions import Session
 from sessions.models.reviews.assessments import Assessment, FactLedger
 from sessions.models.reviews.reviews import Review, ReviewItem, ReviewRules
@@ -70,6 +71,7 @@ __all__ = [
     "Rollout",
     "Run",
     "ManagedContext",
+    "SavedSearch",
     "SentRecitation",
     "Session",
     "Share",

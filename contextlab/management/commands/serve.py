@@ -20,7 +20,7 @@ from sessions.actions.accounts.addresses import renew_address, why_off
 from sessions.actions.accounts.logins import has_passwords
 from sessions.actions.accounts.teams import local_user
 from sessions.actions.jobs import jobs
-from sessions.actions.record import assess, verify
+from sessions.actions.record import assess, indexing, verify
 from sessions.actions.web import forks
 from sessions.management.addresses import base_url, login_url
 
@@ -87,6 +87,7 @@ class Command(BaseCommand):
             jobs.requeue_all()
         local_user()
         assess.ask_everywhere()
+        indexing.ask_everywhere()
         connections.close_all()
         keep_connections()
 

@@ -67,13 +67,20 @@ def ask_for(session: Session, kind: str, *, locked: bool = False, after: float =
         with transaction.atomic():
             Session.objects.select_for_update(of=("self",)).only("id").get(pk=session.pk)
             return ask_for(session, kind, locked=True, after=after)
-    key = f"{kind}:{session.pk}"
-    known = {job.state: job for job in ASKED.rows(team=session.team_id, dedupe=key)}
+    payload = {"session": str(session.pk)}
+    return ask_once(session.team, kind, payload, f"{kind}:{session.pk}", after=after)
+
+
+def ask_once(
+    team: Team, kind: str, payload: dict[str, Any], dedupe: str, *, after: float = 0
+) -> Job:
+    """Ask for a job under a key as `ask_for` does for a session; takes no lock."""
+    known = {job.state: job for job in ASKED.rows(team=team.pk, dedupe=dedupe)}
     failed = known.pop(Job.State.FAILED, None)
     if failed is None:
         there = next(iter(known.values()), None)
         if there is None:
-            return enqueue(session.team, kind, {"session": str(session.pk)}, key, after=after)
+            return enqueue(team, kind, payload, dedupe, after=after)
         if not after and there.state == Job.State.QUEUED:
             transaction.on_commit(lambda: wake(there.id), robust=True)
         return there

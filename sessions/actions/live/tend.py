@@ -15,7 +15,7 @@ from sessions.actions.live.advance import advance_to
 from sessions.actions.live.arrivals import Facts
 from sessions.actions.live.folds import Fold, with_fold
 from sessions.actions.memory import gathering, shares
-from sessions.actions.record import assess
+from sessions.actions.record import assess, indexing
 from sessions.actions.record.measure import measure
 from sessions.actions.reviews.fact_ledgers import is_over
 from sessions.models import Block, Job, Run, Session
@@ -50,6 +50,7 @@ def tend(running: Running) -> None:
     _end(running, session, handled)
     if assess.is_due(session, newest=True):
         assess.ask(session)
+    indexing.ask(running.team, after=indexing.PAUSE)
 
 
 _SESSION = Statement(

@@ -9,7 +9,7 @@ from pathlib import Path
 from django.db import transaction
 
 from sessions import importers
-from sessions.actions.record import assess
+from sessions.actions.record import assess, indexing
 from sessions.actions.record.append import append, link_parents
 from sessions.actions.record.assessments import outdate
 from sessions.actions.record.measure import measure
@@ -72,6 +72,7 @@ def run_import(import_run: Import, count: Count, progress: Progress) -> None:
     for parent in link_parents(import_run.team):
         measure(parent)
     assess.ask_all(import_run.team)
+    indexing.ask(import_run.team)
     progress(len(files), len(files))
 
 

@@ -7,8 +7,10 @@ from typing import Annotated, Any, Literal
 from ninja import Schema
 from pydantic import Field, StrictInt
 
+from compaction.context.blocks import Kind
 from sessions.api.jobs.shapes import JobAsked
 from sessions.api.web.shapes import BIGGEST, BodyIn, Json, Text
+from sessions.models.record.search_words import QUERY_CHARS
 
 
 class WindowOut(Schema):
@@ -161,3 +163,66 @@ class SessionIn(BodyIn):
     metadata: dict[str, Json] | None = Field(
         None, description="any JSON object; unknown fields are added to it"
     )
+
+
+class SearchIn(Schema):
+    """What to search for; each property narrows."""
+
+    q: str = Field("", max_length=QUERY_CHARS, description='words; "quotes" keep words together')
+    agent: str = Field("", max_length=120)
+    model: str = Field("", max_length=120)
+    tool: str = Field("", max_length=120, description="blocks of this tool")
+    kind: Kind | None = Field(None, description="blocks of this kind")
+    error: bool = Field(False, description="only results of failed tool calls")
+    since: str = Field("", max_length=40, description="sessions from this time on, ISO 8601")
+    until: str = Field("", max_length=40, description="sessions before this time, ISO 8601")
+    cost: float | None = Field(None, ge=0, le=10**9, description="lowest cost in dollars")
+
+
+class SearchedSession(Schema):
+    """The session of a hit."""
+
+    id: str
+    external_id: str
+    title: str
+    agent: str
+    model: str
+
+
+class ExcerptPart(Schema):
+    """A part of an excerpt, and whether it matches."""
+
+    text: str
+    matches: bool
+
+
+class HitOut(Schema):
+    """A block that holds what was searched.
+
+    `step` is the first whose context has it. `state` is where it is at the end of `run`:
+    `in_context`; `named`, only in a replacement's text; `retrievable`, offloaded; `lost`; or
+    `left`, by a rewind; since step `state_since`.
+    """
+
+    session: SearchedSession
+    block: str
+    message: int
+    index: int
+    step: int
+    kind: str
+    tool: str
+    error: bool
+    excerpt: list[ExcerptPart]
+    run: Literal["recorded", "managed"]
+    state: Literal["in_context", "named", "retrievable", "lost", "left"]
+    state_since: int | None
+    url: str
+
+
+class SearchOut(Schema):
+    """Hits, newest first; `waiting` counts sessions with text that is not indexed, up to 1,000."""
+
+    hits: list[HitOut]
+    next: int | None
+    complete: bool
+    waiting: int

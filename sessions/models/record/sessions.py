@@ -159,6 +159,9 @@ class Session(models.Model):
     tally_day = models.PositiveIntegerField(
         null=True, help_text="the day in whose kept sums it is, from the epoch"
     )
+    indexed_blocks = models.PositiveIntegerField(
+        default=0, db_default=0, help_text="blocks that search can find"
+    )
 
     objects = SessionQuerySet.as_manager()
 
@@ -183,6 +186,11 @@ class Session(models.Model):
                 fields=["team"],
                 condition=models.Q(version__gt=F("tallied_version")),
                 name="session_due",
+            ),
+            models.Index(
+                fields=["team"],
+                condition=models.Q(block_count__gt=F("indexed_blocks")),
+                name="session_unindexed",
             ),
         ]
 

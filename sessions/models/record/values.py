@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
+from uuid import UUID
 
 from compaction.context import blocks as context
 from compaction.context import session as recorded
@@ -35,6 +37,15 @@ def contents(session: Session, shas: list[str]) -> dict[str, bytes]:
             f"{len(missing)} blobs are missing from the store, first {missing[0]}. "
             "Restore them from a backup."
         )
+    return found
+
+
+def readable(team: UUID, shas: list[str]) -> dict[str, bytes]:
+    """Read and verify blobs of a team; missing and damaged ones are left out."""
+    found: dict[str, bytes] = {}
+    for sha, packed, stored in _BLOBS.rows(shas, team=team):
+        with contextlib.suppress(DamagedBlob):
+            found[sha] = content_of(sha, packed, stored)
     return found
 
 

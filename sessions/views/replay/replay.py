@@ -25,7 +25,7 @@ def _addresses(session: Session) -> dict[str, str]:
         f"{name}_url": reverse(f"api:{name}", args=[session.pk])
         for name in (
             *("manifest", "previews", "events", "entry", "diff"),
-            *("simulate", "context", "recitation"),
+            *("simulate", "context", "recitation", "find"),
         )
     }
     diff_page = reverse("diff", args=[session.pk, 0, 0])

@@ -41,6 +41,7 @@ AT_LARGE = {route for route in PAGES if "<" not in route} - IN_BODY | {
     "api/v1/keys",
     "api/v1/memory",
     "api/v1/memory/tool",
+    "api/v1/search",
     "api/v1/subscriptions",
     "api/v1/sessions",
     "api/v1/imports",

@@ -37,6 +37,7 @@ from sessions.models import (
     Membership,
     ReviewItem,
     Revision,
+    SavedSearch,
     Session,
     SkippedRecord,
     TuningTrial,
@@ -54,7 +55,7 @@ MISSING = {
     "slug": "no-such-team",
 }
 MISSING |= {"member_id": 10**6, "invitation_id": 10**6}
-MISSING |= dict.fromkeys(("note_id", "board_id", "subscription_id"), 10**6)
+MISSING |= dict.fromkeys(("note_id", "board_id", "subscription_id", "search_id"), 10**6)
 
 
 def each(asked: list[Address]) -> Iterator[Address]:
@@ -111,12 +112,14 @@ def one_of_everything(program: Program) -> dict[str, Any]:
     TuningTrial.objects.create(tuning=tuning, number=1, document=to_dict(PRESETS["recitation"]),
                                figures={"tokens_sent": 1, "tokens_sent_recorded": 2,
                                         "named": None, "cache_read_share": None})  # fmt: skip
+    saved = SavedSearch.objects.create(team=program.team, name="ports", query="q=port")
     version = save_version(program.team, "our-policy", {}, "sliding-window", "", None, COMMAND)
     rollout = rollouts.propose(version, "", bounds.defaults(), COMMAND)
     return {
         "rollout_id": rollout.pk, "name": "our-policy",
         "item_id": item.pk, "simulation_id": simulation.pk, "tuning_id": tuning.pk,
         "note_id": note.pk, "board_id": note.board_id, "subscription_id": subscription.pk,
+        "search_id": saved.pk,
         "budget_id": budget.pk, "approval_id": approval.pk,
         "member_id": member.pk, "invitation_id": invitation.pk, "slug": program.team.slug,
         "session_id": session.pk, "job_id": job.pk, "import_id": made.pk, "record_id": skipped.pk,

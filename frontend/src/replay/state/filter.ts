@@ -79,6 +79,7 @@ export function matcher(
   step: number,
   preview: (i: number) => string | undefined,
   pins: ReadonlySet<number> = new Set(),
+  found: ReadonlySet<string> = new Set(), // blocks whose whole text holds the words
 ): (i: number) => boolean {
   const flags: Record<string, (i: number) => boolean> = {
     new: (i) => entries.from[i] === step,
@@ -94,6 +95,10 @@ export function matcher(
     if (filter.message !== null && entries.message[i] !== filter.message) return false;
     if (!filter.is.every((name) => flags[name]!(i))) return false;
     if (!filter.needsPreviews) return true;
+    const isFound =
+      !(entries.flags[i] & Flag.replacement) &&
+      found.has(`${entries.message[i]}.${entries.index[i]}`);
+    if (isFound && !filter.tools.length) return true;
     const line = preview(i)?.toLowerCase();
     if (line === undefined) return false; // not here yet: comes in when it is
     if (
@@ -104,6 +109,6 @@ export function matcher(
       )
     )
       return false;
-    return filter.words.every((word) => line.includes(word));
+    return isFound || filter.words.every((word) => line.includes(word));
   };
 }

@@ -8,12 +8,14 @@ import type { Manifest } from '../manifest/manifest';
 import { Previews } from '../manifest/previews.svelte';
 import { standing, type Limits } from './budget';
 import { matcher, parseFilter } from './filter';
+import { Found } from './found.svelte';
 import type { Baseline } from './recorded';
 import { rememberedScale, type Scale } from './scale';
 
 export type Props = {
   manifest_url: string;
   previews_url: string;
+  find_url: string;
   events_url: string;
   entry_url: string;
   simulate_url?: string;
@@ -61,6 +63,7 @@ export class Shown {
   fresh = $state(0); // entries that arrived while the reader stayed elsewhere
   behind = $state(false); // what is shown could not be brought up to date
   previews: Previews;
+  found: Found;
 
   filter = $derived(parseFilter(this.query));
   /** The whole context of the step, whatever the filter leaves of it. */
@@ -74,7 +77,14 @@ export class Shown {
       entries,
       this.step,
       this.ghosts,
-      matcher(this.filter, entries, this.step, (i) => this.previews.line(i), this.pinned),
+      matcher(
+        this.filter,
+        entries,
+        this.step,
+        (i) => this.previews.line(i),
+        this.pinned,
+        this.found.blocks,
+      ),
     );
   });
   ledger = $derived(
@@ -117,6 +127,7 @@ export class Shown {
 
   constructor(readonly props: Props) {
     this.previews = new Previews(props.previews_url);
+    this.found = new Found(props.find_url);
     this.usual = props.default_run ?? 'recorded';
     this.run = placeIn(location.href).run || this.usual;
   }

@@ -53,6 +53,18 @@ export function isSend(event: Pressed): boolean {
   );
 }
 
+/** ⌘ or Ctrl with K, wherever one types: the search page. */
+export function isSearch(event: Pressed): boolean {
+  return (
+    event.key.toLowerCase() === 'k' &&
+    (event.ctrlKey || event.metaKey) &&
+    !event.altKey &&
+    !event.shiftKey &&
+    !event.isComposing &&
+    !event.defaultPrevented
+  );
+}
+
 export function isForPage(event: Pressed, dialogOpen: boolean): boolean {
   return (
     !event.defaultPrevented &&

@@ -1,5 +1,5 @@
 /* Which key does what on this page, and the keys that every page has. */
-import { isForPage, isSend, nameOf } from './guards';
+import { isForPage, isSearch, isSend, nameOf } from './guards';
 import { addShortcuts, registry } from './registry';
 import { showSheet } from './sheet';
 
@@ -8,6 +8,11 @@ let begun = '';
 let begunAt = 0;
 
 document.addEventListener('keydown', (event) => {
+  if (isSearch(event as never) && !keyboardOff()) {
+    event.preventDefault();
+    toSearch();
+    return;
+  }
   const open = document.querySelector('dialog[open],[popover]:popover-open') !== null;
   const sends =
     isSend(event as never) &&
@@ -42,6 +47,8 @@ export const follow = (selector: string) => () => {
   if (link) location.assign(link.href);
 };
 
+const toSearch = follow('[data-search]');
+
 /** Links say their own key: <a data-keys="g s" data-does="Go to Sessions">. */
 for (const link of document.body.querySelectorAll<HTMLElement>('[data-keys]')) {
   addShortcuts({
@@ -56,8 +63,12 @@ addShortcuts(
   {
     section: 'Everywhere',
     keys: ['/'],
-    does: 'Focus the filter of this page',
-    run: () => document.querySelector<HTMLElement>('[data-filter]')?.focus(),
+    does: 'Focus the filter of this page, or search',
+    run: () => {
+      const filter = document.querySelector<HTMLElement>('[data-filter]');
+      if (filter) filter.focus();
+      else toSearch();
+    },
   },
   {
     section: 'Everywhere',

@@ -1,0 +1,181 @@
+"""The words of a text as search knows them, and what a query asks for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from uuid import UUID
+
+from compaction.context.wire import WireBlock, text_of, type_of
+
+INDEXED_CHARS = 200_000
+"""Code points of a block that are searched (our choice)."""
+
+LONGEST_WORD = 64
+"""Longer words are known by their beginning: hashes fit, encoded files are cut."""
+
+QUERY_CHARS = 400
+MOST_PIECES = 16
+
+# One character class each and no nesting: linear on any text. Chinese and Japanese have no blanks
+# between words, so each of their characters is one.
+_SINGLE = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
+_WORD = re.compile(rf"[{_SINGLE}]|[^\W_{_SINGLE}]+")
+_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+_QUOTED = re.compile(r'"([^"]*)"?|([^\s"]+)')
+
+MARK = "\u00a7"
+"""Begins a label; no word holds it."""
+
+
+def searched_text(block: WireBlock) -> str:
+    """The text of a block that is searched: what a model reads, of tool calls the argument values,
+    so that line breaks are not those of JSON."""
+    if type_of(block) == "tool_use":
+        return "\n".join(_values(block.get("input")))[:INDEXED_CHARS]
+    return text_of(block)[:INDEXED_CHARS]
+
+
+def _values(given: object) -> Iterator[str]:
+    """Texts and numbers inside a JSON value, in order; iterative, because the sender sets the
+    depth."""
+    waiting = [given]
+    while waiting:
+        inner = waiting.pop()
+        if isinstance(inner, dict):
+            waiting.extend(reversed(inner.values()))
+        elif isinstance(inner, list):
+            waiting.extend(reversed(inner))
+        elif isinstance(inner, str):
+            yield inner
+        elif isinstance(inner, int | float) and not isinstance(inner, bool):
+            yield str(inner)
+
+
+def words_of(text: str) -> set[str]:
+    """The words of a text, in lower case; the parts of names like `HttpServer2` too.
+
+    The index on SQLite removes the words of a block by computing them again: a change here needs a
+    migration that empties the index.
+    """
+    found: set[str] = set()
+    for run in set(_WORD.findall(text)):
+        found.add(run.lower()[:LONGEST_WORD])
+        if len(run) <= LONGEST_WORD and not (run.isdigit() or (run.isalpha() and run.islower())):
+            found.update(part.lower() for part in _PART.findall(run))
+    return found
+
+
+def label(name: str, value: object) -> str:
+    """A word for a property of a block, such as its tool."""
+    text = value.hex if isinstance(value, UUID) else str(value).encode().hex()
+    return f"{MARK}{name}{text}"
+
+
+@dataclass(frozen=True, slots=True)
+class QueryPart:
+    """A part of a query that a text must hold as it is, apart from case and white space."""
+
+    text: str
+    words: tuple[str, ...]
+
+    @property
+    def exact(self) -> bool:
+        """Whether its words alone do not say that a text holds it."""
+        return self.words != (self.text.lower(),)
+
+
+@dataclass(frozen=True)
+class SearchQuery:
+    """What a person typed: words and names, all to be found; quotes keep words together.
+
+    Any text is a query. Punctuation at both ends of what is not quoted is ignored.
+    """
+
+    pieces: tuple[QueryPart, ...]
+
+    @classmethod
+    def of(cls, text: str) -> SearchQuery:
+        """Read the text of a query."""
+        return cls(tuple(_pieces(text[:QUERY_CHARS]))[:MOST_PIECES])
+
+    @property
+    def words(self) -> list[str]:
+        """The words to look up."""
+        return list(dict.fromkeys(word for piece in self.pieces for word in piece.words))
+
+    @property
+    def exact(self) -> bool:
+        """Whether texts must be read to know that they match."""
+        return any(piece.exact for piece in self.pieces)
+
+    @cached_property
+    def _patterns(self) -> list[re.Pattern[str]]:
+        # Escaped literals: linear on any text.
+        return [re.compile(_pattern(piece.text), re.IGNORECASE) for piece in self.pieces]
+
+    @cached_property
+    def _either(self) -> re.Pattern[str]:
+        parts = sorted((piece.text for piece in self.pieces), key=lambda text: -len(text))
+        return re.compile("|".join(map(_pattern, parts)), re.IGNORECASE)
+
+    def matches(self, text: str) -> bool:
+        """Whether a text whose words match holds every piece."""
+        pairs = zip(self.pieces, self._patterns, strict=True)
+        return all(not piece.exact or pattern.search(text) for piece, pattern in pairs)
+
+    def holds(self, text: str) -> bool:
+        """Whether a text holds every piece, whatever its words are."""
+        return all(pattern.search(text) for pattern in self._patterns)
+
+    def excerpt(self, text: str, *, before: int, after: int) -> list[tuple[bool, str]]:
+        """The text around the first match on one line, in parts: whether it matches, and its
+        text."""
+        found = self._first(text)
+        start = max(found - before, 0)
+        end = min(found + after, len(text))
+        window = text[start:end]
+        parts: list[tuple[bool, str]] = [(False, "…")] if start else []
+        at = 0
+        for match in self._either.finditer(window) if self.pieces else ():
+            parts += [(False, window[at : match.start()]), (True, match.group())]
+            at = match.end()
+        parts += [(False, window[at:]), (False, "…" if end < len(text) else "")]
+        return [(hit, _line(part)) for hit, part in parts if part]
+
+    def _first(self, text: str) -> int:
+        """Where the longest piece stands as a whole word, else where it stands at all."""
+        if not self.pieces:
+            return 0
+        longest = max(self.pieces, key=lambda piece: len(piece.text)).text
+        pattern = _pattern(longest)
+        whole = re.compile(rf"(?<![^\W_]){pattern}(?![^\W_])", re.IGNORECASE)
+        match = whole.search(text) or re.compile(pattern, re.IGNORECASE).search(text)
+        return match.start() if match else 0
+
+
+def _pieces(text: str) -> Iterator[QueryPart]:
+    seen: set[str] = set()
+    for quoted, plain in _QUOTED.findall(text):
+        piece = " ".join(quoted.split()) if quoted else _trimmed(plain)
+        if piece and piece.lower() not in seen:
+            seen.add(piece.lower())
+            words = (word.lower()[:LONGEST_WORD] for word in _WORD.findall(piece))
+            yield QueryPart(piece, tuple(dict.fromkeys(words)))
+
+
+def _trimmed(plain: str) -> str:
+    ends = [match.span() for match in _WORD.finditer(plain)]
+    return plain[ends[0][0] : ends[-1][1]] if ends else ""
+
+
+def _pattern(piece: str) -> str:
+    return r"\s++".join(re.escape(word) for word in piece.split())
+
+
+def _line(text: str) -> str:
+    """White space as single blanks; what no page can show as a sign for it."""
+    line = re.sub(r"\s+", " ", text).replace("\x00", "␀")
+    return line.encode("utf-8", "replace").decode("utf-8")

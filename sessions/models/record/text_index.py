@@ -1,0 +1,82 @@
+"""The index of block texts: which blocks hold which words. SQL of both databases.
+
+A row per block: its distinct words and its labels (team, session, tool, kind, error), without their
+order. On SQLite an FTS5 table that keeps no text, no positions and no lengths: 15 % of the stored
+bytes instead of 49 %. It gets words separated by blanks, and splits none, because what is not ASCII
+counts as a letter there. On PostgreSQL a `tsvector` with a GIN index.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+
+from django.db import connection
+
+TABLE = "agent_sessions_blockwords"
+
+IndexRow = tuple[int, Collection[str]]
+"""The key of a block, and its words and labels."""
+
+
+def add(rows: Iterable[IndexRow]) -> None:
+    """Add blocks that are not in the index."""
+    with connection.cursor() as cursor:
+        if connection.vendor == "sqlite":
+            # The words are ours: letters and digits, or the mark of a label.
+            cursor.executemany(
+                f"INSERT INTO {TABLE} (rowid, words) VALUES (%s, %s)",  # noqa: S608
+                [(pk, _joined(words)) for pk, words in rows],
+            )
+        else:
+            cursor.executemany(
+                f"INSERT INTO {TABLE} (block_id, words) VALUES (%s, array_to_tsvector(%s))",  # noqa: S608
+                [(pk, sorted(words)) for pk, words in rows],
+            )
+
+
+def remove(rows: Iterable[IndexRow]) -> None:
+    """Remove blocks that are in the index with exactly these words."""
+    with connection.cursor() as cursor:
+        if connection.vendor == "sqlite":
+            cursor.executemany(
+                f"INSERT INTO {TABLE} ({TABLE}, rowid, words) VALUES ('delete', %s, %s)",  # noqa: S608
+                [(pk, _joined(words)) for pk, words in rows],
+            )
+        else:
+            keys = [pk for pk, _ in rows]
+            cursor.execute(f"DELETE FROM {TABLE} WHERE block_id = ANY(%s)", [keys])  # noqa: S608
+
+
+def _joined(words: Collection[str]) -> str:
+    return " ".join(sorted(words))
+
+
+def holding(
+    words: Sequence[str], any_of: Sequence[str], *, below: int | None, limit: int
+) -> list[int]:
+    """Keys of blocks that have all these words and one of `any_of`, newest first.
+
+    Only those below a key, if given; both lists must have a word.
+    """
+    if connection.vendor == "sqlite":
+        column, condition = "rowid", f"{TABLE} MATCH %s"
+        every = " AND ".join(map(_quoted, words))
+        asked = f"{every} AND ({' OR '.join(map(_quoted, any_of))})"
+    else:
+        column, condition = "block_id", "words @@ %s::tsquery"
+        every = " & ".join(f"'{word}'" for word in words)
+        one = " | ".join(f"'{word}'" for word in any_of)
+        asked = f"{every} & ({one})"
+    values: list[str | int] = [asked]
+    if below is not None:
+        condition += f" AND {column} < %s"
+        values.append(below)
+    # Column and table names are ours; words are passed as a parameter.
+    sql = f"SELECT {column} FROM {TABLE} WHERE {condition} ORDER BY {column} DESC LIMIT %s"  # noqa: S608
+    with connection.cursor() as cursor:
+        cursor.execute(sql, [*values, limit])
+        return [pk for (pk,) in cursor.fetchall()]
+
+
+def _quoted(word: str) -> str:
+    return f'"{word}"'
