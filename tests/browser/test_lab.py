@@ -83,17 +83,21 @@ def test_a_draft_is_estimated_run_and_followed_to_where_it_hurts(lab: Any) -> No
     table = lab.locator(".lab-versions").inner_text()
     assert "leaner@1" in table
     assert "5 sessions" in table
-    answer = lab.locator(".summary-sentence").inner_text()
-    assert re.match(r"Summed over 5 sessions, cost [+−][\d.]+ % against balanced@1 \(\$", answer)
+    answer = lab.locator(".event-verdict .answer").inner_text()
+    assert re.search(r"[+−][\d.]+ % cost, (same|[+−][\d.]+ points) recall", answer)
     details = lab.locator(".simulation-head").inner_text()
+    assert re.search(r"\$[\d.]+ instead of \$[\d.]+ over 5 sessions", details)
+    assert re.search(r"Against the recording [+−][\d.]+ % cost, ", details)
     assert re.search(r"\d of 5 sessions get cheaper.* cost of the median session ", details)
-    assert lab.get_by_role("link", name="Propose leaner@1…").count() == 1
+    offered = lab.get_by_role("link", name=re.compile("^Propose leaner@1"))
+    assert offered.count() == 1
+    assert ("primary" in offered.get_attribute("class")) == ("Don't propose." not in answer)
 
     address = lab.url
     lab.reload()
     lab.locator(".lab-versions").wait_for()
     assert lab.locator(".lab-versions").inner_text() == table
-    assert lab.locator(".summary-sentence").inner_text() == answer
+    assert lab.locator(".event-verdict .answer").inner_text() == answer
 
     lab.get_by_role("button", name=re.compile(r"^Replay at S\d+")).first.click()
     lab.wait_for_url(re.compile(r"/steps/\d+/\?run="))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 from uuid import UUID
 
 from django.http import HttpRequest
 from django.urls import reverse
 
+from sessions.actions.lab.simulation_verdicts import simulation_verdict
 from sessions.models import PolicyVersion, Run, Session, Simulation, SimulationResult
 from sessions.models.lab.probed import probes
 from sessions.models.lab.simulated_sums import (
@@ -84,6 +85,7 @@ def simulation_body(request: HttpRequest, simulation: Simulation) -> Body:
     return simulation_line(request, simulation) | {
         "basis": "simulated",
         "through": len(found.through),
+        "verdict": _verdict(simulation, found, simulation.draft_id),
         "problems": _problems(found),
         "versions": [
             *(_version(found, role, version, simulation.active_id) for role, version in roles),
@@ -96,10 +98,29 @@ def simulation_body(request: HttpRequest, simulation: Simulation) -> Body:
 
 
 def compared(simulation: Simulation, version: PolicyVersion) -> Body:
-    """One version compared with the active one, as in `simulation_body`, plus `active_sums`."""
+    """One version compared with the active one, as in `simulation_body`, plus `active_sums` and the
+    `verdict` on it."""
     found = _Results.of(simulation)
     answer = _version(found, "draft", version, simulation.active_id)
-    return answer | {"active_sums": sums(found.figures(simulation.active_id))}
+    return answer | {
+        "active_sums": sums(found.figures(simulation.active_id)),
+        "verdict": _verdict(simulation, found, version.pk),
+    }
+
+
+def _verdict(simulation: Simulation, found: _Results, draft: int) -> Body:
+    active = simulation.active_id
+    job = simulation.job
+    return asdict(
+        simulation_verdict(
+            sums(found.figures(draft)),
+            None if draft == active else sums(found.figures(active)),
+            sums(found.figures(None)),
+            len(found.through),
+            len(simulation.sessions),
+            over=job is None or job.is_finished,
+        )
+    )
 
 
 def _version(found: _Results, role: str, version: PolicyVersion, active: int) -> Body:

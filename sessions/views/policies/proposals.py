@@ -22,8 +22,11 @@ from sessions.actions.policies.bounds import (
     InvalidBound,
     guardrail_of,
 )
+from sessions.actions.policies.guardrail_findings import reason
 from sessions.actions.policies.policies import active_version
 from sessions.actions.policies.rollouts import NOTE_LENGTH, CannotRollOut
+from sessions.actions.policies.simulated_limits import broken_by
+from sessions.api.lab.simulated import compared
 from sessions.models import PolicyVersion, Simulation
 from sessions.models.policies.rollouts import under_way
 from sessions.views.policies.rollout_evidence import remarks_of
@@ -55,19 +58,25 @@ class LimitField:
 @require_http_methods(["GET", "POST"])
 def propose(request: HttpRequest, name: str, number: int) -> HttpResponse:
     """Show the proposal form with changes and evidence. POST proposes the version and shows the
-    rollout."""
+    rollout.
+
+    If the simulation speaks against it, the form says so and has to be sent once more.
+    """
     version = version_named(request, name, number)
     require(request, version.policy.team, "write")
     problems: dict[str, str] = {}
     if request.method == "POST":
         try:
+            guardrail = guardrail_of(_bounds(request.POST))
+            simulation = _simulation(version, request.POST.get("simulation", ""))
+            against = objections(version, simulation, guardrail)
+            if against and "anyway" not in request.POST:
+                raise _Unconfirmed
             made = actions.propose(
-                version,
-                request.POST.get("note", ""),
-                guardrail_of(_bounds(request.POST)),
-                actor_of(request),
-                _simulation(version, request.POST.get("simulation", "")),
+                version, request.POST.get("note", ""), guardrail, actor_of(request), simulation
             )
+        except _Unconfirmed:
+            problems["anyway"] = "Not proposed yet."
         except InvalidBound as error:
             problems[error.field] = f"It {error}."
         except CannotRollOut as error:
@@ -81,6 +90,37 @@ def propose(request: HttpRequest, name: str, number: int) -> HttpResponse:
         _context(request, version, problems),
         status=status,
     )
+
+
+class _Unconfirmed(Exception):
+    """The simulation speaks against a proposal that is not confirmed."""
+
+
+def objections(
+    version: PolicyVersion, simulation: Simulation | None, guardrail: Guardrail
+) -> list[str]:
+    """What the simulation of a version already says against it: that it is dominated, and the
+    limits it exceeds. Empty without results."""
+    if simulation is None or not simulation.versions.filter(pk=version.pk).exists():
+        return []
+    comparison = compared(simulation, version)
+    if not comparison["sessions"] or version.pk == simulation.active_id:
+        return []
+    verdict = comparison["verdict"]
+    found = [verdict["sentence"]] if verdict["dominated"] else []
+    broken = broken_by(comparison["sums"], comparison["active_sums"], guardrail)
+    return found + [
+        f"Its simulation already breaks the guardrail. {reason(one)}." for one in broken
+    ]
+
+
+def _objections(version: PolicyVersion, given: QueryDict, *, posted: bool) -> list[str]:
+    """The objections as far as the form is valid."""
+    try:
+        simulation = _simulation(version, given.get("simulation", ""))
+        return objections(version, simulation, guardrail_of(_bounds(given) if posted else {}))
+    except (InvalidBound, CannotRollOut):
+        return []
 
 
 def _context(
@@ -107,6 +147,7 @@ def _context(
         "simulations": simulations[:SIMULATIONS],
         "simulation": (given or request.GET).get("simulation", ""),
         "problems": problems,
+        "objections": _objections(version, given or request.GET, posted=given is not None),
     }
 
 

@@ -140,18 +140,73 @@ def test_bounds_are_left_out_and_a_simulation_is_evidence():
     assert page(rollout).links["The simulation that speaks for it"] == f"/lab/{simulation.pk}/"
 
 
-def test_what_the_simulation_found_stands_beside_accept():
+def simulated(**draft: Any) -> Simulation:
+    """A simulation of careful@1 on one session, with these figures of the draft."""
     careful, active = version(), active_version(local_team())
     session, _ = Session.objects.get_or_create(team=local_team(), external_id="a")
     simulation = Simulation.objects.create(
         team=local_team(), draft=careful, active=active, sessions=[str(session.pk)]
     )
     simulation.versions.add(careful, active)
-    dear = figures(cost_microusd=60, tokens_sent=900, in_context=0.8)
-    for one, found in ((None, figures()), (active, figures()), (careful, dear)):
+    for one, found in ((None, figures()), (active, figures()), (careful, figures(**draft))):
         SimulationResult.objects.create(
             simulation=simulation, session=session, version=one, figures=found
         )
+    return simulation
+
+
+@pytest.mark.parametrize(
+    ("draft", "said"),
+    [
+        (
+            {"cost_microusd": 70, "in_context": 0.7},
+            [
+                "Worse on both: +40 % cost, −30.0 points recall. Don't propose.",
+                "Cost per model call: +40 %, at most +20 % allowed",
+                "Recall in context: 70.0 %, at least 75 % allowed",
+            ],
+        ),
+        # A trade that a limit forbids, and one that is worse within the limits.
+        ({"cost_microusd": 40, "in_context": 0.7}, ["Recall in context: 70.0 %"]),
+        ({"cost_microusd": 55}, ["Worse: +10 % cost, same recall. Don't propose."]),
+    ],
+)
+def test_what_the_simulation_says_against_a_proposal_has_to_be_confirmed(
+    draft: dict[str, Any], said: list[str]
+):
+    simulation = simulated(**draft)
+    address = "/policies/careful/1/propose/"
+    form = page_of(browser(), f"{address}?simulation={simulation.pk}")
+    given = FORM | {"simulation": str(simulation.pk)}
+    refused = posted(browser(), address, 422, **given).content.decode()
+    assert "Not proposed yet." in refused
+    for text in said:
+        assert text in form.text
+    assert form.text.count("already breaks") == sum("propose" not in text for text in said)
+    assert "Propose anyway" in form.text
+    assert 'class="button primary"' not in form.markup
+    assert not Rollout.objects.exists()
+    posted(browser(), address, **given | {"anyway": "1"})
+    assert Rollout.objects.get().simulation == simulation
+
+
+def test_a_limit_that_is_off_or_wider_is_not_broken_by_a_simulation():
+    simulation = simulated(cost_microusd=40, in_context=0.7)
+    given = FORM | {"simulation": str(simulation.pk), "recall": "70"}
+    posted(browser(), "/policies/careful/1/propose/", **given)
+    assert Rollout.objects.get().guardrail["recall"] == 70
+
+
+def test_a_better_draft_is_proposed_at_once():
+    simulation = simulated(cost_microusd=40)
+    form = page_of(browser(), f"/policies/careful/1/propose/?simulation={simulation.pk}")
+    assert "speaks against it" not in form.text
+    assert 'class="button primary"' in form.markup
+
+
+def test_what_the_simulation_found_stands_beside_accept():
+    active = active_version(local_team())
+    simulation = simulated(cost_microusd=60, tokens_sent=900, in_context=0.8)
     rollout = proposed()
     Rollout.objects.update(simulation=simulation)
     text = page(rollout).text

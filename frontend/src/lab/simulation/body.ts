@@ -66,6 +66,13 @@ export type Regression = {
   in_context_change: number;
   run_url: string | null;
 };
+/** What the results come to so far; a dominated draft is not to be proposed. */
+type Judged = {
+  tone: 'good' | 'bad' | 'neutral';
+  sentence: string;
+  detail: string;
+  dominated: boolean;
+};
 export type Body = {
   id: string;
   state: 'queued' | 'running' | 'done' | 'partial' | 'failed' | 'cancelled';
@@ -77,6 +84,7 @@ export type Body = {
   job: string | null;
   problem: { title?: string; detail?: string; action?: string } | null;
   through: number;
+  verdict: Judged;
   problems: { session: string; title: string; problem: string }[];
   versions: Version[];
   regressions: Regression[];

@@ -9,7 +9,7 @@ export const costChange = (line: SessionLine, role: Role): number | null =>
   ratio(line.draft?.cost_microusd, line[role]?.cost_microusd);
 export const tokensChange = (line: SessionLine, role: Role): number | null =>
   ratio(line.draft?.tokens_sent, line[role]?.tokens_sent);
-/** Null too against a recording, where needs are not measured. */
+/** Null where one of them needed nothing. */
 export function placeChange(line: SessionLine, role: Role): number | null {
   const [now, then] = [line.draft, line[role]];
   return now?.needs && then?.needs ? (now.in_context ?? 0) - (then.in_context ?? 0) : null;

@@ -1,8 +1,7 @@
 /* What is said of a simulation in words. */
 import * as format from '../../web/format';
-import { changeText, pointsText } from '../totals';
-import { isUnderWay, reference, type Beside, type Body, type Spread, type Version } from './body';
-import { ratio } from './figures';
+import { changeText } from '../totals';
+import { reference, type Beside, type Body, type Spread, type Version } from './body';
 import { losers } from './lines';
 
 /** How a spread of ratios is written: "−12 % [−21 … +3]". */
@@ -14,39 +13,6 @@ export function spreadText(spread: Spread | null | undefined): string {
 
 const versionOf = (body: Body, role: Version['role']): Version | undefined =>
   body.versions.find((one) => one.role === role);
-
-/** What comes first: the sums over all sessions,
-    "Summed over 40 sessions, cost −12 % against balanced@1 ($3.10 instead of $3.52); in context +1.2 points." */
-export function headline(body: Body): string {
-  const draft = versionOf(body, 'draft');
-  if (!draft || !body.through)
-    return isUnderWay(body.state) ? 'No session is through yet.' : 'No session could be simulated.';
-  const { role, name } = reference(body);
-  const other = versionOf(body, role);
-  if (!other) return '';
-  const [now, then] = [draft.sums, other.sums];
-  const isPriced =
-    now.cost_microusd !== null &&
-    then.cost_microusd !== null &&
-    now.priced > 0 &&
-    now.priced === then.priced;
-  const so = isUnderWay(body.state)
-    ? `So far, summed over ${body.through} of ${format.plural(body.total, 'session')}`
-    : `Summed over ${format.plural(body.through, 'session')}`;
-  const those =
-    isPriced && now.priced < body.through ? ` (cost over the ${now.priced} with a price)` : '';
-  const by = isPriced
-    ? ratio(now.cost_microusd, then.cost_microusd)
-    : ratio(now.tokens_sent, then.tokens_sent);
-  const amounts = isPriced
-    ? `${format.money(now.cost_microusd!)} instead of ${format.money(then.cost_microusd!)}`
-    : `${format.tokens(now.tokens_sent ?? 0)} instead of ${format.tokens(then.tokens_sent ?? 0)}`;
-  const place =
-    now.in_context !== null && then.in_context !== null
-      ? `; needs in context ${pointsText(now.in_context, then.in_context)}`
-      : '';
-  return `${so}${those}, ${isPriced ? 'cost' : 'tokens sent'} ${changeText(by)} against ${name} (${amounts})${place}.`;
-}
 
 /** What lies behind the sums:
     "31 of 40 sessions get cheaper, 3 lose a fact they needed; the median session −12 % [−21 % … +3 %]." */

@@ -1,0 +1,159 @@
+"""The verdict on a simulated draft: against the active version, and against the recording."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+from sessions.actions.web.verdicts import EventVerdict, Tone, counted
+from sessions.figures import finely, money, tokens
+
+Sums = Mapping[str, Any]
+"""Figures of a version over the finished sessions (`sessions.models.lab.simulated_sums.sums`)."""
+
+SMALLEST = 0.0005
+"""Smallest difference that counts, as a share: a twentieth of a percent or of a point."""
+
+Side = Literal["better", "same", "worse", "unknown"]
+
+
+@dataclass(frozen=True, slots=True)
+class SimulationVerdict(EventVerdict):
+    """A verdict; `dominated` if the draft is worse than the active version in cost or recall and
+    better in neither, so that nobody should propose it."""
+
+    dominated: bool = False
+
+
+class Difference(NamedTuple):
+    """A draft against another version: which figure `cost` is of, the relative change of it, and
+    recall in context as a difference of shares; None if unknown."""
+
+    of: Literal["cost", "tokens sent"]
+    cost: float | None
+    recall: float | None
+
+    @property
+    def text(self) -> str:
+        """Both in words: "+21 % cost, −8.5 points recall"."""
+        more = "recall unknown" if self.recall is None else f"{_points(self.recall)} recall"
+        return f"{_change(self.cost)} {self.of}, {more}"
+
+    @property
+    def sides(self) -> tuple[Side, Side]:
+        """How cost and recall compare."""
+        return _side(self.cost, -1), _side(self.recall, 1)
+
+    @property
+    def dominated(self) -> bool:
+        """Whether it is worse in one and better in neither; never if one is unknown."""
+        return "worse" in self.sides and not {"better", "unknown"} & set(self.sides)
+
+
+def difference(draft: Sums, other: Sums) -> Difference:
+    """Compare sums over the same sessions; by tokens if they were not priced alike."""
+    recall = _minus(draft.get("in_context"), other.get("in_context"))
+    if draft["priced"] and draft["priced"] == other["priced"]:
+        return Difference("cost", _ratio(draft["cost_microusd"], other["cost_microusd"]), recall)
+    sent = _ratio(draft.get("tokens_sent"), other.get("tokens_sent"))
+    return Difference("tokens sent", sent, recall)
+
+
+def simulation_verdict(
+    draft: Sums, active: Sums | None, recorded: Sums, through: int, total: int, *, over: bool
+) -> SimulationVerdict:
+    """Judge a draft by its sums over the `through` finished of `total` sessions.
+
+    `active` is None if the draft is the active version; it is then compared with the recording
+    alone. `over`: no more results come.
+    """
+    if not through:
+        said = "No session could be simulated." if over else "No session is done yet."
+        return SimulationVerdict("neutral", said)
+    against = difference(draft, recorded if active is None else active)
+    tone, sentence = _judged(against)
+    dominated = over and active is not None and against.dominated
+    if dominated:
+        sentence += " Don't propose."
+    if active is None:
+        sentence = f"Against the recording: {sentence[0].lower()}{sentence[1:]}"
+    if not over:
+        tone, sentence = "neutral", f"So far, {through} of {total} sessions. {sentence}"
+    details = [_amounts(against, draft, active or recorded, through)]
+    if active is not None:
+        lived = difference(draft, recorded)
+        worse = ": worse on both" if lived.sides == ("worse", "worse") else ""
+        details.append(f"Against the recording {lived.text}{worse}.")
+    details.append(_edits(draft, active or recorded))
+    return SimulationVerdict(tone, sentence, " ".join(filter(None, details)), dominated)
+
+
+def _judged(found: Difference) -> tuple[Tone, str]:
+    cost, recall = found.sides
+    if cost == recall == "same":
+        return "neutral", "No difference: same cost, same recall."
+    if "unknown" in (cost, recall):
+        return "neutral", f"{found.text}."[0].upper() + f"{found.text}."[1:]
+    if cost == recall:
+        return ("bad" if cost == "worse" else "good"), f"{cost.capitalize()} on both: {found.text}."
+    if "same" in (cost, recall):
+        worse = "worse" in (cost, recall)
+        return ("bad" if worse else "good"), f"{'Worse' if worse else 'Better'}: {found.text}."
+    return "neutral", f"Better on one, worse on the other: {found.text}."
+
+
+def _amounts(found: Difference, draft: Sums, other: Sums, through: int) -> str:
+    amounts = (
+        (money(draft["cost_microusd"]), money(other["cost_microusd"]))
+        if found.of == "cost"
+        else (tokens(draft.get("tokens_sent")), tokens(other.get("tokens_sent")))
+    )
+    unit = "" if found.of == "cost" else " tokens"
+    sessions = counted(through, "session")
+    said = f"{amounts[0]}{unit} instead of {amounts[1]} over {sessions}"
+    if found.of == "cost" and draft["priced"] < through:
+        said += f" ({draft['priced']} with a price)"
+    if found.recall is None:
+        return f"{said}."
+    recall = f"{finely(draft['in_context'])} instead of {finely(other['in_context'])}"
+    return f"{said}; needs in context {recall}."
+
+
+def _edits(draft: Sums, other: Sums) -> str:
+    change = _minus(draft.get("edits_feasible"), other.get("edits_feasible"))
+    if change is None or abs(change) < SMALLEST:
+        return ""
+    return f"Edits feasible {_points(change)}."
+
+
+def _side(change: float | None, better: Literal[1, -1]) -> Side:
+    if change is None:
+        return "unknown"
+    if abs(change) < SMALLEST:
+        return "same"
+    return "better" if change * better > 0 else "worse"
+
+
+def _ratio(mine: int | None, theirs: int | None) -> float | None:
+    return mine / theirs - 1 if mine is not None and theirs else None
+
+
+def _minus(mine: float | None, theirs: float | None) -> float | None:
+    return mine - theirs if mine is not None and theirs is not None else None
+
+
+def _change(share: float | None) -> str:
+    if share is None:
+        return "unknown"
+    if abs(share) < SMALLEST:
+        return "same"
+    percent = abs(share) * 100
+    digits = 1 if percent < 9.95 else 0
+    return f"{'+' if share > 0 else '−'}{percent:.{digits}f} %"
+
+
+def _points(change: float) -> str:
+    if abs(change) < SMALLEST:
+        return "same"
+    return f"{'+' if change > 0 else '−'}{abs(change) * 100:.1f} points"

@@ -1,0 +1,116 @@
+"""The sentence on top of a simulation, case by case."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from sessions.actions.lab.simulation_verdicts import SimulationVerdict, simulation_verdict
+
+
+def side(cost: int | None = 100_000, recall: float | None = 0.8, **more: Any) -> dict[str, Any]:
+    priced = 0 if cost is None else 4
+    return {
+        "cost_microusd": cost, "priced": priced, "tokens_sent": 1_000, "in_context": recall,
+        "edits_feasible": 0.9, **more,
+    }  # fmt: skip
+
+
+def judged(
+    draft: dict[str, Any], active: dict[str, Any] | None = None, *, over: bool = True
+) -> SimulationVerdict:
+    return simulation_verdict(draft, active or side(), side(200_000, 0.5), 4, 5, over=over)
+
+
+@pytest.mark.parametrize(
+    ("draft", "tone", "sentence", "dominated"),
+    [
+        (
+            side(121_000, 0.715),
+            "bad",
+            "Worse on both: +21 % cost, −8.5 points recall. Don't propose.",
+            True,
+        ),
+        (
+            side(121_000, 0.8),
+            "bad",
+            "Worse: +21 % cost, same recall. Don't propose.",
+            True,
+        ),
+        (
+            side(100_000, 0.79),
+            "bad",
+            "Worse: same cost, −1.0 points recall. Don't propose.",
+            True,
+        ),
+        (side(88_000, 0.812), "good", "Better on both: −12 % cost, +1.2 points recall.", False),
+        (side(96_700, 0.8), "good", "Better: −3.3 % cost, same recall.", False),
+        (side(100_000, 0.9), "good", "Better: same cost, +10.0 points recall.", False),
+        (
+            side(88_000, 0.78),
+            "neutral",
+            "Better on one, worse on the other: −12 % cost, −2.0 points recall.",
+            False,
+        ),
+        (
+            side(103_300, 0.884),
+            "neutral",
+            "Better on one, worse on the other: +3.3 % cost, +8.4 points recall.",
+            False,
+        ),
+        (side(), "neutral", "No difference: same cost, same recall.", False),
+        (side(100_040, 0.8004), "neutral", "No difference: same cost, same recall.", False),
+        (side(121_000, None), "neutral", "+21 % cost, recall unknown.", False),
+        (
+            side(None, 0.7, tokens_sent=1_100),
+            "bad",
+            "Worse on both: +10 % tokens sent, −10.0 points recall. Don't propose.",
+            True,
+        ),
+    ],
+)
+def test_a_draft_is_judged_by_cost_and_recall_against_the_active_version(
+    draft: dict[str, Any], tone: str, sentence: str, dominated: bool
+) -> None:
+    found = judged(draft)
+    assert (found.tone, found.sentence, found.dominated) == (tone, sentence, dominated)
+
+
+def test_the_detail_has_the_amounts_the_recording_and_the_edits() -> None:
+    assert judged(side(121_000, 0.715, edits_feasible=0.85)).detail == (
+        "$0.1210 instead of $0.1000 over 4 sessions; needs in context 71.5 % instead of 80.0 %. "
+        "Against the recording −40 % cost, +21.5 points recall. Edits feasible −5.0 points."
+    )
+    lost = judged(side(221_000, 0.4)).detail
+    assert "Against the recording +10 % cost, −10.0 points recall: worse on both." in lost
+    assert "Edits" not in lost
+
+
+def test_the_active_version_is_compared_with_the_recording_alone() -> None:
+    found = simulation_verdict(side(220_000, 0.4), None, side(200_000, 0.5), 4, 4, over=True)
+    assert found.sentence == (
+        "Against the recording: worse on both: +10 % cost, −10.0 points recall."
+    )
+    assert (found.tone, found.dominated) == ("bad", False)
+    assert "Against the recording" not in found.detail
+
+
+def test_it_is_open_while_results_come_and_says_how_many_are_there() -> None:
+    found = judged(side(121_000, 0.7), over=False)
+    assert found.sentence == (
+        "So far, 4 of 5 sessions. Worse on both: +21 % cost, −10.0 points recall."
+    )
+    assert (found.tone, found.dominated) == ("neutral", False)
+    nothing = [simulation_verdict(side(), side(), side(), 0, 5, over=over) for over in (0, 1)]
+    assert [one.sentence for one in nothing] == [
+        "No session is done yet.", "No session could be simulated.",
+    ]  # fmt: skip
+
+
+def test_sums_of_different_sessions_are_compared_by_tokens_and_few_prices_are_said() -> None:
+    found = judged(side(1, priced=3, tokens_sent=900))
+    assert found.sentence == "Better: −10 % tokens sent, same recall."
+    assert found.detail.startswith("900 tokens instead of 1.0k over 4 sessions; ")
+    some = judged(side(50_000, priced=3), side(priced=3))
+    assert "over 4 sessions (3 with a price)" in some.detail
