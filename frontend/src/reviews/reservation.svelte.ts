@@ -40,6 +40,7 @@ export class Reservation {
   /** Until the returned function is called. */
   keep(): () => void {
     if (this.over) return () => {};
+    if (!this.left) void this.renew();
     const worked = () => {
       this.#worked = true;
       if (this.left <= 0) void this.renew();

@@ -13,6 +13,8 @@ from sessions.actions.reviews.review_rules import rules_of
 from sessions.models import Review, ReviewItem, Team
 from sessions.models.reviews.reviews import ReviewItemQuerySet
 
+TAKEN = "Someone else is reviewing this compaction. Try again later, or choose another one."
+
 
 class CannotReview(ValueError):
     """Why a user cannot review an item now, as a sentence; `pointer` names an invalid field."""
@@ -53,22 +55,16 @@ def open_to(team: Team, user: User) -> ReviewItemQuerySet:
     return rows.annotate(held=held).filter(held__lt=F("wanted")).order_by("created", "pk")
 
 
-def reserve_next(team: Team, user: User) -> ReviewItem | None:
-    """The item the user has reserved, else reserve the oldest open one; None if there is none."""
-    now = timezone.now()
+def offered(team: Team, user: User) -> ReviewItem | None:
+    """The item the user has reserved, else the first that is open to them; None without any.
+
+    It is reserved by the page that shows it (`take`), not by being looked at.
+    """
     mine = Review.objects.filter(
-        item__team=team, reviewer=user, submitted=None, reserved_until__gt=now
+        item__team=team, reviewer=user, submitted=None, reserved_until__gt=timezone.now()
     )
     held = mine.select_related("item").order_by("item__created", "pk").first()
-    if held is not None:
-        return held.item
-    for item in open_to(team, user):
-        try:
-            take(item, user)
-        except CannotReview:  # lost a race
-            continue
-        return item
-    return None
+    return held.item if held is not None else open_to(team, user).first()
 
 
 def take(item: ReviewItem, user: User) -> Review:
@@ -82,9 +78,7 @@ def take(item: ReviewItem, user: User) -> Review:
         if review is not None and review.submitted is not None:
             raise CannotReview("You have already reviewed this compaction.")
         if not room_for(item, user):
-            raise CannotReview(
-                "Someone else is reviewing this compaction. Try again later, or choose another one."
-            )
+            raise CannotReview(TAKEN)
         review = review or Review(item=item, reviewer=user)
         review.reserved_until = timezone.now() + timedelta(minutes=rules_of(item.team).minutes)
         review.skipped = None

@@ -23,7 +23,7 @@ from django.views.decorators.http import require_GET, require_POST
 from compaction.context import wire
 from sessions.access import actor_of, allowed
 from sessions.actions.reviews import reviews
-from sessions.actions.reviews.reservations import open_to
+from sessions.actions.reviews.reservations import TAKEN, open_to, room_for
 from sessions.api.reviews.reviews import item_of, reviews_of
 from sessions.models import Review, ReviewItem
 from sessions.models.record.values import contents
@@ -49,7 +49,7 @@ JUDGE, CHANGE, LOOK = "judge", "change", "look"
 @never_cache
 @require_GET
 def item(request: HttpRequest, item_id: UUID) -> HttpResponse:
-    """Show the item, and reserve it for users who may review it."""
+    """Show the item; the page of a user who may review it reserves it by a request of its own."""
     found = item_of(request, item_id)
     assert request.user.is_authenticated
     session = found.revision.run.session
@@ -78,12 +78,12 @@ def _standing(request: HttpRequest, item: ReviewItem, user: User) -> dict[str, A
         why = "" if item.finished else "You have reviewed it. It is waiting for another reviewer."
     elif not allowed(request, item.team, "review"):
         why = "" if item.finished else "Its reviews are not finished yet."
+    elif item.finished is None and room_for(item, user):
+        mode = JUDGE
+        if own is not None and own.reserved_until and own.reserved_until > timezone.now():
+            held = _held(own)
     else:
-        try:
-            own = reviews.take(item, user)
-            mode, held = JUDGE, _held(own)
-        except reviews.CannotReview as error:
-            why = "" if item.finished else str(error)
+        why = "" if item.finished else TAKEN
     others = [one for one in reviews_of(request, [item])[item.pk] if one.reviewer_id != user.pk]
     return {
         "mode": mode,

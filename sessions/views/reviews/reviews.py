@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.contrib.auth.models import User
-from django.db.models import Count, Prefetch, QuerySet
+from django.db.models import Count, F, Prefetch, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.template.defaultfilters import pluralize
@@ -27,7 +27,7 @@ from sessions.access import (
     team_to,
 )
 from sessions.actions.reviews import agreement, reviews
-from sessions.actions.reviews.reservations import open_to, reserve_next, unskip
+from sessions.actions.reviews.reservations import offered, open_to, unskip
 from sessions.models import PolicyVersion, Review, ReviewItem, Team
 from sessions.views.reviews.rules import whole_number
 from sessions.views.web.pages import Link, Page
@@ -36,6 +36,8 @@ from sessions.views.web.paging import page
 SINCE = {"1": "Today", "7": "7 days", "30": "30 days", "90": "90 days"}
 """Periods for filtering results, in days."""
 
+WAITING = 50
+"""Open items listed."""
 MORE = 10
 """Number of compactions added by "add more"."""
 
@@ -126,9 +128,54 @@ def queue(request: HttpRequest) -> HttpResponse:
         "checks_known": any((one.precision, one.recall) != (None, None) for one in checks),
         "fewest_facts": agreement.FEWEST_FACTS,
         "more": MORE,
+        "listed": _listed(team),
         **_waiting(team, request.user),
     }
     return render(request, "reviews/queue.html", context)
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingItem:
+    """An open item of the queue: facts lost and needed again, and signs that something is missed;
+    None without a ledger."""
+
+    item: ReviewItem
+    missed: int | None
+    signs: int | None
+    held_by: str
+
+
+def _listed(team: Team) -> list[WaitingItem]:
+    """Open items: those whose lost facts were needed first, then those with signs, then by age."""
+    rows = (
+        ReviewItem.objects.for_team(team)
+        .filter(finished=None)
+        .select_related(
+            "revision__run__session", "revision__policy_version__policy", "revision__fact_ledger"
+        )
+        .prefetch_related(
+            Prefetch(
+                "reviews",
+                Review.objects.filter(
+                    submitted=None, reserved_until__gt=timezone.now()
+                ).select_related("reviewer"),
+                to_attr="held",
+            )
+        )
+        .order_by(F("revision__fact_ledger__after_effects").desc(nulls_last=True), "created")
+    )
+    found = [_waiting_item(row) for row in rows[:WAITING]]
+    return sorted(found, key=lambda one: -(one.missed or 0))
+
+
+def _waiting_item(item: ReviewItem) -> WaitingItem:
+    ledger = getattr(item.revision, "fact_ledger", None)
+    held: list[Review] = item.held  # type: ignore[attr-defined]
+    names = ", ".join(one.reviewer.get_full_name() or one.reviewer.username for one in held)
+    if ledger is None:
+        return WaitingItem(item, None, None, names)
+    missed = sum(one["state"] == "lost" and one.get("needed") is not None for one in ledger.facts)
+    return WaitingItem(item, missed, ledger.after_effects, names)
 
 
 def _waiting(team: Team, user: User) -> dict[str, Any]:
@@ -183,10 +230,10 @@ def _choices(team: Team, filters: ReviewFilters) -> list[dict[str, Any]]:
 @never_cache
 @require_GET
 def next_item(request: HttpRequest) -> HttpResponse:
-    """Reserve the next item and redirect to it, or to the queue if there is none."""
+    """Redirect to the next item, or to the queue if there is none."""
     team = team_to(request, "review")
     assert request.user.is_authenticated
-    item = reserve_next(team, request.user)
+    item = offered(team, request.user)
     return redirect("review_item", item.pk) if item else redirect("reviews")
 
 

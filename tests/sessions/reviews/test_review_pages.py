@@ -6,7 +6,8 @@ import pytest
 
 from sessions.actions.reviews import reviews
 from sessions.actions.reviews.after_effects import AfterEffects, Sign
-from sessions.models import Block, Review, Session, Team
+from sessions.actions.reviews.reservations import take
+from sessions.models import Block, FactLedger, Review, Session, Team
 from tests.sessions.pages import page_of
 from tests.sessions.reviewing import (
     FACTS,
@@ -77,7 +78,11 @@ def test_the_next_is_reserved_and_stays_until_it_is_left(ours: Team):
     address = client.get("/review/next/").url
     assert address == f"/review/items/{one.pk}/"
     found = shown(client, one)
-    assert found["mode"] == "judge" and 1190 <= found["seconds"] <= 1200
+    assert (found["mode"], found["seconds"]) == ("judge", None)
+    assert shown(browser(bob), one)["mode"] == "judge", "to look at it reserves nothing"
+    assert 1190 <= send(client, one, "renew", {}).json()["seconds"] <= 1200
+    found = shown(client, one)
+    assert 1190 <= found["seconds"] <= 1200
     assert "Reserved for you until" in page_of(client, "/review/").text
     other = shown(browser(bob), one)
     assert (other["mode"], other["seconds"]) == ("look", None)
@@ -206,3 +211,23 @@ def test_the_page_takes_a_constant_number_of_queries(ours: Team, django_assert_m
         judge(item(ours, f"x{number}"), member(ours, f"p{number}"), note="n")
     with django_assert_max_num_queries(40):
         client.get("/review/")
+
+
+def test_what_waits_is_listed_and_what_was_missed_comes_first(ours: Team):
+    ann = member(ours)
+    quiet, missed = item(ours, "1"), item(ours, "2")
+    for one, facts, signs in ((quiet, [], 0), (missed, [("lost", 9), ("lost", None)], 3)):
+        FactLedger.objects.update_or_create(
+            revision=one.revision,
+            defaults={
+                "facts": [{"state": state, "needed": needed} for state, needed in facts],
+                "after_effects": signs,
+            },
+        )
+    take(quiet, ann)
+    page = page_of(browser(ann), "/review/")
+    assert page.markup.index(f"/review/items/{missed.pk}/") < page.markup.index(
+        f'data-open href="/review/items/{quiet.pk}/'
+    )
+    assert "by hand 1 3 –" in page.text
+    assert "by hand 0 0 ann" in page.text

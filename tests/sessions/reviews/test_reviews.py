@@ -12,14 +12,13 @@ from sessions.actions.reviews import reservations, reviews
 from sessions.actions.reviews.reservations import (
     CannotReview,
     release,
-    reserve_next,
     skip,
     take,
     unskip,
 )
 from sessions.models import AuditEntry, Review, Team
 from tests.sessions.reviewing import item, judge, judgement, member, team
-from tests.sessions.reviews.queued import rules, run_out
+from tests.sessions.reviews.queued import reserve_next, rules, run_out
 
 pytestmark = [pytest.mark.django_db, pytest.mark.store]
 

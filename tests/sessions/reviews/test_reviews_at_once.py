@@ -6,10 +6,10 @@ import pytest
 
 from sessions.actions.accounts import audit
 from sessions.actions.reviews import reviews
-from sessions.actions.reviews.reservations import CannotReview, reserve_next, take
+from sessions.actions.reviews.reservations import CannotReview, take
 from sessions.models import Review, ReviewItem
 from tests.sessions.reviewing import compaction, item, judgement, member, team
-from tests.sessions.reviews.queued import run_out
+from tests.sessions.reviews.queued import reserve_next, run_out
 from tests.sessions.together import at_once
 
 pytestmark = [pytest.mark.django_db, pytest.mark.store]
