@@ -21,7 +21,7 @@ Side = Literal["better", "same", "worse", "unknown"]
 @dataclass(frozen=True, slots=True)
 class SimulationVerdict(EventVerdict):
     """A verdict; `dominated` if the draft is worse than the active version in cost or recall and
-    better in neither, so that nobody should propose it."""
+    better in neither, so that it should not be proposed."""
 
     dominated: bool = False
 
