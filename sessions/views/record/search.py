@@ -50,10 +50,10 @@ VALUES = 40
 
 STATES = {
     "in_context": "in context",
-    "named": "only in a summary since step {step}",
+    "named": "left at step {step}, a summary has the words",
     "retrievable": "offloaded at step {step}",
     "lost": "lost at step {step}",
-    "left": "left at step {step}",
+    "left": "taken back at step {step}",
 }
 
 
