@@ -27,6 +27,7 @@ from sessions.access import (
     team_to,
 )
 from sessions.actions.reviews import agreement, reviews
+from sessions.actions.reviews.compaction_verdicts import is_missed
 from sessions.actions.reviews.reservations import offered, open_to, unskip
 from sessions.models import PolicyVersion, Review, ReviewItem, Team
 from sessions.views.reviews.rules import whole_number
@@ -174,7 +175,7 @@ def _waiting_item(item: ReviewItem) -> WaitingItem:
     names = ", ".join(one.reviewer.get_full_name() or one.reviewer.username for one in held)
     if ledger is None:
         return WaitingItem(item, None, None, names)
-    missed = sum(one["state"] == "lost" and one.get("needed") is not None for one in ledger.facts)
+    missed = sum(map(is_missed, ledger.facts))
     return WaitingItem(item, missed, ledger.after_effects, names)
 
 
