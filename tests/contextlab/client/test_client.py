@@ -229,6 +229,13 @@ def test_a_field_that_is_none_is_named(lab: ContextLab, caplog: pytest.LogCaptur
     assert caplog.messages == ['"agnt" is not a session field and was added to metadata']
 
 
+def test_half_a_character_does_not_stop_an_agent(lab: ContextLab):
+    session = lab.session("halves")
+    session.append({"role": "user", "content": "caf\udce9 \ud83d"})
+    assert session.context().messages[0]["content"][0]["text"] == "caf\ufffd \ufffd"
+    assert "caf" in session.read_back("m1.0", grep="caf\udce9?")
+
+
 def test_a_refusal_names_the_field(lab: ContextLab):
     with pytest.raises(Refused) as refused:
         lab.session("wrong").append([{"role": "wizard", "content": "Hi."}])

@@ -185,14 +185,18 @@ def test_what_is_asked_wrongly_is_an_error_for_the_model(
         {},
         {"ref": "m4.0", "lines": ["x"]},
         {"ref": "m4.0", "page": 2},
+        {"ref": ".."},
+        {"ref": "a/."},
+        {"ref": "m4.\ud800"},
     ]
     uses = tuple(use(f"r{at}", "read_back", **given) for at, given in enumerate(wrong))
     script += [Answer(uses, "tool_use"), Text("Well.")]
     wrap(claude, session="wrong", server=lab).messages.create(messages=history(), **WITH)
     answers = model.bodies[1]["messages"][-1]["content"]
-    assert [one["is_error"] for one in answers] == [True] * 4
+    assert [one["is_error"] for one in answers] == [True] * len(wrong)
     texts = [one["content"][0]["text"] for one in answers]
     assert "no block m99.0" in texts[0] and "ref is missing" in texts[1]
+    assert all("no content" in text for text in texts[4:])
 
 
 def test_a_model_that_only_reads_back_is_stopped(
