@@ -34,6 +34,8 @@ Cause = str
 TRIED = ("balanced", "balanced-lean", "offload-first", "sliding-window")
 """Presets to compare with, beside the active policy."""
 MOST_STEPS, SECONDS = 3_000, 20.0
+SIMULATING = "why"
+"""Owner of all simulations apart, so that they leave a process to agents that read back."""
 
 
 class TooCommon(ValueError):
@@ -194,7 +196,7 @@ def compared(found: Why) -> list[KeptText]:
     life = found.life
     steps = {sight.call for sight in (*life.used, *life.again)}
     rows: list[KeptText] = call_apart(
-        session.team_id,
+        SIMULATING,
         SECONDS,
         kept_under,
         recording.value,

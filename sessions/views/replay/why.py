@@ -190,9 +190,12 @@ def why_policies(request: HttpRequest, session_id: UUID) -> HttpResponse:
         context["rows"] = [_row(row, lived, found.life.steps) for row in rows]
     except (TooCommon, TooLong, MissingBlob, DamagedBlob) as error:
         context["problem"] = str(error)
-    except (NotInTime, FailedApart):
+    except (NotInTime, FailedApart) as error:
+        busy = isinstance(error, NotInTime) and error.busy
         context["problem"] = (
-            "The simulation took too long. Simulate a policy on this session in the lab."
+            "Other simulations are running. Load this page again in a few seconds."
+            if busy
+            else "The simulation took too long. Simulate a policy on this session in the lab."
         )
     return render(request, "replay/why_policies.html", context)
 

@@ -15,6 +15,7 @@ from sessions.actions.accounts.teams import local_team
 from sessions.actions.record.append import append
 from sessions.actions.record.measure import measure
 from sessions.actions.replay import why as action
+from sessions.actions.web import apart
 from sessions.importers import records
 from sessions.models import Session
 from tests.sessions.made import count, reads, result, says, session, user
@@ -102,6 +103,19 @@ def test_policies_are_simulated_on_the_session(forgetful: Session) -> None:
     assert len(by) == len({*action.TRIED} & set(PRESETS)) + 1
     page = client.get(f"/sessions/{forgetful.pk}/why/policies/?text={PORT}")
     assert b'id="policies"' in page.content and b"balanced@1" in page.content
+
+
+def test_simulations_leave_a_process_to_agents_that_read_back(
+    forgetful: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client, address = signed_in(), f"/sessions/{forgetful.pk}"
+    monkeypatch.setattr(apart, "WAIT_SECONDS", 0.0)
+    pool = apart.Pool(apart.PROCESSES)
+    monkeypatch.setattr(apart, "_pool", pool)
+    pool.take(action.SIMULATING, 0)
+    page = client.get(f"{address}/why/policies/?text={PORT}")
+    assert b"Other simulations are running" in page.content
+    pool.take(forgetful.team_id, 0)
 
 
 def test_what_cannot_be_answered_says_why(
