@@ -12,6 +12,7 @@ NOT_SAID = (
     "<task-notification", "[Request interrupted", "<local-command", "Caveat:", "<system-reminder",
     "<bash-", "<ci-monitor-event", "<turn_aborted", "<environment_context",
     "This session is being continued", "Operation stopped by hook",
+    "Base directory for this skill:",
 )  # fmt: skip
 """Prefixes of texts that programs write in a person's name."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+from compaction.seen.people import words_of
 from sessions.importers.records import Json
 
 Block = dict[str, Json]
@@ -45,6 +46,14 @@ def text_of(blocks: list[Block]) -> str:
 def has_type(blocks: list[Block], block_type: str) -> bool:
     """Whether any block has this type."""
     return any(block.get("type") == block_type for block in blocks)
+
+
+def is_said_in(block: Block) -> bool:
+    """Whether a person may have sent a block: not a tool's result, nor a text by a program."""
+    if block.get("type") != "text":
+        return block.get("type") != "tool_result"
+    text = string(block.get("text"))
+    return bool(words_of(text)) or not text.strip()
 
 
 def string(value: Json) -> str:

@@ -10,7 +10,7 @@ from sessions.importers.decoded import MAX_DEPTH, clean, depth
 from sessions.importers.openai_wire import assistant_blocks, content_blocks, result_block
 from sessions.importers.records import Call, Json, Message
 from sessions.importers.reported import Reported, anthropic_usage, openai_usage
-from sessions.importers.wire import Block, milliseconds
+from sessions.importers.wire import Block, is_said_in, milliseconds
 
 LONGEST_ID = 200
 """Maximum length of an id, in characters."""
@@ -273,12 +273,12 @@ def _retry_of(given: dict[str, Json], role: Role, place: str) -> int | None:
 
 
 def _human(given: dict[str, Json], role: Role, blocks: list[Block], place: str) -> bool:
-    """Whether a message begins a turn: a user message with more than tool results."""
+    """Whether a message begins a turn: a user message with more than results and notices."""
     said = _flag(given, "human", place)
     if said is not None:
         return said
     own = given.get("kind") not in (None, "user")
-    return role == "user" and not own and any(b["type"] != "tool_result" for b in blocks)
+    return role == "user" and not own and any(is_said_in(block) for block in blocks)
 
 
 def _call(given: dict[str, Json], made: Message, place: str) -> Call | None:

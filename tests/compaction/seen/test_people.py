@@ -31,6 +31,7 @@ COMMAND = "<command-message>x</command-message>\n<command-name>{}</command-name>
         ("<task-notification>\n<task-id>1</task-id>", ""),
         ("[Request interrupted by user for tool use]", ""),
         ("This session is being continued from a previous conversation", ""),
+        ("Base directory for this skill: /skills/plan", ""),
         ("<system-reminder>be nice</system-reminder>\nGo on", "Go on"),
         ("Look here\n<ide_opened_file>a.py</ide_opened_file>", "Look here"),
         ("<system-reminder>never closed", ""),

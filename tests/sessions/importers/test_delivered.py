@@ -13,6 +13,8 @@ from sessions.importers.delivered.delivered import Batch, Unacceptable, call_rep
 from sessions.importers.records import Call, Message
 
 TEXT = {"type": "text", "text": "hi"}
+REMINDER = {"type": "text", "text": "<system-reminder>Todos are stale.</system-reminder>"}
+SKILL = {"type": "text", "text": "Base directory for this skill: /skills/plan\n\n# Plan"}
 USE = {"type": "tool_use", "id": "t1", "name": "f", "input": {"a": 1}}
 RESULT = {"type": "tool_result", "tool_use_id": "t1", "content": "ok"}
 CALL = {"id": "t1", "type": "function", "function": {"name": "f", "arguments": '{"a": 1}'}}
@@ -72,6 +74,12 @@ def test_each_shape_becomes_blocks(message: dict[str, Any], role: str, blocks: l
         ({"role": "user", "content": "hi"}, True),
         ({"role": "user", "content": [RESULT]}, False),
         ({"role": "user", "content": [RESULT, TEXT]}, True),
+        ({"role": "user", "content": [RESULT, REMINDER]}, False),
+        ({"role": "user", "content": [RESULT, SKILL]}, False),
+        ({"role": "user", "content": [REMINDER, TEXT]}, True),
+        ({"role": "user", "content": f"{REMINDER['text']}\nhi"}, True),
+        ({"role": "user", "content": "<task-notification>done</task-notification>"}, False),
+        ({"role": "user", "content": ""}, True),
         ({"role": "user", "content": "hi", "kind": "memory"}, False),
         ({"role": "user", "content": "hi", "human": False}, False),
         ({"role": "tool", "content": "hi"}, False),
