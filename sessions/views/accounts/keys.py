@@ -97,7 +97,7 @@ PAGES = (
         view=keys,
         name="keys",
         needs={"POST": "keys"},
-        link=Link(110, "Settings", "settings", "g k", "settings", last=True),
+        link=Link(110, "Settings", "settings", "g k", "settings", "Manage"),
     ),
     Page(
         route="settings/keys/<str:prefix>/revoke/",

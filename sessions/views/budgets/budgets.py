@@ -272,7 +272,7 @@ PAGES = (
         view=budgets,
         name="budgets",
         needs={"POST": "accept"},
-        link=Link(40, "Budgets", "budgets", "g b", "budgets"),
+        link=Link(85, "Budgets", "budgets", "g b", "budgets", "Manage"),
     ),
     Page(
         route="budgets/<uuid:budget_id>/remove/",

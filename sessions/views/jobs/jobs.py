@@ -189,7 +189,7 @@ PAGES = (
         query=("cursor",),
         view=jobs,
         name="jobs",
-        link=Link(100, "Jobs", "jobs", "g j", "jobs"),
+        link=Link(100, "Jobs", "jobs", "g j", "jobs", "Manage"),
     ),
     Page(route="jobs/<uuid:job_id>/", view=job, name="job"),
     Page(

@@ -272,7 +272,7 @@ PAGES = (
         query=("simulation", "draft", *_CHOICE),
         view=lab,
         name="lab",
-        link=Link(60, "Lab", "lab", "g t", "lab"),
+        link=Link(60, "Lab", "lab", "g t", "lab", "Improve"),
     ),
     Page(route="lab/draft/", view=draft, name="lab_draft", needs={"POST": "read"}),
 )

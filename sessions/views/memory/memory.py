@@ -273,7 +273,7 @@ PAGES = (
         query=("q", "task", "cursor"),
         view=memory,
         name="memory",
-        link=Link(80, "Memory", "memory", "g m", "memory"),
+        link=Link(45, "Memory", "memory", "g m", "memory", "Diagnose"),
     ),
     Page(
         route="memory/boards/<int:board_id>/",

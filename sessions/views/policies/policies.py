@@ -262,7 +262,7 @@ PAGES = (
         route="policies/",
         view=policies,
         name="policies",
-        link=Link(50, "Policies", "policies", "g p", "policies"),
+        link=Link(50, "Policies", "policies", "g p", "policies", "Improve"),
     ),
     Page(route="policies/<str:name>/", query=("cursor",), view=policy, name="policy"),
     Page(

@@ -27,7 +27,7 @@ from sessions.models import AuditEntry, PolicyVersion, Rollout, Team
 from sessions.models.policies.rollouts import rollout_of_teams, topic_versions
 from sessions.views.policies.rollout_buttons import buttons
 from sessions.views.policies.rollout_evidence import evidence, remarks_of
-from sessions.views.web.pages import Page
+from sessions.views.web.pages import Link, Page
 from sessions.views.web.paging import page
 
 State = Rollout.State
@@ -69,7 +69,7 @@ def rollouts(request: HttpRequest) -> HttpResponse:
     team = team_of(request)
     shown = page(_rows(team).exclude(state__in=_OPEN), request.GET.get("cursor", ""), "created")
     context = {
-        "section": "policies",
+        "section": "rollouts",
         "team": team,
         "active": active_version(team),
         "chosen": team.active_id is not None,
@@ -109,7 +109,7 @@ def _shown(request: HttpRequest, found: Rollout, refusal: str = "") -> HttpRespo
     findings = findings_of(found)
     before = found.before or active_version(found.team)
     context = {
-        "section": "policies",
+        "section": "rollouts",
         "team": found.team,
         "rollout": found,
         "before": before,
@@ -264,7 +264,13 @@ def version_named(request: HttpRequest, name: str, number: int) -> PolicyVersion
 
 
 PAGES = (
-    Page(route="rollouts/", query=("cursor",), view=rollouts, name="rollouts"),
+    Page(
+        route="rollouts/",
+        query=("cursor",),
+        view=rollouts,
+        name="rollouts",
+        link=Link(65, "Rollouts", "rollouts", "g u", "rollouts", "Improve"),
+    ),
     Page(route="rollouts/<uuid:rollout_id>/", view=rollout, name="rollout"),
     Page(
         route="rollouts/<uuid:rollout_id>/check/",

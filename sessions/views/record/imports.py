@@ -196,7 +196,7 @@ PAGES = (
         view=imports,
         name="imports",
         needs={"POST": "write"},
-        link=Link(90, "Import", "import", "g i", "imports"),
+        link=Link(90, "Import", "import", "g i", "imports", "Manage"),
     ),
     Page(route="imports/<uuid:import_id>/", view=report, name="import"),
     Page(

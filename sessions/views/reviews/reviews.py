@@ -292,7 +292,7 @@ PAGES = (
         query=("verdict", "reason", "policy", "since", "cursor"),
         view=queue,
         name="reviews",
-        link=Link(70, "Review", "review", "g r", "reviews"),
+        link=Link(70, "Review", "review", "g r", "reviews", "Improve"),
     ),
     Page(route="review/next/", view=next_item, name="review_next", needs={"GET": "review"}),
     Page(route="review/more/", view=more, name="review_more", needs={"POST": "review"}),

@@ -18,7 +18,7 @@ from sessions.models import Session
 from sessions.models.tools.tool_use import LEARNED_FROM, ToolUse, UsedTool, team_habits, tool_use
 from sessions.models.tools.unused import ENOUGH, unused_tools
 from sessions.models.web.periods import ALL, BadPeriod, Period, asked_for
-from sessions.views.web.pages import Page
+from sessions.views.web.pages import Link, Page
 from sessions.views.web.places import step_url
 
 FOLLOWERS = 4
@@ -102,7 +102,7 @@ def team_tools(request: HttpRequest) -> HttpResponse:
     ]
     period = _period(request)
     context = {
-        "section": "sessions",
+        "section": "tools",
         "team": team,
         "rows": rows,
         "within": WITHIN,
@@ -129,5 +129,11 @@ RANGE = ("range", "from", "to")
 
 PAGES = (
     Page(route="sessions/<uuid:session_id>/tools/", view=session_tools, name="session_tools"),
-    Page(route="tools/", query=RANGE, view=team_tools, name="team_tools"),
+    Page(
+        route="tools/",
+        query=RANGE,
+        view=team_tools,
+        name="team_tools",
+        link=Link(40, "Tools", "tools", "g o", "tools", "Diagnose"),
+    ),
 )

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
@@ -19,21 +19,23 @@ from sessions import views
 from sessions.models.accounts.teams import Right
 from sessions.views.web.queries import check_query
 
+Group = Literal["", "Diagnose", "Improve", "Manage"]
+"""A part of the main navigation; the first has no heading, and is at hand on a narrow screen."""
+
 
 class Link(NamedTuple):
     """A page's entry in the main navigation."""
 
     order: int
     title: str
-    """One short word: the bottom bar of a narrow screen has all of them side by side."""
+    """One short word."""
     icon: str
     """An icon name in templates/web/icon.html."""
     keys: str
     """The keyboard shortcut, such as "g d"."""
     section: str
     """The `section` in template contexts of this entry's pages."""
-    last: bool = False
-    """Whether it is set apart at the end."""
+    group: Group = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +103,9 @@ def navigation(_request: HttpRequest) -> dict[str, Any]:
 
 
 @cache
-def _links() -> tuple[tuple[Link, str], ...]:
-    """The entries of the main navigation in order, each with the name of its page."""
-    return tuple(sorted((page.link, page.name) for page in pages() if page.link is not None))
+def _links() -> tuple[tuple[Group, list[tuple[Link, str]]], ...]:
+    """The entries of the main navigation by group, in order, each with the name of its page."""
+    found = sorted((page.link, page.name) for page in pages() if page.link is not None)
+    return tuple(
+        (group, [one for one in found if one[0].group == group]) for group in get_args(Group)
+    )

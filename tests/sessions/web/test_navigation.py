@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from django.http import HttpRequest
 
 from sessions.views.jobs.jobs import jobs
-from sessions.views.web.pages import Link, Page, check_links, pages
+from sessions.views.web.pages import Link, Page, check_links, navigation, pages
 
 FREE = Link(1, "New", "jobs", "g 1", "new")
 
@@ -26,3 +27,12 @@ def test_an_entry_that_clashes_or_has_no_icon_is_refused(link: Link, refusal: st
     check_links([*pages(), page(FREE)])
     with pytest.raises(ValueError, match=refusal):
         check_links([*pages(), page(link)])
+
+
+def test_every_entry_stands_in_one_group_in_order() -> None:
+    groups = dict(navigation(HttpRequest())["navigation"])
+    assert list(groups) == ["", "Diagnose", "Improve", "Manage"]
+    orders = [link.order for links in groups.values() for link, _ in links]
+    assert orders == sorted(orders), "groups follow each other as their entries do"
+    listed = [name for links in groups.values() for _, name in links]
+    assert sorted(listed) == sorted(page.name for page in pages() if page.link is not None)
