@@ -134,6 +134,6 @@ PAGES = (
         query=RANGE,
         view=team_tools,
         name="team_tools",
-        link=Link(40, "Tools", "tools", "g o", "tools", "Diagnose"),
+        link=Link(40, "Tools", "tools", "g e", "tools", "Diagnose"),
     ),
 )
