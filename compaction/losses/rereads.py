@@ -8,8 +8,8 @@ from compaction.context.edits import Entry
 
 
 def read_again(entries: Iterable[Entry]) -> list[tuple[int, int]]:
-    """Return step and tokens of each file read that shows the text of earlier ones, none of which
-    was in context when the model asked for it.
+    """Return step and tokens of each file read that shows the text of an earlier one, if no earlier
+    one was in context when the model asked for it.
 
     `entries` are those of a run, with texts; replacements are not readings. A result born at step
     b answers the call of step b - 1.

@@ -19,10 +19,11 @@ from sessions.models import (
     Session,
     Team,
 )
-from sessions.models.dashboard.added_up import add_up, extents
+from sessions.models.dashboard.added_up import Slice, add_up, add_up_slices, extents
 from sessions.models.dashboard.day_totals import DUE, EXTENT, KeptSums, ranges_of, week
 from sessions.models.dashboard.facets import Counted, added, facets_between
 from sessions.models.dashboard.matching import compactions_managed
+from sessions.models.dashboard.slices import merged, read_slices
 from sessions.models.dashboard.troubles import COSTLIEST, NEAREST, costliest_in, fullest_in
 from sessions.models.web.periods import DAY, HOUR, WEEK, happened, monday
 from sessions.models.web.sums import Sums
@@ -63,6 +64,9 @@ def _keep_some(team: Team) -> bool:
 
 def _keep(team: Team, days: list[int]) -> None:
     hours = add_up(team, ranges_of(days), 0, HOUR)
+    sliced: dict[int, list[tuple[Slice, Sums]]] = {day: [] for day in days}
+    for (day, one), sums in add_up_slices(team, ranges_of(days), 0, DAY).items():
+        sliced[day].append((one, sums))
     ends = {day: row for day, *row in extents(team, ranges_of(days))}
     for day in days:
         whole = ranges_of([day])
@@ -71,9 +75,10 @@ def _keep(team: Team, days: list[int]) -> None:
         for sums in its.values():
             together.add(sums)
         texts = {
-            "sums": _text(_kept(together)),
-            "hours": _text({hour: _kept(sums) for hour, sums in its.items()}),
+            "sums": _text(KeptSums.of_sums(together)),
+            "hours": _text({hour: KeptSums.of_sums(sums) for hour, sums in its.items()}),
             "facets": _text(facets_between(team, whole)),
+            "slices": _text(merged(sliced[day])),
             "fullest": "\n".join(fullest_in(team, whole)),
             "costliest": "\n".join(costliest_in(team, whole)),
         }
@@ -90,7 +95,8 @@ def _keep_week(team: Team, first: int) -> None:
     for row in rows:
         msgspec.json.decode(row.sums, type=KeptSums).add_to(together)
     facets = [msgspec.json.decode(row.facets, type=Counted) for row in rows]
-    texts = {"sums": _text(_kept(together)), "facets": _text(added(facets))}
+    texts = {"sums": _text(KeptSums.of_sums(together)), "facets": _text(added(facets))}
+    texts["slices"] = _text(merged(one for row in rows for one in read_slices(row.slices)))
     for name, most in LISTED.items():
         lines = (line for row in rows for line in getattr(row, name).split())
         texts[name] = "\n".join(nlargest(most, lines))
@@ -103,11 +109,6 @@ def _store(team: Team, day: int, days: int, columns: dict[str, Any]) -> None:
 
 def _text(one: Any) -> str:
     return msgspec.json.encode(one).decode()
-
-
-def _kept(sums: Sums) -> KeptSums:
-    of = {name: many for name, many in sums.of.items() if many}
-    return KeptSums(of, dict(sums.peaks), dict(sums.steps))
 
 
 def sums_changed(

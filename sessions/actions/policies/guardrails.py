@@ -100,7 +100,9 @@ def _share(part: float | None, whole: float | None, sessions: int) -> Figure:
 
 def _recall(rollout: Rollout) -> Sides:
     rows = (
+        # Of sessions without a policy, only those that lost a text have recall.
         Assessment.objects.filter(session__rollout=rollout, needs__gt=0)
+        .exclude(session__policy_version=None)
         .values(new=_new(rollout, "session__"))
         .annotate(n=Count("pk"), all=Sum("needs"), part=Sum("in_context"))
         .order_by()

@@ -6,22 +6,21 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from compaction.cache import causes
-from compaction.context import edits, wire
+from compaction.context import wire
 from compaction.context.blocks import Block
 from compaction.context.groups import Groups
 from compaction.context.session import Call
-from compaction.facts.recall import recall
 from compaction.prices import prices
+from sessions.actions.record.lacked import lacked
 from sessions.actions.record.outcomes import outcomes
 from sessions.actions.reviews.fact_ledgers import is_over
-from sessions.models import Assessment, ManagedContext, Run, Session
+from sessions.models import Assessment, Run, Session
 from sessions.models.record import tail
 from sessions.models.record.model_calls import calls_of
-from sessions.models.record.replaced import entries_of
-from sessions.models.record.values import blocks_of, contents, recorded_session
+from sessions.models.record.values import blocks_of, contents
 from sessions.models.web.statements import Statement, given_uuid
 
-ENGINE = 4
+ENGINE = 5
 """Increment when a rule of assessments changes."""
 
 SOONEST = 50
@@ -56,7 +55,7 @@ def outdate(session: Session) -> None:
 def keep_assessment(session: Session) -> Assessment:
     """Assess a session as stored now, replacing an older assessment."""
     steps = session.step_count
-    fields = _spend(session) | _failures(session) | _recall(session) | outcomes(session)
+    fields = _spend(session) | _failures(session) | lacked(session) | outcomes(session)
     row, _ = Assessment.objects.update_or_create(
         session=session, defaults={**fields, "steps": steps, "engine": ENGINE}
     )
@@ -156,26 +155,3 @@ def _with_inputs(session: Session, blocks: Iterable[Block]) -> list[Block]:
         else block
         for block in listed
     ]
-
-
-# Recall
-
-
-def _recall(session: Session) -> dict[str, int | None]:
-    """Needed-later recall of the managed run, in needs; null if the model saw nothing of it."""
-    run = Run.objects.filter(session=session, origin=Run.Origin.MANAGED).first()
-    names = ("needs", "in_context", "named", "retrievable", "lost")
-    if run is None or not ManagedContext.objects.filter(run=run).exists():
-        return dict.fromkeys(names)
-    value = recorded_session(session, window=0)
-    found = recall(value, _Lived(entries_of(session, run, value.blocks)))
-    shares = (found.in_context, found.named, found.retrievable, found.lost)
-    counts = [round(share * found.needs) for share in shares]
-    return dict(zip(names, [found.needs, *counts], strict=True))
-
-
-@dataclass(frozen=True, slots=True)
-class _Lived:
-    """A managed run in the form that recall reads."""
-
-    entries: tuple[edits.Entry, ...]

@@ -10,7 +10,7 @@ from django.db.models import BigIntegerField, Count, F, Max, Min, Q, QuerySet, S
 from django.db.models.functions import Cast
 
 from sessions.models.accounts.teams import Team
-from sessions.models.dashboard.counted import CONDITIONS, SUMMED
+from sessions.models.dashboard.counted import CONDITIONS, SUMMED, SUMMED_UNMANAGED, UNMANAGED
 from sessions.models.dashboard.matching import REAL_RUNS
 from sessions.models.record.revisions import Revision, Run
 from sessions.models.record.sessions import Session
@@ -25,6 +25,11 @@ Ranges = Sequence[tuple[int, int]]
 
 Times = Sequence[tuple[Given, Given]]
 
+Slice = tuple[str, str, str]
+"""Agent, model, and policy as name@number, "" without one."""
+
+SLICE = ("agent", "model", "policy_version__policy__name", "policy_version__number")
+
 _TEAM = given_uuid("team")
 _PART = (F("happened") - given_int("origin")) / given_int("size")
 """The number of the part in which a session happened."""
@@ -35,17 +40,21 @@ def add_up(team: Team, ranges: Ranges, origin: int, size: int) -> dict[int, Sums
 
     Parts of `size` ms are numbered from `origin` on.
     """
-    found: dict[int, Sums] = defaultdict(Sums)
-    given = {"team": team.pk, "origin": origin, "size": size}
-    for names, statement in _SUMS:
-        for part, *values in statement.rows(ranges, **given):
-            sums = zip(names, values, strict=True)
-            found[part].of.update({name: int(value or 0) for name, value in sums})
-    for index, peak, many in _PEAKS.rows(ranges, **given):
-        found[index].peaks[peak] += many
-    for index, steps, many in _STEPS.rows(ranges, **given):
-        found[index].steps[steps] += many
-    return found
+    found = _WHOLE.rows(ranges, team=team.pk, origin=origin, size=size)
+    return {part: sums for (part,), sums in found.items()}
+
+
+def add_up_slices(
+    team: Team, ranges: Ranges, origin: int, size: int
+) -> dict[tuple[int, Slice], Sums]:
+    """The sums by part and slice, in six queries too."""
+    found = SLICED.rows(ranges, team=team.pk, origin=origin, size=size)
+    return {(part, slice_of(*one)): sums for (part, *one), sums in found.items()}
+
+
+def slice_of(agent: str, model: str, name: str | None, number: int | None) -> Slice:
+    """A slice from the columns of `SLICE`."""
+    return agent, model, f"{name}@{number}" if name else ""
 
 
 def extents(team: Team, ranges: Ranges) -> list[tuple[int, int, int, int, int | None]]:
@@ -68,27 +77,42 @@ def _extents(times: Times) -> QuerySet[Any]:
 _EXTENTS = StatementIn(_extents)
 
 
-def _inside(rows: QuerySet[Any], times: Times, path: str = "") -> QuerySet[Any]:
-    """Rows whose session happened in these times, grouped by its `part`. `path` leads from the row
-    to its session, as in `happened`."""
+def _inside(
+    rows: QuerySet[Any], times: Times, path: str = "", by: Sequence[str] = ()
+) -> QuerySet[Any]:
+    """Rows whose session happened in these times, grouped by its `part` and by these columns of it.
+    `path` leads from the row to its session, as in `happened`."""
     timed = rows.filter(happened_in(times, path)).annotate(happened=happened(path))
-    return timed.annotate(part=_PART).order_by().values("part")
+    return timed.annotate(part=_PART).order_by().values(*_group(path, by))
+
+
+def _group(path: str, by: Sequence[str]) -> list[str]:
+    return ["part", *(path + name for name in by)]
 
 
 def _summed(
-    rows: Callable[[], QuerySet[Any]], path: str, columns: Callable[[], dict[str, Any]]
+    rows: Callable[[], QuerySet[Any]],
+    path: str,
+    columns: Callable[[], dict[str, Any]],
+    by: Sequence[str],
 ) -> tuple[list[str], StatementIn]:
-    """Names of sums, and the query for them by part."""
+    """Names of sums, and the query for them by part and by these columns."""
     named = {f"s_{name}": column for name, column in columns().items()}
     return [name.removeprefix("s_") for name in named], StatementIn(
-        lambda times: _inside(rows(), times, path).annotate(**named).values_list("part", *named)
+        lambda times: (
+            _inside(rows(), times, path, by)
+            .annotate(**named)
+            .values_list(*_group(path, by), *named)
+        )
     )
 
 
 def _of_sessions() -> dict[str, Any]:
     # Grouping sorts the columns that it counts: a small one that is never null is quicker than ids.
     counts = {name: Count("step_count", filter=where) for name, where in CONDITIONS.items()}
-    return {"sessions": Count("*")} | counts | {name: Sum(of) for name, of in SUMMED.items()}
+    sums = {name: Sum(of) for name, of in SUMMED.items()}
+    apart = {name: Sum(of, filter=UNMANAGED) for name, of in SUMMED_UNMANAGED.items()}
+    return {"sessions": Count("*")} | counts | sums | apart
 
 
 def _of_compactions() -> dict[str, Any]:
@@ -119,23 +143,23 @@ def _of_reviews() -> dict[str, Any]:
     return {"reviewed": Count("item__revision__run__session", distinct=True), **verdicts}
 
 
-_SUMS = (
-    _summed(lambda: Session.objects.filter(team_id=_TEAM), "", _of_sessions),
-    _summed(
+_COUNTED: tuple[tuple[Callable[[], QuerySet[Any]], str, Callable[[], dict[str, Any]]], ...] = (
+    (lambda: Session.objects.filter(team_id=_TEAM), "", _of_sessions),
+    (
         lambda: Revision.objects.filter(
             run__session__team_id=_TEAM, run__origin=Run.Origin.MANAGED, edits__strategy="compact"
         ),
         "run__session__",
         _of_compactions,
     ),
-    _summed(
+    (
         lambda: FactLedger.objects.filter(
             revision__run__session__team_id=_TEAM, revision__run__origin__in=REAL_RUNS
         ),
         "revision__run__session__",
         _of_ledgers,
     ),
-    _summed(
+    (
         # By the session's team, like its time: then PostgreSQL starts from the few sessions.
         lambda: Review.objects.filter(
             item__revision__run__session__team_id=_TEAM,
@@ -148,17 +172,41 @@ _SUMS = (
 )
 
 
-def _peaks(times: Times) -> QuerySet[Any]:
-    permille = Cast(F("peak_tokens"), BigIntegerField()) * 1000 / F("window")
-    filled = Session.objects.filter(team_id=_TEAM, window__gt=0, peak_tokens__gt=0)
-    rows = _inside(filled, times).annotate(permille=permille).values("part", "permille")
-    return rows.annotate(many=Count("*")).values_list("part", "permille", "many")
+class _Grouped:
+    """The queries for sums by part, and by further columns of the session."""
+
+    def __init__(self, by: Sequence[str] = ()) -> None:
+        self._by = by
+        self._sums = [_summed(*counted, by) for counted in _COUNTED]
+        self._peaks, self._steps = StatementIn(self._of_peaks), StatementIn(self._of_steps)
+
+    def rows(self, ranges: Ranges, **given: Any) -> dict[tuple[Any, ...], Sums]:
+        """The sums, by part and columns."""
+        found: dict[tuple[Any, ...], Sums] = defaultdict(Sums)
+        width = 1 + len(self._by)
+        for names, statement in self._sums:
+            for row in statement.rows(ranges, **given):
+                sums = zip(names, row[width:], strict=True)
+                found[row[:width]].of.update({name: int(value or 0) for name, value in sums})
+        for *group, peak, many in self._peaks.rows(ranges, **given):
+            found[tuple(group)].peaks[peak] += many
+        for *group, steps, many in self._steps.rows(ranges, **given):
+            found[tuple(group)].steps[steps] += many
+        return found
+
+    def _of_peaks(self, times: Times) -> QuerySet[Any]:
+        permille = Cast(F("peak_tokens"), BigIntegerField()) * 1000 / F("window")
+        filled = Session.objects.filter(team_id=_TEAM, window__gt=0, peak_tokens__gt=0)
+        rows = _inside(filled, times, by=self._by).annotate(permille=permille)
+        return self._many(rows, "permille")
+
+    def _of_steps(self, times: Times) -> QuerySet[Any]:
+        stepped = Session.objects.filter(team_id=_TEAM, step_count__gt=0)
+        return self._many(_inside(stepped, times, by=self._by), "step_count")
+
+    def _many(self, rows: QuerySet[Any], name: str) -> QuerySet[Any]:
+        group = [*_group("", self._by), name]
+        return rows.values(*group).annotate(many=Count("*")).values_list(*group, "many")
 
 
-def _steps(times: Times) -> QuerySet[Any]:
-    stepped = Session.objects.filter(team_id=_TEAM, step_count__gt=0)
-    rows = _inside(stepped, times).values("part", "step_count")
-    return rows.annotate(many=Count("*")).values_list("part", "step_count", "many")
-
-
-_PEAKS, _STEPS = StatementIn(_peaks), StatementIn(_steps)
+_WHOLE, SLICED = _Grouped(), _Grouped(SLICE)

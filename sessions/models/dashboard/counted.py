@@ -11,6 +11,8 @@ _SPLIT = Q(assessment__uncached_microusd__isnull=False)
 _PARTIAL = Q(usage_calls__gt=0, usage_calls__lt=F("step_count"))
 _UNDERSTATED = Q(cost_at_least=True)
 
+UNMANAGED = Q(policy_version=None)
+
 TELL_NO_FAILURES = ("openai-messages", "anthropic-messages", "swe-agent-traj", "mini-swe-agent")
 """Formats that do not record which tool calls failed; Anthropic arrays may, with `is_error`."""
 
@@ -32,7 +34,6 @@ CONDITIONS: dict[str, Q] = {
     "peak_counted": _WINDOWED & Q(peak_measured=False),
     "recalled": Q(assessment__needs__gt=0),
     "failed_calls": Q(assessment__failures__gt=0),
-    "judged": Q(assessment__judged_steps__gt=0),
     "checked": Q(assessment__checked_calls__gt=0),
     "silent": Q(assessment__failures=0, source__in=TELL_NO_FAILURES),
     "compacted_in_log": Q(compaction_count__gt=0),
@@ -41,6 +42,7 @@ CONDITIONS: dict[str, Q] = {
     "failed": Q(outcome="failed"),
     "abandoned": Q(outcome="abandoned"),
     "stepped": Q(step_count__gt=0),
+    "unmanaged_lost": UNMANAGED & Q(assessment__lost__gt=0),
 }
 """The condition of each session count, by its name."""
 
@@ -56,10 +58,9 @@ SUMMED: dict[str, str] = {
     "output_cost": "assessment__output_microusd",
     "avoidable": "assessment__avoidable_microusd",
     "unexplained": "assessment__unexplained_microusd",
+    "reread": "assessment__reread_microusd",
     "failures": "assessment__failures",
     "recovered": "assessment__recovered",
-    "judged_steps": "assessment__judged_steps",
-    "adrift_steps": "assessment__adrift_steps",
     "checked_calls": "assessment__checked_calls",
     "violations": "assessment__schema_violations",
     "needs": "assessment__needs",
@@ -70,6 +71,12 @@ SUMMED: dict[str, str] = {
 }
 """The column of each sum, by its name."""
 
+SUMMED_UNMANAGED: dict[str, str] = {
+    "lost_unmanaged": "assessment__lost",
+    "reread_unmanaged": "assessment__reread_microusd",
+}
+"""The column of each sum over sessions without a policy, by its name."""
+
 LEFT: dict[str, tuple[str, str]] = {
     "not_assessed": ("sessions", "assessed"),
     "without_outcome": ("sessions", "reported_outcome"),
@@ -77,7 +84,6 @@ LEFT: dict[str, tuple[str, str]] = {
     "no_window": ("sessions", "windowed"),
     "not_recalled": ("assessed", "recalled"),
     "unfailed": ("assessed", "failed_calls"),
-    "unjudged": ("assessed", "judged"),
     "unchecked": ("assessed", "checked"),
 }
 """Sums that are the difference of two others."""

@@ -21,6 +21,7 @@ from sessions.models.dashboard.day_totals import (
     ranges_of,
     spans_of,
 )
+from sessions.models.dashboard.slices import EVERYTHING, Split, split_sums
 from sessions.models.reviews.reviews import Review
 from sessions.models.web.periods import DAY, Period
 from sessions.models.web.statements import Statement, given_time, given_uuid
@@ -87,13 +88,19 @@ class Dashboard:
 
     period: Period
     parts: tuple[Sums, ...]
-    before: Sums | None
+    earlier: tuple[Sums, ...]
+    """Parts of the period before."""
     marks: tuple[Mark, ...]
 
     @cached_property
     def whole(self) -> Sums:
         """The period as a whole."""
         return _together(self.parts)
+
+    @cached_property
+    def before(self) -> Sums | None:
+        """The period before as a whole; None if there is none."""
+        return _together(self.earlier) if self.period.before else None
 
     def numbers(self, tile: Tile) -> tuple[Number, ...]:
         """The columns of a tile with their values; None where a value is unknown."""
@@ -146,22 +153,31 @@ def _together(parts: tuple[Sums, ...]) -> Sums:
     return whole
 
 
-def dashboard(team: Team, period: Period) -> Dashboard:
-    """Add up a period, from what is kept of it and from the sessions of the rest."""
+def dashboard(team: Team, period: Period, split: Split = EVERYTHING) -> Dashboard:
+    """Add up a period, from what is kept of it and from the sessions of the rest; with a split,
+    the sessions of one agent, model or policy."""
     parts = [Sums() for _ in range(period.earlier + len(period.parts))]
-    found = kept(team, spans_of(period), hourly=period.size < DAY)
-    for at, sums in kept_sums(team, found, weekly=period.weekly):
-        sums.add_to(parts[(at - period.origin) // period.size])
-    for index, more in add_up(team, found.rest, period.origin, period.size).items():
-        parts[index].add(more)
+    if split:
+        for index, more in split_sums(team, period, split):
+            parts[index].add(more)
+    else:
+        _add_all(team, period, parts)
     for part in parts:
         _work_out(part)
     return Dashboard(
         period,
         tuple(parts[period.earlier :]),
-        _together(tuple(parts[: period.earlier])) if period.before else None,
+        tuple(parts[: period.earlier]),
         _marks(team, period),
     )
+
+
+def _add_all(team: Team, period: Period, parts: list[Sums]) -> None:
+    found = kept(team, spans_of(period), hourly=period.size < DAY)
+    for at, sums in kept_sums(team, found, weekly=period.weekly):
+        sums.add_to(parts[(at - period.origin) // period.size])
+    for index, more in add_up(team, found.rest, period.origin, period.size).items():
+        parts[index].add(more)
 
 
 def _work_out(part: Sums) -> None:

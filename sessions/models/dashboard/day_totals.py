@@ -26,6 +26,12 @@ class KeptSums(msgspec.Struct):
     peaks: dict[int, int] = {}
     steps: dict[int, int] = {}
 
+    @classmethod
+    def of_sums(cls, sums: Sums) -> KeptSums:
+        """Sums for storage."""
+        of = {name: many for name, many in sums.of.items() if many}
+        return cls(of, dict(sums.peaks), dict(sums.steps))
+
     def add_to(self, sums: Sums) -> None:
         """Add these sums to others."""
         sums.of.update(self.of)
@@ -39,9 +45,10 @@ class DayTotals(models.Model):
 
     `day` counts from the epoch. `sums` are of the `days`, `hours` of a day's hours (`KeptSums` as
     JSON), `facets` the sessions by value of each list filter, with how many of these the unfiltered
-    list hides; `fullest` and `costliest` the first sessions in the dashboard's tables, one a line
-    (`troubles.ranked`). A day also has its number of `sessions`, the times of the first and
-    the last in ms, and their cost in micro-dollars, None if no session has one.
+    list hides, `slices` the sums by agent, model and policy (`slices.KeptSlices`); `fullest` and
+    `costliest` the first sessions in the dashboard's tables, one a line (`troubles.ranked`). A day
+    also has its number of `sessions`, the times of the first and the last in ms, and their cost in
+    micro-dollars, None if no session has one.
     A day is as stored unless one of its sessions is due (`due_days`); so is a week that is stored.
     """
 
@@ -57,6 +64,7 @@ class DayTotals(models.Model):
     sums = models.TextField()
     hours = models.TextField()
     facets = models.TextField()
+    slices = models.TextField(default="[]")
     fullest = models.TextField()
     costliest = models.TextField()
 
@@ -210,4 +218,5 @@ def _text_of(name: str) -> Statement:
     return Statement(lambda: rows(**given, **span).values_list("day", name))
 
 
-_TEXTS = {name: _text_of(name) for name in ("sums", "hours", "facets", "fullest", "costliest")}
+TEXTS = ("sums", "hours", "facets", "slices", "fullest", "costliest")
+_TEXTS = {name: _text_of(name) for name in TEXTS}

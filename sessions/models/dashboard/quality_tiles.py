@@ -1,4 +1,4 @@
-"""Tiles on quality: recall, ledgers, reviews, failures, drift and schemas."""
+"""Tiles on quality: recall, ledgers, reviews, failures and schemas."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from sessions.models.web.sums import Column, Tile, ratio, total
 RECALL = Tile(
     "recall",
     "Needed-later recall",
-    "Facts that later calls used and the model had read before: the share that was still in the "
-    "managed context. The rest was named only, retrievable, or lost. Found by rules.",
+    "Facts that later calls used and the model had read before: the share that was still in "
+    "context. The rest was named only, retrievable, or lost. Of managed contexts, and of recorded "
+    "ones that a text left. Found by rules.",
     "estimated",
     "recalled",
     lambda: Q(assessment__needs__gt=0),
@@ -23,13 +24,13 @@ RECALL = Tile(
         Column("retrievable", "retrievable", "share", ratio("retrievable", "needs")),
         Column("lost", "lost", "share", ratio("lost", "needs")),
         Column("needs", "needs", "count", total("needs", "recalled")),
+        Column("kept", "in context", "count", total("in_context", "recalled")),
     ),
     (
-        ("not_recalled", "not managed, or with nothing needed again"),
+        ("not_recalled", "whose context no text left, or with nothing needed again"),
         ("not_assessed", "not assessed yet"),
     ),
-    "Counted only for managed sessions; none in this range needed anything again. Run a "
-    "simulation to see what a policy would have kept.",
+    "No text left the context of a session in this range, or none was needed again.",
 )
 
 
@@ -113,28 +114,6 @@ FAILURES = Tile(
         ("not_assessed", "not assessed yet"),
     ),
     "No log in this range records a failed tool call.",
-)
-
-
-DRIFT = Tile(
-    "drift",
-    "Drift",
-    "Steps that name nothing from the user's requests or an open todo ÷ steps that can be "
-    "judged. Found by rules; exploring counts as drift too, so compare sessions rather than "
-    "reading it as wasted work.",
-    "estimated",
-    "judged",
-    lambda: Q(assessment__judged_steps__gt=0),
-    (
-        Column("share", "Drifting", "share", ratio("adrift_steps", "judged_steps")),
-        Column("adrift", "steps", "count", total("adrift_steps", "judged")),
-        Column("judged", "judged", "count", total("judged_steps", "judged")),
-    ),
-    (
-        ("unjudged", "whose task names no file, name or number, or whose steps name none"),
-        ("not_assessed", "not assessed yet"),
-    ),
-    "No task in this range names anything that a step could name again.",
 )
 
 

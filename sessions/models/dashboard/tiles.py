@@ -8,7 +8,6 @@ from django.db.models import Q
 
 from sessions.models.dashboard.matching import NEAR_LIMIT
 from sessions.models.dashboard.quality_tiles import (
-    DRIFT,
     FAILURES,
     LEDGER,
     RECALL,
@@ -166,7 +165,7 @@ STEPS = Tile(
 
 TILES = (
     *(SPEND, AVOIDABLE, CACHE, WINDOW, COMPACTIONS, LEDGER),
-    *(RECALL, REVIEWS, FAILURES, OUTCOMES, STEPS, DRIFT, SCHEMAS),
+    *(RECALL, REVIEWS, FAILURES, OUTCOMES, STEPS, SCHEMAS),
 )  # fmt: skip
 
 COUNTED: dict[str, Tile] = {tile.name: tile for tile in TILES}

@@ -13,8 +13,10 @@ from django.db.models.functions import Coalesce
 
 from compaction.cache.causes import is_avoidable
 from sessions.models.accounts.teams import Team
+from sessions.models.dashboard.added_up import SLICE, slice_of
 from sessions.models.dashboard.day_totals import Range, kept, kept_lists
 from sessions.models.dashboard.matching import NEAR_LIMIT, REAL_RUNS
+from sessions.models.dashboard.slices import EVERYTHING, Split
 from sessions.models.record import tail
 from sessions.models.record.revisions import Run
 from sessions.models.record.sessions import SORT_KEYS, Session
@@ -78,9 +80,12 @@ class Breaks:
     looked_at: int
 
 
-def breaks(team: Team, period: Period) -> Breaks:
-    """Find the causes of cache breaks in the sessions that paid most for them."""
+def breaks(team: Team, period: Period, split: Split = EVERYTHING) -> Breaks:
+    """Find the causes of cache breaks in the sessions that paid most for them; of these, in the
+    ones of a split."""
     ids = _ranked(team, period, "costliest", COSTLIEST)
+    if split:
+        ids = [pk for pk, *one in _SLICES.rows(ids) if split.matches(slice_of(*one))]
     by_kind: dict[str, Cause] = {}
     for session, source, card in _cards(ids):
         kind = card["kind"]
@@ -94,6 +99,10 @@ def breaks(team: Team, period: Period) -> Breaks:
     causes = sorted(by_kind.values(), key=lambda one: (-(one.cost or 0), -one.tokens, one.kind))
     return Breaks(causes, len(ids))
 
+
+_SLICES = StatementAmong(
+    lambda ids: Session.objects.filter(pk__in=ids).values_list("pk", *SLICE), given_uuid
+)
 
 _TITLES = StatementAmong(
     lambda ids: Session.objects.filter(pk__in=ids).only("title", "external_id", "step_count"),

@@ -42,11 +42,13 @@ class Assessment(models.Model):
     Micro-dollars of reported usage by where they went; `avoidable` and `unexplained` are the parts
     of cache write and uncached that paid again for cached tokens, for avoidable causes and for
     causes that no log shows. Failed tool calls and those that succeeded later; needed-later recall
-    of managed contexts, in needs; steps that could be judged and those that drift from the task;
-    tool calls with a known schema and those that violate it. `tools` counts which tool follows
-    which (`compaction/tools/habits.py`). `definitions` has the tokens and micro-dollars of each
-    tool's definition, which were `used`, and the `basis` of the money; `unused_tokens` are those of
-    the others, null if no list of tools is known. `steps` is the last step covered.
+    of the contexts that the model saw, in needs, and micro-dollars of files read again after they
+    left these (`sessions/actions/record/lacked.py`); steps that could be judged and those that
+    drift from the task; tool calls with a known schema and those that violate it. `tools` counts
+    which tool follows which (`compaction/tools/habits.py`). `definitions` has the tokens and
+    micro-dollars of each tool's definition, which were `used`, and the `basis` of the money;
+    `unused_tokens` are those of the others, null if no list of tools is known. `steps` is the last
+    step covered.
     """
 
     session = models.OneToOneField(
@@ -69,6 +71,7 @@ class Assessment(models.Model):
     named = models.PositiveIntegerField(null=True)
     retrievable = models.PositiveIntegerField(null=True)
     lost = models.PositiveIntegerField(null=True)
+    reread_microusd = models.BigIntegerField(null=True)
     judged_steps = models.PositiveIntegerField(null=True)
     adrift_steps = models.PositiveIntegerField(null=True)
     checked_calls = models.PositiveIntegerField(null=True)

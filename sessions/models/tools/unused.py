@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from django.db.models.functions import Coalesce
 
 from sessions.models.accounts.teams import Team
+from sessions.models.dashboard.added_up import SLICE, slice_of
+from sessions.models.dashboard.slices import EVERYTHING, Split
 from sessions.models.reviews.assessments import Assessment
 from sessions.models.tools.tool_use import LEARNED_FROM
-from sessions.models.web.periods import Period
+from sessions.models.web.periods import LAST, Period
 from sessions.models.web.statements import Statement, given_uuid
 
 ENOUGH = 5
@@ -45,10 +48,12 @@ class AgentTools:
     simulated: bool = False
     offered: dict[str, OfferedTool] = field(default_factory=dict)
     used: set[str] = field(default_factory=set)
+    _sent: list[tuple[int, dict[str, Any]]] = field(default_factory=list)
 
-    def add(self, kept: dict[str, Any]) -> None:
-        """Add the definitions of a session's assessment."""
+    def add(self, at: int, kept: dict[str, Any]) -> None:
+        """Add the definitions of a session's assessment; it happened at `at` (ms)."""
         self.sessions += 1
+        self._sent.append((at, kept["tools"]))
         self.simulated |= kept["basis"] == "simulated"
         self.used.update(kept["used"])
         for tool, (tokens, microusd) in kept["tools"].items():
@@ -66,6 +71,12 @@ class AgentTools:
         costs = [one.microusd for one in self.unused]
         return None if None in costs else sum(cost or 0 for cost in costs)
 
+    def costs(self) -> Iterator[tuple[int, int]]:
+        """The time of each session, and what the unused ones cost it; 0 without a price."""
+        for at, tools in self._sent:
+            paid = (cost for tool, (_, cost) in tools.items() if tool not in self.used)
+            yield at, sum(cost or 0 for cost in paid)
+
     @property
     def tokens(self) -> int:
         """Tokens of the unused definitions."""
@@ -79,26 +90,52 @@ class AgentTools:
 
 @dataclass(frozen=True, slots=True)
 class UnusedTools:
-    """Agents with unused tools, the most expensive first, and the sessions this was found in."""
+    """Agents with unused tools, the most expensive first, and the sessions this was found in;
+    `complete` unless there are older ones that were not looked at."""
 
     agents: list[AgentTools]
     looked_at: int
+    complete: bool = True
+
+    def costs(self) -> Iterator[tuple[int, int]]:
+        """The time of each session in ms, and micro-dollars of its agent's unused tools."""
+        for agent in self.agents:
+            yield from agent.costs()
 
 
 def unused_tools(team: Team, period: Period | None = None) -> UnusedTools:
     """Find the tools that no session of an agent used: in the newest assessed sessions whose
     definitions are known, as far as they are of a period. Agents with fewer than `ENOUGH` of these
     are left out. Constant work."""
-    agents: dict[str, AgentTools] = {}
-    looked_at = 0
-    for agent, kept, ended, created in _NEWEST.rows(team=team.pk):
+    [found] = unused_in(team, [(period.since, period.until) if period else (0, LAST)])
+    return found
+
+
+def unused_in(
+    team: Team, ranges: Sequence[tuple[int, int]], split: Split = EVERYTHING
+) -> list[UnusedTools]:
+    """Find them in each of these times, [since, until) in ms, in the sessions of a split."""
+    rows = _NEWEST.rows(team=team.pk)
+    agents: list[dict[str, AgentTools]] = [{} for _ in ranges]
+    looked_at = [0 for _ in ranges]
+    for kept, ended, created, *one in rows:
+        if not split.matches(slice_of(*one)):
+            continue
         at = ended if ended is not None else int(created.timestamp()) * 1000
-        if period is None or period.since <= at < period.until:
-            agents.setdefault(agent, AgentTools(agent)).add(kept)
-            looked_at += 1
+        for index, (since, until) in enumerate(ranges):
+            if since <= at < until:
+                agents[index].setdefault(one[0], AgentTools(one[0])).add(at, kept)
+                looked_at[index] += 1
+    complete = len(rows) < LEARNED_FROM
+    return [
+        UnusedTools(_worst(found), many, complete)
+        for found, many in zip(agents, looked_at, strict=True)
+    ]
+
+
+def _worst(agents: dict[str, AgentTools]) -> list[AgentTools]:
     found = [one for one in agents.values() if one.sessions >= ENOUGH and one.unused]
-    found.sort(key=lambda one: (-(one.microusd or 0), -one.tokens, one.agent))
-    return UnusedTools(found, looked_at)
+    return sorted(found, key=lambda one: (-(one.microusd or 0), -one.tokens, one.agent))
 
 
 # Neither range nor team is a condition that an index of sessions serves: this way SQLite reads the
@@ -109,8 +146,9 @@ _NEWEST = Statement(
         .annotate(team=Coalesce("session__team", "session__team"))
         .filter(team=given_uuid("team"))
         .order_by("-changed")
-        .values_list("session__agent", "definitions", "session__ended_at", "session__created")[
-            :LEARNED_FROM
-        ]
+        .values_list(
+            *("definitions", "session__ended_at", "session__created"),
+            *(f"session__{name}" for name in SLICE),
+        )[:LEARNED_FROM]
     )
 )

@@ -33,11 +33,13 @@ class Chart:
         return f"chart-{self.name}-props"
 
 
-def charts(made: Dashboard) -> list[Chart]:
-    """All charts of a dashboard."""
-    return [
+def charts(made: Dashboard) -> tuple[list[Chart], list[Chart]]:
+    """The charts of a dashboard, and those among its further figures."""
+    main = [
         _over_time(made, "spend", "Spend by cause", tiles.AVOIDABLE, _SPLIT, bars=True),
         _over_time(made, "cache", "Cache read share", tiles.CACHE, _first(tiles.CACHE)),
+    ]
+    return main, [
         _peaks(made),
         _over_time(made, "compactions", "Compactions", tiles.COMPACTIONS, _COMPACTIONS, bars=True),
         _over_time(made, "kept", "Needed-later recall and facts kept", tiles.RECALL, _KEPT),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlencode
@@ -19,9 +19,12 @@ from sessions.actions.reviews.agreement import Agreement, agreement_in
 from sessions.figures import figure
 from sessions.models import Team
 from sessions.models.dashboard.dashboards import Dashboard, Number, SessionSpan, dashboard, extent
+from sessions.models.dashboard.day_totals import spans_of
+from sessions.models.dashboard.facets import facets
+from sessions.models.dashboard.slices import Split
 from sessions.models.dashboard.tiles import TILES
 from sessions.models.dashboard.troubles import breaks, nearest_limit
-from sessions.models.tools.unused import unused_tools
+from sessions.models.tools.unused import unused_in
 from sessions.models.web.periods import (
     ALL,
     DAY,
@@ -36,21 +39,27 @@ from sessions.models.web.periods import (
 )
 from sessions.models.web.sums import Tile
 from sessions.views.dashboard.charts import charts
-from sessions.views.web.filters import SessionFilters, list_version
+from sessions.views.dashboard.fixes import FixPlaces, fixes
+from sessions.views.dashboard.hero import avoidable, change, recall, spend, success
+from sessions.views.dashboard.waiting import waiting_rows
+from sessions.views.web.filters import QUERY_CHARS, SessionFilters, list_version
 from sessions.views.web.pages import Link, Page
 from sessions.views.web.places import step_url
-from sessions.views.web.sparklines import TREND, Trend, trend
+from sessions.views.web.sparklines import TREND
 
-MANY_TIMES = 10
-"""Factor from which growth is shown as a multiple rather than in percent."""
+RANGE = ("range", "from", "to")
+"""Query parameters of the range."""
+
+CHOICES = 100
+"""Most values offered to split by."""
 
 AT_MOST_EVERY = 2_000
 """Minimum milliseconds between two updates of an open page."""
 
 
 @dataclass(frozen=True, slots=True)
-class ShownTile:
-    """A tile as the page shows it: the headline first, then related numbers."""
+class TileRow:
+    """A figure as a row of the table: the headline first, then related numbers."""
 
     tile: Tile
     numbers: tuple[Number, ...]
@@ -59,8 +68,6 @@ class ShownTile:
     sessions: int
     missing: list[tuple[int, str]]
     url: str
-    trend: Trend | None
-    rows: list[tuple[int, list[tuple[Any, str]]]]
     none: str
     note: str = ""
 
@@ -72,28 +79,7 @@ class ShownTile:
     @property
     def change(self) -> str:
         """The change of the headline since the period before; empty if unknown."""
-        return change(self.headline)
-
-
-def change(number: Number) -> str:
-    """A change in words, such as +12 %, −3 points or ×20; empty without comparison."""
-    now, before, unit = number.value, number.before, number.column.unit
-    if now is None or before is None:
-        return ""
-    if unit == "share":
-        return _signed(round(100 * (now - before)), "point", plural=True)
-    if not before:
-        return "more than none" if now else "as before"
-    if now >= MANY_TIMES * before:
-        return f"×{now / before:,.0f}"
-    return _signed(round(100 * (now - before) / before), "%")
-
-
-def _signed(amount: int, unit: str, *, plural: bool = False) -> str:
-    if not amount:
-        return "as before"
-    ending = "s" if plural and abs(amount) != 1 else ""
-    return f"{'+' if amount > 0 else '−'}{abs(amount):,} {unit}{ending}"
+        return change(self.headline.value, self.headline.before, self.headline.column.unit)
 
 
 @require_GET
@@ -111,7 +97,8 @@ def page(request: HttpRequest) -> HttpResponse:
         period = asked_for(request.GET.dict(), now, there.first, there.last)
     except BadPeriod as error:
         wrong, period = error, ending_now(USUAL, now)
-    made = dashboard(team, period)
+    split = _split(request)
+    made = dashboard(team, period, split)
     context = {
         "section": "dashboard",
         "team": team,
@@ -120,46 +107,95 @@ def page(request: HttpRequest) -> HttpResponse:
         "period": period,
         "wrong": wrong,
         "asked": request.GET,
-        "ranges": _ranges(period),
+        "ranges": _ranges(period, split),
+        "kept_range": [] if wrong else _range_of(request),
+        "split": split,
+        "split_by": _choices(team, split),
+        "unsplit": made.whole.of["unsplit"],
         "sessions": made.whole.of["sessions"],
         "compared": bool(made.before and made.before.of["sessions"]),
         "sub_agents": made.whole.of["sub_agents"],
-        "list_url": sessions_url(period),
-        "outside": there.sessions - made.whole.of["sessions"],
+        "list_url": sessions_url(period, split),
+        "outside": 0 if split else there.sessions - made.whole.of["sessions"],
         "hourly": period.size == HOUR,
     }
     if made.whole.of["sessions"]:
-        context |= _filled(team, made, there, now, left_days)
+        context |= _filled(request, team, made, split)
+        context |= _figures(
+            team, made, split, _forecast(made.forecast(there.spent, now, left_days))
+        )
     else:
-        context["offer"] = _offer(there)
+        context |= {"offer": _offer(there), "all_url": _query(Split(), range=period.name)}
     return render(request, "dashboard/dashboard.html", context, status=400 if wrong else 200)
 
 
-def _filled(
-    team: Team, made: Dashboard, there: SessionSpan, now: int, left_days: float
-) -> dict[str, Any]:
+def _split(request: HttpRequest) -> Split:
+    # PostgreSQL rejects NUL characters.
+    names = ("agent", "model", "policy")
+    return Split(*(request.GET.get(name, "").replace("\x00", "")[:QUERY_CHARS] for name in names))
+
+
+def _choices(team: Team, split: Split) -> list[tuple[str, list[str], str]]:
+    """The values that a team's sessions can be split by, the most frequent first."""
+    found, made = facets(team), []
+    for name in ("agent", "model", "policy"):
+        chosen = getattr(split, name)
+        values = [value for value, *_ in found.get(name, [])[:CHOICES]]
+        unlisted = [chosen] if chosen and chosen not in values else []
+        if values or unlisted:
+            made.append((name, [*unlisted, *values], chosen))
+    return made
+
+
+def _filled(request: HttpRequest, team: Team, made: Dashboard, split: Split) -> dict[str, Any]:
+    """The four figures, what to do, what waits, and the tables behind them."""
     period = made.period
-    notes = {
-        "spend": _forecast(made.forecast(there.spent, now, left_days)),
-        "ledger": _ledgers(made),
-        "reviews": _agreement(agreement_in(team, period.since, period.until)),
-    }
-    found = breaks(team, period)
+    found = breaks(team, period, split)
+    unused, *unused_before = unused_in(team, list(reversed(spans_of(period))), split)
+    places = FixPlaces(
+        sessions_url(period, split, flags=("breaks",)),
+        sessions_url(period, split, counted="recall"),
+        _unused_url(period),
+    )
+    todo = fixes(made, found, unused, places)
     return {
-        "tiles": [shown(made, tile, notes.get(tile.name, "")) for tile in TILES],
+        "avoidable": avoidable(
+            made, unused, unused_before[0] if unused_before else None, places.broken
+        ),
+        "fixes": todo,
+        "fixes_cost": sum(one.microusd for one in todo),
+        "fixes_known": all(one.basis == "measured" for one in todo),
+        "waiting": waiting_rows(request, team),
         "trend_height": TREND,
-        "charts": charts(made),
         "breaks": found,
         "broken": made.whole.of["broken"],
-        "breaks_url": sessions_url(period, flags=("breaks",)),
+        "breaks_url": places.broken,
         "causes": [
             (cause, step_url(*cause.costliest) if cause.costliest else "") for cause in found.causes
         ],
         "by_format": len({name for cause in found.causes for name in cause.formats}) > 1,
-        "nearest": nearest_limit(team, period),
-        "near_url": sessions_url(period, flags=("near-limit",), sort="peak"),
-        "unused": unused_tools(team, period),
-        "unused_url": _unused_url(period),
+        "nearest": [] if split else nearest_limit(team, period),
+        "near_url": sessions_url(period, split, flags=("near-limit",), sort="peak"),
+    }
+
+
+def _figures(team: Team, made: Dashboard, split: Split, forecast: str) -> dict[str, Any]:
+    period = made.period
+    notes = {
+        "spend": forecast,
+        "ledger": _ledgers(made),
+        "reviews": _agreement(agreement_in(team, period.since, period.until)),
+    }
+    main, more = charts(made)
+    return {
+        "heroes": [
+            spend(made, sessions_url(period, split, counted="spend"), forecast),
+            recall(made, sessions_url(period, split, counted="recall")),
+            success(made, sessions_url(period, split, counted="outcomes")),
+        ],
+        "rows": [row_of(made, tile, split, notes.get(tile.name, "")) for tile in TILES],
+        "charts": main,
+        "more_charts": more,
     }
 
 
@@ -173,7 +209,7 @@ def _unused_url(period: Period) -> str:
 
 
 def _forecast(cost: int | None) -> str:
-    return f"≈{figure(cost, 'microusd')} this month at this pace" if cost is not None else ""
+    return f", ≈{figure(cost, 'microusd')} this month at this pace" if cost is not None else ""
 
 
 def _ledgers(made: Dashboard) -> str:
@@ -202,40 +238,43 @@ def _agreement(found: Agreement) -> str:
     return f"agreement on verdicts (α) {phrase}, from {found.doubles} double reviews"
 
 
-def shown(made: Dashboard, tile: Tile, note: str = "") -> ShownTile:
-    """A tile with its numbers, its table by part, and the URL of the sessions it counts."""
-    numbers = made.numbers(tile)
+def row_of(made: Dashboard, tile: Tile, split: Split, note: str = "") -> TileRow:
+    """A figure with its numbers, and the URL of the sessions it counts."""
     sums = made.whole.of
-    return ShownTile(
+    return TileRow(
         tile=tile,
-        numbers=numbers,
+        numbers=made.numbers(tile),
         basis=made.basis(tile),
         counted=sums[tile.counted],
         sessions=sums["sessions"],
         missing=made.missing(tile),
-        url=sessions_url(made.period, counted=tile.name),
-        trend=trend(numbers[0].values),
-        rows=[
-            (at, [(number.values[i], number.column.unit) for number in numbers])
-            for i, at in enumerate(made.period.parts)
-        ],
+        url=sessions_url(made.period, split, counted=tile.name),
         none=made.none(tile),
         note=note,
     )
 
 
-def sessions_url(period: Period, **narrowed: Any) -> str:
-    """The URL of the session list for a period, with further filters."""
-    return (
-        reverse("sessions")
-        + SessionFilters(since=period.since, until=period.until, **narrowed).address()
-    )
+def sessions_url(period: Period, split: Split, **narrowed: Any) -> str:
+    """The URL of the session list for a period and split, with further filters."""
+    wanted = SessionFilters(since=period.since, until=period.until, **asdict(split), **narrowed)
+    return reverse("sessions") + wanted.address()
 
 
-def _ranges(period: Period) -> list[tuple[str, str, bool]]:
+def _query(split: Split, **more: str) -> str:
+    asked = {**more, **asdict(split)}
+    return "?" + urlencode({name: value for name, value in asked.items() if value})
+
+
+def _range_of(request: HttpRequest) -> list[tuple[str, str]]:
+    """The range in the URL, which choosing a split keeps."""
+    return [(name, value) for name in RANGE if (value := request.GET.get(name, ""))]
+
+
+def _ranges(period: Period, split: Split) -> list[tuple[str, str, bool]]:
     named = [(name, label) for name, (label, _, _) in RANGES.items()]
     return [
-        (label, f"?range={name}", period.name == name) for name, label in (*named, (ALL, "All"))
+        (label, _query(split, range=name), period.name == name)
+        for name, label in (*named, (ALL, "All"))
     ]
 
 
@@ -250,7 +289,7 @@ def _offer(there: SessionSpan) -> dict[str, Any]:
 PAGES = (
     Page(
         route="dashboard/",
-        query=("range", "from", "to"),
+        query=(*RANGE, "agent", "model", "policy"),
         view=page,
         name="dashboard",
         link=Link(10, "Dashboard", "dashboard", "g d", "dashboard"),

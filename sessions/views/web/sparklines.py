@@ -103,12 +103,13 @@ class Trend:
     path: str
 
 
-def trend(values: Sequence[float | None]) -> Trend | None:
-    """The trend line, one unit per value; None with fewer than two known values."""
+def trend(values: Sequence[float | None], top: float | None = None) -> Trend | None:
+    """The trend line, one unit per value; None with fewer than two known values. `top` is the value
+    at its upper edge, by default the largest."""
     known = [value for value in values if value is not None]
     if len(known) < 2:
         return None
-    top = max(*known, 0) or 1
+    top = max(*known, top or 0, 0) or 1
     path, pen = "", "M"
     for x, value in enumerate(values):
         if value is None:

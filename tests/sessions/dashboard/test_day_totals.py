@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from datetime import UTC, datetime
 from typing import Any
 
@@ -20,21 +21,25 @@ from sessions.models import (
     Assessment,
     DayTotals,
     FactLedger,
+    Policy,
+    PolicyVersion,
     ReviewItem,
     Revision,
     Run,
     Session,
     Team,
 )
-from sessions.models.dashboard import day_totals
+from sessions.models.dashboard import day_totals, slices
 from sessions.models.dashboard.dashboards import dashboard, extent
 from sessions.models.dashboard.day_totals import kept
 from sessions.models.dashboard.facets import facets
+from sessions.models.dashboard.slices import Split, merged, read_slices
 from sessions.models.dashboard.troubles import breaks, nearest_limit
 from sessions.models.record.manifest import pack
 from sessions.models.record.sessions import SORT_KEYS
 from sessions.models.record.tail import Figures
-from sessions.models.web.periods import DAY, HOUR, WEEK, Period, ending_now, of_all
+from sessions.models.web.periods import DAY, HOUR, WEEK, Period, ending_now, happened, of_all
+from sessions.models.web.sums import Sums
 from tests.sessions.pages import other_team
 from tests.sessions.web.test_periods import NOW
 
@@ -96,6 +101,8 @@ def shown(team: Team) -> Any:
         before = made.before and {name: many for name, many in made.before.of.items() if many}
         causes = [(one.kind, one.breaks, one.cost, one.costliest)
                   for one in breaks(team, period).causes]  # fmt: skip
+        some = dashboard(team, period, Split("agent-1", "m2"))
+        found.append([({n: m for n, m in part.of.items() if m}, part.peaks) for part in some.parts])
         sizes = [(part.peaks, part.steps) for part in made.parts]
         found += [of, before, sizes, causes, nearest_limit(team, period)]
     return found
@@ -186,6 +193,55 @@ def test_what_is_kept_is_not_read_from_rows(team: Team):
     reads = [one["sql"] for one in asked if 'FROM "agent_sessions_session"' in one["sql"]]
     assert all("tallied_version" in sql for sql in reads)
     assert len(asked) == 11
+    with CaptureQueriesContext(connection) as asked:
+        dashboard(team, of_all(SINCE, NOW), Split(agent="agent-1"))
+    reads = [one["sql"] for one in asked if 'FROM "agent_sessions_session"' in one["sql"]]
+    assert all("tallied_version" in sql for sql in reads)
+
+
+def test_a_split_is_of_its_sessions_and_of_no_others(team: Team):
+    number = iter(range(3))
+    for name, version in (("careful", 1), ("careful", 2), ("bold", 1)):
+        policy, _ = Policy.objects.get_or_create(team=team, name=name)
+        row = PolicyVersion.objects.create(policy=policy, number=version, document={})
+        found = Session.objects.for_team(team).filter(external_id__endswith=str(next(number)))
+        found.update(policy_version=row, tallied_version=-1)
+    keep_totals(team)
+    for period in PERIODS:
+        whole = dashboard(team, period).whole.of
+        rows = Session.objects.for_team(team).annotate(at=happened())
+        rows = rows.filter(at__gte=period.since, at__lt=period.until)
+        assert whole["unsplit"] == 0
+        for split, wanted in (
+            (Split(agent="agent-2"), rows.filter(agent="agent-2")),
+            (Split(model="m1", policy="careful"),
+             rows.filter(model="m1", policy_version__policy__name="careful")),
+            (Split(policy="careful@2"),
+             rows.filter(policy_version__policy__name="careful", policy_version__number=2)),
+            (Split(agent="nobody"), rows.none()),
+        ):  # fmt: skip
+            of = dashboard(team, period, split).whole.of
+            assert of["sessions"] == wanted.count()
+            assert of["cost"] == sum(one.cost_microusd or 0 for one in wanted)
+
+
+def test_small_slices_beyond_the_most_are_one_that_no_split_shows(
+    team: Team, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(slices, "MOST", 3)
+    many = dict(read_slices(merge_of(9)))
+    assert list(many) == [slices.REST, ("a6", "", ""), ("a7", "", ""), ("a8", "", "")]
+    assert many[slices.REST].of["sessions"] == sum(range(6))
+    Session.objects.for_team(team).update(tallied_version=-1)
+    keep_totals(team)
+    period = of_all(NOW - 100 * DAY, NOW)
+    found = dashboard(team, period, Split(agent="agent-1")).whole.of
+    assert 0 < found["unsplit"] <= 80 - found["sessions"]
+
+
+def merge_of(many: int) -> str:
+    rows = [((f"a{i}", "", ""), Sums(Counter(sessions=i))) for i in range(many)]
+    return msgspec.json.encode(merged(rows)).decode()
 
 
 def test_a_week_is_read_instead_of_its_days(team: Team):

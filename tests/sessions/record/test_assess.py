@@ -145,6 +145,34 @@ def test_recall_of_what_was_served():
     assert row.in_context != row.needs, "handler_1_7 had left"
 
 
+def test_recall_of_recorded_contexts_that_lost_a_text():
+    body = "".join(f"def handler_1_{line}():\n    return {line}\n" for line in range(50))
+    made: list[records.Record] = [
+        user("Find the port.", key="k"),
+        reads("c1", "t1", "src/f1.py", key="a1"), result("t1", body, key="b1"),
+        usage("c2", 10, 0, 5_000), says("c2", "done", key="s2"),
+    ]  # fmt: skip
+    found = stored(*made)
+    row = keep_assessment(found)
+    assert (row.needs, row.reread_microusd) == (None, None), "nothing left the context"
+    search = {"type": "tool_use", "id": "t9", "name": "Grep", "input": {"pattern": "handler_1_7"}}
+    made += [
+        records.Message("assistant", [search], key="z", call="c3"), usage("c3", 10, 0, 5_000),
+        reads("c4", "t4", "src/f1.py", key="a4"), usage("c4", 10, 0, 5_000),
+        result("t4", body, key="b4"), says("c5", "done", key="s5"), usage("c5", 10, 0, 5_000),
+    ]  # fmt: skip
+    found = stored(*made, external_id="s2")
+    run = Run.objects.get(session=found, origin="recorded")
+    block = found.blocks.get(type="tool_result", tool_call="t1")
+    run.entries.create(position=block.position, block=block, from_step=block.born, to_step=3)
+    row = keep_assessment(found)
+    states = (row.in_context, row.named, row.retrievable, row.lost)
+    assert row.needs and sum(state or 0 for state in states) == row.needs
+    assert row.lost == row.needs - (row.in_context or 0) > 0, "handler_1_7 had left"
+    again = found.blocks.get(type="tool_result", tool_call="t4")
+    assert row.reread_microusd == round(found.scaled(again.tokens) * 3.75)
+
+
 @pytest.mark.parametrize(
     ("before", "now", "outcome", "again"),
     [

@@ -58,12 +58,12 @@ def test_what_one_session_used_is_used(program: Program) -> None:
 def test_the_dashboard_says_it_and_leads_to_the_list(program: Program) -> None:
     client = signed_in(program.team)
     sessions(program, "scout", ["edit"] * (ENOUGH - 1))
-    assert "that no session of" not in page_of(client, "/dashboard/").text
+    assert "unused tool" not in page_of(client, "/dashboard/").text
     sessions(program, "scout", ["edit"] * ENOUGH)
     page = page_of(client, "/dashboard/")
-    assert "2 tools that no session of scout used cost" in page.text
-    assert f"in {ENOUGH} sessions: drop or mask" in page.text
-    assert page.links["Tools never used"] == "/tools/?range=7d#unused"
+    assert "Remove 2 unused tools of scout" in page.text
+    assert f"tokens of definitions in each prompt, {ENOUGH} sessions." in page.text
+    assert page.links["Choose tools"] == "/tools/?range=7d#unused"
     listed = page_of(client, "/tools/?range=7d")
     assert "Tools never used" in listed.text and f"{ENOUGH} of {ENOUGH}" in listed.text
     assert "Tools never used" not in page_of(client, "/tools/?from=2001-01-01").text

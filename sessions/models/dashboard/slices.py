@@ -1,0 +1,91 @@
+"""Sums of a team's days by agent, model and policy: the dashboard of some of its sessions."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from heapq import nlargest
+
+import msgspec
+
+from sessions.models.accounts.teams import Team
+from sessions.models.dashboard.added_up import Slice, add_up_slices
+from sessions.models.dashboard.day_totals import KeptSums, kept, kept_texts, spans_of
+from sessions.models.web.periods import DAY, Period
+from sessions.models.web.sums import Sums
+
+MOST = 200
+"""Most slices kept of a day or week: what a page reads has a bound, whatever agents are named."""
+
+REST: Slice = ("", "", "…")
+"""All slices beyond these, as one: no filter matches it."""
+
+KeptSlices = list[tuple[str, str, str, KeptSums]]
+"""Slices as stored."""
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """Which sessions a dashboard shows: those of an agent, a model, or a policy, given by name or
+    as name@3 for one version. Empty for all."""
+
+    agent: str = ""
+    model: str = ""
+    policy: str = ""
+
+    def __bool__(self) -> bool:
+        return bool(self.agent or self.model or self.policy)
+
+    def matches(self, one: Slice) -> bool:
+        """Whether a slice's sessions are shown."""
+        agent, model, policy = one
+        return (
+            one != REST
+            and self.agent in ("", agent)
+            and self.model in ("", model)
+            and self.policy in ("", policy, policy.partition("@")[0])
+        )
+
+
+EVERYTHING = Split()
+
+
+def merged(slices: Iterable[tuple[Slice, Sums]]) -> KeptSlices:
+    """Slices added up for storage: the largest ones by sessions, and the rest as one."""
+    found: dict[Slice, Sums] = defaultdict(Sums)
+    for one, sums in slices:
+        found[one].add(sums)
+    most = set(nlargest(MOST, found, key=lambda one: (found[one].of["sessions"], one)))
+    for one in found.keys() - most - {REST}:
+        found[REST].add(found.pop(one))
+    return [(*one, KeptSums.of_sums(sums)) for one, sums in sorted(found.items())]
+
+
+def read_slices(text: str) -> Iterator[tuple[Slice, Sums]]:
+    """Stored slices."""
+    for agent, model, policy, kept_sums in msgspec.json.decode(text, type=KeptSlices):
+        sums = Sums()
+        kept_sums.add_to(sums)
+        yield (agent, model, policy), sums
+
+
+def split_sums(team: Team, period: Period, split: Split) -> Iterator[tuple[int, Sums]]:
+    """The sums of the sessions of a split, with the number of the part that they belong to. The
+    number of sessions that are not split counts as `unsplit`."""
+    found = kept(team, spans_of(period), hourly=period.size < DAY)
+    for day, text in kept_texts(team, found.days, "slices", weekly=period.weekly):
+        for one, sums in read_slices(text):
+            yield from _shown((day * DAY - period.origin) // period.size, one, sums, split)
+    rest = add_up_slices(team, found.but_days, period.origin, period.size)
+    for (part, one), sums in rest.items():
+        yield from _shown(part, one, sums, split)
+
+
+def _shown(part: int, one: Slice, sums: Sums, split: Split) -> Iterator[tuple[int, Sums]]:
+    if split.matches(one):
+        yield part, sums
+    elif one == REST:
+        unsplit = Sums()
+        unsplit.of["unsplit"] = sums.of["sessions"]
+        yield part, unsplit

@@ -1,0 +1,127 @@
+"""What to do: what cost money for nothing, and where to change it, by dollars."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from django.urls import reverse
+
+from sessions.figures import tokens
+from sessions.models.dashboard.dashboards import Dashboard
+from sessions.models.dashboard.troubles import Breaks, Cause
+from sessions.models.tools.unused import AgentTools, UnusedTools
+from sessions.views.web.places import step_url
+
+MOST = 5
+"""Most fixes shown."""
+
+CAUSES: dict[str, tuple[str, str]] = {
+    "ttl": ("Use a longer cache TTL", "The cache expired between two calls"),
+    "model": ("Switch models at task boundaries", "Another model reads nothing of the cache"),
+    "tools": ("Keep the tool list constant", "Tools or their order changed within a session"),
+    "system": ("Keep the system prompt constant", "It changed, so nothing after it was read"),
+    "settings": ("Keep request settings constant", "Tool choice, thinking or effort changed"),
+    "images": ("Keep images in or out", "The first or last image changes how a prompt is cached"),
+    "restart": ("Continue in the running client", "A restarted client built a new prompt"),
+    "look_back": ("Set cache breakpoints closer together", "The last one was over 20 blocks back"),
+    "edit": ("Edit contexts in batches", "Edits had everything after them written again"),
+}
+"""What to do about each avoidable cause of cache breaks, and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """One thing to do: the cause, its cost in micro-dollars in the range, and where it is done.
+
+    `kind` is break, reread or unused; `at_least` if only some sessions were looked at.
+    """
+
+    kind: str
+    title: str
+    why: str
+    microusd: int
+    basis: str
+    button: str
+    url: str
+    at_least: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FixPlaces:
+    """Where fixes lead: the session list and the tools of the range and split."""
+
+    broken: str
+    lost: str
+    tools: str
+
+
+def fixes(made: Dashboard, found: Breaks, unused: UnusedTools, places: FixPlaces) -> list[Fix]:
+    """The most expensive things to fix in a range, at most `MOST`."""
+    partial = made.whole.of["broken"] > found.looked_at
+    rows = [
+        *(_of_cause(one, places, partial) for one in found.causes if one.avoidable and one.cost),
+        *(_of_tools(one, places) for one in unused.agents if one.microusd),
+        *_of_rereads(made, places),
+    ]
+    return sorted(rows, key=lambda one: (-one.microusd, one.title))[:MOST]
+
+
+def _of_cause(cause: Cause, places: FixPlaces, partial: bool) -> Fix:
+    title, why = CAUSES.get(cause.kind, (cause.title, cause.title))
+    many = f"{_count(cause.breaks, 'cache break')} in {_count(len(cause.sessions), 'session')}"
+    button, url = "Show sessions", places.broken
+    if cause.kind in ("ttl", "edit"):
+        button, url = (
+            ("Change TTL" if cause.kind == "ttl" else "Open policies"),
+            reverse("policies"),
+        )
+    elif cause.kind == "tools":
+        button, url = "Open tools", places.tools
+    elif cause.costliest is not None and cause.kind != "model":
+        button, url = "Show break", step_url(*cause.costliest)
+    return Fix("break", title, f"{why}: {many}.", cause.cost or 0, "measured", button, url, partial)
+
+
+def _of_tools(one: AgentTools, places: FixPlaces) -> Fix:
+    many = len(one.unused)
+    return Fix(
+        "unused",
+        f"Remove {_count(many, 'unused tool')} of {one.agent or 'an agent without a name'}",
+        f"{tokens(one.tokens)} tokens of definitions in each prompt, "
+        f"{_count(one.sessions, 'session')}.",
+        one.microusd or 0,
+        one.basis,
+        "Choose tools",
+        places.tools,
+    )
+
+
+def _of_rereads(made: Dashboard, places: FixPlaces) -> Iterator[Fix]:
+    of = made.whole.of
+    unmanaged, managed = of["reread_unmanaged"], of["reread"] - of["reread_unmanaged"]
+    if unmanaged > 0:
+        yield Fix(
+            "reread",
+            "Manage these sessions with a policy",
+            f"{_count(of['unmanaged_lost'], 'session')} without a policy lost "
+            f"{_count(of['lost_unmanaged'], 'fact')} and read files again.",
+            unmanaged,
+            "estimated",
+            "Choose a policy",
+            reverse("policies"),
+        )
+    if managed > 0:
+        yield Fix(
+            "reread",
+            "Keep files longer",
+            "Managed sessions read files again that had left their context.",
+            managed,
+            "estimated",
+            "Open lab",
+            reverse("lab"),
+        )
+
+
+def _count(many: int, what: str) -> str:
+    return f"{many:,} {what}{'' if many == 1 else 's'}"

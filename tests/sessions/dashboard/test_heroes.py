@@ -1,0 +1,121 @@
+"""The four figures at the top of the dashboard: values, changes, trends and lines."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from sessions.actions.accounts.teams import local_team
+from sessions.models import Session
+from sessions.models.dashboard.dashboards import dashboard
+from sessions.models.tools.unused import AgentTools, UnusedTools
+from sessions.models.web.periods import DAY
+from sessions.views.dashboard.hero import avoidable, change, recall, spend, success
+from sessions.views.web.sparklines import trend
+from tests.sessions.dashboard.dashboards import WEEK, assessed, made
+from tests.sessions.web.test_periods import ms
+
+NOTHING = UnusedTools([], 0)
+
+
+def unused(at: str, microusd: int, *, complete: bool = True) -> UnusedTools:
+    agent = AgentTools("writer")
+    agent.add(ms(at), {"basis": "measured", "used": [], "tools": {"search": (90, microusd)}})
+    return UnusedTools([agent], 1, complete)
+
+
+@pytest.mark.django_db
+def test_each_figure_says_what_it_counts(five: dict[str, Session]) -> None:
+    found = dashboard(local_team(), WEEK)
+    one = spend(found, "/list", ", ≈$9 this month")
+    assert (one.value, one.change, one.basis) == ("$2.00", "+100 %", "measured")
+    assert one.line == "$2.00 per session, 1 session with a cost, ≈$9 this month"
+    one = recall(found, "/list")
+    assert (one.value, one.change, one.basis) == ("60.0 %", "", "estimated")
+    assert one.line == "6 of 10 facts used again were still in context, in 1 session"
+    one = success(found, "/list")
+    assert (one.value, one.change, one.url) == ("100 %", "+100 points", "/list")
+    assert one.line == "1 of 1 session with an outcome"
+
+
+@pytest.mark.django_db
+def test_what_nothing_reports_is_unknown(five: dict[str, Session]) -> None:
+    Session.objects.update(outcome="", cost_microusd=None)
+    found = dashboard(local_team(), WEEK)
+    assert not success(found, "").known
+    assert success(found, "").line == "3 sessions reported no outcome."
+    assert not spend(found, "", "").known
+    assert spend(found, "", "").line.startswith("No session in this range reports usage")
+
+
+@pytest.mark.django_db
+def test_avoidable_spend_is_breaks_files_read_again_and_unused_tools(
+    five: dict[str, Session],
+) -> None:
+    team = local_team()
+    one = avoidable(dashboard(team, WEEK), NOTHING, NOTHING, "")
+    assert (one.value, one.basis, one.change) == ("$0.3000", "measured", "")
+    assert one.line == "15.0 % of spend: cache breaks $0.3000"
+    five["priced"].assessment.reread_microusd = 50_000
+    five["priced"].assessment.save()
+    assessed(five["earlier"], uncached_microusd=1, avoidable_microusd=100_000)
+    found = dashboard(team, WEEK)
+    now, before = unused("2026-11-18 01:00", 150_000), unused("2026-11-10 13:00", 25_000)
+    one = avoidable(found, now, before, "")
+    assert (one.value, one.basis, one.change) == ("$0.5000", "estimated", "+300 %")
+    assert one.line == (
+        "25.0 % of spend: cache breaks $0.3000, files read again ≈$0.05000, unused tools ≈$0.1500"
+    )
+    assert one.trend is not None
+    partly = avoidable(found, unused("2026-11-18 01:00", 150_000, complete=False), before, "")
+    assert (partly.value, partly.change) == ("$0.5000", "+250 %"), "0.35 against 0.10"
+    assert partly.note == "without unused tools"
+
+
+@pytest.mark.django_db
+def test_costs_outside_the_range_are_not_counted() -> None:
+    made("one", "2026-11-17 12:00", cost_microusd=1_000_000, usage_calls=1)
+    found = dashboard(local_team(), WEEK)
+    agent = AgentTools("writer")
+    for at in (WEEK.since - 1, WEEK.since, WEEK.until - 1, WEEK.until, WEEK.until + DAY):
+        agent.add(at, {"basis": "measured", "used": ["b"], "tools": {"a": (9, 1), "b": (9, 50)}})
+    assert avoidable(found, UnusedTools([agent], 5), NOTHING, "").value == "$0.000002"
+
+
+@pytest.mark.parametrize(
+    ("unit", "value", "before", "words"),
+    [
+        ("microusd", 112, 100, "+12 %"),
+        ("microusd", 50, 200, "−75 %"),
+        ("microusd", 100, 100, "no change"),
+        ("microusd", 5, 0, "more than none"),
+        ("count", 1000, 100, "×10"),
+        ("count", 999, 100, "+899 %"),
+        ("count", 0, 0, "no change"),
+        ("share", 0.5, 0.49, "+1 point"),
+        ("share", 0.2, 0.5, "−30 points"),
+        ("share", 0.2, None, ""),
+        ("share", None, 0.2, ""),
+    ],
+)
+def test_a_change_in_words(unit: Any, value: Any, before: Any, words: str):
+    assert change(value, before, unit) == words
+
+
+@pytest.mark.parametrize(
+    ("values", "path"),
+    [
+        ([], None),
+        ([3], None),
+        ([None, 4, None], None),
+        ([0, 4], "M0 27h0L1 1.0"),
+        ([4, None, 2, 4], "M0 1.0h0M2 14.0h0L3 1.0"),
+        ([0, 0], "M0 27.0h0L1 27.0"),
+    ],
+)
+def test_a_trend_is_broken_where_nothing_is_known(values: list[float | None], path: str | None):
+    drawn = trend(values)
+    assert (drawn.path.replace("27h", "27.0h") if drawn else None) == (
+        path.replace("27h", "27.0h") if path else None
+    )
