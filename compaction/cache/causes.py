@@ -38,6 +38,19 @@ AVOIDABLE: frozenset[Cause] = frozenset(
 """Causes that the sender, the client's configuration or a policy controls. The others are rules of
 a cache or model, a rewind by a person, or unknown."""
 
+OWN_EDITS = {
+    "auto": "the agent's own compaction",
+    "manual": "a compaction by hand",
+    "clear": "tool results cleared by the agent",
+}
+"""Edits that an agent or a person made outside our policies, by trigger of their revision."""
+
+OWN_ADVICE = (
+    "It writes what comes after it again: compact at a task boundary, before much is cached, or "
+    "manage the session with a policy."
+)
+"""What to do about these."""
+
 _AGAIN = "paid again although they had been cached"
 _WRITTEN: dict[Cause, str] = {
     "edit": "written again after the edit",
@@ -50,16 +63,33 @@ def is_avoidable(cause: str) -> bool:
     return cause in AVOIDABLE
 
 
-def advice(cause: Cause) -> str:
-    """Return what to do about breaks of a cause."""
-    return ADVICE[cause]
+def title(broken: Break, trigger: str = "") -> str:
+    """Name a cause. `trigger` is that of the recorded revision that caused it, if one did."""
+    named = OWN_EDITS.get(trigger) if broken.cause == "edit" else None
+    return named or str(broken)
+
+
+def advice(cause: Cause, trigger: str = "") -> str:
+    """Return what to do about breaks of a cause; `trigger` as for `title`."""
+    return OWN_ADVICE if cause == "edit" and trigger in OWN_EDITS else ADVICE[cause]
+
+
+def sentence(broken: Break, cost: str = "", trigger: str = "") -> str:
+    """Say a break in one sentence: cause, tokens, `cost` if it is given in words, and whether it
+    can be avoided."""
+    name = title(broken, trigger)
+    paid = f"{broken.rewritten:,} tokens written again{f' ({cost})' if cost else ''}"
+    if broken.cause == "unexplained":
+        return f"Unexplained: {paid}."
+    can = "avoidable" if is_avoidable(broken.cause) else "not avoidable"
+    return f"{name[0].upper()}{name[1:]}: {paid}, {can}."
 
 
 def detail(broken: Break) -> str:
     """Describe how many tokens were paid again, and from which place in the prompt."""
-    said = f"{broken.rewritten:,} tokens were {_WRITTEN.get(broken.cause, _AGAIN)}"
+    paid = f"{broken.rewritten:,} tokens were {_WRITTEN.get(broken.cause, _AGAIN)}"
     if broken.after is None:
-        return f"{said}."
+        return f"{paid}."
     if not broken.after:
-        return f"{said}: no part of the prompt could be read."
-    return f"{said}, after the first {broken.after:,}, which could still be read."
+        return f"{paid}: no part of the prompt could be read."
+    return f"{paid}, after the first {broken.after:,}, which could still be read."

@@ -13,6 +13,7 @@ from compaction.cache import causes
 from compaction.cache.uses import Break, CacheUse
 from compaction.context.session import Call
 from sessions.actions.record import events
+from sessions.figures import money
 from sessions.models import Message, Revision, Run, Session
 from sessions.models.record.tail import COLUMNS, Figures, in_order
 from sessions.models.web.statements import Statement, given_int, given_uuid
@@ -76,13 +77,16 @@ def figures_after(before: Before, inputs: FigureInputs) -> Figures:
     """Figures of further steps, without sub-agents; advances `before`."""
     rows: list[tuple[int | None, ...]] = []
     causes: list[dict[str, Any]] = []
+    recorded = inputs.run.origin == Run.Origin.RECORDED
+    triggers = {row.number: row.trigger for row in inputs.revisions if recorded}
     for call in inputs.calls:
         before.turn = max([before.turn, *inputs.starts.get(call.step, [])])
         use = inputs.uses.get(call.step)
         cause = -1
         if use is not None and use.broken is not None and is_break(use.broken):
             cause = before.causes + len(causes)
-            causes.append(cause_card(call.step, use.broken))
+            trigger = triggers.get(use.broken.revision or 0, "")
+            causes.append(cause_card(call.step, use.broken, trigger))
         if call.model not in before.models:
             before.models.append(call.model)
         model, managed = before.models.index(call.model), int(call.step in inputs.managed)
@@ -142,17 +146,20 @@ _STARTS = Statement(
 )
 
 
-def cause_card(step: int, broken: Break) -> dict[str, Any]:
+def cause_card(step: int, broken: Break, trigger: str = "") -> dict[str, Any]:
     """A cause card for a cache break: cause, tokens written again and the place in the prompt,
-    cost, the revision if one caused it, and advice."""
+    cost, the revision if one caused it, all this in a sentence, and advice. `trigger` is that of a
+    recorded revision, which no policy of ours made."""
+    cost = f"≈+{money(broken.cost)}" if broken.cost else ""
     return {
         "step": step,
         "kind": broken.cause,
-        "title": str(broken),
+        "title": causes.title(broken, trigger),
+        "sentence": causes.sentence(broken, cost, trigger),
         "detail": causes.detail(broken),
         "tokens": broken.rewritten,
         "after": broken.after,
         "revision": broken.revision,
         "cost_microusd": broken.cost,
-        "advice": causes.advice(broken.cause),
+        "advice": causes.advice(broken.cause, trigger),
     }

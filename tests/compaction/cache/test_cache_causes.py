@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import get_args
 
-from compaction.cache.causes import ADVICE, advice, detail
+import pytest
+
+from compaction.cache.causes import ADVICE, OWN_EDITS, advice, detail, sentence, title
 from compaction.cache.uses import Break, Cause
 
 
@@ -24,3 +26,60 @@ def test_the_place_is_given_where_it_is_known() -> None:
         "be read."
     )
     assert detail(Break("model", 5000, after=0)).endswith("no part of the prompt could be read.")
+
+
+@pytest.mark.parametrize(
+    ("broken", "cost", "trigger", "said"),
+    [
+        (
+            Break("ttl", 62_026, idle=587_000),
+            "≈+$0.21",
+            "",
+            "TTL expired (idle 9 m 47 s): 62,026 tokens written again (≈+$0.21), avoidable.",
+        ),
+        (
+            Break("edit", 5_000, revision=3),
+            "",
+            "",
+            "Context edited at revision 3: 5,000 tokens written again, avoidable.",
+        ),
+        (
+            Break("edit", 5_000, revision=3),
+            "",
+            "auto",
+            "The agent's own compaction: 5,000 tokens written again, avoidable.",
+        ),
+        (
+            Break("edit", 5_000, revision=3),
+            "",
+            "batch",
+            "Context edited at revision 3: 5,000 tokens written again, avoidable.",
+        ),
+        # Only edits are named after the revision.
+        (
+            Break("rewind", 5_000, revision=3),
+            "",
+            "auto",
+            "Rewound at revision 3: 5,000 tokens written again, not avoidable.",
+        ),
+        (
+            Break("restart", 5_000, guess=True),
+            "",
+            "",
+            "Client restarted, probably: 5,000 tokens written again, avoidable.",
+        ),
+        (Break("unexplained", 7), "≈+$1", "", "Unexplained: 7 tokens written again (≈+$1)."),
+    ],
+)
+def test_a_break_is_said_in_one_sentence(broken: Break, cost: str, trigger: str, said: str) -> None:
+    assert sentence(broken, cost, trigger) == said
+
+
+def test_what_an_agent_edits_itself_is_not_blamed_on_a_revision_or_on_batches() -> None:
+    broken = Break("edit", 5_000, revision=3)
+    for trigger, name in OWN_EDITS.items():
+        assert title(broken, trigger) == name
+        assert "batches" not in advice("edit", trigger)
+    assert title(broken, "pays") == "context edited at revision 3"
+    assert "batches" in advice("edit", "pays")
+    assert advice("rewind", "auto") == advice("rewind")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import uuid
 
 import pytest
@@ -33,6 +34,7 @@ from sessions.models import (
     Team,
     ToolGraph,
 )
+from sessions.models.record import tail
 from tests.sessions.demo.played import NOW, count, messages
 from tests.sessions.made import reading
 
@@ -100,6 +102,13 @@ def test_causes_are_found_in_what_was_reported():
     assert by_name["demo:healthy"].break_count == 0
     assert by_name["demo:breaks"].break_count == 5
     assert by_name["demo:long"].compaction_count == 3
+    cards = tail.causes(tail.stored(by_name["demo:long"].runs.get(origin="recorded")))
+    assert {card["title"] for card in cards} == {"the agent's own compaction"}
+    said = (
+        r"The agent's own compaction: 11,\d{3} tokens written again \(≈\+\$0\.06\d+\), avoidable\."
+    )
+    assert re.fullmatch(said, cards[0]["sentence"])
+    assert not any("batches" in card["advice"] for card in cards)
     # The ratio inferred from prompt growth is close to the provider's.
     assert 1200 < by_name["demo:healthy"].token_ratio < 1330
     assert 20_000 < by_name["demo:healthy"].hidden_tokens < 39_000
