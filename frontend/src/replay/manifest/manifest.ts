@@ -95,7 +95,7 @@ export type Cause = {
   step: number;
   kind: string;
   title: string;
-  sentence?: string; // not in cards of figures that are yet to be measured anew
+  sentence?: string; // not in cards that an earlier release made
   detail: string;
   tokens: number | null;
   cost_microusd: number | null;
