@@ -27,19 +27,22 @@ def invalid_thinking(state: State) -> Edit | None:
     return _without(state, later, "something before it changed")
 
 
-def unbound_by(state: State, arrived: Sequence[Block]) -> Edit | None:
+def unbound_by(state: State, arrived: Sequence[Block], retooled: bool) -> Edit | None:
     """Remove thinking that what has just arrived makes invalid; return the edit, None if there is
     none.
 
-    That is all thinking if the system prompt grew, which stands before every message; thinking that
-    has just arrived, if the prompt it answers ended with a recitation, which is no longer there, or
-    was changed by a request since. A recitation in a system message is still there. After a switch
-    from a model that does not bind, it is what stayed although something before it had changed.
+    That is all thinking if the system prompt grew or a tool graph changed the list of tools, which
+    stand before every message; thinking that has just arrived, if the prompt it answers ended with
+    a recitation, which is no longer there, or was changed by a request since. A recitation in a
+    system message is still there. After a switch from a model that does not bind, it is what stayed
+    although something before it had changed.
     """
     if not state.means.binds:
         state.bound = False
         return None
     switched, state.bound = not state.bound, True
+    if retooled:
+        return _without(state, state.standing.values(), "the list of tools changed")
     if any(_is_prompt(state, block) for block in arrived) and len(arrived) < len(state.arrivals):
         return _without(state, state.standing.values(), "the system prompt changed")
     if switched and (first := _first_changed(state)) is not None:

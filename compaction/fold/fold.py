@@ -61,7 +61,8 @@ class Arrival:
     part; None if it is the current context. `gone` are positions of originals that the agent
     removed (a rewind, a newer setup), `pinned` and `unpinned` those that people pinned and
     unpinned. `last` is when the newest call before it began, as recorded; None if that was given
-    earlier. `past` says that the call was made without this context: nothing is decided for it.
+    earlier. `past` says that the call was made without this context: nothing is decided for it;
+    `retooled`, that a tool graph lists other tools from it on.
     """
 
     step: int
@@ -74,6 +75,7 @@ class Arrival:
     unpinned: tuple[int, ...] = ()
     last: int | None = None
     past: bool = False
+    retooled: bool = False
 
 
 def advance(state: State, arrival: Arrival) -> tuple[State, Revision | None]:
@@ -155,7 +157,7 @@ def _revise(state: State, arrival: Arrival) -> Revision | None:
     edits: list[Edit] = []
     reasons: list[str] = []
     trigger: Trigger | None = None
-    if unbound := unbound_by(state, arrival.blocks):
+    if unbound := unbound_by(state, arrival.blocks, arrival.retooled):
         edits.append(unbound)
         reasons.append(unbound.reason)
         trigger = "entry"

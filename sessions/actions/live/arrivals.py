@@ -26,6 +26,7 @@ from sessions.models import (
 )
 from sessions.models.record.model_calls import usage_of
 from sessions.models.record.values import blocks_of, summary_positions
+from sessions.models.tools.tooling import retooled_at
 from sessions.models.web.statements import Statement, StatementAmong, given_int, given_uuid
 
 
@@ -73,7 +74,8 @@ class NewRecords:
     """Records in the store that a fold has not processed.
 
     `recorded` are (number, step) of revisions of the recorded run, `gone` positions of originals
-    they removed, by step. `looked_at` counts the blocks processed.
+    they removed, by step. `retooled` are steps from which a tool graph lists other tools.
+    `looked_at` counts the blocks processed.
     """
 
     blocks: list[Block]
@@ -81,6 +83,7 @@ class NewRecords:
     recorded: list[tuple[int, int]]
     gone: dict[int, list[int]]
     pins: set[int]
+    retooled: set[int]
     looked_at: int = 0
 
     @classmethod
@@ -102,6 +105,7 @@ class NewRecords:
             recorded,
             gone,
             {place for place in pins if place is not None},
+            retooled_at(session) if facts.tooled and fold.state.means.binds else set(),
         )
 
     def out(self, block: Block) -> bool:
@@ -141,6 +145,7 @@ class NewRecords:
             tuple(sorted(now - pins)),
             calls.begun_before(step),
             not last and calls.made_without(step),
+            step in self.retooled,
         )
 
 

@@ -45,6 +45,14 @@ def tooling(session: Session) -> Tooling | None:
     return Tooling(row, enabling, taken)
 
 
+def retooled_at(session: Session) -> set[int]:
+    """The steps from which a session's graph lists other tools than before."""
+    found = tooling(session)
+    if found is None or found.graph.sends == "all":
+        return set()
+    return {found.row.step, *(one.step for one in found.enabling.enabled.values())}
+
+
 def tooling_at(session: Session, step: int) -> Tooling | None:
     """The tool graph with its state at a step. Linear in the tool calls up to it."""
     rows = Row.objects.filter(session=session, step__lte=step)

@@ -11,6 +11,7 @@ from django.test.utils import CaptureQueriesContext
 from sessions.actions.record.assess import assess_session
 from sessions.models import Session, ToolGraph
 from sessions.models.tools.unused import ENOUGH
+from tests.provider_binding import MODELS, Bindings
 from tests.sessions.pages import page_of, signed_in
 from tests.sessions.programs import Program
 from tests.sessions.tools.test_definitions import begin, defined, use
@@ -69,6 +70,31 @@ def test_the_list_stays_and_a_used_tool_joins_at_its_end(known: Program) -> None
     for name in ("tools", "messages", "tokens"):
         assert again[name] == first[name]
     assert again["toolset"]["next"] == [], "no part of the prompt, so not kept"
+
+
+@pytest.mark.parametrize("model", ["claude-opus-5-5", "claude-sonnet-4-5"])
+def test_a_tool_that_joins_takes_thinking_along_that_it_makes_invalid(
+    known: Program, model: str
+) -> None:
+    begin(known, TOOLS, **{**HABITS, "model": model})
+    provider, harmed = Bindings(), list[bool]()
+    for step, tool in enumerate(("look", "edit", "plot", "look", "edit")):
+        context = known.get("/sessions/run/context")
+        body = {name: context[name] for name in ("system", "tools", "messages")}
+        harmed.append(bool(provider.invalid({**body, "model": MODELS[0]})))
+        thought = {"type": "thinking", "thinking": "so", "signature": f"s{step}"}
+        call = {"type": "tool_use", "id": f"t{step}", "name": tool, "input": {}}
+        provider.note(body, [thought, call])
+        answer = {"type": "tool_result", "tool_use_id": f"t{step}", "content": "ok"}
+        said = [{"role": "assistant", "content": [thought, call]}]
+        said += [{"role": "user", "content": [answer]}]
+        known.post("/sessions/run/messages", {"messages": said})
+    messages = known.get("/sessions/run/context")["messages"]
+    blocks = [block for message in messages for block in message["content"]]
+    stays = [block["signature"] for block in blocks if block["type"] == "thinking"]
+    assert (any(harmed), stays) == (
+        (False, ["s3", "s4"]) if model == MODELS[2] else (True, ["s0", "s1", "s2", "s3", "s4"])
+    )
 
 
 def test_what_the_session_has_used_is_offered_from_the_start(known: Program) -> None:
