@@ -16,6 +16,7 @@ from sessions.api.web.exchange import json_answer
 from sessions.api.web.problems import Refusal
 from sessions.models import Session
 from sessions.models.dashboard.dashboards import Dashboard, Mark, Number, dashboard, extent
+from sessions.models.dashboard.slices import Split
 from sessions.models.dashboard.tiles import TILES
 from sessions.models.dashboard.troubles import Cause, breaks, nearest_limit
 from sessions.models.web.periods import BadPeriod, Period, asked_for, month_of
@@ -112,7 +113,8 @@ class AgreementOut(Schema):
 
 class DashboardOut(Schema):
     """The dashboard of a range. `parts` are the start times of each part; `before` is the period
-    the `before` numbers refer to."""
+    the `before` numbers refer to. `unsplit` sessions of the range are left out of a split: their
+    agent, model and policy are among the rarest of their day. A split has no `nearest_limit`."""
 
     range: str
     since: str
@@ -121,6 +123,7 @@ class DashboardOut(Schema):
     parts: list[str]
     sessions: int
     sub_agents: int
+    unsplit: int
     tiles: list[TileOut]
     forecast_microusd: int | None
     agreement: AgreementOut
@@ -138,8 +141,12 @@ def get_dashboard(
         "", alias="from", description="a day such as 2026-11-01, instead of a range"
     ),
     to: str = Query("", description="the last day, inclusive"),
+    agent: str = Query("", max_length=200),
+    model: str = Query("", max_length=200),
+    policy: str = Query("", max_length=200, description="a name, or name@3 for one version"),
 ) -> HttpResponse:
-    """Add up the sessions whose last step is in a range; all times are UTC."""
+    """Add up the sessions whose last step is in a range; all times are UTC. With `agent`, `model`
+    or `policy`, only theirs."""
     team = team_of(request)
     now = int(timezone.now().timestamp() * 1000)
     month, left_days = month_of(now)
@@ -150,20 +157,22 @@ def get_dashboard(
         period = asked_for(asked, now, there.first, there.last)
     except BadPeriod as error:
         raise Refusal(422, "Invalid range", str(error), field=f"?{error.field}") from None
-    made = dashboard(team, period)
-    found = breaks(team, period)
+    split = Split(agent, model, policy)
+    made = dashboard(team, period, split)
+    found = breaks(team, period, split)
     return json_answer(
         {
             **_period(period),
             "sessions": made.whole.of["sessions"],
             "sub_agents": made.whole.of["sub_agents"],
+            "unsplit": made.whole.of["unsplit"],
             "tiles": [_tile(made, tile) for tile in TILES],
             "forecast_microusd": made.forecast(there.spent, now, left_days),
             "agreement": _agreement(agreement_in(team, period.since, period.until)),
             "marks": [_mark(mark) for mark in made.marks],
             "causes": [_cause(cause) for cause in found.causes],
             "causes_of_sessions": found.looked_at,
-            "nearest_limit": [_near(session) for session in nearest_limit(team, period)],
+            "nearest_limit": [] if split else [_near(one) for one in nearest_limit(team, period)],
         }
     )
 

@@ -1,0 +1,139 @@
+"""What to do and what waits on the dashboard, and the dashboard of an agent, model or policy."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+from uuid import uuid4
+
+import msgspec
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from compaction.cache.causes import AVOIDABLE
+from sessions.actions.accounts.teams import local_team
+from sessions.models import Assessment, Run, Session
+from sessions.models.record.manifest import pack
+from sessions.models.record.tail import Figures
+from sessions.views.dashboard.fixes import CAUSES, MOST
+from tests.sessions.pages import Page, page_of, signed_in
+
+pytestmark = [pytest.mark.django_db, pytest.mark.store]
+
+
+@pytest.fixture
+def client() -> Client:
+    return signed_in()
+
+
+def made(costs: dict[str, int | None], **columns: Any) -> Session:
+    """A session of now with a cache break of each of these causes, and what each cost."""
+    now = int(timezone.now().timestamp() * 1000)
+    session = Session.objects.create(
+        team=local_team(), external_id=str(uuid4()), ended_at=now,
+        **{"step_count": 9, "usage_calls": 9, "cost_microusd": 5_000_000,
+           "break_count": len(costs), **columns},
+    )  # fmt: skip
+    cards = [{"kind": kind, "step": 3, "title": kind, "tokens": 9, "cost_microusd": cost,
+              "advice": ""} for kind, cost in costs.items()]  # fmt: skip
+    figures = pack(msgspec.json.encode(Figures(causes=cards)))
+    Run.objects.create(session=session, origin=Run.Origin.RECORDED, columns=figures)
+    return session
+
+
+def rows(page: Page) -> list[str]:
+    """The texts of what is to do."""
+    found = re.search(r'<ol class="fixes">.*?</ol>', page.html, re.S)
+    items = re.findall(r"<li>.*?</li>", found[0], re.S) if found else []
+    return [" ".join(re.sub(r"<[^>]+>", " ", one).split()) for one in items]
+
+
+def test_every_avoidable_cause_has_something_to_do() -> None:
+    assert CAUSES.keys() == AVOIDABLE
+
+
+def test_fixes_are_ranked_by_dollars_and_lead_where_they_are_done(client: Client) -> None:
+    one = made({"ttl": 300_000, "system": 900_000, "rewind": 5_000_000, "unexplained": 8_000_000,
+                "look_back": None, "images": 0})  # fmt: skip
+    made({"ttl": 1_500_000})
+    page = page_of(client, "/dashboard/")
+    assert rows(page) == [
+        "Use a longer cache TTL The cache expired between two calls: 2 cache breaks in 2 sessions. "
+        "$1.80 Change TTL",
+        "Keep the system prompt constant It changed, so nothing after it was read: 1 cache break "
+        "in 1 session. $0.9000 Show break",
+    ]
+    assert "2 fixes, $2.70 in this range" in page.text
+    assert page.links["Change TTL"] == "/policies/"
+    assert page.links["Show break"] == f"/sessions/{one.pk}/steps/3/"
+
+
+def test_no_more_than_five_and_a_lower_bound_where_not_all_were_looked_at(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sessions.models.dashboard.troubles.COSTLIEST", 1)
+    made({kind: 100 + i for i, kind in enumerate(sorted(AVOIDABLE))})
+    page = page_of(client, "/dashboard/")
+    assert len(rows(page)) == MOST < len(AVOIDABLE)
+    assert not any("≥" in row for row in rows(page))
+    made({"ttl": 1}, cost_microusd=1)
+    assert all("≥" in row for row in rows(page_of(client, "/dashboard/")))
+
+
+def test_sessions_without_a_policy_that_read_files_again(client: Client) -> None:
+    one = made({})
+    columns = {"needs": 10, "in_context": 6, "lost": 4, "reread_microusd": 40_000}
+    Assessment.objects.create(session=one, uncached_microusd=1, avoidable_microusd=0, **columns)
+    page = page_of(client, "/dashboard/")
+    assert rows(page) == [
+        "Manage these sessions with a policy 1 session without a policy lost 4 facts and read "
+        "files again. $0.04000 Choose a policy"
+    ]
+    assert page.html.count("estimated") >= 2
+    Assessment.objects.update(reread_microusd=0)
+    Session.objects.update(tallied_version=-1)
+    assert "Nothing to fix in this range" in page_of(client, "/dashboard/").text
+
+
+def test_what_waits_is_counted_and_nothing_is_not_shown(client: Client) -> None:
+    made({})
+    assert "Waiting for you" not in page_of(client, "/dashboard/").text
+    for peak, more in ((850, {}), (850, {"outcome": "succeeded"}), (700, {})):
+        made({}, source="api", window=1000, peak_tokens=peak, **more)
+    made({}, window=1000, peak_tokens=900)
+    page = page_of(client, "/dashboard/")
+    assert "Waiting for you 1 session is near its limit" in " ".join(page.text.split())
+
+
+def test_a_split_shows_only_its_sessions_and_stays_in_links(client: Client) -> None:
+    made({"ttl": 300_000}, agent="scout", model="m1")
+    made({"ttl": 500_000}, agent="scout", model="m2")
+    made({"system": 900_000}, agent="writer", model="m1")
+    page = page_of(client, "/dashboard/?range=30d&agent=scout&model=m1")
+    assert '<span class="count">1</span>' in page.html
+    assert [row.rpartition("$")[2] for row in rows(page)] == ["0.3000 Change TTL"]
+    assert page.links["7 days"] == "?range=7d&agent=scout&model=m1"
+    assert "agent=scout&model=m1" in page.links["All of them"]
+    assert re.search(r'<option value="scout"\s+selected', page.html)
+    assert re.search(r'name="range"\s+value="30d"', page.html)
+    text = page_of(client, "/dashboard/?agent=scout&model=m3").text
+    assert "No session of agent scout model m3 in this range." in " ".join(text.split())
+    assert page_of(client, "/dashboard/?agent=%00").text
+    answer = client.get("/api/v1/dashboard?agent=scout&model=m1").json()
+    assert (answer["sessions"], answer["unsplit"]) == (1, 0)
+    assert [(one["cause"], one["cost_microusd"]) for one in answer["causes"]] == [("ttl", 300_000)]
+
+
+def test_a_split_asks_as_many_questions_for_many_sessions(client: Client) -> None:
+    asked = []
+    for many in (1, 30):
+        for i in range(many):
+            made({"ttl": 300_000}, agent="scout", model=f"m{i}")
+        page_of(client, "/dashboard/?agent=scout")  # adds up the days once
+        with CaptureQueriesContext(connection) as queries:
+            page_of(client, "/dashboard/?agent=scout")
+        asked.append(len(queries))
+    assert asked[0] == asked[1]
