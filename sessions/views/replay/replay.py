@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 from uuid import UUID
 
@@ -11,6 +12,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_GET
 
 from sessions.access import allowed, session_of
+from sessions.actions.record.session_verdicts import verdict_on_session
 from sessions.models import Run, Session
 from sessions.models.record.sessions import SOURCE_LIVE
 from sessions.views.live.live import limits
@@ -62,6 +64,9 @@ def replay(request: HttpRequest, session_id: UUID, step: int | None = None) -> H
         if session.runs.filter(origin=Run.Origin.MANAGED).exists():
             props["default_run"] = Run.Origin.MANAGED
             run = f"run={Run.Origin.MANAGED}&"
+    verdict = verdict_on_session(session, managed=bool(run))
+    if verdict is not None:
+        props["verdict"] = asdict(verdict)
     preloaded = f"{props['manifest_url']}?{run}packed=true"
     context = {"section": "sessions", "session": session, "props": props, "preloaded": preloaded}
     return render(request, "replay/replay.html", context)

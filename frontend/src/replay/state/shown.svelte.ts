@@ -34,6 +34,7 @@ export type Props = {
   pins_url?: string;
   compactions_url?: string;
   limits?: Limits | null;
+  verdict?: { tone: string; sentence: string; detail: string }; // once a session is over
 };
 export type View = 'table' | 'raw';
 
