@@ -269,5 +269,6 @@ def test_an_ended_session_is_tended_once_more():
     work(Job.objects.get(kind="tend"))
     work(Job.objects.get(kind="assess"))
     assert Assessment.objects.get().session == found
+    Job.objects.filter(kind="index").delete()
     put_session(local_team(), "live", SessionFields(outcome="succeeded"))
     assert not Job.objects.exists()
