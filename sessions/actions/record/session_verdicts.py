@@ -61,7 +61,7 @@ def _lost(needs: int | None, lost: int | None, by: str) -> str:
         return "Nothing left the context."
     if not lost:
         return "No needed fact was lost."
-    return f"{lost:,} of {counted(needs, 'needed fact')} lost by {by}."
+    return f"{lost:,} of {counted(needs, 'time')} that a fact was needed, {by} had lost it."
 
 
 def verdict_on_session(session: Session, *, managed: bool) -> EventVerdict | None:

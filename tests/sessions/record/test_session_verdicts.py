@@ -30,8 +30,8 @@ def props(of: Session) -> dict[str, Any]:
         (
             (31_400_000, 2_940_000, 248, 10, None),
             "bad",
-            "Cost $31.40, ≈$2.94 (9 %) avoidable. 10 of 248 needed facts lost by the agent's own "
-            "edits.",
+            "Cost $31.40, ≈$2.94 (9 %) avoidable. 10 of 248 times that a fact was needed, the agent's "
+            "own edits had lost it.",
         ),
         (
             (31_400_000, 1_000_000, 248, 0, None),
@@ -52,7 +52,7 @@ def props(of: Session) -> dict[str, Any]:
         (
             (None, None, 1, 1, None),
             "bad",
-            "Cost unknown. 1 of 1 needed fact lost by the agent's own edits.",
+            "Cost unknown. 1 of 1 time that a fact was needed, the agent's own edits had lost it.",
         ),
         (
             (0, 0, 0, 0, None),
@@ -69,7 +69,8 @@ def test_a_session_says_its_cost_and_what_it_lost(known: Any, tone: str, sentenc
 def test_it_names_its_policy_bounds_and_what_was_read_again() -> None:
     found = session_verdict(2_000_000, 0, 5, 2, 840_000, by="its policy", at_least=True)
     assert found.sentence == (
-        "Cost at least $2.00, nothing avoidable. 2 of 5 needed facts lost by its policy."
+        "Cost at least $2.00, nothing avoidable. 2 of 5 times that a fact was needed, its policy "
+        "had lost it."
     )
     assert found.detail == "Files read again: ≈$0.8400."
 
@@ -96,8 +97,9 @@ def test_it_names_who_lost_a_fact() -> None:
         found.compaction_count = compactions
         verdict = verdict_on_session(found, managed=managed)
         assert verdict is not None
-        said.append(verdict.sentence.rpartition(" lost by ")[2])
-    assert said == ["the agent's own compactions.", "the agent's own edits.", "its policy."]
+        said.append(verdict.sentence.rpartition("needed, ")[2])
+    by = ("the agent's own compactions", "the agent's own edits", "its policy")
+    assert said == [f"{one} had lost it." for one in by]
 
 
 @pytest.mark.django_db
