@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from django.db.models import BigIntegerField, Count, F, Max, Min, Q, QuerySet, Sum
@@ -17,7 +18,7 @@ from sessions.models.record.sessions import Session
 from sessions.models.reviews.assessments import FactLedger
 from sessions.models.reviews.reviews import Review
 from sessions.models.web.periods import DAY, StatementIn, happened, happened_in
-from sessions.models.web.statements import Given, given_int, given_uuid
+from sessions.models.web.statements import Given, given_int, given_text, given_uuid
 from sessions.models.web.sums import Sums
 
 Ranges = Sequence[tuple[int, int]]
@@ -27,6 +28,14 @@ Times = Sequence[tuple[Given, Given]]
 
 Slice = tuple[str, str, str]
 """Agent, model, and policy as name@number, "" without one."""
+
+_CHOSEN: dict[str, tuple[str, Callable[[str], Given]]] = {
+    "agent": ("agent", given_text),
+    "model": ("model", given_text),
+    "policy": ("policy_version__policy__name", given_text),
+    "number": ("policy_version__number", given_int),
+}
+"""What sessions can be chosen by: a column of a session."""
 
 SLICE = ("agent", "model", "policy_version__policy__name", "policy_version__number")
 
@@ -48,8 +57,17 @@ def add_up_slices(
     team: Team, ranges: Ranges, origin: int, size: int
 ) -> dict[tuple[int, Slice], Sums]:
     """The sums by part and slice, in six queries too."""
-    found = SLICED.rows(ranges, team=team.pk, origin=origin, size=size)
+    found = _SLICED.rows(ranges, team=team.pk, origin=origin, size=size)
     return {(part, slice_of(*one)): sums for (part, *one), sums in found.items()}
+
+
+def add_up_some(
+    team: Team, ranges: Ranges, origin: int, size: int, chosen: Mapping[str, str | int]
+) -> dict[int, Sums]:
+    """The sums by part of the sessions with these values, by names of `_CHOSEN`."""
+    given = {"team": team.pk, "origin": origin, "size": size, **chosen}
+    found = _some(tuple(chosen)).rows(ranges, **given)
+    return {part: sums for (part,), sums in found.items()}
 
 
 def slice_of(agent: str, model: str, name: str | None, number: int | None) -> Slice:
@@ -78,33 +96,22 @@ _EXTENTS = StatementIn(_extents)
 
 
 def _inside(
-    rows: QuerySet[Any], times: Times, path: str = "", by: Sequence[str] = ()
+    rows: QuerySet[Any],
+    times: Times,
+    path: str = "",
+    by: Sequence[str] = (),
+    chosen: Sequence[str] = (),
 ) -> QuerySet[Any]:
-    """Rows whose session happened in these times, grouped by its `part` and by these columns of it.
-    `path` leads from the row to its session, as in `happened`."""
-    timed = rows.filter(happened_in(times, path)).annotate(happened=happened(path))
+    """Rows whose session happened in these times and has the values of these names, grouped by its
+    `part` and by these columns of it. `path` leads from the row to its session, as in
+    `happened`."""
+    wanted = {path + _CHOSEN[name][0]: _CHOSEN[name][1](name) for name in chosen}
+    timed = rows.filter(happened_in(times, path), **wanted).annotate(happened=happened(path))
     return timed.annotate(part=_PART).order_by().values(*_group(path, by))
 
 
 def _group(path: str, by: Sequence[str]) -> list[str]:
     return ["part", *(path + name for name in by)]
-
-
-def _summed(
-    rows: Callable[[], QuerySet[Any]],
-    path: str,
-    columns: Callable[[], dict[str, Any]],
-    by: Sequence[str],
-) -> tuple[list[str], StatementIn]:
-    """Names of sums, and the query for them by part and by these columns."""
-    named = {f"s_{name}": column for name, column in columns().items()}
-    return [name.removeprefix("s_") for name in named], StatementIn(
-        lambda times: (
-            _inside(rows(), times, path, by)
-            .annotate(**named)
-            .values_list(*_group(path, by), *named)
-        )
-    )
 
 
 def _of_sessions() -> dict[str, Any]:
@@ -173,11 +180,12 @@ _COUNTED: tuple[tuple[Callable[[], QuerySet[Any]], str, Callable[[], dict[str, A
 
 
 class _Grouped:
-    """The queries for sums by part, and by further columns of the session."""
+    """The queries for sums by part, and by further columns of the session, of the sessions with
+    the values of some names."""
 
-    def __init__(self, by: Sequence[str] = ()) -> None:
-        self._by = by
-        self._sums = [_summed(*counted, by) for counted in _COUNTED]
+    def __init__(self, by: Sequence[str] = (), chosen: Sequence[str] = ()) -> None:
+        self._by, self._chosen = by, chosen
+        self._sums = [self._summed(*counted) for counted in _COUNTED]
         self._peaks, self._steps = StatementIn(self._of_peaks), StatementIn(self._of_steps)
 
     def rows(self, ranges: Ranges, **given: Any) -> dict[tuple[Any, ...], Sums]:
@@ -194,19 +202,41 @@ class _Grouped:
             found[tuple(group)].steps[steps] += many
         return found
 
+    def _summed(
+        self,
+        rows: Callable[[], QuerySet[Any]],
+        path: str,
+        columns: Callable[[], dict[str, Any]],
+    ) -> tuple[list[str], StatementIn]:
+        """Names of sums, and the query for them."""
+        named = {f"s_{name}": column for name, column in columns().items()}
+        return [name.removeprefix("s_") for name in named], StatementIn(
+            lambda times: (
+                _inside(rows(), times, path, self._by, self._chosen)
+                .annotate(**named)
+                .values_list(*_group(path, self._by), *named)
+            )
+        )
+
     def _of_peaks(self, times: Times) -> QuerySet[Any]:
         permille = Cast(F("peak_tokens"), BigIntegerField()) * 1000 / F("window")
         filled = Session.objects.filter(team_id=_TEAM, window__gt=0, peak_tokens__gt=0)
-        rows = _inside(filled, times, by=self._by).annotate(permille=permille)
-        return self._many(rows, "permille")
+        inside = _inside(filled, times, by=self._by, chosen=self._chosen)
+        return self._many(inside.annotate(permille=permille), "permille")
 
     def _of_steps(self, times: Times) -> QuerySet[Any]:
         stepped = Session.objects.filter(team_id=_TEAM, step_count__gt=0)
-        return self._many(_inside(stepped, times, by=self._by), "step_count")
+        inside = _inside(stepped, times, by=self._by, chosen=self._chosen)
+        return self._many(inside, "step_count")
 
     def _many(self, rows: QuerySet[Any], name: str) -> QuerySet[Any]:
         group = [*_group("", self._by), name]
         return rows.values(*group).annotate(many=Count("*")).values_list(*group, "many")
 
 
-_WHOLE, SLICED = _Grouped(), _Grouped(SLICE)
+_WHOLE, _SLICED = _Grouped(), _Grouped(SLICE)
+
+
+@cache
+def _some(chosen: tuple[str, ...]) -> _Grouped:
+    return _Grouped(chosen=chosen)

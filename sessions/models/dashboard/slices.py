@@ -10,7 +10,7 @@ from heapq import nlargest
 import msgspec
 
 from sessions.models.accounts.teams import Team
-from sessions.models.dashboard.added_up import Slice, add_up_slices
+from sessions.models.dashboard.added_up import Slice, add_up_some
 from sessions.models.dashboard.day_totals import KeptSums, kept, kept_texts, spans_of
 from sessions.models.web.periods import DAY, Period
 from sessions.models.web.sums import Sums
@@ -36,6 +36,16 @@ class Split:
 
     def __bool__(self) -> bool:
         return bool(self.agent or self.model or self.policy)
+
+    @property
+    def chosen(self) -> dict[str, str | int]:
+        """The values that its sessions have, as `add_up_some` takes them."""
+        name, _, number = self.policy.partition("@")
+        values: dict[str, str | int] = {"agent": self.agent, "model": self.model, "policy": name}
+        if number:
+            known = number.isdecimal() and len(number) < 10
+            values["number"] = int(number) if known else 0
+        return {name: value for name, value in values.items() if value or name == "number"}
 
     def matches(self, one: Slice) -> bool:
         """Whether a slice's sessions are shown."""
@@ -77,9 +87,8 @@ def split_sums(team: Team, period: Period, split: Split) -> Iterator[tuple[int, 
     for day, text in kept_texts(team, found.days, "slices", weekly=period.weekly):
         for one, sums in read_slices(text):
             yield from _shown((day * DAY - period.origin) // period.size, one, sums, split)
-    rest = add_up_slices(team, found.but_days, period.origin, period.size)
-    for (part, one), sums in rest.items():
-        yield from _shown(part, one, sums, split)
+    rest = found.but_days
+    yield from add_up_some(team, rest, period.origin, period.size, split.chosen).items()
 
 
 def _shown(part: int, one: Slice, sums: Sums, split: Split) -> Iterator[tuple[int, Sums]]:
