@@ -30,8 +30,8 @@ def props(of: Session) -> dict[str, Any]:
         (
             (31_400_000, 2_940_000, 248, 10, None),
             "bad",
-            "Cost $31.40, ≈$2.94 (9 %) avoidable. 10 of 248 times that a fact was needed, the agent's "
-            "own edits had lost it.",
+            "Cost $31.40, ≈$2.94 (9 %) avoidable. 10 of 248 times that a fact was needed, the "
+            "agent's own edits had lost it.",
         ),
         (
             (31_400_000, 1_000_000, 248, 0, None),
