@@ -120,6 +120,8 @@ def keep(made: Measuring) -> bool:
         if reopened is not None:
             Run.objects.filter(pk=runs[RECORDED].pk, reopened=reopened).update(reopened=None)
         _write_costs(made)
+        if not measured:  # the agent may have set them since
+            fields = {name: fields[name] for name in fields if name not in ("model", "window")}
         fields |= {"measured": measured, "changed": timezone.now()}
         _write_session(tuple(fields)).run(session=session.pk, **fields)
         hint(f"session:{session.pk}", now + 1)

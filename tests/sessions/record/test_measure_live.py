@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from django.db.models import F
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -256,6 +257,22 @@ def test_what_is_stored_meanwhile_is_left_to_the_next_time(monkeypatch: pytest.M
     assert tail.figures(tail.stored(agent.run("recorded"))).count == 1
     measure(agent.session)
     assert agent.session.measured
+
+
+def test_a_model_chosen_meanwhile_stays(monkeypatch: pytest.MonkeyPatch):
+    agent = Agent()
+    agent.step(0)
+    original = measuring._compute
+    chosen = {"model": "claude-opus-5-5", "window": 12_345}
+
+    def slowly(session: Session) -> Any:
+        made = original(session)
+        Session.objects.filter(pk=session.pk).update(version=F("version") + 1, **chosen)
+        return made
+
+    monkeypatch.setattr(measuring, "_compute", slowly)
+    measure(agent.session)
+    assert Session.objects.filter(pk=agent.session.pk, **chosen).exists()
 
 
 def test_a_managed_run_tells_the_usage_of_what_was_sent():
