@@ -59,11 +59,11 @@ class OffloadFiles:
             # They would be found by searches of the project, and committed with it.
             (self._root / ".gitignore").write_text("*\n")
         self._folder.mkdir(0o700, exist_ok=True)
-        if self._folder.is_symlink():
-            raise OSError(f"{self._folder} is a symbolic link")
 
     def _put(self, name: str, data: bytes) -> None:
         """Write a file at once: no reader sees half of it, and a link in its place is replaced."""
+        if self._folder.is_symlink():
+            raise OSError(f"{self._folder} is a symbolic link")
         part = self._folder / f".{uuid.uuid4().hex}"
         try:
             with os.fdopen(

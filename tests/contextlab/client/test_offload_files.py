@@ -248,3 +248,7 @@ def test_names_and_folders_that_are_refused(
     assert outside.read_text() == "kept"
     assert (tmp_path / "s" / "m3.0@ab12cd34.txt").read_text() == "new"
     assert len(list((tmp_path / "s").iterdir())) == 1
+    (tmp_path / "s").rename(tmp_path / "moved")
+    (tmp_path / "s").symlink_to(tmp_path / "moved")
+    with pytest.raises(OSError, match="symbolic link"):
+        files.write(["m4.0@ab12cd34.txt"], lambda _: b"new")
