@@ -71,7 +71,7 @@ def find(
 ) -> HttpResponse:
     """Search in the text of every block of a session, as `GET /search` does."""
     session = session_of(request, session_id)
-    wanted = Wanted(SearchQuery.of(q), session=session.pk)
+    wanted = Wanted(SearchQuery.of(q))
     rows = Session.objects.filter(pk=session.pk)
     found = search([session.team], wanted, rows, after=after, each=limit, limit=limit)
     waiting = int(session.block_count > session.indexed_blocks)

@@ -34,6 +34,10 @@ DEADLINE = 0.15
 AT_ONCE = 50
 """Blocks whose texts are read together."""
 
+FEW = 200
+"""Sessions up to which blocks are looked up by session: a filter that few pass costs no walk
+through the blocks of all others."""
+
 BEFORE, AFTER = 80, 220
 """Length of an excerpt around the match, in code points."""
 
@@ -46,19 +50,16 @@ class Wanted:
     tool: str = ""
     kind: str = ""
     error: bool = False
-    session: UUID | None = None
 
     @property
     def labels(self) -> list[str]:
         """The labels that a block must have."""
-        found = [label("session", self.session)] if self.session else []
-        found += [label("tool", self.tool.lower())] if self.tool else []
+        found = [label("tool", self.tool.lower())] if self.tool else []
         found += [label("kind", self.kind)] if self.kind else []
         return found + ([label("error", 1)] if self.error else [])
 
 
 class _Matching(NamedTuple):
-    session: Session
     block: Block
     text: str
 
@@ -105,7 +106,7 @@ def search(
 
     A query without a word finds nothing. The time is bounded by DEADLINE between strides.
     """
-    if not wanted.query.words or not teams:
+    if not wanted.query.words or not (owners := _owners(teams, sessions)):
         return NOTHING
     until = time.monotonic() + DEADLINE
     found: list[_Matching] = []
@@ -115,10 +116,10 @@ def search(
     def page(after: int | None, *, stopped: bool = False) -> SearchPage:
         return SearchPage(_hits(wanted, found), frozenset(more), after, stopped)
 
-    for keys in _strides(teams, wanted, after):
+    for keys in _strides(wanted, owners, after):
         for part, known in _of_sessions(keys, sessions):
             for match in _matching(part, known, wanted.query):
-                pk = match.session.pk
+                pk = match.block.session_id
                 if shown[pk] == each:
                     more.add(pk)
                     continue
@@ -133,11 +134,18 @@ def search(
     return page(None)
 
 
-def _strides(teams: Collection[Team], wanted: Wanted, after: int | None) -> Iterator[list[int]]:
+def _owners(teams: Collection[Team], sessions: QuerySet[Session]) -> list[str]:
+    """Labels, one of them required: of the sessions if there are few, else of the teams."""
+    few = list(sessions.order_by().values_list("pk", flat=True)[: FEW + 1])
+    if len(few) <= FEW:
+        return [label("session", pk) for pk in few]
+    return [label("team", team.pk) for team in teams]
+
+
+def _strides(wanted: Wanted, owners: list[str], after: int | None) -> Iterator[list[int]]:
     """Keys of blocks with the words, newest first, in growing lists."""
     size, most = STRIDES
     words = [*wanted.query.words, *wanted.labels]
-    owners = [label("team", team.pk) for team in teams]
     while True:
         keys = text_index.holding(words, owners, below=after, limit=size)
         if keys:
@@ -149,34 +157,31 @@ def _strides(teams: Collection[Team], wanted: Wanted, after: int | None) -> Iter
 
 def _of_sessions(
     keys: list[int], sessions: QuerySet[Session]
-) -> Iterator[tuple[list[int], dict[UUID, Session]]]:
-    """The keys of blocks of these sessions, in parts, with the sessions.
+) -> Iterator[tuple[list[int], dict[UUID, UUID]]]:
+    """The keys of blocks of these sessions, in parts, and the sessions' teams.
 
     The index may hold blocks that another transaction is deleting.
     """
     of = dict(Block.objects.filter(pk__in=keys).values_list("pk", "session_id"))
-    rows = sessions.filter(pk__in=set(of.values())).defer("sparkline", "meta")
-    known = {row.pk: row for row in rows}
+    known = dict(sessions.filter(pk__in=set(of.values())).values_list("pk", "team_id"))
     left = [key for key in keys if of.get(key) in known]
     for start in range(0, len(left), AT_ONCE):
         yield left[start : start + AT_ONCE], known
 
 
-def _matching(
-    keys: list[int], sessions: dict[UUID, Session], query: SearchQuery
-) -> Iterator[_Matching]:
+def _matching(keys: list[int], teams: dict[UUID, UUID], query: SearchQuery) -> Iterator[_Matching]:
     """Blocks whose texts match, in the order of `keys`."""
     blocks = Block.objects.select_related("message").in_bulk(keys)
-    texts = _texts(list(blocks.values()), sessions)
+    texts = _texts(list(blocks.values()), teams)
     for key in keys:
         if key in blocks and query.matches(text := texts.get(blocks[key].sha, "")):
-            yield _Matching(sessions[blocks[key].session_id], blocks[key], text)
+            yield _Matching(blocks[key], text)
 
 
-def _texts(blocks: list[Block], sessions: dict[UUID, Session]) -> dict[str, str]:
+def _texts(blocks: list[Block], teams: dict[UUID, UUID]) -> dict[str, str]:
     by_team: dict[UUID, list[str]] = {}
     for block in blocks:
-        by_team.setdefault(sessions[block.session_id].team_id, []).append(block.sha)
+        by_team.setdefault(teams[block.session_id], []).append(block.sha)
     return {
         sha: searched_text(wire.decode(data))
         for team, shas in by_team.items()
@@ -185,21 +190,23 @@ def _texts(blocks: list[Block], sessions: dict[UUID, Session]) -> dict[str, str]
 
 
 def _hits(wanted: Wanted, found: list[_Matching]) -> list[Hit]:
-    sessions = {session.pk: session for session, _, _ in found}
+    rows = Session.objects.defer("sparkline", "meta")
+    sessions = rows.in_bulk({block.session_id for block, _ in found})
     runs = shown_runs(list(sessions.values()))
+    left = [match for match in found if match.block.session_id in sessions]
     where: dict[int, BlockState] = {}
     for team in {session.team_id for session in sessions.values()}:
-        blocks = [block for session, block, _ in found if session.team_id == team]
+        blocks = [block for block, _ in left if sessions[block.session_id].team_id == team]
         where |= presences(team, blocks, runs, wanted.query.holds)
     return [
         Hit(
-            session,
-            runs.get(session.pk),
+            sessions[block.session_id],
+            runs.get(block.session_id),
             block,
             wanted.query.excerpt(text, before=BEFORE, after=AFTER),
             where.get(block.pk, IN_CONTEXT),
         )
-        for session, block, text in found
+        for block, text in left
     ]
 
 

@@ -100,7 +100,7 @@ class SearchFilters:
         """What blocks must have."""
         kind = self.kind if self.kind in KINDS else ""
         query = SearchQuery.of(self.q)
-        return Wanted(query, self.tool, kind, bool(self.error), self.named)
+        return Wanted(query, self.tool, kind, bool(self.error))
 
     def page(self, teams: list[Team], after: int | None) -> SearchPage:
         """A page of hits."""
@@ -112,6 +112,7 @@ class SearchFilters:
             until=_begin(self.until, 1),
             cost=_microusd(self.cost),
         )
+        rows = rows.filter(pk=self.named) if self.named else rows
         return search(teams, self.wanted, rows, after=after, each=HITS if self.named else EACH)
 
 

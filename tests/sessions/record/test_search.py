@@ -62,11 +62,10 @@ def _index(team: Team) -> None:
 
 def _blocks(query: str, team: Team | None = None, **wanted: object) -> list[tuple[int, str]]:
     """Messages found, and where each is at the end."""
-    found = search(
-        [team or local_team()],
-        Wanted(SearchQuery.of(query), **wanted),  # type: ignore[arg-type]
-        Session.objects.all(),
-    )
+    rows = Session.objects.filter(team=team or local_team())
+    rows = rows.filter(pk=wanted.pop("session")) if "session" in wanted else rows
+    asked = Wanted(SearchQuery.of(query), **wanted)  # type: ignore[arg-type]
+    found = search([team or local_team()], asked, rows)
     return [(hit.block.message.seq, hit.presence.state) for hit in found.hits]
 
 
@@ -196,7 +195,11 @@ def test_another_team_finds_nothing(program: Program, stranger: Program) -> None
     assert "a missing session" in page.text
 
 
-def test_filters_of_sessions_in_the_address(program: Program) -> None:
+@pytest.mark.parametrize("few", [-1, 200])
+def test_filters_of_sessions_in_the_address(
+    program: Program, monkeypatch: pytest.MonkeyPatch, few: int
+) -> None:
+    monkeypatch.setattr(searching, "FEW", few)
     stored = _stored(program.team)
     Session.objects.filter(pk=stored.pk).update(cost_microusd=2_000_000, ended_at=1_790_000_000_000)
     day = "2026-09-21"
@@ -253,6 +256,7 @@ def test_time_that_runs_out_is_said(program: Program, monkeypatch: pytest.Monkey
     assert (answer["complete"], len(answer["hits"])) == (False, 1)
     rest = program.get(f"/search?q=port+drain&after={answer['next']}")
     assert (rest["hits"], rest["complete"], rest["next"]) == ([], True, None)
+    monkeypatch.setattr(searching, "FEW", -1)
     page = page_of(signed_in(program.team), "/search/?q=port&agent=nobody")
     assert "No match so far" in page.text
 
