@@ -18,7 +18,6 @@ def test_it_follows_and_leaves_alone_what_is_in_use(page: Any, served: Server) -
     agent.step()
     page.goto("/")
     assert page.url.endswith("/dashboard/")
-    page.locator(".chart canvas").first.wait_for()
     page.wait_for_function(
         "() => document.querySelector('[data-live-pill]').dataset.state === 'live'"
     )
@@ -27,25 +26,26 @@ def test_it_follows_and_leaves_alone_what_is_in_use(page: Any, served: Server) -
         "() => !document.querySelector('[aria-labelledby=tile-cache]')"
         ".innerText.includes('unknown')"
     )
-    page.locator("#table-steps summary").click()
+    page.locator("#more-figures > summary").click()
+    page.locator("[data-props=chart-compactions-props] canvas").last.wait_for()
     page.locator("#day-from").fill("2026-01-31")
     page.evaluate("""() => {
-      window.kept = document.querySelector('[data-props=chart-cache-props] canvas');
-      document.querySelector('#table-steps summary').focus();
+      window.kept = document.querySelector('[data-props=chart-compactions-props] canvas');
+      document.querySelector('#more-figures > summary').focus();
     }""")
-    assert page.locator(f"{STEPS} .tile-more").inner_text().split()[-1] == "1"
+    assert page.locator(f"{STEPS} .also").last.inner_text().split()[-1] == "1"
     agent.step()
     agent.step()
     page.wait_for_function(
-        "tile => document.querySelector(`${tile} .tile-more`).innerText.trim().endsWith('3')",
+        "row => document.querySelector(`${row} .also:last-of-type`).innerText.trim().endsWith('3')",
         arg=STEPS,
     )
-    assert page.locator("#table-steps").get_attribute("open") is not None
-    assert page.evaluate("document.activeElement.closest('details')?.id") == "table-steps"
+    assert page.locator("#more-figures").get_attribute("open") is not None
+    assert page.evaluate("document.activeElement.closest('details')?.id") == "more-figures"
     assert page.locator("#day-from").input_value() == "2026-01-31"
     # Unchanged parts were not redrawn.
     assert page.evaluate(
-        "window.kept === document.querySelector('[data-props=chart-cache-props] canvas')"
+        "window.kept === document.querySelector('[data-props=chart-compactions-props] canvas')"
     )
 
 
@@ -60,6 +60,10 @@ def test_keys_lead_to_it_and_its_links_to_the_sessions(page: Any, served: Server
     page.wait_for_url("**/dashboard/")
     page.get_by_role("link", name="30 days").click()
     page.wait_for_url("**/dashboard/?range=30d")
+    model = page.locator("#split-model option").nth(1).get_attribute("value")
+    page.locator("#split-model").select_option(model)
+    page.wait_for_url(f"**/dashboard/?range=30d*model={model}*")
+    page.locator("#more-figures > summary").click()
     page.locator("#counted-steps").click()
     page.wait_for_url("**/sessions/?*counted=steps*")
     found = page.get_by_role("link", name="Read one file.")

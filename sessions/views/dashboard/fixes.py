@@ -25,7 +25,7 @@ CAUSES: dict[str, tuple[str, str]] = {
     "images": ("Keep images in or out", "The first or last image changes how a prompt is cached"),
     "restart": ("Continue in the running client", "A restarted client built a new prompt"),
     "look_back": ("Set cache breakpoints closer together", "The last one was over 20 blocks back"),
-    "edit": ("Edit contexts in batches", "Edits had everything after them written again"),
+    "edit": ("Edit or compact less often", "Each had what follows it written again"),
 }
 """What to do about each avoidable cause of cache breaks, and why."""
 

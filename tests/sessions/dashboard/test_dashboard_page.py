@@ -97,7 +97,7 @@ def test_a_row_says_its_value_its_change_and_which_sessions_count(
 def test_what_is_not_assessed_is_not_called_free_of_failures(client: Client, week: list[Session]):
     failures = tile(page_of(client, "/dashboard/"), "failures")
     assert "No log in this range records a failed tool call. 0 of 3" in failures
-    assert "3 ; 1 without a failed call" in failures
+    assert "3; 1 without a failed call" in failures
     assert failures.endswith("2 not assessed yet")
     Assessment.objects.all().delete()
     Session.objects.update(version=1)
