@@ -88,8 +88,8 @@ def broken_by(before: Context, after: Context, known: Container[str]) -> list[Vi
     """Return the rules that hold in one context and no longer hold after edits.
 
     Beyond `violations`: `pin` (pinned blocks stay unchanged), `atomic` (the calls of one response
-    stay or leave together) and `thinking` (a thinking block stays, is replaced by a note on it, or
-    leaves with its whole response). Both contexts may be reduced to the groups that the edits
+    stay or leave together) and `thinking` (no thinking stays without the calls of its response; it
+    may leave alone). Both contexts may be reduced to the groups that the edits
     touch. Rules that were broken before, as in logs of interrupted agents, do not count.
     """
     earlier = set(violations(before, known, waiting=False))
@@ -109,7 +109,11 @@ def _responses(before: Context, after: Context) -> list[Violation]:
             calls.setdefault(block.call, []).append(block)
     broken = []
     for call, members in calls.items():
-        stays = [_stays(block, after) for block in members]
+        stays = [
+            _stays(block, after)
+            for block in members
+            if block.type != "thinking" or _stays(block, after)
+        ]
         if any(stays) and not all(stays):
             rule = "thinking" if any(b.type == "thinking" for b in members) else "atomic"
             broken.append(Violation(rule, call, "a response is split"))
@@ -119,6 +123,5 @@ def _responses(before: Context, after: Context) -> list[Violation]:
 def _stays(block: Block, after: Context) -> bool:
     now = after.get(block.position)
     if block.type == "thinking":
-        note = now is not None and now.replaces == block.id and now.kind == block.kind
-        return now == block or note
+        return now == block
     return now is not None and now.type == "tool_use" and now.tool_call == block.tool_call

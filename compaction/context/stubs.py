@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -124,15 +123,6 @@ _compact = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 def said_stub(block: Block, names: str = "") -> str:
     """Build the stub of an assistant text: size, beginning, names, reference."""
     parts = (f"{block.chars} chars", one_line(block.text, KEEP_ARGUMENT // 4), names)
-    return _words_stub(block, parts)
-
-
-def thought_stub(block: Block, names: str = "") -> str:
-    """Build the stub of a thinking block: size, names, reference."""
-    return _words_stub(block, ("thinking", f"{block.chars} chars", names))
-
-
-def _words_stub(block: Block, parts: Iterable[str]) -> str:
     described = " | ".join(part for part in parts if part)
     return f"[offloaded: {described} | ref {reference(block)}]"
 

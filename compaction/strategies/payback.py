@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import NamedTuple
 
 from compaction.cache.economy import expected
@@ -15,7 +14,6 @@ from compaction.context.stubs import (
     result_stub,
     said_stub,
     stand_in,
-    thought_stub,
 )
 from compaction.facts.holders import is_reading
 from compaction.proposals.plan import Proposal, View
@@ -171,7 +169,7 @@ def _made(view: View, original: Block, kept: str = "") -> Stub:
     elif original.type == "text":
         text = said_stub(original, kept)
     elif original.type == "thinking":
-        text = thought_stub(original, kept)
+        return Stub("", 0)
     elif kept and is_reading(original):
         text = reading_stub(original, kept)
     else:
@@ -252,10 +250,11 @@ def _best(view: View, parameters: Payback, ripe: list[_Ripe]) -> _Cut | None:
 
 def _edit(view: View, one: _Ripe) -> Edit:
     original = view.originals[one.now.position]
-    stub = stand_in(original, one.stub.text, one.stub.tokens, "payback", now=one.now.id)
-    if stub.type == "thinking":
-        stub = replace(stub, type="text")  # providers refuse thinking that is not theirs
     reason = f"{one.now.tokens} tokens, ripe since step {one.since}"
+    if original.type == "thinking":
+        # A stub would speak in the agent's voice, and providers refuse thinking that is not theirs.
+        return Edit("payback", (one.now.id,), None, reason)
+    stub = stand_in(original, one.stub.text, one.stub.tokens, "payback", now=one.now.id)
     return Edit("payback", (one.now.id,), stub, reason)
 
 

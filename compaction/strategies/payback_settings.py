@@ -110,7 +110,7 @@ class Payback:
         metadata={
             "min": 0,
             "max": 10_000,
-            "help": "Steps after its turn until thinking can be offloaded; 0 for never.",
+            "help": "Steps after its turn until thinking can be removed; 0 for never.",
         },
     )
     listed: float = field(

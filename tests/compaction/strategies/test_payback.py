@@ -177,11 +177,8 @@ def test_thinking_leaves_once_its_turn_is_over_and_never_before() -> None:
     begun = _begun(_policy(replace(PLAIN, thought=1, patience=0.0)))
     made = _fold(begun, talk.session())
     assert [revision.step for revision in made] == [turn + 1]
-    standing = [begun.standing[block.position] for block in thoughts]
-    assert {block.type for block in standing} == {"text"}
-    assert standing[0].text == (
-        f"[offloaded: thinking | {len(THOUGHT)} chars | ref {thoughts[0].id}@{thoughts[0].sha[:8]}]"
-    )
+    assert not any(block.position in begun.standing for block in thoughts)
+    assert not any(edit.replacement for edit in made[0].edits if edit.targets[0] == thoughts[0].id)
     assert not _fold(_begun(_policy(replace(PLAIN, thought=0, patience=0.0))), talk.session())
 
 
