@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { isForPage, isSend, nameOf, type Pressed } from '../../src/web/keyboard/guards';
+import { isForPage, isSearch, isSend, nameOf, type Pressed } from '../../src/web/keyboard/guards';
 
 /** A key pressed while an element that matches `inside` has the focus. */
 function pressed(key: string, more: Partial<Pressed> = {}, inside = ''): Pressed {
@@ -93,4 +93,12 @@ it('takes Ctrl or ⌘ with Enter for the main button, wherever one types', () =>
     press({ ctrlKey: true, isComposing: true }),
     press({ ctrlKey: true, key: 'x' }),
   ]).toEqual([false, false, false, false]);
+});
+
+it('⌘K or Ctrl+K searches, also while someone types', () => {
+  const k = (more: Partial<Pressed>) => isSearch(pressed('k', more, 'input'));
+  expect([k({ ctrlKey: true }), k({ metaKey: true })]).toEqual([true, true]);
+  expect([k({}), k({ ctrlKey: true, shiftKey: true }), k({ ctrlKey: true, altKey: true })]).toEqual(
+    [false, false, false],
+  );
 });
