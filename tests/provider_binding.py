@@ -14,7 +14,13 @@ from typing import Any
 
 Json = dict[str, Any]
 
-MODELS = ("claude-fable-5-1", "claude-fable-5-2", "claude-opus-5-5", "claude-sonnet-5-5")
+MODELS = (
+    "claude-fable-5-1",
+    "claude-fable-5-2",
+    "claude-opus-5-5",
+    "claude-sonnet-5-5",
+    "claude-haiku-5-5",
+)
 BETA = "thinking-binding-controls-2026-08-01"
 THINKING = ("thinking", "redacted_thinking")
 

@@ -18,10 +18,9 @@ TAKING = (
     "claude-opus-4-8",
     "claude-opus-5",
     "claude-sonnet-5-5",
-    "claude-haiku-5-5",
 )
-"""Prefixes of model names (SOURCE, READ_ON; Haiku 5.5: model profiles of @langchain/anthropic
-1.5.13). Claude Sonnet 5 does not take them."""
+"""Prefixes of model names (SOURCE, READ_ON). Claude Sonnet 5 does not take them; for Haiku 5.5 only
+a client's model profile says so, and a refused request costs more than a recitation in place."""
 
 CLEARED = "next_user_message"
 """Value of a message's `clear_at`: the model sees it until then."""

@@ -184,6 +184,8 @@ def compared(found: Why) -> list[KeptText]:
     Simulated in a process of its own. Raises TooLong, NotInTime, FailedApart, MissingBlob.
     """
     session = found.session
+    if not found.life.seen:
+        return []
     if session.step_count > MOST_STEPS:
         raise TooLong(
             f"{session.step_count:,} steps are too many to simulate while you wait. Simulate a "

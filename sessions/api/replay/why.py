@@ -10,6 +10,7 @@ from ninja import Query, Router, Schema
 from compaction.losses.life import Shown, Sight
 from sessions.access import run_of, session_of
 from sessions.actions.replay.why import LONGEST, TooCommon, TooLong, Why, compared, why
+from sessions.actions.web.apart import FailedApart
 from sessions.api.replay.replay import RUN
 from sessions.api.web.problems import Refusal
 
@@ -145,4 +146,7 @@ def why_forgotten(
         raise Refusal(422, "Too common", str(error), field="?text") from None
     except TooLong as error:
         raise Refusal(422, "Too long", str(error), field="?policies") from None
+    except FailedApart:
+        detail = "The simulation failed. Ask without policies, or simulate one in the lab."
+        raise Refusal(500, "Simulation failed", detail, field="?policies") from None
     return answer

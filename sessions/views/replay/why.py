@@ -186,7 +186,7 @@ def why_policies(request: HttpRequest, session_id: UUID) -> HttpResponse:
     try:
         found = why(session, run, text)
         rows = compared(found)
-        lived = next(row.cost for row in rows if row.policy == "recorded")
+        lived = next((row.cost for row in rows if row.policy == "recorded"), None)
         context["rows"] = [_row(row, lived, found.life.steps) for row in rows]
     except (TooCommon, TooLong, MissingBlob, DamagedBlob) as error:
         context["problem"] = str(error)

@@ -209,7 +209,7 @@ def test_a_simulation_keeps_the_thinking_too() -> None:
         ("claude-opus-4-8", True),
         ("claude-opus-5-20260801", True),
         ("anthropic/claude-sonnet-5.5", True),
-        ("claude-haiku-5-5", True),
+        ("claude-haiku-5-5", False),
         ("claude-fable-5", True),
         ("claude-mythos-5-2", True),
         ("claude-sonnet-5", False),

@@ -15,6 +15,7 @@ from sessions.actions.accounts.teams import local_team
 from sessions.actions.record.append import append
 from sessions.actions.record.measure import measure
 from sessions.actions.replay import why as action
+from sessions.actions.web.apart import FailedApart
 from sessions.actions.web import apart
 from sessions.importers import records
 from sessions.models import Session
@@ -138,6 +139,21 @@ def test_what_cannot_be_answered_says_why(
     assert b"in the lab" in part.content
     with pytest.raises(CommandError, match="no run"):
         call_command("why", "s1", PORT, "--run", "other")
+
+
+def test_a_text_that_was_never_seen_is_not_simulated(forgetful: Session) -> None:
+    assert _asked(signed_in(), forgetful, text="9999", policies="true")["policies"] == []
+
+
+def test_a_simulation_that_fails_says_so(
+    forgetful: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(found: object) -> None:
+        raise FailedApart("ValueError")
+
+    monkeypatch.setattr("sessions.api.replay.why.compared", fail)
+    answer = signed_in().get(f"/api/v1/sessions/{forgetful.pk}/why?text={PORT}&policies=true")
+    assert answer.status_code == 500 and "without policies" in answer.json()["detail"]
 
 
 def test_another_teams_session_is_not_there(forgetful: Session) -> None:
