@@ -15,8 +15,8 @@ from sessions.actions.accounts.teams import local_team
 from sessions.actions.record.append import append
 from sessions.actions.record.measure import measure
 from sessions.actions.replay import why as action
-from sessions.actions.web.apart import FailedApart
 from sessions.actions.web import apart
+from sessions.actions.web.apart import FailedApart
 from sessions.importers import records
 from sessions.models import Session
 from tests.sessions.made import count, reads, result, says, session, user
