@@ -1,6 +1,7 @@
 /* Which key does what on this page, and the keys that every page has. */
 import { isForPage, isSearch, isSend, nameOf } from './guards';
 import { addShortcuts, registry } from './registry';
+import { showPalette } from './palette';
 import { showSheet } from './sheet';
 
 const keyboardOff = () => document.documentElement.dataset.keys === 'off';
@@ -10,7 +11,7 @@ let begunAt = 0;
 document.addEventListener('keydown', (event) => {
   if (isSearch(event as never) && !keyboardOff()) {
     event.preventDefault();
-    toSearch();
+    if (!document.querySelector('dialog[open]')) showPalette(searchFor());
     return;
   }
   const open = document.querySelector('dialog[open],[popover]:popover-open') !== null;
@@ -49,6 +50,12 @@ export const follow = (selector: string) => () => {
 
 const toSearch = follow('[data-search]');
 
+/** Goes to the search with some words; null for pages without it. */
+function searchFor(): ((words: string) => void) | null {
+  const link = document.querySelector<HTMLAnchorElement>('[data-search]');
+  return link && ((words) => location.assign(`${link.href}?${new URLSearchParams({ q: words })}`));
+}
+
 /** Links say their own key: <a data-keys="g s" data-does="Go to Sessions">. */
 for (const link of document.body.querySelectorAll<HTMLElement>('[data-keys]')) {
   addShortcuts({
@@ -69,6 +76,12 @@ addShortcuts(
       if (filter) filter.focus();
       else toSearch();
     },
+  },
+  {
+    section: 'Everywhere',
+    keys: ['Ctrl+k'],
+    does: 'Commands, and search in everything',
+    run: () => showPalette(searchFor()),
   },
   {
     section: 'Everywhere',

@@ -1,0 +1,35 @@
+import { expect, test } from 'vitest';
+import { commandsFor } from '../../src/web/keyboard/commands';
+import type { Shortcut } from '../../src/web/keyboard/registry';
+
+const made = (does: string, keys = 'x'): Shortcut => ({
+  section: 'Everywhere',
+  keys: [keys],
+  does,
+  run: () => {},
+});
+const registry = [
+  made('Go to Sessions', 'g s'),
+  made('Go to Search', 'g f'),
+  { ...made('New policy'), section: 'Policies' },
+];
+const does = (typed: string, search: ((words: string) => void) | null = null) =>
+  commandsFor(registry, typed, search).map((one) => one.does);
+
+test.each([
+  ['', ['New policy', 'Go to Sessions', 'Go to Search']],
+  ['go SE', ['Go to Sessions', 'Go to Search']],
+  ['to go sess', ['Go to Sessions']],
+  ['8417', []],
+])('%j finds %j', (typed, found) => {
+  expect(does(typed)).toEqual(found);
+});
+
+test('what was typed can be searched for, last', () => {
+  const asked: string[] = [];
+  const offered = commandsFor(registry, ' 8417 ', (words) => asked.push(words));
+  expect(offered.map((one) => one.does)).toEqual(['Search every session for “8417”']);
+  offered[0]!.run();
+  expect(asked).toEqual(['8417']);
+  expect(does('', () => {})).toHaveLength(3);
+});
