@@ -153,14 +153,14 @@ def figures_of(recording: Recording, policy: Policy) -> Simulated:
     the start, their cost would be saved. Money is micro-dollars, null without a price. The recorded
     baseline is the session as logged, with its own compactions and clearings, priced by the same
     rules; `cost_recorded_ttl_microusd` is its cost with the policy's TTL, so the rest of a saving
-    is that of edits. `needs` and the four shares are needed-later recall; `read_back_tokens` is what the agent
-    would have to read again for needs that are only retrievable (both: docs/sources.md).
-    `edits_feasible` is the share of edits whose old text is in the context, `read_backs_microusd`
-    what reading again all that was needed and not in context would add to the cost. `said` counts
-    facts in the agent's own words that it had seen before, `said_in_context` is the share still in
-    context. `compactions` counts revisions with a summary. `costliest` is the revision whose cache
-    break cost most: {step, rewritten tokens, cost_microusd}, or null. `ms_per_step` is the measured
-    CPU time of the fold.
+    is that of edits. `needs` and the four shares are needed-later recall; `read_back_tokens` is
+    what the agent would have to read again for needs that are only retrievable (both:
+    docs/sources.md). `edits_feasible` is the share of edits whose old text is in the context,
+    `read_backs_microusd` what reading again all that was needed and not in context would add to the
+    cost. `said` counts facts in the agent's own words that it had seen before, `said_in_context` is
+    the share still in context. `compactions` counts revisions with a summary. `costliest` is the
+    revision whose cache break cost most: {step, rewritten tokens, cost_microusd}, or null.
+    `ms_per_step` is the measured CPU time of the fold.
     """
     value = recording.value
     began = thread_time()

@@ -10,6 +10,7 @@ from typing import Any
 from django.db import transaction
 
 from compaction.advice.tuner import frontier, identity, next_policies
+from compaction.facts.recall import recall
 from compaction.policies.policy import InvalidPolicy, Policy, from_dict, to_dict
 from compaction.policies.presets import PRESETS
 from sessions.actions.accounts import audit
@@ -113,6 +114,9 @@ def tuning_job(running: Running) -> JobOutcome:
     tuning = rows.filter(pk=running.payload["tuning"]).first()
     if tuning is None:
         raise PermanentFailure("The search no longer exists", "It was deleted.", "Nothing to do.")
+    if tuning.recorded is None:
+        tuning.recorded = _recorded(running.team, tuning.sessions)
+        tuning.save(update_fields=["recorded"])
     while policies := _generation(tuning):
         done = tuning.trials.count()
         running.progress(done, tuning.limit, "policies")
@@ -174,6 +178,19 @@ def _summed(
         for figures, one in zip(found, made, strict=True):
             figures.append(one)
     return [{**sums(figures), "sessions": len(figures)} for figures in found if figures]
+
+
+def _recorded(team: Team, names: Sequence[str]) -> dict[str, Any]:
+    """The recall of the sessions as recorded; a text that left a recording cannot be retrieved."""
+    found = [recall(one.value, one.lived, one.index) for one in _recordings(team, names)]
+    needs = sum(one.needs for one in found)
+
+    def share(name: str) -> float | None:
+        return sum(getattr(one, name) * one.needs for one in found) / needs if needs else None
+
+    in_context, named = share("in_context"), share("named")
+    lost = None if in_context is None or named is None else max(1 - in_context - named, 0.0)
+    return {"needs": needs, "in_context": in_context, "named": named, "lost": lost}
 
 
 def _recordings(team: Team, names: Sequence[str]) -> Iterator[Recording]:

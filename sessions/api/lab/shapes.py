@@ -114,6 +114,18 @@ class RegressionOut(Schema):
     run_url: str | None
 
 
+class SimulationVerdictOut(Schema):
+    """What a simulation came to: a sentence, and what stands behind it.
+
+    `dominated`: the draft is worse than the active version in cost or recall and better in neither.
+    """
+
+    tone: Literal["good", "bad", "neutral"]
+    sentence: str
+    detail: str
+    dominated: bool
+
+
 class SimulationOut(SimulationLine):
     """A simulation with its results so far; show `assumptions` next to the figures.
 
@@ -124,6 +136,7 @@ class SimulationOut(SimulationLine):
 
     basis: Literal["simulated"]
     through: int
+    verdict: SimulationVerdictOut
     problems: list[dict[str, Json]]
     versions: list[VersionSimulated]
     regressions: list[RegressionOut]
@@ -160,7 +173,8 @@ class TrialOut(Schema):
 class TuningOut(Schema):
     """A search for better policies with its trials so far, in order.
 
-    It uses `sessions`, and checks its frontier on the `held` ones at the end.
+    It uses `sessions`, and checks its frontier on the `held` ones at the end. `recorded` is the
+    recall of `sessions` as recorded: {needs, in_context, named, lost}; null until computed.
     """
 
     id: str
@@ -174,6 +188,7 @@ class TuningOut(Schema):
     created: str
     job: str | None
     problem: dict[str, Json] | None
+    recorded: dict[str, Json] | None
     trials: list[TrialOut]
 
 

@@ -86,6 +86,7 @@ def tuning_body(tuning: Tuning) -> dict[str, Any]:
         "created": tuning.created.isoformat(),
         "job": str(tuning.job_id) if tuning.job_id else None,
         "problem": tuning.job.problem if tuning.job else None,
+        "recorded": tuning.recorded,
         "trials": [_trial(one) for one in found_by(tuning)],
     }
 

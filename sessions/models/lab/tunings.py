@@ -20,7 +20,9 @@ class Tuning(models.Model):
     """A search that starts from a policy version; the request never changes, trials are added.
 
     `sessions` are used by the search; `held` are held-out sessions used only to check its results
-    at the end. Both are UUIDs. `limit` is the maximum number of trials.
+    at the end. Both are UUIDs. `limit` is the maximum number of trials. `recorded` is the recall of
+    `sessions` as recorded: `needs`, and the shares `in_context`, `named` and `lost`, null without
+    needs; null until computed.
     """
 
     class Objective(models.TextChoices):
@@ -45,6 +47,7 @@ class Tuning(models.Model):
     sessions = models.JSONField(default=list)
     held = models.JSONField(default=list)
     limit = models.PositiveIntegerField()
+    recorded = models.JSONField(null=True)
     created = models.DateTimeField(auto_now_add=True)
 
     objects = TuningQuerySet.as_manager()

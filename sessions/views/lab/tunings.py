@@ -100,7 +100,8 @@ def _scatter(found: Tuning, tried: Sequence[Found]) -> dict[str, Any]:
             }
             for one in tried
             if lean or one.outcome.cost is not None
-        ],
+        ]
+        + _recorded_point(found),
         "groups": [
             {"name": "frontier", "shape": "diamond", "means": "Not beaten by any other trial"},
             {
@@ -110,12 +111,20 @@ def _scatter(found: Tuning, tried: Sequence[Found]) -> dict[str, Any]:
             },
             {"name": "begun with", "shape": "square", "means": "The version and the presets"},
             {"name": "tried", "shape": "circle"},
+            {"name": "recorded", "shape": "ring", "means": "The sessions as recorded"},
         ],
         "basis": "simulated",
         "line": "here",
         "note": f"Over the {len(found.sessions)} sessions used by the search. Policies that lose "
         "more than 0.5 % of needed facts are not on the frontier.",
     }
+
+
+def _recorded_point(found: Tuning) -> list[dict[str, Any]]:
+    recall = (found.recorded or {}).get("in_context")
+    if recall is None:
+        return []
+    return [{"x": 1, "y": recall, "label": "recorded", "group": "recorded", "bound": True}]
 
 
 def _group(one: Found) -> str:

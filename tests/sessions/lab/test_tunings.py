@@ -16,12 +16,13 @@ from sessions.actions.accounts.teams import local_team
 from sessions.actions.jobs import jobs
 from sessions.actions.lab import tunings
 from sessions.actions.lab.choices import NoChoice
-from sessions.actions.lab.simulated_figures import figures_of, recording_of
+from sessions.actions.lab.simulated_figures import figures_of, recorded_figures, recording_of
 from sessions.actions.policies.policies import preset_version, save_version
 from sessions.models import AuditEntry, Job, PolicyVersion, Session, Team, Tuning, TuningTrial
 from sessions.models.lab.simulated_sums import sums
 from sessions.models.lab.tuned import found_by, tried_of
 from tests.sessions.lab.simulated import done, log, post, store
+from tests.sessions.pages import page_of
 from tests.sessions.people import browser, member
 
 pytestmark = pytest.mark.django_db
@@ -76,6 +77,23 @@ def test_its_figures_are_those_of_a_simulation(team):
         expected = {**sums(own), "sessions": len(own)}
         differ = {key for key in expected if expected[key] != trial.figures[key]}
         assert differ <= {"ms_per_step"}
+
+
+def test_the_recording_stands_in_every_table_with_its_own_recall(team, owner):
+    stored = {str(one.pk): one for one in six(team)}
+    tuning = ask(team, 2)
+    assert "recorded-row" not in owner.get(reverse("tuning", args=[tuning.pk])).content.decode()
+    searched(tuning)
+    tuning.refresh_from_db()
+    own = sums([recorded_figures(recording_of(stored[one])) for one in tuning.sessions])
+    assert tuning.recorded["needs"] == own["needs"]
+    for share in ("in_context", "named", "lost"):
+        assert tuning.recorded[share] == pytest.approx(own[share])
+    Tuning.objects.update(recorded=tuning.recorded | {"in_context": 0.851, "lost": 0.098})
+    page = page_of(owner, reverse("tuning", args=[tuning.pk]))
+    assert "– recorded 100 % 100 % 85.1 %" in page.text
+    assert "9.8 %" in page.text
+    assert '"label": "recorded"' in page.html
 
 
 def test_half_of_the_sessions_is_held_back_and_judges_the_frontier(team):
