@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from sessions.actions.record.assessments import ENGINE
 from sessions.actions.reviews.fact_ledgers import is_over
 from sessions.actions.web.verdicts import EventVerdict, Tone, counted
 from sessions.figures import money, percent
@@ -78,5 +79,7 @@ def verdict_on_session(session: Session, *, managed: bool) -> EventVerdict | Non
 
 
 _ASSESSED = Statement(
-    lambda: Assessment.objects.filter(session_id=given_uuid("session")).values_list(*FIELDS)
+    lambda: Assessment.objects.filter(
+        session_id=given_uuid("session"), engine__gte=ENGINE
+    ).values_list(*FIELDS)
 )

@@ -9,7 +9,7 @@ import pytest
 
 from sessions.actions.accounts.teams import local_team
 from sessions.actions.live.live_sessions import SessionFields, put_session
-from sessions.actions.record.assessments import keep_assessment
+from sessions.actions.record.assessments import keep_assessment, outdate
 from sessions.actions.record.session_verdicts import session_verdict, verdict_on_session
 from sessions.models import Assessment, Session
 from tests.sessions.made import says, user
@@ -85,6 +85,8 @@ def test_the_replay_opens_with_it_and_reads_one_row_for_it(django_assert_num_que
     assert verdict is not None
     assert verdict.sentence == "Cost unknown. No needed fact was lost."
     assert props(found)["verdict"]["sentence"] == verdict.sentence
+    outdate(found)
+    assert "verdict" not in props(found), "assessed by other rules"
 
 
 @pytest.mark.django_db
