@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models import F, Q
 
 from compaction.context import wire
@@ -25,6 +25,9 @@ STRIDE = CHUNK
 
 PAUSE = 5.0
 """Seconds between an append and the job, so that one job serves many appends."""
+
+PAGES = 500
+"""Pages of the index merged at once: some 2 MB."""
 
 TURN = 30.0
 """Seconds after which another job continues, so that others get their turn."""
@@ -62,7 +65,10 @@ def ask_everywhere() -> None:
 
 
 def index(running: Running) -> None:
-    """Run the `index` job: no payload. Leaves no row on success."""
+    """Run the `index` job: no payload, or {removed} after blocks were removed. Leaves no row on
+    success."""
+    if running.payload.get("removed"):
+        _merge(running)
     until = time.monotonic() + TURN
     done = 0
     while time.monotonic() < until:
@@ -124,6 +130,13 @@ def _labels(team: UUID, row: _Row) -> Iterable[str]:
         yield label("error", 1)
 
 
+def _merge(running: Running) -> None:
+    """Merge the whole index, so that removed words leave the file."""
+    text_index.merge(-PAGES)
+    while text_index.merge(PAGES) > 1:
+        running.progress(0, None, "pages")
+
+
 def forget(sender: type, instance: Session, **_: Any) -> None:  # noqa: ARG001
     """Remove a session's blocks from the index, before the session is deleted."""
     with transaction.atomic():
@@ -133,3 +146,11 @@ def forget(sender: type, instance: Session, **_: Any) -> None:  # noqa: ARG001
                 blocks = _rows(instance.pk, start, min(start + STRIDE, last))
                 text_index.remove(_entries(instance.team, blocks))
         rows.update(indexed_blocks=0)
+    transaction.on_commit(_ask_to_merge, robust=True)
+
+
+def _ask_to_merge() -> None:
+    # The team itself may be gone; the index is the same for all.
+    team = Team.objects.first() if connection.vendor == "sqlite" else None
+    if team is not None:
+        jobs.ask_once(team, "index", {"removed": True}, "index:removed")

@@ -47,6 +47,19 @@ def remove(rows: Iterable[IndexRow]) -> None:
             cursor.execute(f"DELETE FROM {TABLE} WHERE block_id = ANY(%s)", [keys])  # noqa: S608
 
 
+def merge(pages: int) -> int:
+    """On SQLite, merge about so many pages of the index, so that removed words leave the file;
+    from the start if negative. Returns below 2 once there is nothing left to merge."""
+    if connection.vendor != "sqlite":
+        return 0
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT total_changes()")
+        before = cursor.fetchone()[0]
+        cursor.execute(f"INSERT INTO {TABLE} ({TABLE}, rank) VALUES ('merge', %s)", [pages])  # noqa: S608
+        cursor.execute("SELECT total_changes()")
+        return int(cursor.fetchone()[0] - before)
+
+
 def _joined(words: Collection[str]) -> str:
     return " ".join(sorted(words))
 

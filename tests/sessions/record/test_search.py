@@ -5,6 +5,7 @@ from __future__ import annotations
 from urllib.parse import quote
 
 import pytest
+from django.db import connection
 from django.utils.html import escape
 from hypothesis import given
 from hypothesis import strategies as st
@@ -303,3 +304,29 @@ def test_a_text_is_found_by_its_own_pieces(text: str) -> None:
     assert set(query.words) <= words_of(plain)
     shown = query.excerpt(plain, before=80, after=220)
     "".join(part for _, part in shown).encode()
+
+
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="about FTS5")
+@pytest.mark.django_db(transaction=True)
+def test_words_of_a_deleted_session_leave_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jobs, "wake", lambda *_: None)
+    team = local_team()
+    _stored(team, "kept")
+    removed = append(team, session(user("qkzwxj", key="k")), count, source="test").session
+    _index(team)
+    assert _in_file(b"kzwxj")
+    removed.delete()
+    assert _in_file(b"kzwxj"), "it is only marked as removed"
+    job = Job.objects.get(kind="index")
+    assert job.payload == {"removed": True}
+    claimed = jobs.claim(job.pk)
+    assert claimed is not None and claimed.token is not None
+    assert attempt(job.pk, claimed.token)
+    assert not _in_file(b"kzwxj")
+    assert [seq for seq, _ in _blocks("8417")] == [3]
+
+
+def _in_file(word: bytes) -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT block FROM {text_index.TABLE}_data")
+        return any(word in bytes(block) for (block,) in cursor.fetchall())
