@@ -48,6 +48,8 @@ PAGES = {
     "dashboard, 7 days": "/dashboard/?range=7d",
     "dashboard, 30 days": "/dashboard/?range=30d",
     "dashboard, all": "/dashboard/?range=all",
+    "dashboard, 24 hours, agent=": "/dashboard/?range=24h&agent=agent-3",
+    "dashboard, 30 days, agent=": "/dashboard/?range=30d&agent=agent-3",
     "live": "/live/",
     "tools": "/tools/",
     "review queue": "/review/",

@@ -232,6 +232,7 @@ def test_small_slices_beyond_the_most_are_one_that_no_split_shows(
     many = dict(read_slices(merge_of(9)))
     assert list(many) == [slices.REST, ("a6", "", ""), ("a7", "", ""), ("a8", "", "")]
     assert many[slices.REST].of["sessions"] == sum(range(6))
+    assert not Split(policy=slices.REST[2]).matches(slices.REST)
     Session.objects.for_team(team).update(tallied_version=-1)
     keep_totals(team)
     period = of_all(NOW - 100 * DAY, NOW)

@@ -172,6 +172,10 @@ def test_recall_ledgers_and_reviews_are_of_the_sessions_of_their_side():
     assert answer["ledger"] == (0.59, 0.9, 1, "broken")
     assert answer["reviews"] == (1.0, 0.0, 1, "broken")
     assert answer["outcomes"] == (None, None, 0, "off")
+    # Without a policy, only sessions that lost a text have recall: no comparison.
+    Session.objects.filter(pk=other.pk).update(policy_version=None)
+    found = {one.name: one for one in findings_of(rollout).bounds}
+    assert (found["recall"].value, found["recall"].other) == (0.6, None)
 
 
 def test_four_queries_however_many_sessions(django_assert_num_queries: Any):
