@@ -186,6 +186,16 @@ def test_what_grows_is_indexed_once() -> None:
     assert [seq for seq, _ in _blocks("8417")] == [10, 3]
 
 
+def test_two_jobs_at_once_index_a_block_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    team = local_team()
+    append(team, session(*_forgetful()), count, source="test")
+    parts = indexing._next_parts(team)
+    monkeypatch.setattr(indexing, "_next_parts", lambda _: parts)
+    assert indexing.index_some(team) == indexing.index_some(team) > 0
+    owners = [label("team", team.pk)]
+    assert len(text_index.holding(["8417"], owners, below=None, limit=5)) == 1
+
+
 def test_another_team_finds_nothing(program: Program, stranger: Program) -> None:
     stored = _stored(program.team)
     assert len(program.get("/search?q=8417")["hits"]) == 1
