@@ -125,7 +125,8 @@ def page(request: HttpRequest) -> HttpResponse:
             team, made, split, _forecast(made.forecast(there.spent, now, left_days))
         )
     else:
-        context |= {"offer": _offer(there), "all_url": _query(Split(), range=period.name)}
+        unfiltered = _query(Split(), **dict(_range_of(request)))
+        context |= {"offer": _offer(there), "unfiltered_url": unfiltered}
     return render(request, "dashboard/dashboard.html", context, status=400 if wrong else 200)
 
 

@@ -53,7 +53,7 @@ def change(now: Value, before: Value, unit: Unit) -> str:
     if unit == "share":
         return _signed(round(100 * (now - before)), "point", plural=True)
     if not before:
-        return "more than none" if now else "no change"
+        return "up from 0" if now else "no change"
     if now >= MANY_TIMES * before:
         return f"×{now / before:,.0f}"
     return _signed(round(100 * (now - before) / before), "%")
@@ -67,9 +67,10 @@ def _signed(amount: int, unit: str, *, plural: bool = False) -> str:
 
 
 def _trends(now: Sequence[Value], before: Sequence[Value]) -> tuple[Trend | None, Trend | None]:
-    """Both on one scale."""
+    """Both on one scale; None where no line connects two values."""
     top = max((one for one in (*now, *before) if one is not None), default=None)
-    return trend(now, top), trend(before, top)
+    drawn, earlier = trend(now, top), trend(before, top)
+    return drawn if drawn and "L" in drawn.path else None, earlier
 
 
 def spend(made: Dashboard, url: str, forecast: str) -> HeroTile:

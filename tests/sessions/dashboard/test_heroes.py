@@ -89,7 +89,7 @@ def test_costs_outside_the_range_are_not_counted() -> None:
         ("microusd", 112, 100, "+12 %"),
         ("microusd", 50, 200, "−75 %"),
         ("microusd", 100, 100, "no change"),
-        ("microusd", 5, 0, "more than none"),
+        ("microusd", 5, 0, "up from 0"),
         ("count", 1000, 100, "×10"),
         ("count", 999, 100, "+899 %"),
         ("count", 0, 0, "no change"),
