@@ -59,7 +59,7 @@ def _spent(cost: int | None, avoidable: int | None, *, at_least: bool) -> str:
 
 def _lost(needs: int | None, lost: int | None, by: str) -> str:
     if needs is None or lost is None:
-        return "Nothing left the context."
+        return "Nothing is known to have left the context."
     if not lost:
         return "No needed fact was lost."
     return f"{lost:,} of {counted(needs, 'time')} that a fact was needed, {by} had lost it."

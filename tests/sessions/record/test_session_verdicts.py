@@ -41,14 +41,18 @@ def props(of: Session) -> dict[str, Any]:
         (
             (31_400_000, 1_570_000, None, None, None),
             "bad",
-            "Cost $31.40, ≈$1.57 (5 %) avoidable. Nothing left the context.",
+            "Cost $31.40, ≈$1.57 (5 %) avoidable. Nothing is known to have left the context.",
         ),
         (
             (31_400_000, 0, None, None, None),
             "good",
-            "Cost $31.40, nothing avoidable. Nothing left the context.",
+            "Cost $31.40, nothing avoidable. Nothing is known to have left the context.",
         ),
-        ((31_400_000, None, None, None, None), "neutral", "Cost $31.40. Nothing left the context."),
+        (
+            (31_400_000, None, None, None, None),
+            "neutral",
+            "Cost $31.40. Nothing is known to have left the context.",
+        ),
         (
             (None, None, 1, 1, None),
             "bad",

@@ -6,7 +6,11 @@ from typing import Any
 
 import pytest
 
-from sessions.actions.reviews.compaction_verdicts import RemovalFacts, removal_verdict
+from sessions.actions.reviews.compaction_verdicts import (
+    RemovalFacts,
+    is_missed,
+    removal_verdict,
+)
 from sessions.actions.reviews.fact_ledgers import keep_ledger
 from sessions.actions.web.verdicts import listed
 from tests.sessions.made import reads, result, says
@@ -118,3 +122,9 @@ def test_the_page_starts_with_it_and_each_missed_fact_leads_to_why() -> None:
         assert rows
         assert page.links["Why?"] == f"/sessions/{found.pk}/why/?text=src%2Flost.py&run=recorded"
     assert page_of(signed_in(), page.links["Why?"]).title.startswith("Why did it forget?")
+
+
+@pytest.mark.parametrize("state", ["kept", "retrievable", "unsupported", "lost"])
+def test_only_lost_facts_that_a_call_named_are_missed(state: str) -> None:
+    assert is_missed({"state": state, "needed": 93}) == (state == "lost")
+    assert not is_missed({"state": state, "needed": None})
