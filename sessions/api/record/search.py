@@ -16,7 +16,7 @@ from sessions.api.web.problems import Refusal
 from sessions.models import Session
 from sessions.models.record.search import HITS, Hit, SearchPage, Wanted, search, sessions_with
 from sessions.models.record.search_words import QUERY_CHARS, SearchQuery
-from sessions.models.record.values import block_id
+from sessions.models.record.values import block_id, entry_name
 from sessions.models.web.periods import read_time
 
 WAITING = 1_000
@@ -99,6 +99,7 @@ def _answer(request: HttpRequest, found: SearchPage, waiting: int) -> dict[str, 
 def _described(request: HttpRequest, hit: Hit) -> dict[str, Any]:
     session, block = hit.session, hit.block
     step = max(1, min(block.born, session.step_count or 1))
+    replay = reverse("replay_step", args=[session.pk, step])
     return {
         "session": {
             "id": str(session.pk),
@@ -118,5 +119,5 @@ def _described(request: HttpRequest, hit: Hit) -> dict[str, Any]:
         "run": hit.run.origin if hit.run else "recorded",
         "state": hit.presence.state,
         "state_since": hit.presence.step,
-        "url": request.build_absolute_uri(reverse("replay_step", args=[session.pk, step])),
+        "url": request.build_absolute_uri(f"{replay}?m={entry_name(block)}"),
     }

@@ -157,6 +157,7 @@ def test_from_an_append_to_the_page_and_to_deletion(program: Program, jobs_wait:
     assert [part["text"] for part in hit["excerpt"] if part["matches"]] == ["8417", "DRAIN"]
     assert (hit["block"], hit["step"], hit["state"]) == ("m3.0", 2, "lost")
     assert hit["session"]["id"] == str(stored.pk)
+    assert hit["url"].endswith(f"/sessions/{stored.pk}/steps/2/?m=3")
 
     page = page_of(signed_in(program.team), "/search/?q=8417")
     assert "<mark>8417</mark>" in page.markup

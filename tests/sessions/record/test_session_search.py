@@ -27,6 +27,7 @@ def test_nothing_matches_is_not_nothing_yet(client: Client):
     page = page_of(client, "/sessions/?q=nowhere&flag=errors")
     assert "Nothing matches" in page.text
     assert page.links["Clear all"] == "/sessions/"
+    assert page.links["Search in all text"] == "/search/?q=nowhere"
     assert page.links["Without “nowhere”"] == page.links["text “nowhere” ×"] == "?flag=errors"
 
 
