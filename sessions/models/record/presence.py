@@ -25,7 +25,8 @@ class BlockState(NamedTuple):
 
     `named`: not itself, but a replacement that stands holds what was looked for. `retrievable`: a
     replacement that stands refers to it. `lost`: neither. `left`: it was taken back, as by a
-    rewind. `step` is the first step of that state; None in context.
+    rewind. `step` is the first step without the block; if it is lost, the first at which nothing
+    held it any more. None in context.
     """
 
     state: State
@@ -139,12 +140,11 @@ def _judged(
         return BlockState("left", first)
     block = chain.block
     name = block_id(block.message.seq, block.index)
-    since, lost = first, first
+    lost = first
     for key, end in zip(chain.holders[1:], [*chain.ends[1:], None], strict=False):
         retrievable = name in refs.get(key, ())
         if retrievable or holds(texts.get(key, "")):
             if end is None:
-                return BlockState("retrievable" if retrievable else "named", since)
+                return BlockState("retrievable" if retrievable else "named", first)
             lost = end
-        since = end if end is not None else since
     return BlockState("lost", lost)

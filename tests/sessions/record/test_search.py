@@ -103,6 +103,35 @@ def test_what_a_query_finds(query: str, found: list[tuple[int, str]]) -> None:
     assert _blocks(query) == found
 
 
+def test_what_several_compactions_left() -> None:
+    """Each summary stands in for the one before it, so what only the first kept is lost later."""
+    made = [user("alpha beta gamma", key="k")]
+    for number, kept in enumerate(("alpha beta", "alpha gamma"), 1):
+        made += [
+            says(f"c{number}", "Going on.", key=f"a{number}"),
+            user("And?", key=f"u{number}"),
+            says(f"d{number}", "Done.", key=f"b{number}"),
+            records.Compaction("auto", key=f"x{number}", tokens_before=999, tokens_after=99),
+            records.Message(
+                "user", [{"type": "text", "text": kept}], key=f"s{number}", kind="summary"
+            ),
+        ]
+    made += [user("Go on.", key="u3"), says("c3", "Fine.", key="a3")]
+    stored = append(local_team(), session(*made), count, source="test").session
+    _index(local_team())
+    first, second = stored.runs.get().revisions.order_by("number").values_list("step", flat=True)
+    program = Program(local_team())
+    for word, state in {
+        "alpha": ("named", first),
+        "gamma": ("named", first),
+        "beta": ("lost", second),
+        '"beta gamma"': ("lost", first),
+    }.items():
+        hits = program.get(f"/search?q={quote(word)}")["hits"]
+        ends = {hit["message"]: (hit["state"], hit["state_since"]) for hit in hits}
+        assert ends[1] == state, word
+
+
 def test_filters_of_blocks() -> None:
     made = _stored()
     failing = session(
