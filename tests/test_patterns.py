@@ -18,6 +18,7 @@ import contextlab
 import sessions
 from compaction.cache.rules import RULES
 from compaction.policies import yaml
+from sessions.models.record import search_words
 from tests.hostile import METHODS, Case
 
 HOSTILE = Path(__file__).with_name("hostile.py")
@@ -41,8 +42,15 @@ BOUNDED = {
 }
 """Patterns that their callers apply to a slice of so many characters."""
 
+SEARCHED = ("load_all", "a (b)* 8417 ..", "x" * 60)
 FROM_RECORDS = {
     "rule.models": [rule.models for rule in RULES],
+    # Words that people search for, escaped.
+    "_pattern(piece.text)": [search_words._pattern(text) for text in SEARCHED],
+    "'|'.join(map(_pattern, parts))": ["|".join(map(search_words._pattern, SEARCHED))],
+    r"f'(?<![^\\W_]){pattern}(?![^\\W_])'": [
+        rf"(?<![^\W_]){search_words._pattern(text)}(?![^\W_])" for text in SEARCHED
+    ],
     "pattern": [
         found.pattern for tags in yaml._Loader.yaml_implicit_resolvers.values() for _, found in tags
     ],

@@ -131,12 +131,14 @@ def kept_rows(found: Why) -> list[dict[str, Any]]:
 def why_forgotten(
     request: HttpRequest,
     session_id: str,
-    text: str = Query(..., min_length=1, max_length=LONGEST),
+    text: str = Query("", max_length=LONGEST, description="what was forgotten"),
     run: str = Query("recorded", description=RUN),
     policies: bool = Query(False, description="simulate policies on the session as well"),
 ) -> dict[str, Any]:
     """Get where the model first saw a text, what removed it, when it was needed, and the cost."""
     session = session_of(request, session_id)
+    if not text:
+        raise Refusal(422, "No text", "Name the text that was forgotten.", field="?text")
     try:
         found = why(session, run_of(request, session), text)
         answer = described(found)

@@ -148,21 +148,14 @@ class WaitingItem:
 
 def _listed(team: Team) -> list[WaitingItem]:
     """Open items: those whose lost facts were needed first, then those with signs, then by age."""
+    held = Review.objects.filter(submitted=None, reserved_until__gt=timezone.now())
     rows = (
         ReviewItem.objects.for_team(team)
         .filter(finished=None)
         .select_related(
             "revision__run__session", "revision__policy_version__policy", "revision__fact_ledger"
         )
-        .prefetch_related(
-            Prefetch(
-                "reviews",
-                Review.objects.filter(
-                    submitted=None, reserved_until__gt=timezone.now()
-                ).select_related("reviewer"),
-                to_attr="held",
-            )
-        )
+        .prefetch_related(Prefetch("reviews", held.select_related("reviewer"), to_attr="held"))
         .order_by(F("revision__fact_ledger__after_effects").desc(nulls_last=True), "created")
     )
     found = [_waiting_item(row) for row in rows[:WAITING]]

@@ -129,6 +129,10 @@ BODIES: dict[str, Any] = {
 }
 
 
+QUERIES = {"why": "?text=port"}
+"""What a route must be asked for."""
+
+
 @dataclass(frozen=True)
 class Address:
     """A route, and what it requires."""
@@ -139,7 +143,8 @@ class Address:
 
     def at(self, ids: dict[str, Any]) -> str:
         """A concrete address; fails for a parameter that no world has."""
-        return "/" + re.sub(r"<(?:\w+:)?(\w+)>", lambda found: str(ids[found[1]]), self.route)
+        path = re.sub(r"<(?:\w+:)?(\w+)>", lambda found: str(ids[found[1]]), self.route)
+        return f"/{path}{QUERIES.get(self.route.rpartition('/')[2], '')}"
 
     @property
     def needs(self) -> Right | None:
