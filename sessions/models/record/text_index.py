@@ -9,10 +9,15 @@ counts as a letter there. On PostgreSQL a `tsvector` with a GIN index.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from typing import Any
 
-from django.db import connection
+from django.db import connection, transaction
 
 TABLE = "agent_sessions_blockwords"
+
+FREQUENT = 5_000
+"""On PostgreSQL: blocks with the words of a query up to which all are read and sorted; of more, the
+newest are found by walking from the newest block back."""
 
 IndexRow = tuple[int, Collection[str]]
 """The key of a block, and its words and labels."""
@@ -72,23 +77,49 @@ def holding(
     Only those below a key, if given; both lists must have a word.
     """
     if connection.vendor == "sqlite":
-        column, condition = "rowid", f"{TABLE} MATCH %s"
         every = " AND ".join(map(_quoted, words))
         asked = f"{every} AND ({' OR '.join(map(_quoted, any_of))})"
-    else:
-        column, condition = "block_id", "words @@ %s::tsquery"
-        every = " & ".join(f"'{word}'" for word in words)
-        one = " | ".join(f"'{word}'" for word in any_of)
-        asked = f"{every} & ({one})"
+        with connection.cursor() as cursor:
+            return _keys(cursor, "rowid", f"{TABLE} MATCH %s", asked, below, limit)
+    every, one = (
+        sign.join(f"'{word}'" for word in of) for sign, of in ((" & ", words), (" | ", any_of))
+    )
+    return _holding_postgresql(f"{every} & ({one})", below, limit)
+
+
+def _holding_postgresql(asked: str, below: int | None, limit: int) -> list[int]:
+    """PostgreSQL guesses how frequent words are together. Where it guesses wrong, it walks through
+    all blocks for a rare word; so it has no choice."""
+    condition = "words @@ %s::tsquery"
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("SET LOCAL enable_seqscan = off; SET LOCAL enable_indexscan = off")
+        found = _keys(cursor, "block_id", condition, asked, below, FREQUENT + 1, ordered=False)
+        cursor.execute("SET LOCAL enable_indexscan = on; SET LOCAL enable_bitmapscan = off")
+        if len(found) > FREQUENT:
+            found = _keys(cursor, "block_id", condition, asked, below, limit)
+        cursor.execute("SET LOCAL enable_seqscan = on; SET LOCAL enable_bitmapscan = on")
+    return sorted(found, reverse=True)[:limit]
+
+
+def _keys(
+    cursor: Any,
+    column: str,
+    condition: str,
+    asked: str,
+    below: int | None,
+    limit: int,
+    *,
+    ordered: bool = True,
+) -> list[int]:
     values: list[str | int] = [asked]
     if below is not None:
         condition += f" AND {column} < %s"
         values.append(below)
+    order = f"ORDER BY {column} DESC" if ordered else ""
     # Column and table names are ours; words are passed as a parameter.
-    sql = f"SELECT {column} FROM {TABLE} WHERE {condition} ORDER BY {column} DESC LIMIT %s"  # noqa: S608
-    with connection.cursor() as cursor:
-        cursor.execute(sql, [*values, limit])
-        return [pk for (pk,) in cursor.fetchall()]
+    sql = f"SELECT {column} FROM {TABLE} WHERE {condition} {order} LIMIT %s"  # noqa: S608
+    cursor.execute(sql, [*values, limit])
+    return [pk for (pk,) in cursor.fetchall()]
 
 
 def _quoted(word: str) -> str:
