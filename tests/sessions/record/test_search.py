@@ -103,6 +103,19 @@ def test_what_a_query_finds(query: str, found: list[tuple[int, str]]) -> None:
     assert _blocks(query) == found
 
 
+@pytest.mark.parametrize("frequent", [0, 1, 5_000])
+def test_frequent_words_come_in_the_same_order(
+    monkeypatch: pytest.MonkeyPatch, frequent: int
+) -> None:
+    monkeypatch.setattr(text_index, "FREQUENT", frequent)
+    _stored()
+    assert [seq for seq, _ in _blocks("deploy")] == [7, 2, 1]
+    owners = [label("team", local_team().pk)]
+    first, *rest = text_index.holding(["deploy"], owners, below=None, limit=9)
+    assert text_index.holding(["deploy"], owners, below=None, limit=1) == [first]
+    assert text_index.holding(["deploy"], owners, below=first, limit=9) == rest
+
+
 def test_what_several_compactions_left() -> None:
     """Each summary stands in for the one before it, so what only the first kept is lost later."""
     made = [user("alpha beta gamma", key="k")]
