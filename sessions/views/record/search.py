@@ -17,6 +17,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from compaction.context.blocks import KINDS
 from sessions.access import actor_of, allowed, require, team_of, team_to, teams_of
+from sessions.actions.dashboard.day_totals import keep_totals
 from sessions.actions.record.indexing import UNINDEXED
 from sessions.actions.record.saved_searches import (
     NAME_CHARS,
@@ -172,6 +173,7 @@ def state_text(presence: BlockState) -> str:
 def search_page(request: HttpRequest) -> HttpResponse:
     """Show blocks that hold what was typed, by session, newest first."""
     team = team_of(request)
+    keep_totals(team)  # the agents and models to choose from are counted there
     filters = SearchFilters.of(request.GET)
     cursor = request.GET.get("after", "")
     after = int(cursor) if cursor.isascii() and cursor.isdecimal() and len(cursor) < 19 else None
