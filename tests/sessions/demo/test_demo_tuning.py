@@ -63,7 +63,7 @@ def test_the_policy_is_simulated_over_the_sessions_and_removed_with_them(session
     assert remove_demo(local_team()) == 1
     assert not Simulation.objects.exists()
     assert not Tuning.objects.exists()
-    assert not Job.objects.exists()
+    assert not Job.objects.exclude(kind="index").exists()
     assert not Policy.objects.filter(name=NAME).exists()
 
 
