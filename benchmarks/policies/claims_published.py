@@ -247,7 +247,7 @@ DAKOU = (
           cited("reviews/reviews.md", "extractive, nine sections, window 60,000 | 23 | 25 | 98 %",
                 0.98), least(0.8), "%"),
     Claim("… the same, of what later calls needed", "80 to 90 %",
-          cited("policies/strategies.md", "extractive summary names 63", 63 / 110), least(0.8), "%"),
+          cited("policies/strategies.md", "summary names 63, the", 63 / 110), least(0.8), "%"),
     Claim("calls that a dashboard saves a task", "5 to 10",
           cited("policies/strategies.md", "of 1,108 queries 36 (3 %)", 36 / 58), least(5), "calls"),
     Claim("status queries that it saves", "over 50 %",
