@@ -105,7 +105,9 @@ def test_every_original_can_be_had_again(session: Session, policy: Policy) -> No
     for revision in run.revisions:
         for edit in revision.edits:
             stub = edit.replacement
-            assert stub is not None
+            if stub is None:  # thinking alone leaves without one
+                assert {originals[name].type for name in edit.targets} == {"thinking"}
+                continue
             assert stub.replaces == edit.targets[0]
             assert (
                 stub.sha == hashlib.sha256(stub.text.encode("utf-8", "surrogatepass")).hexdigest()
