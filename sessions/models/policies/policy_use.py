@@ -84,13 +84,13 @@ class Effect:
 def effects_of(team: Team) -> dict[int, Effect]:
     """The effect of each policy version on the newest sessions simulated under it."""
     rows = (
-        Run.objects.filter(session__team=team, origin=Run.Origin.SIMULATED)
+        Run.objects.filter(policy_version__policy__team=team, origin=Run.Origin.SIMULATED)
         .order_by("-created")
         .values_list("policy_version", "figures")[:SIMULATED]
     )
     sums: dict[int, Counter[str]] = {}
     for version, figures in rows:
-        if version is None or "needs" not in figures:
+        if "needs" not in figures:
             continue
         found = sums.setdefault(version, Counter())
         found["sessions"] += 1

@@ -71,6 +71,14 @@ class Run(models.Model):
     """Large fields, deferred by most queries."""
 
     class Meta:
+        indexes = [
+            # Runs of live sessions have a version, too, and grow with history.
+            models.Index(
+                fields=["policy_version", "created"],
+                condition=models.Q(origin="simulated"),
+                name="run_simulated",
+            ),
+        ]
         constraints = [
             models.UniqueConstraint(
                 fields=["session"],
