@@ -21,7 +21,7 @@ from compaction.outlines.outline import outline_of
 from compaction.policies.policy import Policy
 from compaction.prices.prices import PACKAGE_READ_ON, micros, nanos
 from compaction.simulation.charged import charged
-from compaction.simulation.defined import defined
+from compaction.simulation.defined import Defined, defined
 from compaction.simulation.oracle import oracle
 from compaction.simulation.run import CacheRun, Terms, estimate_cache, simulate_cache, terms_of
 from compaction.simulation.simulate import Run as RunValue
@@ -172,17 +172,12 @@ def figures_of(recording: Recording, policy: Policy) -> Simulated:
     price = recording.terms.price
     again = charged(cache.uses, found.readings, price) if price is not None else None
     steps = len(run.steps)
-    tools = defined(value, run, cache.uses, recording.counter())
     figures = {
         "steps": steps,
         "tokens_sent": run.sent + value.hidden * steps,
         "tokens_sent_recorded": recording.lived_sent,
         "hidden_tokens_sent": value.hidden * steps,
-        "hidden_microusd": tools.hidden_microusd,
-        "definition_tokens_sent": tools.tokens,
-        "definitions_microusd": tools.microusd,
-        "unused_definition_tokens_sent": tools.unused_tokens,
-        "unused_definitions_microusd": tools.unused_microusd,
+        **_of_definitions(defined(value, run, cache.uses, recording.counter())),
         "peak_tokens": _peak(run, value),
         "window": value.window,
         "cost_microusd": cache.cost,
@@ -195,13 +190,9 @@ def figures_of(recording: Recording, policy: Policy) -> Simulated:
         "edits": whole.edits,
         "edits_feasible": whole.share,
         "read_back_tokens": found.read_back,
-        "needs": found.needs,
-        "in_context": found.in_context,
-        "named": found.named,
+        **_of_recall(found),
         "retrievable": found.retrievable,
         "lost": found.lost,
-        "said": found.said,
-        "said_in_context": found.said_in_context,
         "costliest": _costliest(cache),
         "ms_per_step": round(taken / max(steps, 1), 3),
     }
@@ -222,15 +213,31 @@ def recorded_figures(recording: Recording) -> dict[str, Any]:
         "cost_microusd": recording.lived_cost,
         "cache_read_share": _read_share(recording.lived_uses),
         "compactions": len(compactions),
-        "needs": found.needs,
-        "in_context": found.in_context,
-        "named": found.named,
+        **_of_recall(found),
         "lost": found.retrievable + found.lost,
-        "said": found.said,
-        "said_in_context": found.said_in_context,
         "edits": whole.edits,
         "edits_feasible": whole.share,
         "oracle_microusd": recording.oracle_cost,
+    }
+
+
+def _of_recall(found: Recall) -> dict[str, Any]:
+    return {
+        "needs": found.needs,
+        "in_context": found.in_context,
+        "named": found.named,
+        "said": found.said,
+        "said_in_context": found.said_in_context,
+    }
+
+
+def _of_definitions(tools: Defined) -> dict[str, Any]:
+    return {
+        "hidden_microusd": tools.hidden_microusd,
+        "definition_tokens_sent": tools.tokens,
+        "definitions_microusd": tools.microusd,
+        "unused_definition_tokens_sent": tools.unused_tokens,
+        "unused_definitions_microusd": tools.unused_microusd,
     }
 
 

@@ -150,7 +150,7 @@ def forget(sender: type, instance: Session, **_: Any) -> None:  # noqa: ARG001
 
 
 def _ask_to_merge() -> None:
-    # The team itself may be gone; the index is the same for all.
+    # The team itself may be gone; all teams share the index.
     team = Team.objects.first() if connection.vendor == "sqlite" else None
     if team is not None:
         jobs.ask_once(team, "index", {"removed": True}, "index:removed")

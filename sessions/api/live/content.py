@@ -43,7 +43,7 @@ def content(
     `ref` is the reference in the stub, the name of its file, a message number, or
     the reference of a received share or one of its results (`share:12`, `share:12:m3.0@ab12cd34`;
     secrets are masked). Use at most one of lines, grep, head and tail. Long texts come in parts:
-    `rest` has the parameters for the next one. `content` is the same for a tool result of the
+    `rest` has the parameters for the next one. `content` is that as a tool result of the
     Messages API, with images as images.
     """
     session = session_of(request, session_id)

@@ -87,11 +87,7 @@ def hand_out(
         read_back = read_back and (offered is None or offered.read_back)
     plan = with_read_back(plan, wires, managed, files=bool(form.offloads)) if read_back else plan
     plan, files = _with_paths(plan, form.offloads.rstrip("/"), managed)
-    admission = Admission(None)
-    if goes_out and plan.budgeted and may_write(request):
-        admission = admit(plan.session, plan.standing.used, plan.step, timezone.now())
-    if admission.answer is not None:
-        raise NoRoom(admission.answer)
+    admission = _admitted(plan) if goes_out and may_write(request) else Admission(None)
     handed = managed.pk if managed is not None else None
     if managed is None and may_write(request):
         handed = record_context(plan, form.format).pk
@@ -119,6 +115,16 @@ def hand_out(
         **(needs_of(plan.session.model, body) if form.format == "anthropic" else {}),
         **_news(plan.session, handed, form.since, body, files),
     }
+
+
+def _admitted(plan: Plan) -> Admission:
+    """What the budgets say of the call. Raises NoRoom."""
+    if not plan.budgeted:
+        return Admission(None)
+    found = admit(plan.session, plan.standing.used, plan.step, timezone.now())
+    if found.answer is not None:
+        raise NoRoom(found.answer)
+    return found
 
 
 def _ends_with_agent(body: Mapping[str, Any]) -> bool:

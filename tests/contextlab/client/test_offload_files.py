@@ -82,8 +82,8 @@ def test_an_agent_opens_what_a_stub_names(
     client.messages.create(messages=[*talk, {"role": "user", "content": "Thanks."}], **WITH)
     assert not model.refused
     for before, after in zip(model.bodies, model.bodies[1:], strict=False):
-        told = bare(before["messages"])
-        assert json.dumps(bare(after["messages"])[: len(told)]) == json.dumps(told)
+        known = bare(before["messages"])
+        assert json.dumps(bare(after["messages"])[: len(known)]) == json.dumps(known)
         assert json.dumps(after["tools"]) == json.dumps(before["tools"])
     assert "other tools" in model.bodies[0]["tools"][-1]["description"]
 

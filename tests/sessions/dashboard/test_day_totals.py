@@ -218,7 +218,7 @@ def test_a_split_is_of_its_sessions_and_of_no_others(team: Team):
              rows.filter(model="m1", policy_version__policy__name="careful")),
             (Split(policy="careful@2"),
              rows.filter(policy_version__policy__name="careful", policy_version__number=2)),
-            (Split(agent="nobody"), rows.none()),
+            (Split(agent="absent"), rows.none()),
         ):  # fmt: skip
             of = dashboard(team, period, split).whole.of
             assert of["sessions"] == wanted.count()

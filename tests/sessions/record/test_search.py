@@ -311,7 +311,7 @@ def test_time_that_runs_out_is_said(program: Program, monkeypatch: pytest.Monkey
     rest = program.get(f"/search?q=port+drain&after={answer['next']}")
     assert (rest["hits"], rest["complete"], rest["next"]) == ([], True, None)
     monkeypatch.setattr(searching, "FEW", -1)
-    page = page_of(signed_in(program.team), "/search/?q=port&agent=nobody")
+    page = page_of(signed_in(program.team), "/search/?q=port&agent=absent")
     assert "No match so far" in page.text
 
 
