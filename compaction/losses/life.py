@@ -32,6 +32,13 @@ class Stay:
         """Length in steps."""
         return self.until - self.since
 
+    @property
+    def where(self) -> str:
+        """The steps in words: "step 7", "steps 7–9"."""
+        if self.steps == 1:
+            return f"step {self.since}"
+        return f"steps {self.since}–{self.until - 1}"
+
 
 @dataclass(frozen=True, slots=True)
 class Sight:

@@ -52,8 +52,7 @@ class Command(BaseCommand):
             return
         self.stdout.write(rows["sentence"])
         for stay in rows["stays"]:
-            name = stay.state.replace("_", " ")
-            self.stdout.write(f"  steps {stay.since}–{stay.until - 1}: {name}")
+            self.stdout.write(f"  {stay.where}: {stay.state.replace('_', ' ')}")
         for one in rows["costs"]:
             steps = ", ".join(map(str, one["steps"]))
             cost = figures.money(one["cost_microusd"])

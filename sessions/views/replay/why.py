@@ -72,7 +72,7 @@ def parts(stays: tuple[Stay, ...], steps: int) -> list[StayPart]:
             round((one.since - 1) * scale, 1),
             round(max(one.steps * scale, 2), 1),
             one.state,
-            f"{STATES[one.state]}, steps {one.since}–{one.until - 1}",
+            f"{STATES[one.state]}, {one.where}",
         )
         for one in stays
     ]

@@ -93,6 +93,10 @@ def test_what_stands_in_its_place_says_how_it_can_be_found() -> None:
     ]  # fmt: skip
 
 
+def test_a_stay_says_its_steps() -> None:
+    assert [one.where for one in _lived([2], {2: 3}).stays] == ["step 1", "step 2", "steps 3–9"]
+
+
 @pytest.mark.parametrize(
     ("given", "text", "found"),
     [
