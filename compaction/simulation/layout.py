@@ -17,7 +17,7 @@ HIDDEN_BLOCKS = 2
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The prompt of one step, hidden part included: `total` tokens in `blocks` content blocks.
+    """The prompt of one step, prelude included: `total` tokens in `blocks` content blocks.
 
     `unchanged` tokens are as in the step before, `appended` are new at the end, `output` is what
     the step wrote, as far as the next one shows. `frontier` is the tokens and blocks up to the last
@@ -85,7 +85,7 @@ def managed(run: Run) -> Iterator[Layout]:
     """Yield the prompts of a run, with the place of the last replacement as frontier."""
     timeline, standing = _Timeline.of(run.entries), _BlockCounts(run.entries)
     triggers = {revision.number: revision.trigger for revision in run.revisions}
-    hidden, last = (run.hidden, HIDDEN_BLOCKS) if run.hidden else (0, 0), 0
+    prelude, last = (run.prelude, HIDDEN_BLOCKS) if run.prelude else (0, 0), 0
     once_from: int | None = None
     for number, step in enumerate(run.steps):
         appended = 0
@@ -98,14 +98,14 @@ def managed(run: Run) -> Iterator[Layout]:
         changed: Cause = "unexplained"
         if step.revision is not None:
             changed = "rewind" if triggers.get(step.revision) == "rewind" else "edit"
-        total = hidden[0] + step.total
-        frontier = hidden[0] + step.frontier, hidden[1] + standing.before_frontier()
-        until = hidden[0] + step.cacheable, hidden[1] + standing.count(once_from)
+        total = prelude[0] + step.total
+        frontier = prelude[0] + step.frontier, prelude[1] + standing.before_frontier()
+        until = prelude[0] + step.cacheable, prelude[1] + standing.count(once_from)
         yield Layout(
             step=step,
             total=total,
-            blocks=hidden[1] + standing.count(),
-            unchanged=hidden[0] + step.unchanged_prefix if number else 0,
+            blocks=prelude[1] + standing.count(),
+            unchanged=prelude[0] + step.unchanged_prefix if number else 0,
             appended=appended + step.recited if number else total,
             output=timeline.output.get(step.step, 0),
             frontier=frontier if step.frontier else (0, 0),

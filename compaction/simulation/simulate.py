@@ -13,6 +13,8 @@ from compaction.prices.binding import binds_thinking
 from compaction.prices.system_messages import takes_system_messages
 from compaction.proposals.plan import Count, Means, Outline, Summarize, no_outline
 from compaction.summaries.extract import extractive
+from compaction.tools.listed import sized
+from compaction.tools.read_tool import definition
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,8 @@ class StepTokens:
 class Run:
     """A simulated session under a policy: `entries` give the context of each step (`context_at`).
 
-    `steps` holds one record per model call, in order. `hidden` repeats the session's.
+    `steps` holds one record per model call, in order. `hidden` is the session's, `added`
+    the tokens of the `read_back` definition that our contexts list.
     """
 
     policy: Policy
@@ -65,10 +68,16 @@ class Run:
     revisions: tuple[Revision, ...]
     refusals: tuple[RefusedEdits, ...]
     hidden: int = 0
+    added: int = 0
+
+    @property
+    def prelude(self) -> int:
+        """Tokens before the blocks of each step."""
+        return self.hidden + self.added
 
     @property
     def sent(self) -> int:
-        """Tokens sent over the whole session: each step's context, without the hidden prompt."""
+        """Tokens sent over the whole session: each step's context, without the prelude."""
         return sum(step.total for step in self.steps)
 
 
@@ -90,7 +99,10 @@ def simulate(
     rates = session_rates(session.model, began, recorded, policy.ttl)
     binds, one_turn = binds_thinking(session.model), takes_system_messages(session.model)
     means = Means(count, summarize, outline, rates, binds=binds, one_turn=one_turn)
-    state = start(policy, session.window, means, session.hidden)
+    added = _added(policy, count)
+    # Unknown stays unknown: then the first reported prompt has both.
+    hidden = session.hidden + added if session.hidden else 0
+    state = start(policy, session.window, means, hidden)
     blocks = session.blocks
     steps: list[StepTokens] = []
     revisions: list[Revision] = []
@@ -108,12 +120,13 @@ def simulate(
         last = call.at
         steps.append(_figures(state, call.at, revision))
         # Reported prompts apply to the recorded context: ignore them once ours differs by more than
-        # the recitation.
+        # the recitation and the definition.
         usage = call.usage
         comparable = usage is not None and not revisions
-        prompt = usage.prompt + state.ending.tokens if usage is not None and comparable else None
+        more = state.ending.tokens + added
+        prompt = usage.prompt + more if usage is not None and comparable else None
         if prompt is None:
-            state.hidden, state.scale = session.hidden, None
+            state.hidden, state.scale = hidden, None
     return Run(
         policy,
         tuple(steps),
@@ -121,7 +134,15 @@ def simulate(
         tuple(revisions),
         tuple(state.refusals),
         session.hidden,
+        added,
     )
+
+
+def _added(policy: Policy, count: Count) -> int:
+    """Tokens of the `read_back` definition, which contexts of an editing policy list."""
+    if not policy.steps:
+        return 0
+    return sized({"tools": [definition("anthropic")]}, count)[0].tokens
 
 
 def _figures(state: State, at: int | None, revision: Revision | None) -> StepTokens:

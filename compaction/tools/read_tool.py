@@ -10,13 +10,12 @@ from compaction.context.excerpt import BadSelection, Selection, selection_of
 NAME = "read_back"
 
 DESCRIPTION = """\
-Reads content that was moved out of this conversation to save room. Nothing of it is lost: where \
-you see "[offloaded: … ref m12.0@ab12cd34]", or a ref in a summary, pass that ref here to get the \
-original text, exactly as it was.
-Use it when you need a detail that a stub or summary only names; do not run the original command \
-or read the original file again for it, since either may have changed since.
-Without further arguments you get the text from its beginning; a long one comes in parts, each \
-with the arguments for the next. To get less, choose one of lines, grep, head and tail."""
+Returns content that was moved out of this conversation, unchanged. Where you see "[offloaded: … \
+ref m12.0@ab12cd34]", or a ref in a summary, pass the ref.
+Use it when you need a detail that a stub or summary only names, rather than running the command \
+or reading the file again, which may have changed since.
+A long text comes in parts, each with the arguments for the next. To get less, choose one of \
+lines, grep, head and tail."""
 
 FILES = """
 A ref that is a path is a file on this machine with the same content: you can open or search it \
@@ -28,27 +27,25 @@ SCHEMA: dict[str, Any] = {
     "properties": {
         "ref": {
             "type": "string",
-            "description": 'The reference as it stands in the stub, such as "m12.0@ab12cd34"; '
-            'or a message number such as "12".',
+            "description": 'As in the stub: "m12.0@ab12cd34"; or a message number: "12".',
         },
         "lines": {
             "type": "string",
-            "description": 'A range of lines, from 1, both ends included: "10-40", "10-", "10".',
+            "description": 'From 1, both ends included: "10-40", "10-" or "10".',
         },
         "grep": {
             "type": "string",
-            "description": "A regular expression (RE2): gives matching lines with their numbers. "
-            "(?i) at its beginning ignores case.",
+            "description": "Regular expression (RE2). Returns matching lines with numbers.",
         },
         "context": {
             "type": "integer",
-            "description": "With grep: lines to show around each match, up to 20.",
+            "description": "With grep: lines around each match, up to 20.",
         },
-        "head": {"type": "integer", "description": "The first so many lines."},
-        "tail": {"type": "integer", "description": "The last so many lines."},
+        "head": {"type": "integer", "description": "First lines."},
+        "tail": {"type": "integer", "description": "Last lines."},
         "offset": {
             "type": "integer",
-            "description": "Where to go on in a long text: as the answer before says.",
+            "description": "Where to continue, as the previous part says.",
         },
     },
     "required": ["ref"],

@@ -7,7 +7,6 @@ from typing import Any
 import msgspec
 from django.db import transaction
 
-from compaction.context.session import Session as SessionValue
 from compaction.policies.policy import Policy, from_dict
 from compaction.simulation import simulate as simulation
 from compaction.simulation.run import CacheRun
@@ -97,16 +96,15 @@ def simulate_job(running: Running) -> JobOutcome:
     return JobOutcome({"session": str(session.pk), "run": str(run.pk)})
 
 
-def _trigger_tokens(policy: Policy, value: SessionValue) -> int | None:
+def _trigger_tokens(policy: Policy, window: int, prelude: int) -> int | None:
     """The prompt size in tokens at which a policy compacts, for the line on the timeline."""
     for step in policy.steps:
         share = getattr(step.parameters, "trigger", None)
         if share is not None:
             budget = getattr(step.parameters, "budget", 0)
             # A budget covers only the conversation; the line is drawn on whole prompts.
-            return int(share * (budget or value.window - policy.kept_free(value.window))) + (
-                value.hidden if budget else 0
-            )
+            whole = budget or window - policy.kept_free(window)
+            return int(share * whole) + (prelude if budget else 0)
     return None
 
 
@@ -114,7 +112,8 @@ def _for_the_page(
     session: Session, recording: Recording, policy: Policy, simulated: Simulated
 ) -> dict[str, Any]:
     """Additional figures for the replay page. Recorded tokens are as reported if every call
-    reported them, else as we count them."""
+    reported them, else as we count them; `added_tokens` are those of our `read_back` definition in
+    each context."""
     calls = recording.value.calls
     measured = session.usage_calls == session.step_count
     reported = sum(call.usage.prompt for call in calls if call.usage)
@@ -123,7 +122,8 @@ def _for_the_page(
         "tokens_sent_reported": reported if measured else recording.lived_sent,
         "tokens_sent_measured": measured,
         "refusals": len(simulated.run.refusals),
-        "trigger_tokens": _trigger_tokens(policy, recording.value),
+        "trigger_tokens": _trigger_tokens(policy, recording.value.window, simulated.run.prelude),
+        "added_tokens": simulated.run.added,
         "window_assumed": session.window is None,
     }
 

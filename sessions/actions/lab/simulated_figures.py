@@ -174,11 +174,11 @@ def figures_of(recording: Recording, policy: Policy) -> Simulated:
     steps = len(run.steps)
     figures = {
         "steps": steps,
-        "tokens_sent": run.sent + value.hidden * steps,
+        "tokens_sent": run.sent + run.prelude * steps,
         "tokens_sent_recorded": recording.lived_sent,
-        "hidden_tokens_sent": value.hidden * steps,
+        "hidden_tokens_sent": run.prelude * steps,
         **_of_definitions(defined(value, run, cache.uses, recording.counter())),
-        "peak_tokens": _peak(run, value),
+        "peak_tokens": _peak(run),
         "window": value.window,
         "cost_microusd": cache.cost,
         "cost_recorded_microusd": recording.lived_cost,
@@ -208,7 +208,7 @@ def recorded_figures(recording: Recording) -> dict[str, Any]:
     return {
         "steps": len(run.steps),
         "tokens_sent": recording.lived_sent,
-        "peak_tokens": _peak(run, value),
+        "peak_tokens": _peak(run),
         "window": value.window,
         "cost_microusd": recording.lived_cost,
         "cache_read_share": _read_share(recording.lived_uses),
@@ -241,8 +241,8 @@ def _of_definitions(tools: Defined) -> dict[str, Any]:
     }
 
 
-def _peak(run: RunValue, value: SessionValue) -> int:
-    return max((step.total for step in run.steps), default=0) + value.hidden
+def _peak(run: RunValue) -> int:
+    return max((step.total for step in run.steps), default=0) + run.prelude
 
 
 def _compactions(run: RunValue) -> int:

@@ -19,7 +19,7 @@ def ratio_of(session: Session) -> int:
 
 def heads_of(session: Session, run: Run) -> dict[str, Any]:
     return {
-        "session": _session(session),
+        "session": _session(session, run),
         "run": {
             "id": run_name(run),
             "origin": run.origin,
@@ -55,7 +55,7 @@ def run_label(run: Run) -> str:
     return run.policy_version.policy.name
 
 
-def _session(session: Session) -> dict[str, Any]:
+def _session(session: Session, run: Run) -> dict[str, Any]:
     children = _CHILDREN.rows(session=session.pk)
     parent = session.parent
     return {
@@ -70,7 +70,7 @@ def _session(session: Session) -> dict[str, Any]:
         "ratio": session.token_ratio,
         "basis": session.token_basis,
         "steps": session.step_count,
-        "hidden": session.hidden_tokens,
+        "hidden": session.hidden_tokens + run.figures.get("added_tokens", 0),
         "cost_at_least": session.cost_at_least or session.usage_calls < session.step_count,
         "version": session.version,
         "live": session.live,

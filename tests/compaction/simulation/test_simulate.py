@@ -11,13 +11,18 @@ from pathlib import Path
 from compaction.context.session import Call, Usage
 from compaction.policies.policy import Policy, Step
 from compaction.policies.presets import PRESETS
+from compaction.simulation.run import Terms, simulate_cache
 from compaction.simulation.simulate import simulate
 from compaction.strategies.compact import Compact
+from compaction.strategies.offload import Offload
+from compaction.tools.listed import sized
+from compaction.tools.read_tool import definition
 from tests.build import coding, rough
 
 _DIGEST = """
 import hashlib
 from compaction.policies.presets import PRESETS
+from compaction.simulation.run import Terms, simulate_cache
 from compaction.simulation.simulate import simulate
 from tests.build import coding, rough
 session = coding(600, 500)
@@ -60,7 +65,7 @@ def test_hidden_tokens_count_towards_the_trigger_and_not_in_totals() -> None:
     assert simulate(session, policy, rough).revisions == ()
     hidden = simulate(replace(session, hidden=40_000), policy, rough)
     (revision,) = hidden.revisions
-    assert revision.tokens_before + 40_000 >= 70_000
+    assert revision.tokens_before + hidden.prelude >= 70_000
     assert revision.tokens_before < 35_000
 
 
@@ -84,3 +89,13 @@ def test_prompts_of_the_recorded_context_say_nothing_once_ours_differs() -> None
     eager = Compact(progress=0.0, rearm=0.0, summary_tokens=200)
     policy = Policy("c", steps=(Step("compact", eager),))
     assert len(simulate(replace(session, calls=calls), policy, rough).revisions) == 1
+
+
+def test_contexts_of_an_editing_policy_list_read_back_in_every_prompt() -> None:
+    session = replace(coding(20, 500), hidden=1_000)
+    [tool] = sized({"tools": [definition("anthropic")]}, rough)
+    for steps, added in (((), 0), ((Step("offload", Offload()),), tool.tokens)):
+        run = simulate(session, Policy("p", steps=steps), rough)
+        sent = simulate_cache(run, session.calls, Terms(rules="anthropic"))
+        assert (run.added, run.prelude) == (added, 1_000 + added)
+        assert sent.uses[0].prompt - sent.recorded[0].prompt == added
