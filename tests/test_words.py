@@ -1,7 +1,7 @@
 """The words of the product: none of its own making where the field has one, one name for one thing.
 
-It reads documents, docstrings, comments, the help of commands, and the text of templates and
-islands.
+It reads documents, docstrings, comments, what commands, pages and answers say, the text of
+templates, and islands with all their code.
 """
 
 from __future__ import annotations
@@ -85,6 +85,13 @@ def _help(tree: ast.Module) -> Iterator[str]:
                 )
 
 
+def _sentences(tree: ast.Module) -> Iterator[str]:
+    """Yield string constants of more than one word: what pages, answers and commands say."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value:
+            yield node.value
+
+
 def _comments(source: str) -> str:
     """Return the comments of a Python file."""
     tokens = tokenize.generate_tokens(StringIO(source).readline)
@@ -122,13 +129,18 @@ def _texts() -> Iterator[tuple[Path, str]]:
         # To find comments takes most of the time, and most files have no such word at all.
         comments = _comments(source) if BANNED.search(source) else ""
         yield path, "\n".join((*_docstrings(tree), *_help(tree), comments))
+    for path in _sources("sessions", "contextlab"):
+        yield path, "\n".join(_sentences(ast.parse(path.read_text())))
     for path in (*ROOT.glob("templates/**/*.*"), *ROOT.glob("frontend/src/**/*.svelte")):
         if path.suffix in (".html", ".txt", ".svelte"):
             yield path, _visible(path.read_text())
     for folder in ("src", "tests"):
         for path in (ROOT / "frontend" / folder).rglob("*.*"):
             if path.suffix in (".ts", ".svelte", ".css"):
-                yield path, _frontend_comments(path.read_text())
+                yield (
+                    path,
+                    path.read_text() if folder == "src" else _frontend_comments(path.read_text()),
+                )
 
 
 @cache

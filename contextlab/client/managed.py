@@ -67,7 +67,7 @@ class ManagedSession:
         except OverBudget:  # not a failure: the team does not allow this call
             raise
         except Exception as error:  # noqa: BLE001 (an agent must not stop because of us)
-            self._failed("the context is sent unmanaged", error, begun)
+            self._failed("the context is sent as it is", error, begun)
             return self._alone(request), None
         rest = {name: value for name, value in request.items() if name not in _PARTS}
         managed = {name: context.request[name] for name in _PARTS if name in context.request}
@@ -124,7 +124,7 @@ class ManagedSession:
         """Warn, once per name, about a way to call a model that we do not manage."""
         if name not in self._passed:
             self._passed.add(name)
-            log.warning("%s is sent unmanaged: this way to call a model is not supported", name)
+            log.warning("%s is sent as it is: this way to call a model is not supported", name)
 
     def _failed(self, what: str, error: Exception, begun: float) -> None:
         """Warn, and bypass the server for a while unless it refused quickly."""

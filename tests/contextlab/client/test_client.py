@@ -199,7 +199,7 @@ def test_an_agent_goes_on_where_no_server_answers(
             clock[0] = now
             reply = client.messages.create(messages=iter(said("Hi.")), **ASK)
             assert (reply.content[0].text, len(asked)) == ("ok", times)
-        assert caplog.text.count("is sent unmanaged") == 2
+        assert caplog.text.count("is sent as it is") == 2
         with pytest.raises(Unreachable):
             offline.session("x")
     assert [words(body) for body in model.bodies] == [["Hi."]] * 3
