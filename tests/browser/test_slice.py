@@ -80,7 +80,7 @@ def test_the_compaction_is_explained_and_compared(replay: Any) -> None:
 
 
 def test_a_preset_is_simulated_and_shown_as_simulated(replay: Any) -> None:
-    replay.get_by_text("Simulate").click()
+    replay.locator(".run-menu summary").click()
     replay.get_by_role("button", name=re.compile("offload-first")).click()
     answer = replay.get_by_role("heading", name="What offload-first@1 comes to")
     answer.wait_for(timeout=60_000)

@@ -37,7 +37,7 @@ function deltaTo(
 ): DeltaJson {
   const fresh = whole.entries.from.map((_, i) => i).filter((i) => !knownRows.includes(i));
   const changed = knownRows.filter((i, n) => whole.entries.to[i] !== knownTo[n]);
-  const { entries, presets, kinds, ...rest } = whole;
+  const { entries, kinds, ...rest } = whole;
   return {
     ...rest,
     delta: true,
@@ -174,7 +174,7 @@ describe('a delta', () => {
     const arrays = new Set();
     for (let n = 1; n <= 1000; n++) {
       const whole = manifestOf([[n, 0]], n);
-      const { presets, kinds, ...rest } = whole;
+      const { kinds, ...rest } = whole;
       manifest.next = 'a';
       manifest = merge(manifest, composition, {
         ...rest,

@@ -26,7 +26,6 @@ export function manifestOf(intervals: [from: number, to: number][], steps: numbe
     },
     run: { id: 'recorded', origin: 'recorded', label: 'recorded', policy: null, summary: null },
     runs: [],
-    presets: [],
     lines: { trigger: null },
     entries: {
       from: intervals.map(([from]) => from),

@@ -32,6 +32,20 @@ class UnknownPolicy(LookupError):
     """The team has no such policy or version, and there is no such preset."""
 
 
+def to_simulate(team: Team) -> list[str]:
+    """Names of the policies that can be simulated: presets, and the newest versions of the team's
+    own, as "name@number"."""
+    own = (
+        Policy.objects.filter(team=team, preset=False)
+        .annotate(newest=Max("versions__number"))
+        .filter(newest__isnull=False)
+        .order_by("name")
+        .values_list("name", "newest")
+    )
+    presets = [name for name in PRESETS if name != "passthrough"]
+    return [*presets, *(f"{name}@{newest}" for name, newest in own)]
+
+
 def active_version(team: Team) -> PolicyVersion:
     """The policy version for a team's new sessions that name none.
 

@@ -20,7 +20,6 @@ import msgspec
 from django.http import Http404
 
 from compaction.context.blocks import KINDS
-from compaction.policies.presets import PRESETS
 from sessions.access import run_named
 from sessions.api.replay.heads import heads_of, ratio_of
 from sessions.models import Run, Session
@@ -160,7 +159,6 @@ def _body(session: Session, run: Run, entries: int, steps: int, generation: int)
         "v": 1,
         "next": str(known),
         **heads_of(session, run),
-        "presets": [name for name in PRESETS if name != "passthrough"],
         "kinds": KINDS,
     }
 

@@ -101,6 +101,7 @@ def _runs(session: Session) -> list[dict[str, Any]]:
             "id": run_name(run),
             "origin": run.origin,
             "label": run_label(run),
+            "policy": str(run.policy_version) if run.policy_version else None,
             "state": "ready",
             "job": None,
             "revisions": run.head,
@@ -111,7 +112,8 @@ def _runs(session: Session) -> list[dict[str, Any]]:
         {
             "id": job.payload["policy"],
             "origin": "simulated",
-            "label": job.payload["policy"],
+            "label": job.payload["policy"].partition("@")[0],
+            "policy": job.payload["policy"],
             "state": "running",
             "job": str(job.pk),
         }

@@ -12,6 +12,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_GET
 
 from sessions.access import allowed, session_of
+from sessions.actions.policies.policies import to_simulate
 from sessions.actions.record.session_verdicts import verdict_on_session
 from sessions.models import Run, Session
 from sessions.models.record.sessions import SOURCE_LIVE
@@ -53,7 +54,9 @@ def replay(request: HttpRequest, session_id: UUID, step: int | None = None) -> H
     session = session_of(request, session_id)
     writes = allowed(request, session.team, "write")
     props: dict[str, Any] = _addresses(session) | {"step": step}
-    if not writes:
+    if writes:
+        props["policies"] = to_simulate(session.team)
+    else:
         del props["simulate_url"]
     run = ""
     if session.source == SOURCE_LIVE:

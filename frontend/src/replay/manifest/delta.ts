@@ -13,7 +13,7 @@ import {
   type StepColumns,
 } from './manifest';
 
-export type DeltaJson = Omit<ManifestJson, 'entries' | 'kinds' | 'presets'> & {
+export type DeltaJson = Omit<ManifestJson, 'entries' | 'kinds'> & {
   delta: true;
   since: string;
   next: string;

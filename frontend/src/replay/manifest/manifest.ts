@@ -87,6 +87,7 @@ export type RunChoice = {
   id: string;
   origin: Origin;
   label: string;
+  policy?: string | null; // with its version
   state: RunState;
   job: string | null;
   revisions?: number;
@@ -136,7 +137,6 @@ export type ManifestJson = {
   session: SessionHead;
   run: Run;
   runs: RunChoice[];
-  presets: string[];
   lines: { trigger: number | null };
   entries: EntryColumns;
   kinds: string[];

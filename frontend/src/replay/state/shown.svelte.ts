@@ -19,6 +19,7 @@ export type Props = {
   events_url: string;
   entry_url: string;
   simulate_url?: string;
+  policies?: string[]; // that can be simulated: presets, and the team's own with their version
   replay_url: string;
   diff_page_url: string; // with {a} and {b}
   session_url: string; // with {id}: the replay of another session
