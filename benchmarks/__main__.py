@@ -14,7 +14,7 @@ from benchmarks.processes import machine, say  # noqa: E402
 
 ALL = (
     "policies.engine", "policies.outline", "reviews.redact", "record.manifest", "web.start",
-    "record.ingest", "record.search", "peers", "live.steps", "live.agent", "live.live", "live.page",
+    "record.ingest", "search.search", "peers", "live.steps", "live.agent", "live.live", "live.page",
     "live.stream", "replay.scrub", "replay.opening", "dashboard.lists", "policies.recall",
     "record.planted", "lab.lab", "reviews.fact_ledger",
 )  # fmt: skip

@@ -7,8 +7,8 @@ from typing import Any
 from django.db.models.signals import post_delete, post_save, pre_delete
 
 from sessions.actions.dashboard.day_totals import forget_day, sums_changed
-from sessions.actions.record.indexing import forget
 from sessions.actions.reviews.reviews import want_no_more_than_can
+from sessions.actions.search.indexing import forget
 from sessions.models import Assessment, FactLedger, Review, ReviewItem, Session
 from sessions.models.accounts.teams import Team
 from sessions.signals import members_changed

@@ -96,7 +96,7 @@ def _text(statement: ast.stmt | None) -> str:
 LISTS = {
     "docs/extending.md": offers,
     "docs/policies/strategies.md": strategies,
-    "docs/record/importing.md": importers,
+    "docs/imports/importing.md": importers,
     "docs/record/cache.md": cache_rules,
 }
 

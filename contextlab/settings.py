@@ -193,11 +193,11 @@ DATABASES = {"default": _database}
 # --- jobs and live pages ----------------------------------------------------------------------
 # Kind of job -> the function in sessions/actions that does it, in a process of its own.
 JOB_KINDS: dict[str, str] = {
-    "assess": "sessions.actions.record.assess.assess",
+    "assess": "sessions.actions.assessments.assess.assess",
     "compact": "sessions.actions.live.on_request.compact",
     "demo": "sessions.actions.demo.demo.demo_job",
-    "import": "sessions.actions.record.uploads.run",
-    "index": "sessions.actions.record.indexing.index",
+    "import": "sessions.actions.imports.uploads.run",
+    "index": "sessions.actions.search.indexing.index",
     "share": "sessions.actions.memory.shares.bring",
     "simulate": "sessions.actions.lab.simulate.simulate_job",
     "simulation": "sessions.actions.lab.simulations.simulation_job",

@@ -18,7 +18,7 @@ import contextlab
 import sessions
 from compaction.cache.rules import RULES
 from compaction.policies import yaml
-from sessions.models.record import search_words
+from sessions.models.search import search_words
 from tests.hostile import METHODS, Case
 
 HOSTILE = Path(__file__).with_name("hostile.py")

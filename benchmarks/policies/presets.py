@@ -29,9 +29,9 @@ from compaction.policies.policy import Policy  # noqa: E402
 from compaction.policies.presets import PRESETS  # noqa: E402
 from compaction.prices.prices import micros  # noqa: E402
 from sessions import importers  # noqa: E402
+from sessions.actions.imports.imports import FILE_LIMIT, files_under  # noqa: E402
 from sessions.actions.lab.simulated_figures import Recording, figures_of  # noqa: E402
 from sessions.actions.lab.unstored import recording_of_log  # noqa: E402
-from sessions.actions.record.imports import FILE_LIMIT, files_under  # noqa: E402
 
 STEPS, TOKENS = 30, 30_000
 WORST = 5

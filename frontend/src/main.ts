@@ -6,7 +6,7 @@ import './web/copy';
 import './web/keyboard/keyboard';
 import './web/keyboard/list';
 import './web/ages';
-import './record/imports';
+import './imports/imports';
 import './record/sessions';
 import './jobs/jobs';
 import './accounts/keys';

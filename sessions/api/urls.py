@@ -9,14 +9,16 @@ from ninja import NinjaAPI
 from sessions.api.accounts import keys
 from sessions.api.budgets import budgets
 from sessions.api.dashboard import dashboards
+from sessions.api.imports import imports
 from sessions.api.jobs import jobs
 from sessions.api.lab import simulations, tunings
 from sessions.api.live import content, contexts, messages, pins, revisions, steps
 from sessions.api.memory import boards, memory
 from sessions.api.policies import policies, rollouts
-from sessions.api.record import blobs, caches, imports, search, sessions
+from sessions.api.record import blobs, caches, sessions
 from sessions.api.replay import replay, why
 from sessions.api.reviews import reviews
+from sessions.api.search import search
 from sessions.api.tools import tools
 from sessions.api.web import documents, problems
 from sessions.api.web.exchange import CarefulParser, KeyOrPerson

@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol, TypeVar
 from django.core.management.base import CommandError
 
 from sessions import importers
-from sessions.actions.record.imports import FILE_LIMIT, files_under
+from sessions.actions.imports.imports import FILE_LIMIT, files_under
 from sessions.importers import records
 
 

@@ -6,6 +6,7 @@ from sessions.models.accounts.keys import Answer, Key
 from sessions.models.accounts.teams import Invitation, Membership, Team
 from sessions.models.budgets.budgets import Approval, Budget, Reservation, Use
 from sessions.models.dashboard.day_totals import DayTotals
+from sessions.models.imports.imports import Import, ImportFile, SkippedRecord
 from sessions.models.jobs.jobs import Job
 from sessions.models.lab.simulations import Simulation, SimulationResult
 from sessions.models.lab.tunings import Tuning, TuningTrial
@@ -21,13 +22,12 @@ from sessions.models.memory.boards import (
 )
 from sessions.models.policies.policies import Policy, PolicyVersion, Rollout
 from sessions.models.record.blobs import Blob
-from sessions.models.record.imports import Import, ImportFile, SkippedRecord
 from sessions.models.record.messages import Block, Message, ModelCall
 from sessions.models.record.revisions import Edit, Entry, Replacement, Revision, Run
-from sessions.models.record.saved_searches import SavedSearch
 from sessions.models.record.sessions import Session
 from sessions.models.reviews.assessments import Assessment, FactLedger
 from sessions.models.reviews.reviews import Review, ReviewItem, ReviewRules
+from sessions.models.search.saved_searches import SavedSearch
 from sessions.models.tools.graphs import Retry, ToolGraph
 
 __all__ = [

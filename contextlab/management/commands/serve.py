@@ -19,8 +19,10 @@ from sessions import live
 from sessions.actions.accounts.addresses import renew_address, why_off
 from sessions.actions.accounts.logins import has_passwords
 from sessions.actions.accounts.teams import local_user
+from sessions.actions.assessments import assess
 from sessions.actions.jobs import jobs
-from sessions.actions.record import assess, indexing, verify
+from sessions.actions.record import verify
+from sessions.actions.search import indexing
 from sessions.actions.web import forks
 from sessions.management.addresses import base_url, login_url
 

@@ -12,12 +12,12 @@ from compaction.policies.presets import PRESETS
 from compaction.tokens import counted
 from sessions import demo
 from sessions.actions.accounts import audit
+from sessions.actions.assessments.assess import assess_session
 from sessions.actions.demo.demo_live import begin_live, end_live
 from sessions.actions.demo.demo_tuning import tune_demo, untune_demo
 from sessions.actions.jobs.attempts import JobOutcome, Running
 from sessions.actions.lab.simulate import simulate_session
 from sessions.actions.record.append import append_all, link_parents
-from sessions.actions.record.assess import assess_session
 from sessions.actions.record.measure import measure
 from sessions.actions.record.prepare import Count
 from sessions.importers import records

@@ -8,6 +8,7 @@ from django.conf import settings
 from django.db import transaction
 
 from compaction.proposals.plan import Wish
+from sessions.actions.assessments import assess
 from sessions.actions.jobs import jobs
 from sessions.actions.jobs.attempts import PermanentFailure, Running
 from sessions.actions.live import artefacts
@@ -15,9 +16,9 @@ from sessions.actions.live.advance import advance_to
 from sessions.actions.live.arrivals import Facts
 from sessions.actions.live.folds import Fold, with_fold
 from sessions.actions.memory import gathering, shares
-from sessions.actions.record import assess, indexing
 from sessions.actions.record.measure import measure
 from sessions.actions.reviews.fact_ledgers import is_over
+from sessions.actions.search import indexing
 from sessions.models import Block, Job, Run, Session
 from sessions.models.web.statements import Statement, given_int, given_uuid
 

@@ -10,7 +10,7 @@ from pydantic import Field, StrictInt
 from compaction.context.blocks import Kind
 from sessions.api.jobs.shapes import JobAsked
 from sessions.api.web.shapes import BIGGEST, BodyIn, Json, Text
-from sessions.models.record.search_words import QUERY_CHARS
+from sessions.models.search.search_words import QUERY_CHARS
 
 
 class WindowOut(Schema):

@@ -12,7 +12,7 @@ from django.db import transaction
 
 from compaction.tokens import counted
 from sessions.actions.accounts import audit
-from sessions.actions.record.imports import begin_import, files_under, report, run_import
+from sessions.actions.imports.imports import begin_import, files_under, report, run_import
 from sessions.importers import IMPORTERS
 from sessions.management.named import find_team
 from sessions.models import ImportFile

@@ -43,7 +43,7 @@ class Assessment(models.Model):
     of cache write and uncached that paid again for cached tokens, for avoidable causes and for
     causes that no log shows. Failed tool calls and those that succeeded later; needed-later recall
     of the contexts that the model saw, in needs, and micro-dollars of files read again after they
-    left these (`sessions/actions/record/lacked.py`); steps that could be judged and those that
+    left these (`sessions/actions/assessments/lacked.py`); steps that could be judged and those that
     drift from the task; tool calls with a known schema and those that violate it. `tools` counts
     which tool follows which (`compaction/tools/habits.py`). `definitions` has the tokens and
     micro-dollars of each tool's definition, which were `used`, and the `basis` of the money;

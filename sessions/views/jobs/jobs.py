@@ -13,11 +13,11 @@ from django.views.decorators.http import require_GET, require_POST
 
 from sessions.access import allowed, require, team_of, teams_of
 from sessions.actions.accounts.teams import LOCAL_TEAM
+from sessions.actions.imports.uploads import KIND
 from sessions.actions.jobs.jobs import cancel as cancel_job
 from sessions.actions.jobs.jobs import retry as retry_job
 from sessions.actions.lab.simulations import KIND as SIMULATION
 from sessions.actions.lab.tunings import KIND as TUNING
-from sessions.actions.record.uploads import KIND
 from sessions.actions.record.verify import last_check
 from sessions.figures import percent
 from sessions.models import Import, ImportFile, Job, Session

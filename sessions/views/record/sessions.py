@@ -17,8 +17,8 @@ from django.views.decorators.http import require_GET, require_POST
 from sessions.access import actor_of, allowed, team_of, team_to, teams_of
 from sessions.actions.accounts import audit
 from sessions.actions.dashboard.day_totals import keep_totals
+from sessions.actions.imports.uploads import FILES_AT_ONCE
 from sessions.actions.jobs.jobs import enqueue
-from sessions.actions.record.uploads import FILES_AT_ONCE
 from sessions.importers import IMPORTERS
 from sessions.models import Block, Rollout, Session, Team
 from sessions.models.dashboard.facets import ALL, POLICY, Counted, facets

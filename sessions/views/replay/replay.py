@@ -12,8 +12,8 @@ from django.urls import reverse
 from django.views.decorators.http import require_GET
 
 from sessions.access import allowed, session_of
+from sessions.actions.assessments.session_verdicts import verdict_on_session
 from sessions.actions.policies.policies import to_simulate
-from sessions.actions.record.session_verdicts import verdict_on_session
 from sessions.models import Run, Session
 from sessions.models.record.sessions import SOURCE_LIVE
 from sessions.views.live.live import limits

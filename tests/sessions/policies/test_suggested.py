@@ -10,11 +10,11 @@ from compaction import tokens
 from compaction.advice.adaptive import LEAST
 from sessions.actions.accounts.audit import COMMAND
 from sessions.actions.accounts.teams import local_team
+from sessions.actions.assessments.assess import assess_session
 from sessions.actions.live import folds
 from sessions.actions.live.managed import plan_at
 from sessions.actions.policies.policies import preset_version, save_version
 from sessions.actions.record.append import append
-from sessions.actions.record.assess import assess_session
 from sessions.importers import records
 from sessions.models import FactLedger, Policy, PolicyVersion, Session
 from sessions.models.policies.suggested import suggested

@@ -8,7 +8,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from sessions.actions.record.assess import assess_session
+from sessions.actions.assessments.assess import assess_session
 from sessions.models import Session, ToolGraph
 from sessions.models.tools.unused import ENOUGH
 from tests.provider_binding import MODELS, Bindings

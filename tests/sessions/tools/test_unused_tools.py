@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sessions.actions.record.assess import assess_session
+from sessions.actions.assessments.assess import assess_session
 from sessions.models import Assessment, Session
 from sessions.models.tools.unused import ENOUGH, unused_tools
 from tests.sessions.pages import page_of, signed_in

@@ -23,13 +23,13 @@ from compaction.policies.presets import PRESETS
 from sessions.actions.accounts.audit import COMMAND
 from sessions.actions.accounts.invitations import invite
 from sessions.actions.budgets import budgets, spending
+from sessions.actions.imports.imports import begin_import
 from sessions.actions.jobs import jobs
 from sessions.actions.lab import simulations, tunings
 from sessions.actions.live import next_call, pins
 from sessions.actions.memory import boards, shares
 from sessions.actions.policies import bounds, rollouts
 from sessions.actions.policies.policies import preset_version, save_version
-from sessions.actions.record.imports import begin_import
 from sessions.models import (
     Approval,
     ImportFile,

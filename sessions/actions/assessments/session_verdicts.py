@@ -1,0 +1,85 @@
+"""The verdict on a session: its cost, the part that could be avoided, and what was lost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sessions.actions.assessments.assessments import ENGINE
+from sessions.actions.reviews.fact_ledgers import is_over
+from sessions.actions.web.verdicts import EventVerdict, Tone, counted
+from sessions.figures import money, percent
+from sessions.models import Assessment, Session
+from sessions.models.web.statements import Statement, given_uuid
+
+MUCH = 0.05
+"""Avoidable share of the cost from which a session is no success (our choice)."""
+
+FIELDS = ("avoidable_microusd", "needs", "lost", "reread_microusd")
+
+
+def session_verdict(
+    cost: int | None,
+    avoidable: int | None,
+    needs: int | None,
+    lost: int | None,
+    reread: int | None,
+    *,
+    by: str,
+    at_least: bool = False,
+) -> EventVerdict:
+    """Say what a session cost, how much of it for nothing, and what it lost and needed.
+
+    Micro-dollars, None if unknown; `at_least` if the log lacks a part of the cost. `needs` and the
+    `lost` of them are counts, None if no text left the context; `by` names what removed texts.
+    """
+    return EventVerdict(
+        _tone(cost, avoidable, lost),
+        f"{_spent(cost, avoidable, at_least=at_least)} {_lost(needs, lost, by)}",
+        f"Files read again: ≈{money(reread)}." if reread else "",
+    )
+
+
+def _tone(cost: int | None, avoidable: int | None, lost: int | None) -> Tone:
+    if lost or (cost and avoidable and avoidable >= MUCH * cost):
+        return "bad"
+    return "neutral" if cost is None or avoidable is None else "good"
+
+
+def _spent(cost: int | None, avoidable: int | None, *, at_least: bool) -> str:
+    if cost is None:
+        return "Cost unknown."
+    said = f"Cost {'at least ' if at_least else ''}{money(cost)}"
+    if avoidable is None:
+        return f"{said}."
+    if not avoidable:
+        return f"{said}, nothing avoidable."
+    share = f" ({percent(avoidable / cost)})" if cost else ""
+    return f"{said}, ≈{money(avoidable)}{share} avoidable."
+
+
+def _lost(needs: int | None, lost: int | None, by: str) -> str:
+    if needs is None or lost is None:
+        return "Nothing is known to have left the context."
+    if not lost:
+        return "No needed fact was lost."
+    return f"{lost:,} of {counted(needs, 'time')} that a fact was needed, {by} had lost it."
+
+
+def verdict_on_session(session: Session, *, managed: bool) -> EventVerdict | None:
+    """The verdict on a stored session, from one indexed row; None while it goes on, and before it
+    is assessed. `managed`: its context was ours."""
+    row: Sequence[int | None] | None = (
+        _ASSESSED.first(session=session.pk) if session.step_count and is_over(session) else None
+    )
+    if row is None:
+        return None
+    own = "compactions" if session.compaction_count else "edits"
+    by = "its policy" if managed else f"the agent's own {own}"
+    return session_verdict(session.cost_microusd, *row, by=by, at_least=session.cost_at_least)
+
+
+_ASSESSED = Statement(
+    lambda: Assessment.objects.filter(
+        session_id=given_uuid("session"), engine__gte=ENGINE
+    ).values_list(*FIELDS)
+)

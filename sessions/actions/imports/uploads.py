@@ -1,0 +1,109 @@
+"""Uploads: files received over the network, kept until a job has read them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import uuid
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from django.conf import settings
+from django.db import transaction
+
+from sessions.actions.accounts import audit
+from sessions.actions.imports.imports import begin_import, report, run_import
+from sessions.actions.jobs.attempts import JobOutcome, PermanentFailure, Running
+from sessions.actions.jobs.jobs import enqueue
+from sessions.models import Import, ImportFile, Team
+
+KIND = "import"
+FILES_AT_ONCE = 100
+"""Maximum files per upload: Django's limit on form parts."""
+
+
+class Uploaded(Protocol):
+    """A file of a request: name and bytes."""
+
+    name: str | None
+
+    def chunks(self) -> Iterable[bytes]:
+        """The bytes in chunks."""
+
+
+def begin_upload(
+    team: Team, files: Sequence[Uploaded], actor: audit.Actor = audit.COMMAND
+) -> Import:
+    """Store the files and queue their import; on return they survive a crash.
+
+    Names are data only: on disk the files are numbered in a folder per upload.
+    """
+    folder = settings.DATA_DIR / "uploads" / uuid.uuid4().hex
+    folder.mkdir(parents=True, mode=0o700)
+    try:
+        kept = [_keep(file, folder / str(number)) for number, file in enumerate(files)]
+        with transaction.atomic():
+            import_run = begin_import(team, kept, job=None)
+            import_run.job = enqueue(team, KIND, {"import": str(import_run.pk)})
+            import_run.save(update_fields=["job"])
+            audit.note(team, actor, "import.asked", str(import_run.pk), files=len(kept))
+        return import_run
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+
+
+def _keep(file: Uploaded, path: Path) -> tuple[str, str, int]:
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(handle, "wb") as out:
+        for chunk in file.chunks():
+            out.write(chunk)
+        out.flush()
+        os.fsync(out.fileno())
+        size = out.tell()
+    return _name(file.name), str(path), size
+
+
+def _name(name: str | None) -> str:
+    """The sender's file name, without characters that PostgreSQL rejects."""
+    text = (name or "").replace("\x00", "").encode("utf-8", "replace").decode("utf-8")
+    return text or "unnamed file"
+
+
+def run(running: Running) -> JobOutcome:
+    """Run the job: import the uploaded files, then delete them."""
+    from compaction.tokens import (
+        counted,
+    )  # pages never count tokens, so only jobs load the vocabulary
+
+    import_run = Import.objects.filter(team=running.team, pk=running.payload["import"]).first()
+    if import_run is None:
+        raise PermanentFailure(
+            "The upload no longer exists", "Its record was deleted.", "Upload the files again."
+        )
+    run_import(import_run, counted, lambda done, total: running.progress(done, total, "files"))
+    return _end(import_run)
+
+
+def _end(import_run: Import) -> JobOutcome:
+    files = list(import_run.files.all())
+    _let_go(files)
+    refused = sum(file.state == ImportFile.State.REFUSED for file in files)
+    if refused == len(files):
+        raise PermanentFailure(
+            "None of the files could be imported",
+            "None of them has a known format.",
+            "Open the import report for the reason per file.",
+        )
+    totals = {name: value for name, value in report(import_run).items() if name != "files"}
+    totals |= {"files": len(files), "refused": refused, "import": str(import_run.pk)}
+    return JobOutcome(totals, partial=refused > 0)
+
+
+def _let_go(files: Iterable[ImportFile]) -> None:
+    """Delete the uploaded files: their content is stored or was refused."""
+    for folder in {Path(file.stored).parent for file in files if file.stored}:
+        # Paths given to the command are not ours to delete.
+        if folder.parent == settings.DATA_DIR / "uploads":
+            shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,156 @@
+"""Index: make the texts of blocks searchable, in the background."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from django.db import connection, transaction
+from django.db.models import F, Q
+
+from compaction.context import wire
+from sessions.actions.jobs import jobs
+from sessions.actions.jobs.attempts import Running
+from sessions.models import Block, Job, Session, Team
+from sessions.models.record.values import CHUNK, readable
+from sessions.models.search import text_index
+from sessions.models.search.search_words import label, searched_text, words_of
+
+UNINDEXED = Q(block_count__gt=F("indexed_blocks"))
+
+STRIDE = CHUNK
+"""Blocks per transaction."""
+
+PAUSE = 5.0
+"""Seconds between an append and the job, so that one job serves many appends."""
+
+PAGES = 500
+"""Pages of the index merged at once: some 2 MB."""
+
+TURN = 30.0
+"""Seconds after which another job continues, so that others get their turn."""
+
+
+class _Stretch(NamedTuple):
+    """Blocks of a session at positions [start, end)."""
+
+    session: UUID
+    start: int
+    end: int
+
+
+class _Row(NamedTuple):
+    pk: int
+    session_id: UUID
+    type: str
+    kind: str
+    tool: str
+    error: bool
+    sha: str
+
+
+def ask(team: Team, *, after: float = 0) -> Job | None:
+    """Queue the indexing of a team's new blocks; None if there are none."""
+    if not Session.objects.for_team(team).filter(UNINDEXED).exists():
+        return None
+    return jobs.ask_once(team, "index", {}, f"index:{team.pk}", after=after)
+
+
+def ask_everywhere() -> None:
+    """Queue the indexing for every team, of what an earlier release or a command stored."""
+    for team in Team.objects.all():
+        ask(team)
+
+
+def index(running: Running) -> None:
+    """Run the `index` job: no payload, or {removed} after blocks were removed. Leaves no row on
+    success."""
+    if running.payload.get("removed"):
+        _merge(running)
+    until = time.monotonic() + TURN
+    done = 0
+    while time.monotonic() < until:
+        many = index_some(running.team)
+        if not many:
+            break
+        done += many
+        running.progress(done, None, "blocks")
+    with transaction.atomic():
+        # In this order: blocks stored after the look belong to an append whose request for a job
+        # waits for this transaction.
+        jobs.remove(running.job.id, running.token)
+        ask(running.team)
+
+
+def index_some(team: Team) -> int:
+    """Index some blocks of a team that are not in the index; return their number, 0 if there are
+    none."""
+    parts = _next_parts(team)
+    found = [(part, _entries(team, _rows(part.session, part.start, part.end))) for part in parts]
+    with transaction.atomic():
+        for part, entries in found:
+            mine = Session.objects.filter(pk=part.session, indexed_blocks=part.start)
+            if mine.update(indexed_blocks=part.end):
+                text_index.add(entries)
+    return sum(part.end - part.start for part in parts)
+
+
+def _next_parts(team: Team) -> list[_Stretch]:
+    due = Session.objects.for_team(team).filter(UNINDEXED).order_by("pk")
+    parts: list[_Stretch] = []
+    left = STRIDE
+    for pk, start, count in due.values_list("pk", "indexed_blocks", "block_count")[:STRIDE]:
+        if left:
+            parts.append(_Stretch(pk, start, min(count, start + left)))
+            left -= parts[-1].end - start
+    return parts
+
+
+def _rows(session: UUID, start: int, end: int) -> list[_Row]:
+    stored = Block.objects.filter(session=session, position__gte=start, position__lt=end)
+    return [_Row(*row) for row in stored.order_by("position").values_list(*_Row._fields)]
+
+
+def _entries(team: Team, rows: Sequence[_Row]) -> list[text_index.IndexRow]:
+    """The words and labels of blocks. Of a damaged block, the labels."""
+    data = readable(team.pk, [row.sha for row in rows])
+    known = {sha: words_of(searched_text(wire.decode(one))) for sha, one in data.items()}
+    return [(row.pk, {*known.get(row.sha, ()), *_labels(team.pk, row)}) for row in rows]
+
+
+def _labels(team: UUID, row: _Row) -> Iterable[str]:
+    yield label("team", team)
+    yield label("session", row.session_id)
+    yield label("kind", row.kind)
+    if row.tool:
+        yield label("tool", row.tool.lower())
+    if row.error:
+        yield label("error", 1)
+
+
+def _merge(running: Running) -> None:
+    """Merge the whole index, so that removed words leave the file."""
+    text_index.merge(-PAGES)
+    while text_index.merge(PAGES) > 1:
+        running.progress(0, None, "pages")
+
+
+def forget(sender: type, instance: Session, **_: Any) -> None:  # noqa: ARG001
+    """Remove a session's blocks from the index, before the session is deleted."""
+    with transaction.atomic():
+        rows = Session.objects.select_for_update().filter(pk=instance.pk)
+        for last in rows.values_list("indexed_blocks", flat=True):
+            for start in range(0, last, STRIDE):
+                blocks = _rows(instance.pk, start, min(start + STRIDE, last))
+                text_index.remove(_entries(instance.team, blocks))
+        rows.update(indexed_blocks=0)
+    transaction.on_commit(_ask_to_merge, robust=True)
+
+
+def _ask_to_merge() -> None:
+    # The team itself may be gone; all teams share the index.
+    team = Team.objects.first() if connection.vendor == "sqlite" else None
+    if team is not None:
+        jobs.ask_once(team, "index", {"removed": True}, "index:removed")

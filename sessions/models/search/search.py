@@ -1,0 +1,235 @@
+"""Search in the texts of all blocks of a team's sessions."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+from uuid import UUID
+
+from django.db.models import QuerySet
+
+from compaction.context import wire
+from sessions.models.accounts.teams import Team
+from sessions.models.record.messages import Block
+from sessions.models.record.revisions import Run
+from sessions.models.record.sessions import Session
+from sessions.models.record.values import readable
+from sessions.models.search import text_index
+from sessions.models.search.presence import IN_CONTEXT, BlockState, presences, shown_runs
+from sessions.models.search.search_words import SearchQuery, label, searched_text
+from sessions.models.web.periods import LAST, happened_in
+
+HITS = 50
+"""Hits per page."""
+
+STRIDES = (200, 2_000)
+"""Blocks that are looked at together: at first, and at most."""
+
+DEADLINE = 0.15
+"""Seconds after which a page ends with what it has; the next one continues (our choice)."""
+
+AT_ONCE = 50
+"""Blocks whose texts are read together."""
+
+FEW = 200
+"""Sessions up to which blocks are looked up by session: a filter that few pass costs no walk
+through the blocks of all others."""
+
+BEFORE, AFTER = 80, 220
+"""Length of an excerpt around the match, in code points."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What to search for: a query, and properties of blocks. Empty ones do not narrow."""
+
+    query: SearchQuery
+    tool: str = ""
+    kind: str = ""
+    error: bool = False
+
+    @property
+    def labels(self) -> list[str]:
+        """The labels that a block must have."""
+        found = [label("tool", self.tool.lower())] if self.tool else []
+        found += [label("kind", self.kind)] if self.kind else []
+        return found + ([label("error", 1)] if self.error else [])
+
+
+class _Matching(NamedTuple):
+    block: Block
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A block that matches: its session, the run that its replay opens with, an excerpt in parts
+    (whether it matches, and its text), and where the block is at the end of that run."""
+
+    session: Session
+    run: Run | None
+    block: Block
+    excerpt: list[tuple[bool, str]]
+    presence: BlockState
+
+
+@dataclass(frozen=True, slots=True)
+class SearchPage:
+    """Hits, newest block first.
+
+    `more` are sessions with further hits than a page shows of one. `after` continues below this
+    block; None at the end. `stopped`: the deadline ended it.
+    """
+
+    hits: list[Hit]
+    more: frozenset[UUID]
+    after: int | None
+    stopped: bool
+
+
+NOTHING = SearchPage([], frozenset(), None, False)
+
+
+def search(
+    teams: Collection[Team],
+    wanted: Wanted,
+    sessions: QuerySet[Session],
+    *,
+    after: int | None = None,
+    each: int = HITS,
+    limit: int = HITS,
+) -> SearchPage:
+    """Search blocks of `sessions`, which belong to these teams; at most `each` hits per session.
+
+    A query without a word finds nothing. The time is bounded by DEADLINE between strides.
+    """
+    if not wanted.query.words or not (owners := _owners(teams, sessions)):
+        return NOTHING
+    until = time.monotonic() + DEADLINE
+    found: list[_Matching] = []
+    shown: Counter[UUID] = Counter()
+    more: set[UUID] = set()
+
+    def page(after: int | None, *, stopped: bool = False) -> SearchPage:
+        return SearchPage(_hits(wanted, found), frozenset(more), after, stopped)
+
+    for keys in _strides(wanted, owners, after):
+        for part, known in _of_sessions(keys, sessions):
+            for match in _matching(part, known, wanted.query):
+                pk = match.block.session_id
+                if shown[pk] == each:
+                    more.add(pk)
+                    continue
+                shown[pk] += 1
+                found.append(match)
+                if len(found) == limit:
+                    return page(match.block.pk)
+            if time.monotonic() > until:
+                return page(part[-1], stopped=True)
+        if time.monotonic() > until:
+            return page(keys[-1], stopped=True)
+    return page(None)
+
+
+def _owners(teams: Collection[Team], sessions: QuerySet[Session]) -> list[str]:
+    """Labels, one of them required: of the sessions if there are few, else of the teams."""
+    few = list(sessions.order_by().values_list("pk", flat=True)[: FEW + 1])
+    if len(few) <= FEW:
+        return [label("session", pk) for pk in few]
+    return [label("team", team.pk) for team in teams]
+
+
+def _strides(wanted: Wanted, owners: list[str], after: int | None) -> Iterator[list[int]]:
+    """Keys of blocks with the words, newest first, in growing lists."""
+    size, most = STRIDES
+    words = [*wanted.query.words, *wanted.labels]
+    while True:
+        keys = text_index.holding(words, owners, below=after, limit=size)
+        if keys:
+            yield keys
+        if len(keys) < size:
+            return
+        after, size = keys[-1], min(2 * size, most)
+
+
+def _of_sessions(
+    keys: list[int], sessions: QuerySet[Session]
+) -> Iterator[tuple[list[int], dict[UUID, UUID]]]:
+    """The keys of blocks of these sessions, in parts, and the sessions' teams.
+
+    The index may hold blocks that another transaction is deleting.
+    """
+    of = dict(Block.objects.filter(pk__in=keys).values_list("pk", "session_id"))
+    known = dict(sessions.filter(pk__in=set(of.values())).values_list("pk", "team_id"))
+    left = [key for key in keys if of.get(key) in known]
+    for start in range(0, len(left), AT_ONCE):
+        yield left[start : start + AT_ONCE], known
+
+
+def _matching(keys: list[int], teams: dict[UUID, UUID], query: SearchQuery) -> Iterator[_Matching]:
+    """Blocks whose texts match, in the order of `keys`."""
+    blocks = Block.objects.select_related("message").in_bulk(keys)
+    texts = _texts(list(blocks.values()), teams)
+    for key in keys:
+        if key in blocks and query.matches(text := texts.get(blocks[key].sha, "")):
+            yield _Matching(blocks[key], text)
+
+
+def _texts(blocks: list[Block], teams: dict[UUID, UUID]) -> dict[str, str]:
+    by_team: dict[UUID, list[str]] = {}
+    for block in blocks:
+        by_team.setdefault(teams[block.session_id], []).append(block.sha)
+    return {
+        sha: searched_text(wire.decode(data))
+        for team, shas in by_team.items()
+        for sha, data in readable(team, shas).items()
+    }
+
+
+def _hits(wanted: Wanted, found: list[_Matching]) -> list[Hit]:
+    rows = Session.objects.defer("sparkline", "meta")
+    sessions = rows.in_bulk({block.session_id for block, _ in found})
+    runs = shown_runs(list(sessions.values()))
+    left = [match for match in found if match.block.session_id in sessions]
+    where: dict[int, BlockState] = {}
+    for team in {session.team_id for session in sessions.values()}:
+        blocks = [block for block, _ in left if sessions[block.session_id].team_id == team]
+        where |= presences(team, blocks, runs, wanted.query.holds)
+    return [
+        Hit(
+            sessions[block.session_id],
+            runs.get(block.session_id),
+            block,
+            wanted.query.excerpt(text, before=BEFORE, after=AFTER),
+            where.get(block.pk, IN_CONTEXT),
+        )
+        for block, text in left
+    ]
+
+
+def sessions_with(
+    teams: Collection[Team],
+    *,
+    agent: str = "",
+    model: str = "",
+    since: int | None = None,
+    until: int | None = None,
+    cost: int | None = None,
+) -> QuerySet[Session]:
+    """Sessions of these teams with these properties; empty ones do not narrow.
+
+    They happened in [since, until), in ms, and cost at least `cost` micro-dollars.
+    """
+    rows = Session.objects.filter(team__in=teams)
+    if agent:
+        rows = rows.filter(agent=agent)
+    if model:
+        rows = rows.filter(model=model)
+    if cost is not None:
+        rows = rows.filter(cost_microusd__gte=cost)
+    if since is not None or until is not None:
+        rows = rows.filter(happened_in([(since or 0, LAST if until is None else until)]))
+    return rows

@@ -1,0 +1,120 @@
+"""The sentence on top of a session, case by case, and on its page."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from sessions.actions.accounts.teams import local_team
+from sessions.actions.assessments.assessments import keep_assessment, outdate
+from sessions.actions.assessments.session_verdicts import session_verdict, verdict_on_session
+from sessions.actions.live.live_sessions import SessionFields, put_session
+from sessions.models import Assessment, Session
+from tests.sessions.made import says, user
+from tests.sessions.pages import page_of, signed_in
+from tests.sessions.replay.test_revision_page import compacted, stored
+
+
+def props(of: Session) -> dict[str, Any]:
+    """The props of the replay."""
+    html = page_of(signed_in(), f"/sessions/{of.pk}/").html
+    data = html.split('<script id="replay-props" type="application/json">')[1]
+    return dict(json.loads(data.split("</script>")[0]))
+
+
+@pytest.mark.parametrize(
+    ("known", "tone", "sentence"),
+    [
+        (
+            (31_400_000, 2_940_000, 248, 10, None),
+            "bad",
+            "Cost $31.40, ≈$2.94 (9 %) avoidable. 10 of 248 times that a fact was needed, the "
+            "agent's own edits had lost it.",
+        ),
+        (
+            (31_400_000, 1_000_000, 248, 0, None),
+            "good",
+            "Cost $31.40, ≈$1.00 (3 %) avoidable. No needed fact was lost.",
+        ),
+        (
+            (31_400_000, 1_570_000, None, None, None),
+            "bad",
+            "Cost $31.40, ≈$1.57 (5 %) avoidable. Nothing is known to have left the context.",
+        ),
+        (
+            (31_400_000, 0, None, None, None),
+            "good",
+            "Cost $31.40, nothing avoidable. Nothing is known to have left the context.",
+        ),
+        (
+            (31_400_000, None, None, None, None),
+            "neutral",
+            "Cost $31.40. Nothing is known to have left the context.",
+        ),
+        (
+            (None, None, 1, 1, None),
+            "bad",
+            "Cost unknown. 1 of 1 time that a fact was needed, the agent's own edits had lost it.",
+        ),
+        (
+            (0, 0, 0, 0, None),
+            "good",
+            "Cost $0, nothing avoidable. No needed fact was lost.",
+        ),
+    ],
+)
+def test_a_session_says_its_cost_and_what_it_lost(known: Any, tone: str, sentence: str) -> None:
+    found = session_verdict(*known, by="the agent's own edits")
+    assert (found.tone, found.sentence, found.detail) == (tone, sentence, "")
+
+
+def test_it_names_its_policy_bounds_and_what_was_read_again() -> None:
+    found = session_verdict(2_000_000, 0, 5, 2, 840_000, by="its policy", at_least=True)
+    assert found.sentence == (
+        "Cost at least $2.00, nothing avoidable. 2 of 5 times that a fact was needed, its policy "
+        "had lost it."
+    )
+    assert found.detail == "Files read again: ≈$0.8400."
+
+
+@pytest.mark.django_db
+def test_the_replay_opens_with_it_and_reads_one_row_for_it(django_assert_num_queries: Any) -> None:
+    found = stored(compacted(says("c3", "src/f1.py and so on", key="z")))
+    assert "verdict" not in props(found), "not assessed yet"
+    keep_assessment(found)
+    with django_assert_num_queries(1):
+        verdict = verdict_on_session(found, managed=False)
+    assert verdict is not None
+    assert verdict.sentence == "Cost unknown. No needed fact was lost."
+    assert props(found)["verdict"]["sentence"] == verdict.sentence
+    outdate(found)
+    assert "verdict" not in props(found), "assessed by other rules"
+
+
+@pytest.mark.django_db
+def test_it_names_who_lost_a_fact() -> None:
+    found = stored(compacted(says("c3", "src/f1.py and so on", key="z")))
+    keep_assessment(found)
+    Assessment.objects.update(needs=2, lost=1)
+    said = []
+    for managed, compactions in ((False, 1), (False, 0), (True, 1)):
+        found.compaction_count = compactions
+        verdict = verdict_on_session(found, managed=managed)
+        assert verdict is not None
+        said.append(verdict.sentence.rpartition("needed, ")[2])
+    by = ("the agent's own compactions", "the agent's own edits", "its policy")
+    assert said == [f"{one} had lost it." for one in by]
+
+
+@pytest.mark.django_db
+def test_a_session_that_goes_on_has_none() -> None:
+    found = stored([user("Go.", key="u"), says("c1", "yes", key="k")], external_id="live")
+    Session.objects.update(source="api")
+    keep_assessment(found)
+    found.refresh_from_db()
+    assert verdict_on_session(found, managed=False) is None
+    put_session(local_team(), "live", SessionFields(outcome="succeeded"))
+    found.refresh_from_db()
+    assert verdict_on_session(found, managed=False) is not None
