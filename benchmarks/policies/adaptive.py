@@ -30,7 +30,7 @@ from compaction.losses.quality import Compacted, fit, measures
 from compaction.losses.weighty import named_later
 from compaction.policies.policy import Policy, Step
 from compaction.simulation.simulate import Run, simulate
-from compaction.strategies.compact import Compact
+from compaction.strategies.compact_settings import Compact
 from compaction.summaries.asked import parts_of
 from compaction.summaries.extract import extractive
 from compaction.tokens import count

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 from benchmarks.processes import percentile, say
 from compaction.policies.policy import Policy, Step
 from compaction.simulation.simulate import simulate
-from compaction.strategies.compact import Compact
+from compaction.strategies.compact_settings import Compact
 from compaction.strategies.window import Window
 from compaction.summaries.extract import extractive
 from compaction.tokens import count, counted

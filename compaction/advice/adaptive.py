@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from compaction.losses.quality import Fit
-from compaction.strategies.compact import Compact
+from compaction.strategies.compact_settings import Compact
 
 LEAST = 5
 """Minimum compactions for a suggestion (our choice)."""

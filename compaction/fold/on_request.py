@@ -9,7 +9,8 @@ from compaction.fold.layers import ending_of
 from compaction.fold.objections import objection
 from compaction.fold.restore import taken_back
 from compaction.fold.state import State, make, numbered
-from compaction.strategies.compact import Compact, targets_of
+from compaction.strategies.compact import targets_of
+from compaction.strategies.compact_settings import Compact
 from compaction.summaries.spans import form_for, span_of, summary_edit
 
 LEAST_SUMMARY = 100

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from compaction.policies.fields import parameters_of
+from compaction.policies.fields import Field, field_of
 from compaction.policies.policy import SETTINGS
-from compaction.strategies import STRATEGIES
 
 Origin = Literal["policy", "preset", "default"]
 
@@ -22,12 +21,34 @@ strategy (from 0), parameter."""
 
 @dataclass(frozen=True, slots=True)
 class SettingChange:
-    """One difference; `path` is its current or last place, None a missing value."""
+    """One difference; `path` is its current or last place, None a missing value.
+
+    `field` is the setting; None for a step, and for settings of another release.
+    """
 
     path: str
     name: str
     before: Any
     after: Any
+    field: Field | None = field(default=None, compare=False)
+
+    @property
+    def label(self) -> str:
+        """What pages call it."""
+        return self.name if self.field is None else self.field.label
+
+    @property
+    def before_in_words(self) -> str:
+        """The value before, as pages show it."""
+        return self._in_words(self.before)
+
+    @property
+    def after_in_words(self) -> str:
+        """The value after, as pages show it."""
+        return self._in_words(self.after)
+
+    def _in_words(self, value: Any) -> str:
+        return str(value) if self.field is None else self.field.in_words(value)
 
 
 def origins(document: Document, base: Document | None) -> dict[str, Origin]:
@@ -95,7 +116,8 @@ def changes(before: Document, after: Document) -> tuple[SettingChange, ...]:
     found = [*_moved(_names(before), _names(after))]
     for key, path, value in _values(after):
         if key in old and old[key][1] != value:
-            found.append(SettingChange(path, _called(key), old[key][1], value))
+            was, setting = old[key][1], field_of(key[0], key[2])
+            found.append(SettingChange(path, _called(key), was, value, setting))
     recites = before.get("recite") is not None, after.get("recite") is not None
     if recites[0] != recites[1]:
         found.append(SettingChange("recite", "recite", *recites))
@@ -155,6 +177,5 @@ def _usual(key: Key) -> Any:
     strategy, _, parameter = key
     if not strategy:
         return SETTINGS.get(parameter)
-    if strategy not in STRATEGIES and strategy != "recite":
-        return None
-    return next((one.default for one in parameters_of(strategy) if one.name == parameter), None)
+    found = field_of(strategy, parameter)
+    return None if found is None else found.default

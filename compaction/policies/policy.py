@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import MISSING, asdict, dataclass, field, fields
+from dataclasses import MISSING, asdict, dataclass, fields
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from compaction.cache.economy import Objective, TTLSetting
+from compaction.proposals.setting import setting
 from compaction.recitation.recite import Recite
 from compaction.strategies import STRATEGIES
 
@@ -60,53 +61,64 @@ class Policy:
     name: str
     version: int = 1
     steps: tuple[Step, ...] = ()
-    reserve: int = field(
-        default=0,
-        metadata={
-            "min": 0,
-            "max": MOST,
-            "help": "Tokens of the window to keep free for the output, at most a quarter of it.",
-        },
+    reserve: int = setting(
+        0,
+        "Keep free for the output",
+        "Part of the window to keep free, at most a quarter of it.",
+        "Limits",
+        "tokens",
+        between=(0, MOST),
+        slider=(0, 64_000),
+        zero="nothing",
     )
-    board: int = field(
-        default=0,
-        metadata={
-            "min": 0,
-            "max": BOARD,
-            "help": "Tokens of the board to show after each summary and at the start of a task's "
-            "next session; 0: never.",
-        },
+    board: int = setting(
+        0,
+        "Show the board with up to",
+        "Shown after each summary and at the start of a task's next session.",
+        "Memory",
+        "tokens",
+        between=(0, BOARD),
+        slider=(0, 10_000),
+        zero="never",
     )
-    task_budget: int = field(
-        default=0,
-        metadata={
-            "min": 0,
-            "max": TASK_BUDGET,
-            "help": "Tokens that all sessions of a task may use together: a soft budget, unless "
-            "the team has one for tasks; 0: none.",
-        },
+    task_budget: int = setting(
+        0,
+        "Budget of a task",
+        "Soft budget of all sessions of a task together, unless the team has one for tasks.",
+        "Limits",
+        "tokens",
+        between=(0, TASK_BUDGET),
+        advanced=True,
+        slider=(0, 2_000_000),
+        zero="none",
     )
     recite: Recite | None = None
-    objective: Objective = field(
-        default="cheap",
-        metadata={
-            "help": "Optimize for cost (cheap: edit only when it pays back) or for context size "
-            "(lean: edit early)."
+    objective: Objective = setting(
+        "cheap",
+        "Optimize for",
+        "For cost, edit only when it pays back; for context size, edit early.",
+        "General",
+        choices={"cheap": "cost", "lean": "context size"},
+    )
+    ttl: TTLSetting = setting(
+        "recorded",
+        "Cache TTL to request",
+        "TTL to request from Anthropic; 1 hour holds only where the client itself asks for it.",
+        "Cache",
+        choices={
+            "recorded": "as the agent asks",
+            "5m": "5 minutes",
+            "1h": "1 hour",
+            "mixed": "1 hour for tools and system prompt, else 5 minutes",
         },
     )
-    ttl: TTLSetting = field(
-        default="recorded",
-        metadata={
-            "help": "TTL to request from Anthropic (mixed: 1 hour for the system prompt); 1 hour "
-            "holds only where the client itself asks for it."
-        },
-    )
-    tools: ToolChoice = field(
-        default="all",
-        metadata={
-            "help": "Tools to start a session with: all, or without those that none of the agent's "
-            "newest 50 sessions used (habits)."
-        },
+    tools: ToolChoice = setting(
+        "all",
+        "Start sessions with",
+        "All tools, or only those used in any of the agent's newest 50 sessions.",
+        "General",
+        advanced=True,
+        choices={"all": "all tools", "habits": "recently used tools"},
     )
 
     @property

@@ -6,7 +6,7 @@ from compaction.policies.policy import Policy, Step
 from compaction.recitation.recite import Recite
 from compaction.seen.reading import READING
 from compaction.seen.ripening import SHOWS
-from compaction.strategies.compact import Compact
+from compaction.strategies.compact_settings import Compact
 from compaction.strategies.dedupe import Dedupe
 from compaction.strategies.externalise import Externalise
 from compaction.strategies.offload import Offload

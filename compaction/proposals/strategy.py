@@ -90,10 +90,8 @@ class Strategy:
     """A strategy: what it does, and everything that pages, linter, tuner, tests and docs say about
     it.
 
-    `parameters` is a frozen dataclass with a default for each field. The metadata of a field define
-    its range (`min`, `max`), its help (`help`, one sentence), the values that the tuner tries
-    (`tries`), whether the lab shows its slider without expanding (`first`), the only objective
-    under which it has an effect (`objective`), and the values that property tests draw (`drawn`).
+    `parameters` is a frozen dataclass whose fields are made by `setting`
+    (compaction/proposals/setting.py): default, label, help, unit, range and what the tuner tries.
     """
 
     name: str

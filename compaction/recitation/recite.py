@@ -11,6 +11,7 @@ from itertools import chain, islice
 from compaction.context.blocks import Block
 from compaction.context.hints import IMAGES, LANGUAGES
 from compaction.context.stubs import reference
+from compaction.proposals.setting import setting
 from compaction.recitation.dashboard import GUIDANCE, KEPT, Panel, dashboard
 from compaction.recitation.room import LineTokens, Room, harmless
 from compaction.seen.todo import FILE, Todo
@@ -38,54 +39,76 @@ class Recite:
     our choice.
     """
 
-    tokens: int = field(
-        default=1_000,
-        metadata={
-            "min": 100,
-            "max": 50_000,
-            "first": True,
-            "help": "Maximum size of the recitation, in tokens.",
-        },
+    tokens: int = setting(
+        1_000,
+        "Recite up to",
+        "Maximum size of the recitation.",
+        "Memory",
+        "tokens",
+        between=(100, 50_000),
     )
-    observations: int = field(
-        default=8,
-        metadata={"min": 0, "max": 200, "help": "Maximum key observations listed, the newest."},
+    observations: int = setting(
+        8,
+        "Recite key observations",
+        "Maximum key observations listed, the newest.",
+        "Memory",
+        "observations",
+        between=(0, 200),
+        advanced=True,
+        zero="none",
     )
-    files: int = field(
-        default=8, metadata={"min": 0, "max": 200, "help": "Maximum key files listed."}
+    files: int = setting(
+        8,
+        "Recite key files",
+        "Maximum key files listed.",
+        "Memory",
+        "files",
+        between=(0, 200),
+        advanced=True,
+        zero="none",
     )
-    stale: int = field(
-        default=10,
-        metadata={
-            "min": 1,
-            "max": 10_000,
-            "help": "Flag the to-do list after this many tool calls without an update.",
-        },
+    stale: int = setting(
+        10,
+        "Flag the to-do list after",
+        "Tool calls without an update after which the to-do list is flagged.",
+        "Memory",
+        "tool calls",
+        between=(1, 10_000),
+        advanced=True,
     )
-    remind: bool = field(
-        default=True,
-        metadata={"help": "Ask the agent to update a flagged to-do list."},
+    remind: bool = setting(
+        True,
+        "Remind the agent of a flagged to-do list",
+        "Ask the agent to update it.",
+        "Memory",
+        advanced=True,
     )
-    dashboard: int = field(
-        default=0,
-        metadata={
-            "min": 0,
-            "max": 50_000,
-            "first": True,
-            "help": "Tokens of these reserved for the dashboard; 0 for none.",
-        },
+    dashboard: int = setting(
+        0,
+        "Dashboard of at most",
+        "Part of the recitation for the dashboard.",
+        "Memory",
+        "tokens",
+        between=(0, 50_000),
+        slider=(0, 5_000),
+        zero="none",
     )
-    operations: int = field(
-        default=5,
-        metadata={
-            "min": 0,
-            "max": KEPT,
-            "help": "Maximum operations on the dashboard, the newest.",
-        },
+    operations: int = setting(
+        5,
+        "Operations on the dashboard",
+        "Maximum operations on the dashboard, the newest.",
+        "Memory",
+        "operations",
+        between=(0, KEPT),
+        advanced=True,
+        zero="none",
     )
-    guidance: tuple[str, ...] = field(
-        default=GUIDANCE,
-        metadata={"help": "Reminders on the dashboard, one per line."},
+    guidance: tuple[str, ...] = setting(
+        GUIDANCE,
+        "Reminders on the dashboard",
+        "Texts shown on the dashboard, one per line.",
+        "Memory",
+        advanced=True,
     )
 
 

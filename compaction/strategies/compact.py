@@ -2,123 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Literal
-
 from compaction.context.blocks import Block
 from compaction.context.edits import Trigger
 from compaction.proposals.boundaries import history, is_worth, largest
 from compaction.proposals.plan import Mark, Proposal, View
-from compaction.proposals.strategy import Place, Remark, Strategy
-from compaction.summaries.settings_lint import summary_remarks
+from compaction.proposals.strategy import Strategy
+from compaction.strategies.compact_settings import Compact, compact_remarks
 from compaction.summaries.spans import form_for, kept_messages, span_of, summary_edit
 from compaction.topic.topic import Topic
-
-
-@dataclass(frozen=True, slots=True)
-class Compact:
-    """When history is summarized, and what is kept verbatim.
-
-    Trigger 0.70 and summaries of 2,000 to 3,000 tokens: CodeGenius; 20,000 tokens of user messages:
-    Codex CLI; minimum progress: OpenHands SDK; `rearm`: our choice, Shannon counts messages and
-    minutes; instructions: Claude Code, CodeGenius; keeping failures: MaybeAi.
-    """
-
-    trigger: float = field(
-        default=0.70,
-        metadata={
-            "min": 0.05,
-            "max": 0.95,
-            "tries": (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9),
-            "first": True,
-            "drawn": (0.3, 0.5, 0.7, 0.9),
-            "help": "Summarize history at this share of the window, minus the reserve.",
-        },
-    )
-    summary_tokens: int = field(
-        default=3_000,
-        metadata={
-            "min": 200,
-            "max": 50_000,
-            "tries": (1_000, 2_000, 3_000, 5_000),
-            "first": True,
-            "drawn": range(200, 1_001),
-            "help": "Maximum size of the summary, in tokens.",
-        },
-    )
-    user_tokens: int = field(
-        default=20_000,
-        metadata={
-            "min": 0,
-            "max": 1_000_000,
-            "first": True,
-            "drawn": range(401),
-            "help": "Tokens of user messages to keep verbatim, newest first.",
-        },
-    )
-    progress: float = field(
-        default=0.10,
-        metadata={
-            "min": 0.0,
-            "max": 0.9,
-            "drawn": (0.0, 0.1, 0.3),
-            "help": "Skip a summary that would free less than this share of the prompt.",
-        },
-    )
-    rearm: float = field(
-        default=0.10,
-        metadata={
-            "min": 0.0,
-            "max": 0.9,
-            "drawn": (0.0, 0.1, 0.3),
-            "help": "Try again only after the prompt has grown by this share of the window.",
-        },
-    )
-    instructions: str = field(default="", metadata={"help": "Instructions for the summarizer."})
-    keep_failures: bool = field(
-        default=False,
-        metadata={"help": "Keep failed calls verbatim until the same operation succeeds."},
-    )
-    form: Literal["nine", "progress"] = field(
-        default="nine",
-        metadata={"help": "Sections of a summary while the task is in progress."},
-    )
-    on_new_topic: bool = field(
-        default=False,
-        metadata={
-            "tries": (False, True),
-            "first": True,
-            "help": "Also summarize history when a person starts a new topic.",
-        },
-    )
-    on_task_done: bool = field(
-        default=False,
-        metadata={
-            "first": True,
-            "help": "Also summarize history when the to-do list is completed or the session's "
-            "outcome is reported.",
-        },
-    )
-    least_cold: int = field(
-        default=3_000,
-        metadata={
-            "min": 0,
-            "max": 10_000_000,
-            "drawn": range(2_001),
-            "help": "Minimum history for that, in tokens, once the provider's cache is cold.",
-        },
-    )
-    least_warm: int = field(
-        default=30_000,
-        metadata={
-            "min": 0,
-            "max": 10_000_000,
-            "drawn": range(2_001),
-            "help": "Minimum history for that, in tokens, while the cache is still warm.",
-        },
-    )
-
 
 MARK: Mark = {"rearm": 0, "due": 0}
 """The prompt tokens below which nothing is tried again; the turn whose boundary is still due, and
@@ -243,33 +134,6 @@ def _compact(view: View, parameters: Compact, cause: Trigger) -> Proposal:
     return Proposal((edit,), _mark(view, after + growth), cause, reason)
 
 
-LEAST_SUMMARY = 1_000
-"""Minimum tokens for the summary's form: half of what the sources use (our choice)."""
-
-
-def _remarks(place: Place, given: Compact) -> Iterator[Remark]:
-    yield from summary_remarks(given, LEAST_SUMMARY)
-    if not any(one.puts_aside for one in place.before):
-        if any(one.puts_aside for one in place.after):
-            text = (
-                "Runs before the steps that make stubs, and summarizes what they could have "
-                "shortened without loss. Move it after them."
-            )
-        else:
-            text = (
-                "Tool output is summarized although it could be offloaded and read back. Add "
-                "payback or offload before it: stubs lose nothing, summaries do."
-            )
-        yield Remark("", text, "note")
-    if given.user_tokens >= int(given.trigger * place.room):
-        text = (
-            f"The user messages to keep can reach the trigger by themselves, at "
-            f"{int(given.trigger * place.room):,} tokens in a window of {place.window:,}: then "
-            f"nothing is summarized. Set it well below."
-        )
-        yield Remark("user_tokens", text, "warning")
-
-
 STRATEGY = Strategy(
     name="compact",
     order=80,
@@ -282,6 +146,6 @@ STRATEGY = Strategy(
     parameters=Compact,
     mark=MARK,
     docs="compaction",
-    remarks=_remarks,
+    remarks=compact_remarks,
     joins=True,
 )

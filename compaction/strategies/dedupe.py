@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import ChainMap
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import cast
 
 from compaction.context.blocks import Block, Context
 from compaction.context.edits import Edit, amount
 from compaction.context.stubs import reference, stand_in
 from compaction.proposals.plan import Mark, Proposal, View
+from compaction.proposals.setting import setting
 from compaction.proposals.strategy import Place, Remark, Strategy
 from compaction.seen.linediff import unified
 from compaction.seen.shown import Shown
@@ -32,36 +33,43 @@ class Dedupe:
     figures). The minimum savings and the share are our choice.
     """
 
-    within: int = field(
-        default=0,
-        metadata={
-            "min": 0,
-            "max": 1_000_000,
-            "tries": (0, 2, 4, 8, 16),
-            "first": True,
-            "drawn": range(4),
-            "help": "Show a file again if it was last seen more than this many steps ago; "
-            "0 for never.",
-        },
+    within: int = setting(
+        0,
+        "Show a file again if last seen more than",
+        "Until then, reading it again shows only what changed.",
+        "Files",
+        "steps ago",
+        between=(0, 1_000_000),
+        zero="never",
+        tries=(0, 2, 4, 8, 16),
+        drawn=range(4),
     )
-    minimum: int = field(
-        default=50,
-        metadata={
-            "min": 1,
-            "max": 1_000_000,
-            "drawn": range(1, 61),
-            "help": "Show the text again if that would save fewer tokens than this.",
-        },
+    minimum: int = setting(
+        50,
+        "Shorten a repeated file if it saves",
+        "Show the text again if that would save fewer tokens than this.",
+        "Files",
+        "tokens",
+        between=(1, 1_000_000),
+        advanced=True,
+        drawn=range(1, 61),
     )
-    share: float = field(
-        default=0.8,
-        metadata={
-            "min": 0.05,
-            "max": 1.0,
-            "help": "Maximum size of a diff or of the new lines, as a share of the full text.",
-        },
+    share: float = setting(
+        0.8,
+        "Show only what changed if that is at most",
+        "Maximum size of a diff or of the new lines; above it, the full text is shown.",
+        "Files",
+        "% of the file",
+        between=(0.05, 1.0),
+        advanced=True,
     )
-    exclude: tuple[str, ...] = field(default=(), metadata={"help": "Tools to leave unchanged."})
+    exclude: tuple[str, ...] = setting(
+        (),
+        "Always show these tools in full",
+        "Tools whose readings are never shortened.",
+        "Files",
+        advanced=True,
+    )
 
 
 MARK: Mark = {"seen": 0}

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from compaction.context.blocks import Block
 from compaction.context.cut import cut
 from compaction.context.edits import Edit, amount
 from compaction.context.stubs import key_arguments, reference, stand_in
 from compaction.proposals.plan import Mark, Proposal, View
+from compaction.proposals.setting import setting
 from compaction.proposals.strategy import Place, Remark, Strategy, failure_remarks
 from compaction.seen.reading import reads
 
@@ -22,61 +23,70 @@ class Externalise:
     choice.
     """
 
-    over: int = field(
-        default=2_000,
-        metadata={
-            "min": 50,
-            "max": 1_000_000,
-            "tries": (500, 1_000, 2_000, 5_000, 10_000, 20_000),
-            "first": True,
-            "drawn": range(50, 301),
-            "help": "Shorten results with more tokens than this to an excerpt.",
-        },
+    over: int = setting(
+        2_000,
+        "Shorten results larger than",
+        "Larger results enter the context as an excerpt.",
+        "Tool results",
+        "tokens",
+        between=(50, 1_000_000),
+        tries=(500, 1_000, 2_000, 5_000, 10_000, 20_000),
+        drawn=range(50, 301),
     )
-    rows: int = field(
-        default=100,
-        metadata={
-            "min": 1,
-            "max": 100_000,
-            "drawn": range(1, 31),
-            "help": "Maximum rows to keep of a table.",
-        },
+    rows: int = setting(
+        100,
+        "Keep of a table up to",
+        "Maximum rows of a table in an excerpt.",
+        "Tool results",
+        "rows",
+        between=(1, 100_000),
+        advanced=True,
+        drawn=range(1, 31),
     )
-    head: int = field(
-        default=2_000,
-        metadata={
-            "min": 0,
-            "max": 1_000_000,
-            "first": True,
-            "drawn": range(301),
-            "help": "Characters to keep at the start of a text; a table may use head and tail "
-            "together.",
-        },
+    head: int = setting(
+        2_000,
+        "Keep at the start",
+        "Start of the text in an excerpt; a table may use start and end together.",
+        "Tool results",
+        "characters",
+        between=(0, 1_000_000),
+        advanced=True,
+        zero="nothing",
+        drawn=range(301),
     )
-    tail: int = field(
-        default=1_000,
-        metadata={
-            "min": 0,
-            "max": 1_000_000,
-            "first": True,
-            "drawn": range(301),
-            "help": "Characters to keep at the end of a text.",
-        },
+    tail: int = setting(
+        1_000,
+        "Keep at the end",
+        "End of the text in an excerpt.",
+        "Tool results",
+        "characters",
+        between=(0, 1_000_000),
+        advanced=True,
+        zero="nothing",
+        drawn=range(301),
     )
-    minimum: int = field(
-        default=50,
-        metadata={
-            "min": 1,
-            "max": 1_000_000,
-            "help": "Keep the full result if an excerpt would save fewer tokens than this.",
-        },
+    minimum: int = setting(
+        50,
+        "Shorten if it saves at least",
+        "Keep the full result if an excerpt would save fewer tokens than this.",
+        "Tool results",
+        "tokens",
+        between=(1, 1_000_000),
+        advanced=True,
     )
-    exclude: tuple[str, ...] = field(
-        default=(),
-        metadata={"help": "Tools, and programs of shell tools, to leave unchanged."},
+    exclude: tuple[str, ...] = setting(
+        (),
+        "Never shorten these tools",
+        "Tools, and programs of shell tools, whose results stay in full.",
+        "Tool results",
+        advanced=True,
     )
-    keep_failures: bool = field(
-        default=True, metadata={"help": "Keep results of failed calls in full."}
+    keep_failures: bool = setting(
+        True,
+        "Keep failed results in full",
+        "Results of failed calls are not shortened.",
+        "Tool results",
+        advanced=True,
     )
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 from compaction.context.blocks import Block
 from compaction.context.edits import Edit, amount
 from compaction.context.stubs import input_stub, result_stub, stand_in
 from compaction.proposals.plan import Mark, Proposal, View
+from compaction.proposals.setting import setting
 from compaction.proposals.strategy import Place, Remark, Severity, Strategy, failure_remarks
 from compaction.seen.reading import reads
 from compaction.seen.sights import STUB
@@ -23,53 +24,73 @@ class Offload:
     a stub (our choice); `exclude`: Anthropic's context editing; `only` and failures: MaybeAi.
     """
 
-    age: int = field(
-        default=5,
-        metadata={
-            "min": 0,
-            "max": 10_000,
-            "tries": (2, 3, 5, 8, 12, 20, 30),
-            "first": True,
-            "drawn": range(5),
-            "help": "Keep the inputs and outputs of this many newest steps or turns.",
-        },
+    age: int = setting(
+        5,
+        "Keep results of the newest",
+        "Newest steps or turns whose inputs and outputs stay.",
+        "Tool results",
+        "steps",
+        between=(0, 10_000),
+        zero="none",
+        tries=(2, 3, 5, 8, 12, 20, 30),
+        drawn=range(5),
     )
-    batch: int = field(
-        default=5,
-        metadata={
-            "min": 1,
-            "max": 10_000,
-            "tries": (1, 2, 5, 10, 20, 40),
-            "first": True,
-            "drawn": range(1, 5),
-            "help": "Offload this many older steps or turns together, to break the cache once for "
-            "all of them.",
-        },
+    batch: int = setting(
+        5,
+        "Offload at once",
+        "Older steps or turns to offload together, to break the cache once for all of them.",
+        "Tool results",
+        "steps",
+        between=(1, 10_000),
+        tries=(1, 2, 5, 10, 20, 40),
+        drawn=range(1, 5),
     )
-    unit: Literal["steps", "turns"] = field(
-        default="steps",
-        metadata={"help": "Unit of age and batch: steps (model calls) or turns (human messages)."},
+    unit: Literal["steps", "turns"] = setting(
+        "steps",
+        "Count by",
+        "Unit of the newest steps and of a batch.",
+        "Tool results",
+        advanced=True,
+        choices={"steps": "steps (model calls)", "turns": "turns (user messages)"},
     )
-    minimum: int = field(
-        default=50,
-        metadata={
-            "min": 1,
-            "max": 1_000_000,
-            "tries": (50, 150, 400, 1_000),
-            "first": True,
-            "drawn": range(1, 61),
-            "help": "Keep the text if a stub would save fewer tokens than this.",
-        },
+    minimum: int = setting(
+        50,
+        "Offload if it saves at least",
+        "Keep the text if a stub would save fewer tokens than this.",
+        "Tool results",
+        "tokens",
+        between=(1, 1_000_000),
+        advanced=True,
+        tries=(50, 150, 400, 1_000),
+        drawn=range(1, 61),
     )
-    exclude: tuple[str, ...] = field(default=(), metadata={"help": "Tools to leave unchanged."})
-    only: tuple[str, ...] = field(
-        default=(),
-        metadata={"help": "Offload these tools and programs only; empty for all."},
+    exclude: tuple[str, ...] = setting(
+        (),
+        "Never offload these tools",
+        "Tools whose inputs and outputs always stay.",
+        "Tool results",
+        advanced=True,
     )
-    inputs: bool = field(default=True, metadata={"help": "Offload inputs too, not only outputs."})
-    keep_failures: bool = field(
-        default=True,
-        metadata={"help": "Keep failed calls until the same operation succeeds."},
+    only: tuple[str, ...] = setting(
+        (),
+        "Offload only these tools",
+        "Tools and programs to offload; empty for all.",
+        "Tool results",
+        advanced=True,
+    )
+    inputs: bool = setting(
+        True,
+        "Offload tool inputs too",
+        "Otherwise only outputs are offloaded.",
+        "Tool results",
+        advanced=True,
+    )
+    keep_failures: bool = setting(
+        True,
+        "Keep failed calls",
+        "A failed call stays until the same operation succeeds.",
+        "Tool results",
+        advanced=True,
     )
 
 

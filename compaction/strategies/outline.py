@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from compaction.context.blocks import Block
 from compaction.context.edits import Edit, amount
 from compaction.context.stubs import reference, stand_in
 from compaction.proposals.plan import FileText, Mark, Proposal, View
+from compaction.proposals.setting import setting
 from compaction.proposals.strategy import Place, Remark, Strategy
 from compaction.seen.shown import Shown
 from compaction.seen.sights import sight
@@ -22,35 +23,42 @@ class Outline:
     written to the cache again; so are the minimum savings.
     """
 
-    lines: int = field(
-        default=3_000,
-        metadata={
-            "min": 10,
-            "max": 1_000_000,
-            "first": True,
-            "drawn": range(10, 61),
-            "help": "Outline readings with more lines than this.",
-        },
+    lines: int = setting(
+        3_000,
+        "Outline files longer than",
+        "Show a longer file as an outline of its declarations.",
+        "Files",
+        "lines",
+        between=(10, 1_000_000),
+        drawn=range(10, 61),
     )
-    late: int = field(
-        default=3,
-        metadata={
-            "min": 0,
-            "max": 1_000,
-            "help": "How long to wait for an outline, in steps.",
-        },
+    late: int = setting(
+        3,
+        "Wait for an outline up to",
+        "How long to wait for an outline, in steps.",
+        "Files",
+        "steps",
+        between=(0, 1_000),
+        advanced=True,
+        zero="not at all",
     )
-    minimum: int = field(
-        default=50,
-        metadata={
-            "min": 1,
-            "max": 1_000_000,
-            "first": True,
-            "drawn": range(1, 61),
-            "help": "Keep the full text if an outline would save fewer tokens than this.",
-        },
+    minimum: int = setting(
+        50,
+        "Outline if it saves at least",
+        "Keep the full text if an outline would save fewer tokens than this.",
+        "Files",
+        "tokens",
+        between=(1, 1_000_000),
+        advanced=True,
+        drawn=range(1, 61),
     )
-    exclude: tuple[str, ...] = field(default=(), metadata={"help": "Tools to leave unchanged."})
+    exclude: tuple[str, ...] = setting(
+        (),
+        "Never outline these tools",
+        "Tools whose readings always stay in full.",
+        "Files",
+        advanced=True,
+    )
 
 
 MARK: Mark = {"seen": 0}

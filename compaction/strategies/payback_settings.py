@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
+from compaction.proposals.setting import setting
 from compaction.proposals.strategy import Place, Remark
 
 
@@ -16,156 +17,166 @@ class Payback:
     docs/sources.md, Worked cache example.
     """
 
-    results: int = field(
-        default=3,
-        metadata={
-            "min": 0,
-            "max": 10_000,
-            "tries": (1, 2, 3, 5, 8, 12),
-            "first": True,
-            "drawn": range(5),
-            "help": "Steps until the result of a command or a search can be offloaded.",
-        },
+    results: int = setting(
+        3,
+        "Offload a result after",
+        "How long results of commands and searches stay before they can be offloaded.",
+        "Tool results",
+        "steps",
+        between=(0, 10_000),
+        tries=(1, 2, 3, 5, 8, 12),
+        drawn=range(5),
     )
-    readings: int = field(
-        default=20,
-        metadata={
-            "min": 0,
-            "max": 10_000,
-            "tries": (3, 5, 8, 12, 20, 40, 80),
-            "first": True,
-            "drawn": range(9),
-            "help": "Steps until the text of a file that was read can be offloaded.",
-        },
+    readings: int = setting(
+        20,
+        "Offload a file after",
+        "How long the text of a file that was read stays before it can be offloaded.",
+        "Files",
+        "steps",
+        between=(0, 10_000),
+        tries=(3, 5, 8, 12, 20, 40, 80),
+        drawn=range(9),
     )
-    done: int = field(
-        default=1,
-        metadata={
-            "min": 0,
-            "max": 10_000,
-            "tries": (0, 1, 3, 8),
-            "drawn": range(4),
-            "help": "Steps until it can be offloaded once the file was changed or read again.",
-        },
+    done: int = setting(
+        1,
+        "Offload a changed file after",
+        "How long the text of a file stays once the file was changed or read again.",
+        "Files",
+        "steps",
+        between=(0, 10_000),
+        advanced=True,
+        tries=(0, 1, 3, 8),
+        drawn=range(4),
     )
-    settled: int = field(
-        default=10_000,
-        metadata={
-            "min": 0,
-            "max": 10_000,
-            "tries": (0, 3, 5, 10, 20),
-            "drawn": range(9),
-            "help": "Steps until it can be offloaded once its task is over: a person wrote again, "
-            "or a commit was made.",
-        },
+    settled: int = setting(
+        10_000,
+        "Offload a finished task's files after",
+        "How long it stays once its task is over: a person wrote again, or a commit was made.",
+        "Files",
+        "steps",
+        between=(0, 10_000),
+        advanced=True,
+        slider=(0, 100),
+        tries=(0, 3, 5, 10, 20),
+        drawn=range(9),
     )
-    inputs: int = field(
-        default=30,
-        metadata={
-            "min": 0,
-            "max": 10_000,
-            "tries": (3, 5, 10, 20, 30, 60),
-            "first": True,
-            "drawn": range(9),
-            "help": "Steps until inputs of tools and results of edits can be offloaded.",
-        },
+    inputs: int = setting(
+        30,
+        "Offload tool inputs after",
+        "How long inputs of tools and results of edits stay before they can be offloaded.",
+        "Tool results",
+        "steps",
+        between=(0, 10_000),
+        advanced=True,
+        tries=(3, 5, 10, 20, 30, 60),
+        drawn=range(9),
     )
-    patience: float = field(
-        default=3.0,
-        metadata={
-            "min": 0.0,
-            "max": 100.0,
-            "tries": (0.5, 1, 2, 3, 5, 8),
-            "first": True,
-            "objective": "cheap",
-            "drawn": (0.0, 0.5, 2.5),
-            "help": "Offload once reading ripe blocks has cost this many times the rewrite, "
-            "with the objective cheap.",
-        },
+    patience: float = setting(
+        3.0,
+        "For cost: offload once keeping has cost",
+        "Lower offloads sooner, higher breaks the cache less; only when optimizing for cost.",
+        "Cache",
+        "× the cache write",
+        between=(0.0, 100.0),
+        objective="cheap",
+        tries=(0.5, 1, 2, 3, 5, 8),
+        drawn=(0.0, 0.5, 2.5),
     )
-    haste: float = field(
-        default=1.0,
-        metadata={
-            "min": 0.0,
-            "max": 100.0,
-            "tries": (0.25, 0.5, 1, 2, 3),
-            "first": True,
-            "objective": "lean",
-            "drawn": (0.0, 1.0),
-            "help": "Offload once reading ripe blocks has cost this many times the rewrite, "
-            "with the objective lean.",
-        },
+    haste: float = setting(
+        1.0,
+        "For size: offload once keeping has cost",
+        "Lower offloads sooner, higher breaks the cache less; only when optimizing for size.",
+        "Cache",
+        "× the cache write",
+        between=(0.0, 100.0),
+        objective="lean",
+        tries=(0.25, 0.5, 1, 2, 3),
+        drawn=(0.0, 1.0),
     )
-    said: int = field(
-        default=40,
-        metadata={
-            "min": 0,
-            "max": 10_000,
-            "tries": (0, 4, 8, 15, 40),
-            "help": "Steps until texts of the agent can be offloaded; 0 for never.",
-        },
+    said: int = setting(
+        40,
+        "Offload the agent's texts after",
+        "How long texts of the agent stay before they can be offloaded.",
+        "Messages",
+        "steps",
+        between=(0, 10_000),
+        advanced=True,
+        zero="never",
+        tries=(0, 4, 8, 15, 40),
     )
-    thought: int = field(
-        default=1,
-        metadata={
-            "min": 0,
-            "max": 10_000,
-            "help": "Steps after its turn until thinking can be removed; 0 for never.",
-        },
+    thought: int = setting(
+        1,
+        "Remove thinking after",
+        "How long thinking stays once its turn is over.",
+        "Messages",
+        "steps",
+        between=(0, 10_000),
+        advanced=True,
+        zero="never",
     )
-    listed: float = field(
-        default=0.03,
-        metadata={
-            "min": 0.0,
-            "max": 1.0,
-            "drawn": (0.0, 0.03, 0.3),
-            "help": "Share of a text that its stub may keep if nothing else shows it: lines of a "
-            "file that was read, names of other texts.",
-        },
+    listed: float = setting(
+        0.03,
+        "Keep in a stub up to",
+        "Lines of a file, or names of other texts, that nothing else in the context shows.",
+        "Files",
+        "% of the text",
+        between=(0.0, 1.0),
+        advanced=True,
+        zero="nothing",
+        drawn=(0.0, 0.03, 0.3),
     )
-    full: float = field(
-        default=0.8,
-        metadata={
-            "min": 0.05,
-            "max": 1.0,
-            "tries": (0.5, 0.6, 0.7, 0.8, 0.9),
-            "drawn": (0.3, 0.8),
-            "help": "Offload everything ripe at this share of the window minus the reserve, "
-            "regardless of cost.",
-        },
+    full: float = setting(
+        0.8,
+        "Offload at any cost when the window is",
+        "Fill, minus the reserve, at which everything due is offloaded even at a loss.",
+        "Cache",
+        "% full",
+        between=(0.05, 1.0),
+        advanced=True,
+        tries=(0.5, 0.6, 0.7, 0.8, 0.9),
+        drawn=(0.3, 0.8),
     )
-    relevant: float = field(
-        default=0.0,
-        metadata={
-            "min": 0.0,
-            "max": 1.0,
-            "tries": (0.0, 0.6, 0.7, 0.8),
-            "drawn": (0.0, 0.3, 0.7),
-            "help": "Once full, also offload the least relevant of what is not ripe, down to this "
-            "share of the window minus the reserve; 0: ripe only.",
-        },
+    relevant: float = setting(
+        0.0,
+        "When full, offload by relevance down to",
+        "Once full, the least relevant blocks leave early until the window is down to this fill.",
+        "Cache",
+        "% full",
+        between=(0.0, 1.0),
+        advanced=True,
+        zero="off",
+        tries=(0.0, 0.6, 0.7, 0.8),
+        drawn=(0.0, 0.3, 0.7),
     )
-    follow: float = field(
-        default=0.0,
-        metadata={
-            "min": 0.0,
-            "max": 1.0,
-            "tries": (0.0, 0.7, 0.8, 0.95),
-            "drawn": (0.0, 0.5, 1.0),
-            "help": "Count ages from the last use, and let that of readings cover this share of "
-            "the session's own later uses; 0: fixed.",
-        },
+    follow: float = setting(
+        0.0,
+        "Adapt ages to cover",
+        "Age files by their last use, long enough for this share of the session's later uses.",
+        "Files",
+        "% of later uses",
+        between=(0.0, 1.0),
+        advanced=True,
+        zero="off",
+        tries=(0.0, 0.7, 0.8, 0.95),
+        drawn=(0.0, 0.5, 1.0),
     )
-    minimum: int = field(
-        default=50,
-        metadata={
-            "min": 1,
-            "max": 1_000_000,
-            "drawn": (1, 50),
-            "help": "Keep the text if a stub would save fewer tokens than this.",
-        },
+    minimum: int = setting(
+        50,
+        "Offload if it saves at least",
+        "Keep the text if a stub would save fewer tokens than this.",
+        "Tool results",
+        "tokens",
+        between=(1, 1_000_000),
+        advanced=True,
+        drawn=(1, 50),
     )
-    exclude: tuple[str, ...] = field(default=(), metadata={"help": "Tools to leave unchanged."})
+    exclude: tuple[str, ...] = setting(
+        (),
+        "Never offload these tools",
+        "Tools whose inputs and outputs always stay.",
+        "Tool results",
+        advanced=True,
+    )
 
 
 def payback_remarks(place: Place, given: Payback) -> Iterator[Remark]:

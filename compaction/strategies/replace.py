@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from compaction.context.blocks import Block
 from compaction.context.edits import Edit
 from compaction.context.hints import hint
 from compaction.context.stubs import key_arguments, reference, size, stand_in
 from compaction.proposals.plan import Mark, Proposal, View
+from compaction.proposals.setting import setting
 from compaction.proposals.strategy import Place, Remark, Strategy
 from compaction.seen.reading import READING, reads
 from compaction.seen.repeats import is_dashboard, without_dashboards
@@ -39,33 +40,39 @@ class Replace:
     savings are about the size of a stub (our choice).
     """
 
-    tools: tuple[str, ...] = field(
-        default=STATUS,
-        metadata={"help": "Replace older results of these tools and programs once they run again."},
+    tools: tuple[str, ...] = setting(
+        STATUS,
+        "Keep only the newest result of",
+        "Tools and programs whose older results are replaced once they run again.",
+        "Tool results",
+        advanced=True,
     )
-    dashboards: bool = field(
-        default=True,
-        metadata={"help": "Remove the <dashboard> of a user message once there is a newer one."},
+    dashboards: bool = setting(
+        True,
+        "Remove older dashboards",
+        "Remove the <dashboard> of a user message once there is a newer one.",
+        "Tool results",
+        advanced=True,
     )
-    batch: int = field(
-        default=1,
-        metadata={
-            "min": 1,
-            "max": 10_000,
-            "tries": (1, 2, 5, 10, 20),
-            "first": True,
-            "drawn": range(1, 5),
-            "help": "Replace this many outdated results together.",
-        },
+    batch: int = setting(
+        1,
+        "Replace at once",
+        "Outdated results to replace together, to break the cache once for all of them.",
+        "Tool results",
+        "results",
+        between=(1, 10_000),
+        tries=(1, 2, 5, 10, 20),
+        drawn=range(1, 5),
     )
-    minimum: int = field(
-        default=50,
-        metadata={
-            "min": 1,
-            "max": 1_000_000,
-            "drawn": range(1, 61),
-            "help": "Keep the text if a stub would save fewer tokens than this.",
-        },
+    minimum: int = setting(
+        50,
+        "Replace if it saves at least",
+        "Keep the text if a stub would save fewer tokens than this.",
+        "Tool results",
+        "tokens",
+        between=(1, 1_000_000),
+        advanced=True,
+        drawn=range(1, 61),
     )
 
 

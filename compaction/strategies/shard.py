@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from compaction.context.blocks import Block
 from compaction.context.edits import Edit, amount
 from compaction.context.hints import one_line
 from compaction.context.stubs import key_arguments, stand_in
 from compaction.proposals.plan import Mark, Proposal, View
+from compaction.proposals.setting import setting
 from compaction.proposals.shards import READ_ON, cut, written
 from compaction.proposals.strategy import Place, Remark, Strategy
 from compaction.seen.reading import reads
@@ -22,30 +23,31 @@ _MEDIA = re.compile(r"^\[(?:image|document)\b", re.MULTILINE)
 class Shard:
     """Which results are split, and into how many parts. 18,000 tokens and 8 parts: Dakou."""
 
-    over: int = field(
-        default=18_000,
-        metadata={
-            "min": 100,
-            "max": 1_000_000,
-            "tries": (5_000, 10_000, 18_000),
-            "first": True,
-            "drawn": range(100, 301),
-            "help": "Split results with more tokens than this; also the maximum size of a part.",
-        },
+    over: int = setting(
+        18_000,
+        "Split results larger than",
+        "Larger results are split; also the maximum size of a part.",
+        "Tool results",
+        "tokens",
+        between=(100, 1_000_000),
+        tries=(5_000, 10_000, 18_000),
+        drawn=range(100, 301),
     )
-    parts: int = field(
-        default=8,
-        metadata={
-            "min": 2,
-            "max": 100,
-            "first": True,
-            "drawn": range(2, 10),
-            "help": "Maximum number of parts; the rest is left out.",
-        },
+    parts: int = setting(
+        8,
+        "Split into at most",
+        "Maximum number of parts; the rest is left out.",
+        "Tool results",
+        "parts",
+        between=(2, 100),
+        drawn=range(2, 10),
     )
-    exclude: tuple[str, ...] = field(
-        default=(),
-        metadata={"help": "Tools, and programs of shell tools, to leave unchanged."},
+    exclude: tuple[str, ...] = setting(
+        (),
+        "Never split these tools",
+        "Tools, and programs of shell tools, whose results stay whole.",
+        "Tool results",
+        advanced=True,
     )
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
+from compaction.proposals.setting import setting
 from compaction.proposals.strategy import Place, Remark
 from compaction.summaries.settings_lint import summary_remarks
 
@@ -17,102 +18,111 @@ class Window:
     `messages` (30, 75, 100). `progress` and `rearm` as for compaction.
     """
 
-    primers: int = field(
-        default=3,
-        metadata={
-            "min": 0,
-            "max": 1_000,
-            "first": True,
-            "drawn": range(6),
-            "help": "Messages to keep at the beginning.",
-        },
+    primers: int = setting(
+        3,
+        "Keep the first",
+        "Messages to keep at the beginning.",
+        "Messages",
+        "messages",
+        between=(0, 1_000),
+        zero="none",
+        drawn=range(6),
     )
-    recents: int = field(
-        default=20,
-        metadata={
-            "min": 0,
-            "max": 1_000,
-            "tries": (10, 20, 40, 80),
-            "first": True,
-            "drawn": range(21),
-            "help": "Newest messages to keep, as far as they fit.",
-        },
+    recents: int = setting(
+        20,
+        "Keep the newest",
+        "Newest messages to keep, as far as they fit.",
+        "Messages",
+        "messages",
+        between=(0, 1_000),
+        zero="none",
+        tries=(10, 20, 40, 80),
+        drawn=range(21),
     )
-    trigger: float = field(
-        default=0.75,
-        metadata={
-            "min": 0.1,
-            "max": 0.95,
-            "first": True,
-            "drawn": (0.4, 0.75),
-            "help": "Summarize the messages between them at this share of the budget.",
-        },
+    trigger: float = setting(
+        0.75,
+        "Summarize when the budget is",
+        "Share of the budget at which the messages between first and newest are summarized.",
+        "Compaction",
+        "% full",
+        between=(0.1, 0.95),
+        drawn=(0.4, 0.75),
     )
-    target: float = field(
-        default=0.375,
-        metadata={
-            "min": 0.05,
-            "max": 0.9,
-            "tries": (0.25, 0.375, 0.5, 0.7),
-            "first": True,
-            "drawn": (0.05, 0.3, 0.6, 0.9),
-            "help": "Reduce the context to this share of the budget.",
-        },
+    target: float = setting(
+        0.375,
+        "Summarize down to",
+        "Size of the context after a summary, as a share of the budget.",
+        "Compaction",
+        "% of the budget",
+        between=(0.05, 0.9),
+        tries=(0.25, 0.375, 0.5, 0.7),
+        drawn=(0.05, 0.3, 0.6, 0.9),
     )
-    budget: int = field(
-        default=0,
-        metadata={
-            "min": 0,
-            "max": 10_000_000,
-            "tries": (16_000, 32_000, 64_000, 128_000),
-            "first": True,
-            "drawn": (0, 600, 3_000),
-            "help": "Budget of the conversation in tokens; 0 for the model's window minus the "
-            "reserve.",
-        },
+    budget: int = setting(
+        0,
+        "Budget of the conversation",
+        "Maximum size of the conversation.",
+        "Compaction",
+        "tokens",
+        between=(0, 10_000_000),
+        zero="the window, minus the reserve",
+        tries=(16_000, 32_000, 64_000, 128_000),
+        drawn=(0, 600, 3_000),
     )
-    messages: int = field(
-        default=0,
-        metadata={
-            "min": 0,
-            "max": 10_000,
-            "first": True,
-            "drawn": (0, 5, 20),
-            "help": "Also summarize above this many messages; 0 for no limit.",
-        },
+    messages: int = setting(
+        0,
+        "Summarize above",
+        "Also summarize above this many messages, whatever their size.",
+        "Messages",
+        "messages",
+        between=(0, 10_000),
+        advanced=True,
+        slider=(0, 200),
+        zero="any number of messages",
+        drawn=(0, 5, 20),
     )
-    summary_tokens: int = field(
-        default=400,
-        metadata={"min": 100, "max": 50_000, "help": "Maximum size of the summary, in tokens."},
+    summary_tokens: int = setting(
+        400,
+        "Summary of at most",
+        "Maximum size of the summary.",
+        "Compaction",
+        "tokens",
+        between=(100, 50_000),
+        advanced=True,
     )
-    relevant: float = field(
-        default=0.0,
-        metadata={
-            "min": 0.0,
-            "max": 0.9,
-            "tries": (0.0, 0.15, 0.3),
-            "drawn": (0.0, 0.3, 0.8),
-            "help": "Share of the target for messages between them that are most relevant to the "
-            "task, kept verbatim; 0: all are summarized.",
-        },
+    relevant: float = setting(
+        0.0,
+        "Keep relevant messages up to",
+        "Between first and newest, the messages most relevant to the task stay verbatim.",
+        "Messages",
+        "% of the target",
+        between=(0.0, 0.9),
+        advanced=True,
+        zero="none",
+        tries=(0.0, 0.15, 0.3),
+        drawn=(0.0, 0.3, 0.8),
     )
-    progress: float = field(
-        default=0.10,
-        metadata={
-            "min": 0.0,
-            "max": 0.9,
-            "drawn": (0.0, 0.1, 0.3),
-            "help": "Skip a summary that would free less than this share of the context.",
-        },
+    progress: float = setting(
+        0.10,
+        "Summarize if it frees at least",
+        "Skip a summary that would free less than this share of the context.",
+        "Compaction",
+        "% of the context",
+        between=(0.0, 0.9),
+        advanced=True,
+        zero="anything",
+        drawn=(0.0, 0.1, 0.3),
     )
-    rearm: float = field(
-        default=0.10,
-        metadata={
-            "min": 0.0,
-            "max": 0.9,
-            "drawn": (0.0, 0.1, 0.3),
-            "help": "Try again only after the context has grown by this share of the budget.",
-        },
+    rearm: float = setting(
+        0.10,
+        "Summarize again after growth of",
+        "Try again only after the context has grown by this share of the budget.",
+        "Compaction",
+        "% of the budget",
+        between=(0.0, 0.9),
+        advanced=True,
+        zero="anything",
+        drawn=(0.0, 0.1, 0.3),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django import template
 
+from compaction.policies.fields import Field, field_of
 from compaction.policies.origin import SettingChange
 
 register = template.Library()
@@ -34,15 +35,15 @@ def is_step(change: SettingChange) -> bool:
 
 
 @register.filter
-def said(value: object) -> str:
-    """A value in words: yes, 3,000, 0.7, "nothing" for an empty text."""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, int):
-        return f"{value:,}"
-    if isinstance(value, list):
-        return ", ".join(map(str, value)) or "none"
-    return str(value) or "nothing"
+def compact_setting(name: str) -> Field | None:
+    """A setting of compaction, by name."""
+    return field_of("compact", name)
+
+
+@register.filter
+def in_words(setting: Field, value: object) -> str:
+    """A value of a setting, with its unit."""
+    return setting.in_words(value)
 
 
 def _without(words: object, others: object) -> list[str]:

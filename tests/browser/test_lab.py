@@ -59,17 +59,17 @@ def choose(page: Any) -> None:
 def test_a_draft_is_estimated_run_and_followed_to_where_it_hurts(lab: Any) -> None:
     choose(lab)
     before = sent(lab)
-    press(lab, "Age, slider", "ArrowRight", 5)
+    press(lab, "Keep results of the newest, slider", "ArrowRight", 5)
     lab.wait_for_function(
         "old => document.querySelector('.estimates tbody td').innerText !== old", arg=before
     )
-    press(lab, "Trigger, slider", "ArrowLeft", 50)
-    assert lab.get_by_role("spinbutton", name="Trigger").input_value() == "0.2"
+    press(lab, "Compact when the window is, slider", "ArrowLeft", 50)
+    assert lab.get_by_role("spinbutton", name="Compact when the window is").input_value() == "0.2"
     is_now(lab, ".knob-remark", "Summarizes while most of the window is free")
     lab.wait_for_url(re.compile("trigger%3D0.2"))
     lab.reload()
     is_now(lab, "[role=status]", "^5 sessions, ")
-    assert lab.get_by_role("spinbutton", name="Trigger").input_value() == "0.2"
+    assert lab.get_by_role("spinbutton", name="Compact when the window is").input_value() == "0.2"
 
     lab.get_by_label("Save the draft as a version of").fill("leaner")
     lab.get_by_label("Note").fill("A lean context")
@@ -107,11 +107,11 @@ def test_a_draft_is_estimated_run_and_followed_to_where_it_hurts(lab: Any) -> No
     lab.get_by_role("link", name="Change thresholds").click()
     is_now(lab, "[role=status]", "^5 sessions, ")
     assert lab.locator("#lab-from").input_value() == "leaner@1"
-    assert lab.get_by_role("spinbutton", name="Trigger").input_value() == "0.2"
+    assert lab.get_by_role("spinbutton", name="Compact when the window is").input_value() == "0.2"
 
 
 def test_what_cannot_be_is_said_beside_its_cause(lab: Any) -> None:
-    age = lab.get_by_role("spinbutton", name="Age")
+    age = lab.get_by_role("spinbutton", name="Keep results of the newest")
     run = lab.get_by_role("button", name=re.compile("^Run on"))
     age.fill("10001")
     is_now(lab, ".knob .problem-text", "whole number from 0 to 10000")

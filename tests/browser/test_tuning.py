@@ -103,7 +103,7 @@ def draft(page: Any) -> None:
     page.get_by_text(f"{SESSIONS} sessions,").wait_for()
     sent = page.get_by_role("row", name=re.compile("^Tokens sent")).locator("td").first
     before = sent.inner_text()
-    page.get_by_label("Age, slider").first.focus()
+    page.get_by_label("Keep results of the newest, slider").first.focus()
     for _ in range(4):
         page.keyboard.press("ArrowRight")
     page.wait_for_function(

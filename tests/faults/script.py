@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import Any
 
 from compaction.policies.policy import Policy, Step, to_dict
-from compaction.strategies.compact import Compact
+from compaction.strategies.compact_settings import Compact
 from compaction.strategies.offload import Offload
 from sessions.actions.accounts.teams import local_team
 from sessions.actions.jobs.attempts import PermanentFailure, Running

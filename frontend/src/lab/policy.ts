@@ -25,8 +25,15 @@ export type Field = {
   high: number | null;
   choices: string[];
   default: Value;
+  label: string; // reads as a sentence with value and unit: "Offload a result after", 3, "steps"
   help: string;
-  first: boolean; // shown before the others of its step are asked for
+  group: string;
+  unit: string; // begins with "%" for a share, which is shown in percent
+  zero: string; // what 0 is called
+  called: Record<string, string>; // names of choices
+  slider: [number, number] | null;
+  advanced: boolean; // folded
+  objective: string; // the only one under which it has an effect; "" for both
 };
 
 type Parts = Record<string | number, unknown>; // a document, or a list or record in one

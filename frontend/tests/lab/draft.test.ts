@@ -42,22 +42,29 @@ describe('a draft', () => {
     low: 0,
     high: 10_000,
     choices: [],
-    first: true,
     default: 5,
+    label: 'Keep the newest',
     help: '',
+    group: 'Tool results',
+    unit: 'steps',
+    zero: '',
+    called: {},
+    slider: [0, 20],
+    advanced: false,
+    objective: '',
     ...more,
   });
 
   it('has sliders that a hand can aim with, and that what is typed stretches', () => {
     expect(reachOf(field({}), 5, 5)).toEqual({ min: 0, max: 20, step: 1 });
     expect(reachOf(field({}), 5, 900)).toEqual({ min: 0, max: 900, step: 5 });
-    expect(reachOf(field({ low: 200, high: 50_000, default: 3000 }), 3000, 3000)).toEqual({
+    expect(reachOf(field({ slider: [200, 20_000] }), 3000, 3000)).toEqual({
       min: 200,
       max: 20_000,
       step: 100,
     });
     expect(
-      reachOf(field({ kind: 'float', low: 0.05, high: 0.95, default: 0.7 }), 0.7, 0.7),
+      reachOf(field({ kind: 'float', slider: [0.05, 0.95], unit: '% full' }), 0.7, 0.7),
     ).toEqual({ min: 0.05, max: 0.95, step: 0.01 });
   });
 

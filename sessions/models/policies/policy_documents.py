@@ -61,6 +61,16 @@ class Effective:
         return bool(self.field.value != self.version_has)
 
     @property
+    def in_words(self) -> str:
+        """The value as pages show it."""
+        return self.field.in_words(self.field.value)
+
+    @property
+    def version_in_words(self) -> str:
+        """The policy version's value as pages show it."""
+        return self.field.in_words(self.version_has)
+
+    @property
     def said_the_same(self) -> bool:
         """Whether an override repeats the policy version's own value."""
         return self.source in ("request", "environment") and not self.overrides

@@ -32,6 +32,16 @@ class SettingRow:
         return id_of(self.field.path)
 
     @property
+    def range(self) -> str:
+        """The allowed range of a number, in the unit in which it is entered."""
+        return f"{self.field.low:,g} to {self.field.high:,g}"
+
+    @property
+    def in_words(self) -> str:
+        """The value as pages show it, with its unit."""
+        return self.field.in_words(self.shown)
+
+    @property
     def words(self) -> str:
         """A word list as text, one per line."""
         return "\n".join(self.shown) if isinstance(self.shown, list) else str(self.shown)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from compaction.advice.adaptive import LEAST, Model, Past, Task, suggestions, task_of
 from compaction.losses.quality import Fit
-from compaction.strategies.compact import Compact
+from compaction.strategies.compact_settings import Compact
 
 ANTHROPIC = Model(200_000, 0.1)
 NOW = Compact(trigger=0.85)

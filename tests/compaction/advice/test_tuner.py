@@ -21,7 +21,7 @@ from compaction.cache.economy import Objective
 from compaction.policies.policy import Policy, Step, from_dict, to_dict
 from compaction.policies.presets import PRESETS
 from compaction.strategies import STRATEGIES
-from compaction.strategies.compact import Compact
+from compaction.strategies.compact_settings import Compact
 from compaction.strategies.offload import Offload
 
 OFFLOAD = Policy("mine", steps=(Step("offload", Offload(age=5, batch=5)),))

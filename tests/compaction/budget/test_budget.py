@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from compaction.budget.budget import LADDER, ContextLimits, budget_of, standing
 from compaction.policies.policy import Policy, Step
 from compaction.policies.presets import PRESETS
-from compaction.strategies.compact import Compact
+from compaction.strategies.compact_settings import Compact
 from compaction.strategies.offload import Offload
 from compaction.strategies.window import Window
 

@@ -15,7 +15,7 @@ from compaction.context.session import Session
 from compaction.fold.fold import Arrival, State, advance, start
 from compaction.policies.policy import Policy, Step
 from compaction.proposals.plan import Means, Span
-from compaction.strategies.compact import Compact
+from compaction.strategies.compact_settings import Compact
 from compaction.strategies.window import Window
 from compaction.summaries.extract import extractive
 from compaction.summaries.summary import BOARD_HEAD, board_apart, problems, with_board

@@ -15,7 +15,7 @@ from compaction.fold.on_request import compact_now, undo
 from compaction.policies.policy import Policy, Step
 from compaction.policies.presets import PRESETS
 from compaction.proposals.plan import Means, Span
-from compaction.strategies.compact import Compact
+from compaction.strategies.compact_settings import Compact
 from compaction.strategies.offload import Offload
 from compaction.summaries.extract import extractive
 from tests.build import Talk, coding, rough

@@ -18,7 +18,7 @@ from compaction.fold.on_request import compact_now
 from compaction.policies.policy import Policy, Step
 from compaction.proposals.plan import Means, Span
 from compaction.simulation.simulate import simulate
-from compaction.strategies.compact import Compact
+from compaction.strategies.compact_settings import Compact
 from compaction.strategies.window import Window
 from compaction.summaries.extract import extractive
 from tests.build import Talk, rough

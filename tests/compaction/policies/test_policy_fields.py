@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import fields as parameters
-from typing import Any
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import pytest
 from hypothesis import given, settings
 
-from compaction.policies.fields import about, fields, parameters_of
+from compaction.policies.fields import GROUPS, about, field_of, fields, parameters_of
 from compaction.policies.origin import SettingChange, changes, filled, origins
 from compaction.policies.policy import InvalidPolicy, Policy, Step, from_dict, to_dict
 from compaction.policies.presets import PRESETS
 from compaction.recitation.recite import Recite
 from compaction.strategies import STRATEGIES
-from compaction.strategies.compact import Compact
+from compaction.strategies.compact_settings import Compact
 from compaction.strategies.offload import Offload
 from tests.compaction.talks import policies
 
@@ -22,14 +22,58 @@ FORMS = [Policy, Recite, *(strategy.parameters for strategy in STRATEGIES.values
 
 
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: form.__name__)
-def test_every_value_says_what_it_does_in_one_sentence(form: type[Any]):
+def test_every_setting_is_in_words(form: type[Any]):
+    kinds = get_type_hints(form)
     said = [
         one for one in parameters(form) if one.name not in ("name", "version", "steps", "recite")
     ]
     for one in said:
         words = one.metadata["help"]
         assert words.endswith(".") and ". " not in words, (one.name, words)
-        assert words[0].isupper() and len(words) < 140, (one.name, words)
+        assert words[0].isupper() and len(words) < 100, (one.name, words)
+        label, unit = one.metadata["label"], one.metadata["unit"]
+        assert label[0].isupper() and label[-1] not in ".:" and len(label) <= 45, label
+        assert one.metadata["group"] in GROUPS
+        number = isinstance(one.default, (int, float)) and not isinstance(one.default, bool)
+        assert number == bool(unit) == ("slider" in one.metadata), (one.name, unit)
+        if number:
+            low, high = one.metadata["slider"]
+            assert one.metadata["min"] <= low < high <= one.metadata["max"], one.name
+            assert unit.startswith("%") == (isinstance(one.default, float) and high <= 1), unit
+        if get_origin(kinds[one.name]) is Literal:
+            assert one.metadata["choices"].keys() == set(get_args(kinds[one.name])), one.name
+    labels = [one.metadata["label"] for one in said]
+    assert len(labels) == len(set(labels))
+
+
+@pytest.mark.parametrize(
+    ("strategy", "name", "value", "said"),
+    [
+        ("compact", "trigger", 0.7, "70 % full"),
+        ("window", "target", 0.375, "37.5 % of the budget"),
+        ("payback", "results", 3, "3 steps"),
+        ("payback", "results", 1, "1 step"),
+        ("payback", "patience", 2.5, "2.5 × the cache write"),
+        ("payback", "said", 0, "never"),
+        ("dedupe", "within", 1, "1 step ago"),
+        ("recite", "stale", 1, "1 tool call"),
+        ("externalise", "over", 8_000, "8,000 tokens"),
+        ("", "task_budget", 10**12, "1,000,000,000,000 tokens"),
+        ("", "objective", "lean", "context size"),
+        ("", "ttl", "later", "later"),
+        ("offload", "inputs", True, "yes"),
+        ("offload", "exclude", [], "none"),
+        ("offload", "exclude", ["Read", "Grep"], "Read, Grep"),
+        ("compact", "instructions", "", "none"),
+    ],
+)
+def test_a_value_is_shown_in_words(strategy: str, name: str, value: Any, said: str):
+    field = field_of(strategy, name)
+    assert field is not None and field.in_words(value) == said
+
+
+def test_there_is_no_field_of_another_release():
+    assert field_of("gone", "age") is field_of("", "age") is field_of("compact", "age") is None
 
 
 @pytest.mark.parametrize("name", [*STRATEGIES, "recite"])

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from compaction.policies.policy import InvalidPolicy, Policy, Step, from_dict, to_dict
 from compaction.policies.presets import PRESETS
 from compaction.policies.resolve import PREFIX, from_environment, resolve
-from compaction.strategies.compact import Compact
+from compaction.strategies.compact_settings import Compact
 from compaction.strategies.window import Window
 from tests.compaction.talks import policies
 

@@ -14,7 +14,7 @@ from compaction.policies.origin import filled
 from compaction.policies.policy import Policy, Step, from_dict, to_dict
 from compaction.policies.presets import PRESETS
 from compaction.policies.yaml import LONGEST, UnreadablePolicy, read, written
-from compaction.strategies.compact import Compact
+from compaction.strategies.compact_settings import Compact
 from compaction.strategies.offload import Offload
 from tests.compaction.talks import policies
 

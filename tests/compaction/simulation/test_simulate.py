@@ -13,7 +13,7 @@ from compaction.policies.policy import Policy, Step
 from compaction.policies.presets import PRESETS
 from compaction.simulation.run import Terms, simulate_cache
 from compaction.simulation.simulate import simulate
-from compaction.strategies.compact import Compact
+from compaction.strategies.compact_settings import Compact
 from compaction.strategies.offload import Offload
 from compaction.tools.listed import sized
 from compaction.tools.read_tool import definition

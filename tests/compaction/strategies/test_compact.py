@@ -13,7 +13,7 @@ from compaction.policies.policy import Policy, Step
 from compaction.policies.presets import PRESETS
 from compaction.proposals.plan import Means, Span
 from compaction.simulation.simulate import Run, simulate
-from compaction.strategies.compact import Compact
+from compaction.strategies.compact_settings import Compact
 from compaction.strategies.window import Window
 from compaction.summaries.extract import extractive
 from compaction.summaries.summary import NINE, problems

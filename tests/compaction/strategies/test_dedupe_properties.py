@@ -17,7 +17,7 @@ from compaction.proposals.plan import Means
 from compaction.seen.shown import shown
 from compaction.seen.sights import Sights
 from compaction.simulation.simulate import Run, simulate
-from compaction.strategies.compact import Compact
+from compaction.strategies.compact_settings import Compact
 from compaction.strategies.dedupe import Dedupe
 from compaction.strategies.offload import Offload
 from compaction.summaries.extract import extractive

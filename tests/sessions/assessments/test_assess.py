@@ -9,7 +9,7 @@ import pytest
 from compaction import tokens
 from compaction.context.session import Usage
 from compaction.policies.policy import Policy, Step, to_dict
-from compaction.strategies.compact import Compact
+from compaction.strategies.compact_settings import Compact
 from sessions.actions.accounts.teams import local_team
 from sessions.actions.assessments import assess, assessments
 from sessions.actions.assessments.assessments import SOONEST, assessment_due, keep_assessment

@@ -182,7 +182,7 @@ def test_the_page_and_the_api_tell_it(client: Client) -> None:
     session = put({"use_case_preset": "qa", "token_budget_per_agent": 9_000})
     asker = signed_in()
     page = page_of(asker, f"/sessions/{session.pk}/policy/")
-    assert "9,000 the policy: 25,000" in page.text
+    assert "9,000 tokens the policy: 25,000 tokens" in page.text
     assert "1 setting differs from sliding-window-qa@1" in page.text
     assert page.html.count("origin-request") == 1, "what says the same overrides nothing"
     assert "request" in page.text

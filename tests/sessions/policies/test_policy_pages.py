@@ -76,7 +76,7 @@ def test_a_policy_tells_its_versions_newest_first_and_what_changed(browser: Clie
     simulation.versions.add(version)
     page = page_of(browser, "/policies/ours/")
     assert page.text.index("@2") < page.text.index("the first of them")
-    assert "reserve 16,384 → to 5" in page.text
+    assert "Keep free for the output 16,384 tokens → to 5 tokens" in page.text
     assert "compact removed" in page.text
     assert "simulated over 2 sessions" in page.text
     assert page.links["Edit"] == "/policies/ours/edit/"
@@ -88,7 +88,7 @@ def test_a_presets_own_page_shows_its_values_with_their_origin(browser: Client, 
     page = page_of(browser, f"/policies/{name}/")
     values = page.text.partition("Values of")[2]
     for field in fields(PRESETS[name]):
-        assert field.name in values
+        assert field.label in values
     assert "preset" in values and "default" in values
     assert f"/policies/{name}/1/" in page.html
 
@@ -96,17 +96,17 @@ def test_a_presets_own_page_shows_its_values_with_their_origin(browser: Client, 
 def test_a_list_of_words_tells_what_came_and_went(browser: Client):
     saved({"steps": [{"strategy": "offload", "parameters": {"exclude": ["Read", "Task"]}}]})
     saved({"steps": [{"strategy": "offload", "parameters": {"exclude": ["Task", "Grep"]}}]})
-    assert "offload · exclude − Read + Grep" in page_of(browser, "/policies/ours/").text
+    assert "Never offload these tools − Read + Grep" in page_of(browser, "/policies/ours/").text
 
 
 def test_a_version_tells_every_value_its_origin_and_remarks(browser: Client):
     step = {"strategy": "compact", "parameters": {"trigger": 0.95}}
     saved({"steps": [PRESET["steps"][0], PRESET["steps"][2], step]})
     page = page_of(browser, "/policies/ours/1/")
-    assert "reserve 16,384 preset" in page.text
-    assert "within 4 preset" in page.text
-    assert "age 5 default" in page.text
-    assert "trigger 0.95 policy" in page.text
+    assert "Keep free for the output 16,384 tokens preset" in page.text
+    assert "last seen more than 4 steps ago preset" in page.text
+    assert "Keep results of the newest 5 steps default" in page.text
+    assert "Compact when the window is 95 % full policy" in page.text
     assert "Warning: Less than 10 % is left" in page.text
     assert {"origin-policy", "origin-preset", "origin-default"} <= set(page.classes)
     assert page.links["Download"] == "?as=yaml"

@@ -76,7 +76,7 @@ def test_before_there_are_enough_it_is_unknown():
     }
     page = page_of(signed_in(), "/policies/ours/1/")
     assert "Suggested by its compactions" in page.html and "Unknown: 0 of the 5" in page.html
-    assert "Take over into a draft" not in page.links
+    assert "Use in a draft" not in page.links
 
 
 def test_lost_edits_suggest_more_room_and_a_person_takes_it_over():
@@ -90,7 +90,7 @@ def test_lost_edits_suggest_more_room_and_a_person_takes_it_over():
 
     browser = signed_in()
     page = page_of(browser, "/policies/ours/1/")
-    assert page.links["Take over into a draft"] == "/policies/ours/edit/?from=1&suggested"
+    assert page.links["Use in a draft"] == "/policies/ours/edit/?from=1&suggested"
     form = page_of(browser, "/policies/ours/edit/?from=1&suggested").html
     assert 'name="steps[0].parameters.summary_tokens"' in form and 'value="300"' in form
     assert 'value="300"' not in page_of(browser, "/policies/ours/edit/?from=1").html

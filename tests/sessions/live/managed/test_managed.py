@@ -13,7 +13,7 @@ from compaction.policies.policy import Policy, Step, to_dict
 from compaction.policies.presets import PRESETS
 from compaction.simulation.simulate import Run as RunValue
 from compaction.simulation.simulate import simulate
-from compaction.strategies.compact import Compact
+from compaction.strategies.compact_settings import Compact
 from compaction.strategies.dedupe import Dedupe
 from compaction.strategies.externalise import Externalise
 from compaction.strategies.offload import Offload

@@ -9,7 +9,7 @@ import pytest
 
 from compaction import tokens
 from compaction.policies.policy import Policy, Step, to_dict
-from compaction.strategies.compact import Compact
+from compaction.strategies.compact_settings import Compact
 from compaction.summaries.summary import file_operation, render
 from sessions.actions.accounts.teams import local_team
 from sessions.actions.live.managed import catch_up

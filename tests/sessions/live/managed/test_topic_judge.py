@@ -8,7 +8,7 @@ import pytest
 
 from compaction import tokens
 from compaction.policies.policy import Policy, Step, to_dict
-from compaction.strategies.compact import Compact
+from compaction.strategies.compact_settings import Compact
 from compaction.topic.topic import Round, Topic
 from sessions.actions.accounts.teams import local_team
 from sessions.actions.jobs import jobs
