@@ -22,7 +22,10 @@ OUT = ROOT / "docs" / "screenshots"
 SIZE = {"width": 1440, "height": 900}
 LOG = ROOT / "tests" / "sessions" / "importers" / "samples" / "claude-code" / "claude-code.jsonl"
 SIMULATION = "main a[href^='/lab/']:not([href*='?'])"
-LONG = "Write a reference of all modules"
+LONG = "Move twenty services to the new cluster"
+COMPACTION = 129
+"""Its step after the compaction; 14 steps later the agent says what it lacks."""
+
 RUNNING = "Late ships in two languages"
 
 
@@ -66,22 +69,17 @@ def starting(visit: Visit) -> None:
 
 
 def replaying(visit: Visit) -> None:
-    """The long session around its first compaction, recorded and simulated."""
+    """The long session around its compaction, recorded and simulated."""
     page, long = visit.page, visit.replay(LONG)
-    # The demo reads this repository, so its steps change with it: navigate by events.
-    page.goto(f"{long}steps/1/")
+    page.goto(f"{long}steps/{COMPACTION - 1}/")
     page.locator("[role=grid]").wait_for()
-    page.keyboard.press("Shift+ArrowRight")
-    page.get_by_role("link", name="open compaction").wait_for()
-    compaction = int(page.get_by_label("Go to step").input_value())
-    page.keyboard.press("ArrowLeft")
     # An early read that is about to be removed.
-    visit.read("Read /home/mara/contextlab/docs/README.md →")
+    visit.read("Read /home/mara/harbor/docs/cluster.md →")
     visit.shoot("replay")
-    page.goto(f"{long}steps/{compaction + 4}/")
+    page.goto(f"{long}steps/{COMPACTION + 14}/")
     visit.read("I knew the port before my context was compacted")
     visit.shoot("what-was-lost")
-    page.goto(f"{long}steps/{compaction + 20}/?run=offload-first")
+    page.goto(f"{long}steps/{COMPACTION + 20}/?run=offload-first")
     page.get_by_text("[offloaded").first.wait_for()
     page.get_by_role("heading", name="Recall").wait_for()
     visit.shoot("replay-simulated")

@@ -12,10 +12,13 @@ from sessions.demo.cast import LIVE, PARTS, perform
 from sessions.demo.provider import Count
 from sessions.importers import records
 
-__all__ = ["EXTERNAL_IDS", "play", "play_live"]
+__all__ = ["EXTERNAL_IDS", "OUTCOMES", "play", "play_live"]
 
 EXTERNAL_IDS = tuple(part.external_id for part in PARTS)
 """Ids of the top-level sessions, in the order they are played."""
+
+OUTCOMES = {part.external_id: part.outcome for part in PARTS}
+"""How each of them ended, "" if its agent did not report it."""
 
 
 def play(

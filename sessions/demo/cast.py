@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 from compaction.cache.simulator import TTL
 from sessions.demo.bulk import OUTPUTS
-from sessions.demo.long import Writer
+from sessions.demo.desk.research import Research
+from sessions.demo.desk.support import Support
+from sessions.demo.harbor.code import sources
+from sessions.demo.harbor.move import ClusterMove
+from sessions.demo.harbor.shell import ShellWorkspace
+from sessions.demo.harbor.tickets import Tickets
 from sessions.demo.player import Player
 from sessions.demo.provider import AnthropicCache, Count, OpenAI, Piece, Provider
 from sessions.demo.stage import Stage
@@ -19,7 +24,8 @@ from sessions.importers import records
 SONNET = "claude-sonnet-4-5"
 WINDOW = 200_000
 _HOUR = 3_600_000
-_OWN, _FERRY = "/home/mara/contextlab", "/home/mara/ferry"
+_OWN, _FERRY, HARBOR = "/home/mara/contextlab", "/home/mara/ferry", "/home/mara/harbor"
+_NOTES, _DESK = "/home/mara/notes", "/home/mara/desk"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +46,8 @@ class PlayedSession:
     reports_usage: bool = True
     shown: bool = False
     """Whether the log shows system prompt and tools."""
-    meta: dict[str, Any] = field(default_factory=dict)
+    outcome: str = ""
+    """How it ended, as its agent reports it: succeeded, failed or abandoned."""
 
     @property
     def external_id(self) -> str:
@@ -49,17 +56,23 @@ class PlayedSession:
 
 
 PARTS = (
-    PlayedSession("healthy", "Measure which lines are read again", 3.0),
+    PlayedSession("healthy", "Measure which lines are read again", 3.0, outcome="succeeded"),
     PlayedSession(
-        "breaks", "Why does the replay page take four seconds?", 6.5, hidden=(15_200, 4_120, 3_760)
+        "breaks",
+        "Why does the replay page take four seconds?",
+        6.5,
+        hidden=(15_200, 4_120, 3_760),
+        outcome="succeeded",
     ),
     PlayedSession(
         "long",
-        "Write a reference of all modules",
+        "Move twenty services to the new cluster",
         31,
+        folder=HARBOR,
         hidden=(18_400, 4_300, 11_200),
         ratio=1.3,
         ttl="1h",
+        outcome="succeeded",
     ),
     PlayedSession(
         "agents", "What can a hostile log file do to us?", 52, hidden=(16_300, 4_100, 12_400)
@@ -72,14 +85,16 @@ PARTS = (
         folder=_FERRY,
         hidden=(0, 0, 0),
         shown=True,
+        outcome="succeeded",
     ),
     PlayedSession(
         "big",
         "Seven passengers were charged twice",
-        73,
+        193,
         folder=_FERRY,
         hidden=(15_900, 4_100, 2_300),
         ratio=1.28,
+        outcome="failed",
     ),
     PlayedSession(
         "codex",
@@ -91,9 +106,51 @@ PARTS = (
         folder=_FERRY,
         hidden=(5_200, 4_900, 1_700),
         ratio=1.0,
+        outcome="succeeded",
+    ),
+    PlayedSession(
+        "tickets",
+        "New limits by circular: berths to stores",
+        220,
+        folder=HARBOR,
+        outcome="succeeded",
+    ),
+    PlayedSession(
+        "patches",
+        "New limits by circular: sailings to invoices",
+        246,
+        agent="codex",
+        model="gpt-5-codex",
+        window=272_000,
+        folder=HARBOR,
+        hidden=(5_200, 4_900, 1_700),
+        ratio=1.0,
+        outcome="succeeded",
+    ),
+    PlayedSession(
+        "research",
+        "Power from the quay in thirty ports",
+        297,
+        agent="researcher",
+        folder=_NOTES,
+        hidden=(7_100, 2_600, 900),
+        outcome="succeeded",
+    ),
+    PlayedSession(
+        "support",
+        "Questions of passengers, late shift",
+        105,
+        agent="quay-support",
+        model="gpt-5-mini",
+        window=272_000,
+        folder=_DESK,
+        hidden=(3_400, 2_900, 0),
+        ratio=1.0,
+        outcome="abandoned",
     ),
 )
-"""The sessions started by people; sub-agents come with the session that spawns them."""
+"""The sessions started by people, over two weeks; sub-agents come with the session that spawns
+them."""
 
 LIVE = (
     PlayedSession(
@@ -135,18 +192,46 @@ def perform(part: PlayedSession, now_ms: int, count: Count) -> list[records.Sess
     """Play one session, followed by its sub-agents. Times are in ms since the epoch."""
     stage = _stage(part, now_ms - int(part.ago * _HOUR), count)
     played = [stage.session]
+    if play := _BY_RULE.get(part.name):
+        play(stage)
+        return played
     workspace = Workspace(part.folder, ferry_sources() if part.folder == _FERRY else own_sources())
     if part.shown:
         stage.system([{"type": "tools", "tools": TOOLS}])
         stage.system([{"type": "text", "text": SYSTEM}])
-    if part.name == "long":
-        workspace.files["docs/README.md"] = script("long--docs")
-        workspace.commit()
-        Writer(stage, workspace).play()
-        return played
     spawn = partial(_spawn, parent=part, workspace=workspace, count=count, played=played)
     Player(stage, workspace, OUTPUTS, spawn).play(script(part.name))
     return played
+
+
+def _move(stage: Stage) -> None:
+    ClusterMove(stage, Workspace(HARBOR, sources())).play()
+
+
+def _tickets(stage: Stage) -> None:
+    Tickets(stage, Workspace(HARBOR, sources()), "tickets").play(0, 13)
+
+
+def _patches(stage: Stage) -> None:
+    Tickets(stage, ShellWorkspace(HARBOR, sources()), "patches").play(13, 15)
+
+
+def _research(stage: Stage) -> None:
+    Research(stage).play()
+
+
+def _support(stage: Stage) -> None:
+    Support(stage, 36).play()
+
+
+_BY_RULE: dict[str, Callable[[Stage], None]] = {
+    "long": _move,
+    "tickets": _tickets,
+    "patches": _patches,
+    "research": _research,
+    "support": _support,
+}
+"""The sessions that are made by rule; the others are written down as scripts."""
 
 
 def _spawn(

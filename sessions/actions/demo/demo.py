@@ -8,7 +8,6 @@ from functools import lru_cache
 
 from django.db import transaction
 
-from compaction.policies.presets import PRESETS
 from compaction.tokens import counted
 from sessions import demo
 from sessions.actions.accounts import audit
@@ -24,8 +23,8 @@ from sessions.importers import records
 from sessions.models import Blob, Block, Replacement, Session, Team
 
 SOURCE = "demo"
-SIMULATED = tuple(name for name, policy in PRESETS.items() if policy.steps)
-"""Presets to simulate over the demo: all that change anything."""
+SIMULATED = ("balanced", "balanced-lean", "offload-first", "sliding-window")
+"""Presets to simulate over the demo; pages simulate others when they are chosen."""
 
 CHUNK = 400
 """Values per query: below SQLite's limit on variables."""
@@ -63,6 +62,9 @@ def _store(team: Team, group: Sequence[records.Session], count: Count) -> list[S
     made = append_all(team, group, count, source=SOURCE, demo=True)
     link_parents(team)
     stored = [one.session for one in made]
+    for session in stored:
+        session.outcome = demo.OUTCOMES.get(session.external_id, "")
+        session.save(update_fields=["outcome"])
     # Measure the session itself last: once it is measured, nothing is missing.
     for session in reversed(stored):
         measure(session)

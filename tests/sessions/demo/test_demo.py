@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import lru_cache
 from itertools import pairwise
+from typing import Any
 
 import pytest
 
+from compaction import tokens
+from compaction.facts.recall import recall
+from compaction.policies.presets import PRESETS
 from sessions import demo
+from sessions.actions.lab.simulated_figures import figures_of
+from sessions.actions.lab.unstored import recording_of_log
 from sessions.importers import records
 from tests.sessions.demo.played import NOW, count, messages
 
@@ -87,7 +94,7 @@ def test_usage_adds_up(played):
                 continue
             raw = call.usage_raw
             assert call.usage.output == raw["output_tokens"] > 0
-            if session.agent == "codex":
+            if session.model.startswith("gpt"):
                 assert call.usage.prompt == raw["input_tokens"]
                 continue
             written = raw["cache_creation_input_tokens"]
@@ -127,28 +134,73 @@ def test_caches_break_for_four_reasons(played):
     assert any(isinstance(record, records.Clear) for record in session.records)
 
 
-def test_the_long_session_is_compacted_three_times(played):
+def test_the_summary_of_the_long_session_loses_a_port_that_is_needed_again(played):
     session = played["demo:long"]
-    made = [r for r in session.records if isinstance(r, records.Compaction)]
-    assert len(made) == 3
-    assert 220 <= len(calls(session)) <= 400
-    assert all(0.75 < record.tokens_before / session.window < 0.85 for record in made)
-    assert all(record.tokens_after < record.tokens_before / 3 for record in made)
-    summaries = [m for m in messages(session) if m.kind == "summary"]
-    assert [m.blocks[0]["text"].count("\n\n") for m in summaries] == [9, 9, 9]
-    # The fact that the first summary loses, and that is looked up again.
-    assert "8417" not in summaries[0].blocks[0]["text"]
-    assert "8417" in summaries[1].blocks[0]["text"]
-
-
-def test_files_are_read_again(played):
+    (made,) = [r for r in session.records if isinstance(r, records.Compaction)]
+    assert 150 <= len(calls(session)) <= 250
+    assert made.tokens_before / session.window > 0.6  # 0.8 as the provider counts
+    assert made.tokens_after < made.tokens_before / 3
+    (summary,) = [m for m in messages(session) if m.kind == "summary"]
+    text = summary.blocks[0]["text"]
+    assert text.count("\n\n") == 9
+    assert "8417" not in text
+    assert "routes-before-move.json" not in text
+    # Two attempts at other ports fail, a person corrects, and the page is read again.
+    after = session.records[session.records.index(made) :]
+    tried = [
+        block["input"].get("command", "")
+        for record in after
+        if isinstance(record, records.Message)
+        for block in record.blocks
+        if block["type"] == "tool_use"
+    ]
+    asked = [command for command in tried if "QUAY_ADMIN" in command]
+    assert [":8417" in command for command in asked] == [False, False, True]
     paths = Counter(
         block["input"]["file_path"]
-        for block in blocks(played["demo:long"], "tool_use")
+        for block in blocks(session, "tool_use")
         if block["name"] == "Read"
     )
-    assert sum(times > 1 for times in paths.values()) > 10
-    assert paths["/home/mara/contextlab/docs/README.md"] == 2
+    assert paths["/home/mara/harbor/docs/cluster.md"] == 2
+
+
+def test_sessions_lie_in_this_week_and_in_the_one_before(played):
+    tops = [session for session in played.values() if session.parent is None]
+    ages = [(NOW - messages(session)[0].at) / 86_400_000 for session in tops]
+    assert sum(age < 7 for age in ages) >= 5
+    assert sum(7 <= age < 14 for age in ages) >= 3
+    assert {session.model for session in tops} >= {"claude-sonnet-4-5", "gpt-5-codex", "gpt-5-mini"}
+
+
+@pytest.fixture(scope="module")
+def under_balanced() -> dict[str, dict[str, Any]]:
+    """Figures of the sessions of 90 steps and more under the default policy."""
+    exact = lru_cache(maxsize=None)(tokens.counted)
+    long = ("demo:long", "demo:tickets", "demo:patches", "demo:research", "demo:support")
+    found = {}
+    for group in demo.play(NOW, exact, without=set(demo.EXTERNAL_IDS) - set(long)):
+        recording = recording_of_log(group[0])
+        assert recording is not None
+        its = figures_of(recording, PRESETS["balanced"]).figures
+        lived = recall(recording.value, recording.lived, recording.index)
+        found[group[0].external_id] = its | {"recorded": lived.in_context}
+    return found
+
+
+def test_the_default_policy_saves_money_and_keeps_what_matters(under_balanced):
+    """By our own measures, with everything read again paid for."""
+    for name, its in under_balanced.items():
+        paid = its["cost_microusd"] + its["read_backs_microusd"]
+        assert paid < 0.85 * its["cost_recorded_microusd"], name
+        assert its["needs"] >= 40, name
+        assert its["in_context"] >= 0.95, name
+        assert its["edits_feasible"] == 1, name
+        assert its["compactions"] == 0, name
+
+
+def test_it_keeps_what_the_summary_lost(under_balanced):
+    its = under_balanced["demo:long"]
+    assert its["recorded"] < 0.96 < its["in_context"] == 1
 
 
 def test_sub_agents_give_back_their_last_words_only(played):
