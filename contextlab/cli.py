@@ -16,6 +16,7 @@ COMMANDS = {
     "simulate": ("sessions.management.commands.simulate", "simulate a policy on sessions"),
     "probe": ("sessions.management.commands.probe", "ask a model under both contexts"),
     "calibrate": ("sessions.management.commands.calibrate", "compare the cache rules with logs"),
+    "compare": ("sessions.management.commands.compare", "compare two sessions step by step"),
     "why": ("sessions.management.commands.why", "say why an agent forgot a text"),
     "show": ("sessions.management.commands.show", "print a session's context at a step"),
     "tail": ("sessions.management.commands.tail", "follow model calls as they happen"),
@@ -38,8 +39,8 @@ OF_DJANGO = {
 """Options that all Django commands have: they work, but help omits them."""
 
 READ_TABLES = {
-    "import", "demo", "worker", "show", "why", "tail", "export", "token", "login", "invite",
-    "simulate", "probe", "verify",
+    "import", "demo", "worker", "show", "why", "compare", "tail", "export", "token", "login",
+    "invite", "simulate", "probe", "verify",
 }  # fmt: skip
 """Commands that need up-to-date tables: `serve` migrates itself, the others need none."""
 

@@ -16,7 +16,7 @@ from sessions.api.live import content, contexts, messages, pins, revisions, step
 from sessions.api.memory import boards, memory
 from sessions.api.policies import policies, rollouts
 from sessions.api.record import blobs, caches, sessions
-from sessions.api.replay import replay, why
+from sessions.api.replay import comparison, replay, why
 from sessions.api.reviews import reviews
 from sessions.api.search import search
 from sessions.api.tools import tools
@@ -55,6 +55,7 @@ for router in (
     reviews.router,
     replay.router,
     why.router,
+    comparison.router,
     caches.router,
     simulations.router,
     simulations.lab,

@@ -25,13 +25,14 @@ class Sparkline:
 
 
 def sparkline(
-    columns: Sequence[Sequence[int]], hidden: int, window: int | None, steps: int
+    columns: Sequence[Sequence[int]], hidden: int, window: int | None, steps: int, beside: int = 0
 ) -> Sparkline:
     """Stacked token sums by kind, with hidden tokens at the bottom; the `window` line is omitted if
-    the columns would be flat."""
+    the columns would be flat. `beside` is the peak of another sparkline on the same scale."""
     stacks = [_cumulated([hidden, *column]) for column in columns]
     peak = max((stack[-1] for stack in stacks), default=0)
-    top = max(peak, min(window or peak, peak * _LEAST), 1)
+    scale = max(peak, beside)
+    top = max(scale, min(window or scale, scale * _LEAST), 1)
     names = ("hidden", *KINDS)
     paths = [
         (names[index], _silhouette([stack[index] for stack in stacks], top))

@@ -129,7 +129,7 @@ BODIES: dict[str, Any] = {
 }
 
 
-QUERIES = {"why": "?text=port"}
+QUERIES = {"why": "?text=port", "compare": "?with=run"}
 """What a route must be asked for."""
 
 

@@ -122,6 +122,7 @@ def one_of_everything(program: Program) -> dict[str, Any]:
         "search_id": saved.pk,
         "budget_id": budget.pk, "approval_id": approval.pk,
         "member_id": member.pk, "invitation_id": invitation.pk, "slug": program.team.slug,
+        "other_id": session.pk,
         "session_id": session.pk, "job_id": job.pk, "import_id": made.pk, "record_id": skipped.pk,
         "sha": sha, "ref": "1", "file": f"m1.0@{sha[:8]}.txt", "seq": 1, "number": 1, "step": 1,
         "a": 1, "b": 1, "run": "managed", "token": "x", "prefix": program.key.prefix, "rest": "x",
