@@ -2,7 +2,7 @@
 
 import os
 import secrets
-from ipaddress import ip_address
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -38,6 +38,14 @@ def flag(name: str) -> bool:
 def words(name: str) -> list[str]:
     """A list separated by commas or spaces."""
     return text(name).replace(",", " ").split()
+
+
+def networks(name: str) -> list[IPv4Network | IPv6Network]:
+    """A list of networks. Raises ValueError with the variable's name if one is not."""
+    try:
+        return [ip_network(word) for word in words(name)]
+    except ValueError as error:
+        raise ValueError(f"CONTEXTLAB_{name} must list networks: {error}") from None
 
 
 def is_loopback(host: str) -> bool:

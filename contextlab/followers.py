@@ -7,11 +7,20 @@ from typing import Any
 from django.db.models.signals import post_delete, post_save, pre_delete
 
 from sessions.actions.dashboard.day_totals import forget_day, sums_changed
+from sessions.actions.notifications import occurrences
 from sessions.actions.reviews.reviews import want_no_more_than_can
 from sessions.actions.search.indexing import forget
-from sessions.models import Assessment, FactLedger, Review, ReviewItem, Session
+from sessions.models import (
+    Approval,
+    Assessment,
+    AuditEntry,
+    FactLedger,
+    Review,
+    ReviewItem,
+    Session,
+)
 from sessions.models.accounts.teams import Team
-from sessions.signals import members_changed
+from sessions.signals import breaks_found, budget_passed, job_failed, members_changed
 
 
 def connect() -> None:
@@ -21,6 +30,12 @@ def connect() -> None:
         post_save.connect(sums_changed, sender=model)
     post_delete.connect(forget_day, sender=Session)
     pre_delete.connect(forget, sender=Session)
+    post_save.connect(occurrences.approval_asked, sender=Approval)
+    post_save.connect(occurrences.rollout_changed, sender=AuditEntry)
+    post_save.connect(occurrences.ledger_kept, sender=FactLedger)
+    budget_passed.connect(occurrences.budget_passed)
+    breaks_found.connect(occurrences.breaks_found)
+    job_failed.connect(occurrences.job_failed)
 
 
 def _reviews_follow_members(team: Team, **_: Any) -> None:

@@ -198,6 +198,7 @@ JOB_KINDS: dict[str, str] = {
     "demo": "sessions.actions.demo.demo.demo_job",
     "import": "sessions.actions.imports.uploads.run",
     "index": "sessions.actions.search.indexing.index",
+    "notify": "sessions.actions.notifications.delivery.notify",
     "share": "sessions.actions.memory.shares.bring",
     "simulate": "sessions.actions.lab.simulate.simulate_job",
     "simulation": "sessions.actions.lab.simulations.simulation_job",
@@ -210,6 +211,7 @@ JOB_PROCESS = "contextlab.job.run"
 JOB_SECONDS = env.number("JOB_SECONDS", 900)  # per attempt, then it is killed
 # Job kinds queued by every live session: one that hangs must not block the others.
 JOB_SECONDS_OF = {
+    "notify": min(JOB_SECONDS, 60),
     "tend": min(JOB_SECONDS, 240),
     "tuning": 4 * JOB_SECONDS,
     "verify": 4 * JOB_SECONDS,
@@ -275,6 +277,20 @@ SUMMARIZER_SECONDS = env.number("SUMMARIZER_SECONDS", 90)  # per answer
 TOPIC_JUDGE = env.text("TOPIC_JUDGE", "embedded")
 if TOPIC_JUDGE not in ("embedded", "anthropic"):
     raise ValueError(f"CONTEXTLAB_TOPIC_JUDGE is embedded or anthropic, not {TOPIC_JUDGE!r}")
+
+# --- notifications ----------------------------------------------------------------------------
+# Without a mail server no email is sent, and the page says so.
+EMAIL_HOST = env.text("SMTP_HOST")
+EMAIL_PORT = int(env.number("SMTP_PORT", 587))
+EMAIL_HOST_USER, EMAIL_HOST_PASSWORD = env.text("SMTP_USER"), env.text("SMTP_PASSWORD")
+_SMTP_TLS = env.text("SMTP_TLS", "starttls")
+if _SMTP_TLS not in ("starttls", "tls", "none"):
+    raise ValueError(f"CONTEXTLAB_SMTP_TLS is starttls, tls or none, not {_SMTP_TLS!r}")
+EMAIL_USE_TLS, EMAIL_USE_SSL = _SMTP_TLS == "starttls", _SMTP_TLS == "tls"
+EMAIL_TIMEOUT = 10  # seconds
+DEFAULT_FROM_EMAIL = env.text("EMAIL_FROM", "contextlab@localhost")
+# Networks (10.0.0.0/8) that webhooks may reach although they are not public.
+WEBHOOK_NETWORKS = env.networks("WEBHOOK_NETWORKS")
 
 # --- live sessions -----------------------------------------------------------------------------
 # What manages a session that names no policy: a preset, or a policy of every team.

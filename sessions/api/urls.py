@@ -14,6 +14,7 @@ from sessions.api.jobs import jobs
 from sessions.api.lab import simulations, tunings
 from sessions.api.live import content, contexts, messages, pins, revisions, steps
 from sessions.api.memory import boards, memory
+from sessions.api.notifications import notifications
 from sessions.api.policies import policies, rollouts
 from sessions.api.record import blobs, caches, sessions
 from sessions.api.replay import comparison, replay, why
@@ -67,6 +68,7 @@ for router in (
     imports.router,
     jobs.router,
     keys.router,
+    notifications.router,
     sessions.last,
 ):
     api.add_router("", router)

@@ -20,6 +20,11 @@ from sessions.models.memory.boards import (
     Share,
     Subscription,
 )
+from sessions.models.notifications.notifications import (
+    Notification,
+    NotificationChannel,
+    NotificationRule,
+)
 from sessions.models.policies.policies import Policy, PolicyVersion, Rollout
 from sessions.models.record.blobs import Blob
 from sessions.models.record.messages import Block, Message, ModelCall
@@ -57,6 +62,9 @@ __all__ = [
     "Membership",
     "Message",
     "ModelCall",
+    "Notification",
+    "NotificationChannel",
+    "NotificationRule",
     "Opening",
     "Pin",
     "Policy",

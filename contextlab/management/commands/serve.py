@@ -24,7 +24,8 @@ from sessions.actions.jobs import jobs
 from sessions.actions.record import verify
 from sessions.actions.search import indexing
 from sessions.actions.web import forks
-from sessions.management.addresses import base_url, login_url
+from sessions.actions.web.addresses import base_url
+from sessions.management.addresses import login_url
 
 if TYPE_CHECKING:
     from contextlab.door.server import LimitedServer
@@ -49,6 +50,10 @@ class Command(BaseCommand):
     def handle(self, *args: Any, host: str, **options: Any) -> None:
         """Run until SIGTERM or SIGINT."""
         memory.share_heaps()
+        settings.HOST, settings.PORT = (
+            host,
+            options["port"],
+        )  # links in notifications, sent by forks
         if not settings.REDIS_URL and sys.platform == "linux":  # macOS's libraries do not fork
             job.load()
             forks.begin()

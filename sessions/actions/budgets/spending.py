@@ -18,6 +18,7 @@ from sessions.actions.web.changed import publish
 from sessions.figures import percent
 from sessions.models import Approval, Budget, ModelCall, Reservation, Session, Use
 from sessions.models.record.model_calls import usage_of
+from sessions.signals import budget_passed
 
 HELD = timedelta(minutes=10)
 """Default duration of a reservation: longer than a model call takes (our choice)."""
@@ -109,7 +110,7 @@ def reserve(session: Session, wanted: PlannedCall, prompt: int, now: datetime) -
             for use in held:
                 use.take(use.account.reserve(estimate))
             _no_longer_waiting(held, locked, wanted.call)
-        warnings = latch(limiting)
+        warnings = latch(session, limiting)
         uses.save(everything, now)
         answer = answer_to(verdict, estimate, wanted, limiting, warnings, approval)
         if reserved:
@@ -178,13 +179,15 @@ def _no_longer_waiting(held: list[Use], session: Session, call: str) -> None:
     rows.filter(session=session, call=call).delete()
 
 
-def latch(limiting: Iterable[Use]) -> tuple[str, ...]:
+def latch(session: Session, limiting: Iterable[Use]) -> tuple[str, ...]:
     """Thresholds that uses crossed since the last check, in words; each is announced once."""
     warnings = []
     for use in limiting:
         account, new = use.account.latched()
         use.take(account)
         share = percent(account.share())
+        for mark in new:
+            budget_passed.send(latch, use=use, mark=mark, session=session)
         warnings += [f"The {uses.called(use)} passed {mark / 10:g} %: {share}." for mark in new]
     return tuple(warnings)
 
@@ -268,6 +271,6 @@ def settle(session: Session, reports: Sequence[tuple[ModelCall, Amount]], now: d
         if use.pk not in begun:
             use.take(use.account.settle(Amount(), more))
     limiting = [use for use in held if use.budget_id in uses.in_force(budgets)]
-    warnings = latch(limiting)
+    warnings = latch(session, limiting)
     uses.save(everything, now)
     return Settled(tuple(uses.describe_use(use) for use in limiting), warnings)

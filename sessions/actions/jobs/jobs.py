@@ -14,6 +14,7 @@ from sessions.actions.jobs.statements import ASKED, BY_ID, CLAIM, REMOVE, UNFINI
 from sessions.actions.jobs.wakes import heard, wake
 from sessions.models import Job, Session, Team
 from sessions.models.web.statements import insert_object
+from sessions.signals import job_failed
 
 # Delay before the sweeper looks at a new job; the regular wake-up usually arrives first.
 WAKE_AGAIN = timedelta(seconds=10)
@@ -259,11 +260,13 @@ def _held(job_id: uuid.UUID, token: uuid.UUID) -> QuerySet[Job]:
 
 
 def _end(jobs: QuerySet[Job], job_id: uuid.UUID, **values: Any) -> bool:
-    ended = jobs.update(
-        token=None, lease_until=None, finished=timezone.now(), version=F("version") + 1, **values
-    )
-    if ended:
-        _announce(job_id)
+    end = {"token": None, "lease_until": None, "finished": timezone.now()} | values
+    with transaction.atomic():
+        ended = jobs.update(version=F("version") + 1, **end)
+        if ended:
+            job = _announce(job_id)
+            if job.state == Job.State.FAILED:
+                job_failed.send(Job, job=job)
     return bool(ended)
 
 

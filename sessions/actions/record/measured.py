@@ -15,6 +15,7 @@ from compaction.context import composition
 from sessions.actions.memory.openings import opening_tokens
 from sessions.actions.record import tally as tallies
 from sessions.actions.record.events import Event, retries, sub_agents
+from sessions.actions.record.figures import is_break
 from sessions.actions.record.news import RECORDED, News
 from sessions.actions.record.tally import Table, Tally, TallyPart
 from sessions.live import hint
@@ -27,6 +28,7 @@ from sessions.models.web.statements import (
     given_int,
     given_uuid,
 )
+from sessions.signals import breaks_found
 
 SPARKLINE_COLUMNS = 60
 
@@ -120,6 +122,7 @@ def keep(made: Measuring) -> bool:
         if reopened is not None:
             Run.objects.filter(pk=runs[RECORDED].pk, reopened=reopened).update(reopened=None)
         _write_costs(made)
+        _report_breaks(made)
         if not measured:  # the agent may have set them since
             fields = {name: fields[name] for name in fields if name not in ("model", "window")}
         fields |= {"measured": measured, "changed": timezone.now()}
@@ -172,6 +175,18 @@ def _write_costs(made: Measuring) -> None:
     fields = ["tokens_before", "tokens_after", "cache_rewritten", "cost_microusd"]
     if made.resized:
         Revision.objects.bulk_update(made.resized, fields, batch_size=100)
+
+
+def _report_breaks(made: Measuring) -> None:
+    parts = (*made.settled, *made.parts)
+    breaks = {
+        step: use.broken
+        for part in parts
+        for step, use in part.uses.items()
+        if is_break(use.broken)
+    }
+    if breaks:
+        breaks_found.send(Session, session=made.session, breaks=breaks)
 
 
 _COST = Update(

@@ -39,8 +39,9 @@ _KEY = {
     "description": "The request takes effect once per key; repetitions return the same response.",
 }
 
-_KEEP_NOTHING = {"caches_cache_check"}
-"""POST operations without side effects, which need no Idempotency-Key."""
+_KEEP_NOTHING = {"caches_cache_check", "notifications_notifications_add_channel"}
+"""POST operations that need no Idempotency-Key: without side effects, or refused when repeated,
+with a response that must not be stored."""
 
 _EXAMPLE = """\
 export API={address}
@@ -53,7 +54,8 @@ curl -H "$KEY" "$API/sessions/my-run/context?format=anthropic\""""
 
 _ORDER = (
     *("Sessions", "Messages", "Context", "Budgets", "Pins", "Tools", "Memory", "Revisions"),
-    *("Imports", "Jobs", "Keys", "Dashboard", "Replay", "Lab", "Policies", "Reviews"),
+    *("Imports", "Jobs", "Keys", "Notifications", "Dashboard", "Replay", "Lab", "Policies"),
+    "Reviews",
 )
 """Groups in order of use: first those an agent needs at every step."""
 

@@ -14,7 +14,7 @@ from django.urls import reverse
 from sessions.actions.accounts.audit import COMMAND
 from sessions.actions.accounts.invitations import VALID, invite
 from sessions.actions.accounts.teams import LOCAL_TEAM, team_called
-from sessions.management.addresses import base_url
+from sessions.actions.web.addresses import base_url
 from sessions.models import Membership
 
 

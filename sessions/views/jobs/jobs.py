@@ -36,6 +36,7 @@ NAMES = {
     "assess": "Assessment",
     "share": "Sharing",
     "verify": "Store check",
+    "notify": "Notification",
 }
 """Names of job kinds on pages."""
 

@@ -50,6 +50,9 @@ AT_LARGE = {route for route in PAGES if "<" not in route} - IN_BODY | {
     "api/v1/tunings",
     "api/v1/cache/check",
     "api/v1/reviews",
+    "api/v1/notifications",
+    "api/v1/notifications/channels",
+    "api/v1/notifications/rules",
 }
 """These name nothing, and show everybody their own."""
 
@@ -95,6 +98,12 @@ NEEDS: dict[tuple[str, str], Right | None] = {
     ("DELETE", "api/v1/budgets/<uuidstr:budget_id>"): "accept",
     ("POST", "api/v1/approvals/<uuidstr:approval_id>"): "accept",
     ("POST", "api/v1/cache/check"): "read",
+    ("POST", "api/v1/notifications/<uuidstr:notification_id>/retry"): "accept",
+    ("POST", "api/v1/notifications/channels"): "accept",
+    ("DELETE", "api/v1/notifications/channels/<uuidstr:channel_id>"): "accept",
+    ("POST", "api/v1/notifications/channels/<uuidstr:channel_id>/tests"): "accept",
+    ("PUT", "api/v1/notifications/rules"): "accept",
+    ("DELETE", "api/v1/notifications/rules/<uuidstr:rule_id>"): "accept",
     ("POST", "api/v1/simulations"): "write",
     ("POST", "api/v1/tunings"): "write",
     ("POST", "api/v1/tunings/<uuidstr:tuning_id>/cancel"): "write",
@@ -119,6 +128,8 @@ BODIES: dict[str, Any] = {
     "rollouts": {"version": "recitation"},
     "<name>": {"document": {"reserve": 7}},
     "widen": {"share": 50},
+    "channels": {"kind": "slack", "name": "b", "address": "https://hooks.example.com/x"},
+    "rules": {"event": "job", "channel": "x"},
     "tunings": {"base": "offload-first", "sessions": {"by": "query"}},
     "reviews": {"session": "run", "run": "managed", "revision": 1},
     "simulations": {

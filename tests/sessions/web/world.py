@@ -28,6 +28,7 @@ from sessions.actions.jobs import jobs
 from sessions.actions.lab import simulations, tunings
 from sessions.actions.live import next_call, pins
 from sessions.actions.memory import boards, shares
+from sessions.actions.notifications import channels
 from sessions.actions.policies import bounds, rollouts
 from sessions.actions.policies.policies import preset_version, save_version
 from sessions.models import (
@@ -35,6 +36,7 @@ from sessions.models import (
     ImportFile,
     Job,
     Membership,
+    Notification,
     ReviewItem,
     Revision,
     SavedSearch,
@@ -115,7 +117,12 @@ def one_of_everything(program: Program) -> dict[str, Any]:
     saved = SavedSearch.objects.create(team=program.team, name="ports", query="q=port")
     version = save_version(program.team, "our-policy", {}, "sliding-window", "", None, COMMAND)
     rollout = rollouts.propose(version, "", bounds.defaults(), COMMAND)
+    channel, _ = channels.add_channel(program.team, "email", "a", "a@example.org", COMMAND)
+    rule, _ = channels.put_rule(channel, "job", None, 60, COMMAND)
+    notification = channels.send_test(channel, COMMAND)
+    Notification.objects.update(state="failed")
     return {
+        "channel_id": channel.pk, "rule_id": rule.pk, "notification_id": notification.pk,
         "rollout_id": rollout.pk, "name": "our-policy",
         "item_id": item.pk, "simulation_id": simulation.pk, "tuning_id": tuning.pk,
         "note_id": note.pk, "board_id": note.board_id, "subscription_id": subscription.pk,
