@@ -17,7 +17,7 @@ from sessions.api.memory import boards, memory
 from sessions.api.notifications import notifications
 from sessions.api.policies import policies, rollouts
 from sessions.api.record import blobs, caches, sessions
-from sessions.api.replay import comparison, replay, why
+from sessions.api.replay import comparison, replay, texts, why
 from sessions.api.reviews import reviews
 from sessions.api.search import search
 from sessions.api.tools import tools
@@ -55,6 +55,7 @@ for router in (
     revisions.router,
     reviews.router,
     replay.router,
+    texts.router,
     why.router,
     comparison.router,
     caches.router,

@@ -24,16 +24,8 @@ export function replayKeys(replay: Replay, player: Player, message: MessageKeys)
   });
   const visit = (address: string) => location.assign(address);
 
-  const { context_url, pins_url, previous_url, next_url } = replay.props;
+  const { pins_url, previous_url, next_url } = replay.props;
   const offered: Shortcut[] = [];
-  if (context_url)
-    offered.push(
-      key(
-        ['t'],
-        'Table or raw request',
-        () => (replay.view = replay.view === 'table' ? 'raw' : 'table'),
-      ),
-    );
   if (pins_url) offered.push(key(['p'], 'Pin or unpin the message', () => message.togglePin()));
   if (previous_url) offered.push(key(['['], 'Previous session', () => visit(previous_url)));
   if (next_url) offered.push(key([']'], 'Next session', () => visit(next_url)));
@@ -71,6 +63,7 @@ export function replayKeys(replay: Replay, player: Player, message: MessageKeys)
     key(['Shift+j'], 'Next user prompt', () => replay.move(1, isPrompt), true),
     key(['Shift+k'], 'Previous user prompt', () => replay.move(-1, isPrompt), true),
     key(['x'], 'Show or hide removed rows', () => (replay.ghosts = !replay.ghosts)),
+    key(['t'], 'Next view: table, transcript, treemap, request', () => replay.nextView()),
     key(['f'], 'Fold or unfold the composition', () => (replay.foldChoice = !replay.folded)),
     key(
       ['d'],
@@ -82,12 +75,16 @@ export function replayKeys(replay: Replay, player: Player, message: MessageKeys)
       'This run beside the recorded one',
       () => replay.besideAddress && visit(replay.besideAddress),
     ),
-    key(['c'], 'Copy the link to this step and row', () => void copy(replay.link, 'Link')),
+    key(
+      ['c'],
+      'Copy the link to this run, step, view and row',
+      () => void copy(replay.link, 'Link'),
+    ),
     key(['y'], 'Copy the row’s text', () => message.copyText()),
     key(['Shift+y'], 'Copy the row as JSON', () => message.copyJson()),
     key(['Escape'], 'Close the message, then return to live', () => {
       if (replay.selected >= 0) replay.select(-1);
-      else if (replay.view !== 'table') replay.view = 'table';
+      else if (replay.view !== 'table') replay.show('table');
       else if (replay.manifest?.session.live) replay.follow();
     }),
     ...offered,

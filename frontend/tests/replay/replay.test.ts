@@ -76,10 +76,19 @@ describe('timeline', () => {
 
 describe('address', () => {
   it('reads what it writes', () => {
-    const address = addressOf('/sessions/x/', { step: 61, run: 'abc', message: '412.1' });
-    expect(address).toBe('/sessions/x/steps/61/?run=abc&m=412.1');
-    expect(placeIn(`http://h${address}`)).toEqual({ step: 61, run: 'abc', message: '412.1' });
-    expect(placeIn('http://h/sessions/x/')).toEqual({ step: null, run: '', message: '' });
+    const place = {
+      step: 61,
+      run: 'abc',
+      message: '412.1',
+      view: 'treemap',
+      axis: 'time',
+    } as const;
+    const address = addressOf('/sessions/x/', place);
+    expect(address).toBe('/sessions/x/steps/61/?run=abc&m=412.1&view=treemap&x=time');
+    expect(placeIn(`http://h${address}`)).toEqual(place);
+    const usual = { step: null, run: '', message: '', view: 'table', axis: 'steps' } as const;
+    expect(addressOf('/sessions/x/', usual)).toBe('/sessions/x/');
+    expect(placeIn('http://h/sessions/x/?view=no')).toEqual(usual);
   });
 
   it('names blocks so that the version which stands is found', () => {

@@ -38,9 +38,9 @@ def describe(session: Session, run: Run, standing: manifests.ManifestEntry) -> d
         },
         "chars": row.chars,
         "sha": row.sha,
-        "text": _printable(text[:SHOWN_CHARS]),
+        "text": printable(text[:SHOWN_CHARS]),
         "truncated": len(text) > SHOWN_CHARS,
-        "json": _printable(json.dumps(wire_block, ensure_ascii=False, indent=2)[:SHOWN_CHARS]),
+        "json": printable(json.dumps(wire_block, ensure_ascii=False, indent=2)[:SHOWN_CHARS]),
         "media": wire.media_count(wire_block),
         "versions": _versions(session, run, standing),
         "in_context": _cost_in_context(session, run, row),
@@ -55,7 +55,8 @@ def _cost_in_context(session: Session, run: Run, row: Block | Replacement) -> di
     return cost_in_context(session, run, session.scaled(row.tokens), start, end)
 
 
-def _printable(text: str) -> str:
+def printable(text: str) -> str:
+    """The text without lone surrogates, which cannot be encoded."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
@@ -146,5 +147,5 @@ def _version(
         "strategy": edit.strategy if edit else None,
         "policy": str(run.policy_version) if edit and run.policy_version else None,
         "sha": row.sha,
-        "text": _printable(text[:SHOWN_CHARS]),
+        "text": printable(text[:SHOWN_CHARS]),
     }

@@ -100,6 +100,8 @@ _NAMES = (
     *("edit", "closed"),
 )
 _PREVIEWS = ("b.preview", "p.preview")
+_SHAS = ("b.sha", "p.sha")
+_SOURCES = ("CASE WHEN b.kind = 'file' THEN b.file_path ELSE b.tool END", "p.tool")
 _IDS = ("b.id, 0", "0, p.id")
 
 Row = tuple[Any, ...]
@@ -232,12 +234,29 @@ def previews(session: Session, run: Run, start: int, end: int) -> list[str]:
 
 def previews_at(session: Session, run: Run, indexes: Sequence[int]) -> list[str | None]:
     """One-line previews of entries by their index in context order; None beyond the end."""
+    return _at(session, run, indexes, _PREVIEWS)
+
+
+def shas_at(session: Session, run: Run, indexes: Sequence[int]) -> list[str | None]:
+    """Names of the blobs of entries by their index; None beyond the end."""
+    return _at(session, run, indexes, _SHAS)
+
+
+def sources(run: Run) -> list[str]:
+    """The file or the tool of each entry in context order; empty for neither."""
+    return [row[3] for row in rows(union(*_SOURCES, joined=False), parameters(run))]
+
+
+def _at(
+    session: Session, run: Run, indexes: Sequence[int], of: tuple[str, str]
+) -> list[str | None]:
+    """A column of entries by their index in context order; None beyond the end."""
     places = _Places(session, run)
     wanted = [places.of(index) if index < places.count else (-1, 0) for index in indexes]
     listed = ", ".join(str(position) for position in {-1, *(position for position, _ in wanted)})
     found: dict[int, list[str]] = {}
     where = f"{{e}}.position IN ({listed})"
-    for row in rows(union(*_PREVIEWS, joined=False, where=where), parameters(run)):
+    for row in rows(union(*of, joined=False, where=where), parameters(run)):
         found.setdefault(row[0], []).append(row[3])
     there = ((found.get(position, []), nth) for position, nth in wanted)
     return [lines[nth] if nth < len(lines) else None for lines, nth in there]

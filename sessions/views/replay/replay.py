@@ -28,7 +28,7 @@ def _addresses(session: Session) -> dict[str, str]:
         f"{name}_url": reverse(f"api:{name}", args=[session.pk])
         for name in (
             *("manifest", "previews", "events", "entry", "diff"),
-            *("simulate", "context", "recitation", "find"),
+            *("simulate", "context", "recitation", "find", "texts", "sources"),
         )
     }
     diff_page = reverse("diff", args=[session.pk, 0, 0])
@@ -92,10 +92,15 @@ def diff(request: HttpRequest, session_id: UUID, a: int, b: int) -> HttpResponse
 
 
 PAGES = (
-    Page(route="sessions/<uuid:session_id>/", query=("run", "m"), view=replay, name="replay"),
+    Page(
+        route="sessions/<uuid:session_id>/",
+        query=("run", "m", "view", "x"),
+        view=replay,
+        name="replay",
+    ),
     Page(
         route="sessions/<uuid:session_id>/steps/<int:step>/",
-        query=("run", "m"),
+        query=("run", "m", "view", "x"),
         view=replay,
         name="replay_step",
     ),

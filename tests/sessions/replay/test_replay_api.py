@@ -246,3 +246,26 @@ def test_another_counting_gives_the_whole(browser: Client, stored: Session):
     since = get(browser, "manifest", stored)["next"]
     Session.objects.filter(pk=stored.pk).update(token_ratio=1234, version=stored.version + 1)
     assert "delta" not in get(browser, "manifest", stored, since=since)
+
+
+def test_texts_begin_what_the_transcript_shows(browser: Client, stored: Session):
+    lines = get(browser, "previews", stored, at="0,1,9999")
+    body = get(browser, "texts", stored, at="0,1,9999")
+    assert body["at"] == [0, 1, 9999]
+    assert body["rows"][0] and body["rows"][0].startswith(lines["rows"][0][:20])
+    assert body["rows"][2] is None
+
+
+def test_sources_name_the_tool_or_file_of_every_entry(browser: Client, stored: Session):
+    entries = get(browser, "manifest", stored)["entries"]
+    body = get(browser, "sources", stored)
+    assert len(body["of"]) == len(entries["from"])
+    named = {body["names"][of] for of in body["of"]}
+    assert "" in named and len(named) > 1
+
+
+@pytest.mark.parametrize(("name", "query"), [("texts", {"at": "0"}), ("sources", {})])
+def test_texts_and_sources_stay_in_the_team(
+    stranger: Client, stored: Session, name: str, query: dict[str, str]
+):
+    assert stranger.get(reverse(f"api:{name}", args=[stored.pk]), query).status_code == 404

@@ -1,17 +1,28 @@
-/* The address bar always says what is on screen: /sessions/<id>/steps/<n>/?run=…&m=… */
+/* The address bar always says what is on screen: /sessions/<id>/steps/<n>/?run=…&m=…&view=…&x=… */
 import type { Manifest } from './manifest';
 import { Flag } from './manifest';
 import { stands } from './composition';
 
-type Place = { step: number | null; run: string; message: string };
+export const views = ['table', 'transcript', 'treemap', 'raw'] as const;
+export type View = (typeof views)[number];
+export type AxisName = 'steps' | 'time';
+type Place = {
+  step: number | null;
+  run: string;
+  message: string;
+  view?: View;
+  axis?: AxisName;
+};
 
-export function placeIn(address: string): Place {
+export function placeIn(address: string): Required<Place> {
   const url = new URL(address);
   const step = /\/steps\/(\d+)\/?$/.exec(url.pathname)?.[1];
   return {
     step: step ? Number(step) : null,
     run: url.searchParams.get('run') ?? '',
     message: url.searchParams.get('m') ?? '',
+    view: views.find((view) => view === url.searchParams.get('view')) ?? 'table',
+    axis: url.searchParams.get('x') === 'time' ? 'time' : 'steps',
   };
 }
 
@@ -20,6 +31,8 @@ export function addressOf(replayUrl: string, place: Place, usual = 'recorded'): 
   const query = new URLSearchParams();
   if (place.run && place.run !== usual) query.set('run', place.run);
   if (place.message) query.set('m', place.message);
+  if (place.view && place.view !== 'table') query.set('view', place.view);
+  if (place.axis === 'time') query.set('x', 'time');
   const text = query.toString();
   return `${replayUrl}${place.step === null ? '' : `steps/${place.step}/`}${text ? `?${text}` : ''}`;
 }

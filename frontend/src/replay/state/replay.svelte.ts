@@ -1,7 +1,7 @@
 /* The replay page: what brings it to another run, step or block, and keeps it up to date. */
 import * as format from '../../web/format';
 import { problemFrom, withQuery } from '../../web/request';
-import { addressOf, findEntry, nameOfEntry, placeIn } from '../manifest/address';
+import { addressOf, findEntry, nameOfEntry, placeIn, views, type View } from '../manifest/address';
 import { findRow } from '../manifest/composition';
 import { merge, shifted, type DeltaJson } from '../manifest/delta';
 import { fetchNews, fetchRun, type Holding } from '../manifest/holding';
@@ -225,12 +225,24 @@ export class Replay extends Shown {
     const place = placeIn(location.href);
     const run = place.run || this.usual;
     this.following = place.step === null && (this.manifest?.session.live ?? false);
+    [this.view, this.axisName] = [place.view, place.axis];
     if (this.following) this.step = this.manifest!.last;
     if (place.step !== null)
       this.step = Math.max(1, Math.min(this.manifest?.last ?? 1, place.step));
     if (this.manifest)
       this.selected = place.message ? findEntry(this.manifest, place.message, this.step) : -1;
     if (run !== this.run) void this.load(run);
+  }
+
+  show(view: View): void {
+    this.view = view;
+    this.#write();
+  }
+
+  /** The view after the one that is shown. */
+  nextView(): void {
+    const offered = views.filter((view) => view !== 'raw' || this.props.context_url);
+    this.show(offered[(offered.indexOf(this.view) + 1) % offered.length]);
   }
 
   /** The scale of the timeline and of the bar. */
@@ -256,7 +268,8 @@ export class Replay extends Shown {
   address(run = this.run, step = this.following ? null : this.step): string {
     const message =
       this.manifest && this.selected >= 0 ? nameOfEntry(this.manifest, this.selected) : '';
-    return addressOf(this.props.replay_url, { step, run, message }, this.usual);
+    const place = { step, run, message, view: this.view, axis: this.axisName };
+    return addressOf(this.props.replay_url, place, this.usual);
   }
 
   /** The address of this step, also while following: who gets it sees what is seen here. */

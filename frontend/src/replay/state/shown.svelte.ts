@@ -1,8 +1,9 @@
 /* What the replay page shows: which run, which step, which block, and what follows from them. */
 import type { Problem } from '../../web/request';
-import { placeIn } from '../manifest/address';
+import { placeIn, type AxisName, type View } from '../manifest/address';
 import { cacheStates } from '../manifest/cache';
 import { rowsAt, type Composition } from '../manifest/composition';
+import { said } from '../manifest/fate';
 import { ledgerAt, sizeAt, totals } from '../manifest/ledger';
 import type { Manifest } from '../manifest/manifest';
 import { Previews } from '../manifest/previews.svelte';
@@ -16,6 +17,8 @@ export type Props = {
   manifest_url: string;
   previews_url: string;
   find_url: string;
+  texts_url: string;
+  sources_url: string;
   events_url: string;
   entry_url: string;
   simulate_url?: string;
@@ -37,7 +40,6 @@ export type Props = {
   limits?: Limits | null;
   verdict?: { tone: string; sentence: string; detail: string }; // once a session is over
 };
-export type View = 'table' | 'raw';
 
 export class Shown {
   manifest = $state.raw<Manifest | null>(null);
@@ -53,6 +55,7 @@ export class Shown {
   ghosts = $state(false);
   query = $state('');
   view = $state<View>('table');
+  axisName = $state<AxisName>('steps');
   scaleChoice = $state(rememberedScale());
   /** A window that is a guess is nothing to measure against. */
   scale = $derived<Scale>(
@@ -73,20 +76,21 @@ export class Shown {
   rows = $derived.by(() => {
     if (!this.manifest) return new Int32Array(0);
     const { entries } = this.manifest;
-    if (this.filter.empty) return this.ghosts ? rowsAt(entries, this.step, true) : this.standing;
+    if (this.view === 'transcript') return said(entries, this.step, this.matches);
+    if (!this.matches) return this.ghosts ? rowsAt(entries, this.step, true) : this.standing;
+    return rowsAt(entries, this.step, this.ghosts, this.matches);
+  });
+  /** Whether the filter keeps an entry; nothing where there is no filter. */
+  matches = $derived.by(() => {
+    if (!this.manifest || this.filter.empty) return undefined;
     if (this.filter.needsPreviews) void this.previews.arrived;
-    return rowsAt(
-      entries,
+    return matcher(
+      this.filter,
+      this.manifest.entries,
       this.step,
-      this.ghosts,
-      matcher(
-        this.filter,
-        entries,
-        this.step,
-        (i) => this.previews.line(i),
-        this.pinned,
-        this.found.blocks,
-      ),
+      (i) => this.previews.line(i),
+      this.pinned,
+      this.found.blocks,
     );
   });
   ledger = $derived(
@@ -131,6 +135,8 @@ export class Shown {
     this.previews = new Previews(props.previews_url);
     this.found = new Found(props.find_url);
     this.usual = props.default_run ?? 'recorded';
-    this.run = placeIn(location.href).run || this.usual;
+    const place = placeIn(location.href);
+    this.run = place.run || this.usual;
+    [this.view, this.axisName] = [place.view, place.axis];
   }
 }
