@@ -196,6 +196,7 @@ JOB_KINDS: dict[str, str] = {
     "assess": "sessions.actions.assessments.assess.assess",
     "compact": "sessions.actions.live.on_request.compact",
     "demo": "sessions.actions.demo.demo.demo_job",
+    "demo-removal": "sessions.actions.demo.demo.removal_job",
     "import": "sessions.actions.imports.uploads.run",
     "index": "sessions.actions.search.indexing.index",
     "notify": "sessions.actions.notifications.delivery.notify",

@@ -25,6 +25,7 @@ from sessions.models.dashboard.facets import Counted, added, facets_between
 from sessions.models.dashboard.matching import compactions_managed
 from sessions.models.dashboard.slices import merged, read_slices
 from sessions.models.dashboard.troubles import COSTLIEST, NEAREST, costliest_in, fullest_in
+from sessions.models.record.demo_data import has_real
 from sessions.models.web.periods import DAY, HOUR, WEEK, happened, monday
 from sessions.models.web.sums import Sums
 
@@ -114,13 +115,18 @@ def _text(one: Any) -> str:
 def sums_changed(
     instance: Session | Assessment | FactLedger | Review | ReviewItem,
     update_fields: Collection[str] | None = None,
+    *,
+    created: bool = False,
     **_: Any,
 ) -> None:
-    """Mark a session as due when it or a row beside it was saved.
+    """Mark a session as due when it or a row beside it was saved; with a team's first real session,
+    those of the demo, which count no longer.
 
     A change that raises the session's version says so itself.
     """
     if isinstance(instance, Session):
+        if created and not instance.demo and not has_real(instance.team_id, but=instance.pk):
+            _mark_demo(instance)
         if update_fields and "version" in update_fields:
             return
         its = Q(pk=instance.pk)
@@ -134,8 +140,17 @@ def sums_changed(
     Session.objects.filter(pk__in=found, tallied_version__gte=0).update(tallied_version=-1)
 
 
+def _mark_demo(instance: Session) -> None:
+    """Mark the demo sessions of a session's team as due: whether they count has changed."""
+    demo = Session.objects.filter(team=instance.team_id, demo=True, tallied_version__gte=0)
+    demo.update(tallied_version=-1)
+
+
 def forget_day(instance: Session, **_: Any) -> None:
-    """Mark the other sessions of a deleted session's day as due."""
+    """Mark the other sessions of a deleted session's day as due; after a team's last real session,
+    those of the demo."""
+    if not instance.demo and not has_real(instance.team_id):
+        _mark_demo(instance)
     if instance.tally_day is None:
         return
     day = instance.tally_day

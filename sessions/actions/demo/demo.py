@@ -22,7 +22,10 @@ from sessions.actions.record.prepare import Count
 from sessions.importers import records
 from sessions.models import Blob, Block, Replacement, Session, Team
 
-SOURCE = "demo"
+SOURCE = KIND = "demo"
+REMOVAL = "demo-removal"
+"""Kind of the job that removes the demo."""
+
 SIMULATED = ("balanced", "balanced-lean", "offload-first", "sliding-window")
 """Presets to simulate over the demo; pages simulate others when they are chosen."""
 
@@ -130,3 +133,8 @@ def _reporting(running: Running, unit: str) -> Progress:
         running.progress(done, total, unit)
 
     return report
+
+
+def removal_job(running: Running) -> JobOutcome:
+    """Run the `demo-removal` job: no payload; the result has the number of sessions removed."""
+    return JobOutcome({"removed": remove_demo(running.team)})

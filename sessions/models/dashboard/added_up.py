@@ -13,6 +13,7 @@ from django.db.models.functions import Cast
 from sessions.models.accounts.teams import Team
 from sessions.models.dashboard.counted import CONDITIONS, SUMMED, SUMMED_UNMANAGED, UNMANAGED
 from sessions.models.dashboard.matching import REAL_RUNS
+from sessions.models.record.demo_data import counts
 from sessions.models.record.revisions import Revision, Run
 from sessions.models.record.sessions import Session
 from sessions.models.reviews.assessments import FactLedger
@@ -102,11 +103,12 @@ def _inside(
     by: Sequence[str] = (),
     chosen: Sequence[str] = (),
 ) -> QuerySet[Any]:
-    """Rows whose session happened in these times and has the values of these names, grouped by its
-    `part` and by these columns of it. `path` leads from the row to its session, as in
+    """Rows whose session counts, happened in these times and has the values of these names, grouped
+    by its `part` and by these columns of it. `path` leads from the row to its session, as in
     `happened`."""
     wanted = {path + _CHOSEN[name][0]: _CHOSEN[name][1](name) for name in chosen}
-    timed = rows.filter(happened_in(times, path), **wanted).annotate(happened=happened(path))
+    counted = rows.filter(counts(_TEAM, path), happened_in(times, path), **wanted)
+    timed = counted.annotate(happened=happened(path))
     return timed.annotate(part=_PART).order_by().values(*_group(path, by))
 
 
@@ -116,10 +118,10 @@ def _group(path: str, by: Sequence[str]) -> list[str]:
 
 def _of_sessions() -> dict[str, Any]:
     # Grouping sorts the columns that it counts: a small one that is never null is quicker than ids.
-    counts = {name: Count("step_count", filter=where) for name, where in CONDITIONS.items()}
+    many = {name: Count("step_count", filter=where) for name, where in CONDITIONS.items()}
     sums = {name: Sum(of) for name, of in SUMMED.items()}
     apart = {name: Sum(of, filter=UNMANAGED) for name, of in SUMMED_UNMANAGED.items()}
-    return {"sessions": Count("*")} | counts | sums | apart
+    return {"sessions": Count("*")} | many | sums | apart
 
 
 def _of_compactions() -> dict[str, Any]:

@@ -18,6 +18,7 @@ from sessions.models.dashboard.day_totals import Range, kept, kept_lists
 from sessions.models.dashboard.matching import NEAR_LIMIT, REAL_RUNS
 from sessions.models.dashboard.slices import EVERYTHING, Split
 from sessions.models.record import tail
+from sessions.models.record.demo_data import counts
 from sessions.models.record.revisions import Run
 from sessions.models.record.sessions import SORT_KEYS, Session
 from sessions.models.web.periods import Period, StatementIn, happened_in
@@ -123,7 +124,8 @@ def costliest_in(team: Team, ranges: Sequence[Range]) -> list[str]:
 
 
 def _costliest(times: Sequence[tuple[Given, Given]]) -> QuerySet[Any, Any]:
-    rows = Session.objects.filter(happened_in(times), team_id=given_uuid("team"), break_count__gt=0)
+    team = given_uuid("team")
+    rows = Session.objects.filter(happened_in(times), counts(team), team_id=team, break_count__gt=0)
     again = F("assessment__avoidable_microusd") + F("assessment__unexplained_microusd")
     rows = rows.annotate(again=Coalesce(again, -1), cost=Coalesce("cost_microusd", -1))
     listed = rows.order_by("-again", "-cost", "-pk").values_list("again", "cost", "pk")
@@ -138,8 +140,9 @@ def fullest_in(team: Team, ranges: Sequence[Range]) -> list[str]:
 
 def _fullest(times: Sequence[tuple[Given, Given]]) -> QuerySet[Any, Any]:
     near = F("window") * NEAR_LIMIT
+    team = given_uuid("team")
     rows = Session.objects.filter(
-        happened_in(times), team_id=given_uuid("team"), window__gt=0, peak_tokens__gte=near
+        happened_in(times), counts(team), team_id=team, window__gt=0, peak_tokens__gte=near
     )
     listed = rows.annotate(fill=SORT_KEYS["peak"]).order_by("-fill", "-pk")
     return listed.values_list("fill", "pk")[:NEAREST]

@@ -9,6 +9,7 @@ from django.db.models import Count
 
 from sessions.models.accounts.teams import Team
 from sessions.models.policies.policies import PolicyVersion, Rollout
+from sessions.models.record.demo_data import counts
 from sessions.models.record.revisions import Run
 from sessions.models.record.sessions import SOURCE_LIVE, Session
 from sessions.models.reviews.reviews import Review
@@ -85,6 +86,7 @@ def effects_of(team: Team) -> dict[int, Effect]:
     """The effect of each policy version on the newest sessions simulated under it."""
     rows = (
         Run.objects.filter(policy_version__policy__team=team, origin=Run.Origin.SIMULATED)
+        .filter(counts(team.pk, "session__"))
         .order_by("-created")
         .values_list("policy_version", "figures")[:SIMULATED]
     )

@@ -187,6 +187,7 @@ class Session(models.Model):
                 condition=models.Q(version__gt=F("tallied_version")),
                 name="session_due",
             ),
+            models.Index(fields=["team"], condition=models.Q(demo=True), name="session_demo"),
             models.Index(
                 fields=["team"],
                 condition=models.Q(block_count__gt=F("indexed_blocks")),

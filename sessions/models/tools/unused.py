@@ -11,6 +11,7 @@ from django.db.models.functions import Coalesce
 from sessions.models.accounts.teams import Team
 from sessions.models.dashboard.added_up import SLICE, slice_of
 from sessions.models.dashboard.slices import EVERYTHING, Split
+from sessions.models.record.demo_data import counts
 from sessions.models.reviews.assessments import Assessment
 from sessions.models.tools.tool_use import LEARNED_FROM
 from sessions.models.web.periods import LAST, Period
@@ -144,7 +145,7 @@ _NEWEST = Statement(
     lambda: (
         Assessment.objects.filter(unused_tokens__isnull=False)
         .annotate(team=Coalesce("session__team", "session__team"))
-        .filter(team=given_uuid("team"))
+        .filter(counts(given_uuid("team"), "session__"), team=given_uuid("team"))
         .order_by("-changed")
         .values_list(
             *("definitions", "session__ended_at", "session__created"),

@@ -42,6 +42,7 @@ from sessions.views.dashboard.charts import charts
 from sessions.views.dashboard.fixes import FixPlaces, fixes
 from sessions.views.dashboard.hero import avoidable, change, recall, spend, success
 from sessions.views.dashboard.waiting import waiting_rows
+from sessions.views.web.demo_notice import demo_notice
 from sessions.views.web.filters import QUERY_CHARS, SessionFilters, list_version
 from sessions.views.web.pages import Link, Page
 from sessions.views.web.places import step_url
@@ -118,6 +119,7 @@ def page(request: HttpRequest) -> HttpResponse:
         "list_url": sessions_url(period, split),
         "outside": 0 if split else there.sessions - made.whole.of["sessions"],
         "hourly": period.size == HOUR,
+        **demo_notice(request, team),
     }
     if made.whole.of["sessions"]:
         context |= _filled(request, team, made, split)

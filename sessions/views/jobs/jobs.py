@@ -31,6 +31,7 @@ NAMES = {
     SIMULATION: "Simulation",
     TUNING: "Search",
     "demo": "Demo sessions",
+    "demo-removal": "Removal of the demo",
     "compact": "Compaction",
     "tend": "Tending",
     "assess": "Assessment",

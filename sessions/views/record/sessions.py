@@ -7,24 +7,22 @@ from importlib.util import find_spec
 from typing import Any
 
 from django.conf import settings
-from django.db import transaction
 from django.db.models import QuerySet
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.views.decorators.http import require_GET, require_POST
+from django.views.decorators.http import require_GET
 
-from sessions.access import actor_of, allowed, team_of, team_to, teams_of
-from sessions.actions.accounts import audit
+from sessions.access import allowed, team_of, teams_of
 from sessions.actions.dashboard.day_totals import keep_totals
 from sessions.actions.imports.uploads import FILES_AT_ONCE
-from sessions.actions.jobs.jobs import enqueue
 from sessions.importers import IMPORTERS
 from sessions.models import Block, Rollout, Session, Team
 from sessions.models.dashboard.facets import ALL, POLICY, Counted, facets
 from sessions.models.dashboard.matching import FACETS, FLAGS, NEAR_LIMIT, managed_by, matching
 from sessions.models.dashboard.tiles import COUNTED
 from sessions.models.web.periods import written
+from sessions.views.web.demo_notice import demo_notice
 from sessions.views.web.filters import SORTS, SessionFilters, list_version
 from sessions.views.web.pages import Link, Page
 from sessions.views.web.paging import page
@@ -36,9 +34,6 @@ VALUES = 40
 
 COUNTED_UP_TO = 2_000
 """Matching sessions are counted up to here: more would be too slow for a page."""
-
-DEMO = "demo"
-"""The job kind that loads the demo, if this release has it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +208,7 @@ def start(request: HttpRequest) -> HttpResponse:
     context = {
         "base_url": request.build_absolute_uri("/").rstrip("/"),
         "may_make_keys": allowed(request, team, "keys"),
-        "may_write": allowed(request, team, "write"),
+        **demo_notice(request, team),
         "section": "sessions",
         "team": team,
         "newest": newest,
@@ -221,25 +216,13 @@ def start(request: HttpRequest) -> HttpResponse:
         "count": Session.objects.for_team(team).count() if newest else 0,
         "version": list_version(request),
         "demo_command": find_spec("sessions.management.commands.demo") is not None,
-        "demo_job": DEMO in settings.JOB_KINDS,
+        "demo_job": "demo" in settings.JOB_KINDS,
         "upload_limit": settings.UPLOAD_LIMIT,
         "upload_files": FILES_AT_ONCE,
         "importers": IMPORTERS.values(),
         "list_url": reverse("sessions"),
     }
     return render(request, "record/first_run.html", context)
-
-
-@require_POST
-def demo(request: HttpRequest) -> HttpResponse:
-    """Queue the job that loads the demo sessions, and show it."""
-    if DEMO not in settings.JOB_KINDS:
-        raise Http404("this version has no demo")
-    team = team_to(request, "write")
-    with transaction.atomic():
-        job = enqueue(team, DEMO, {}, dedupe=DEMO)
-        audit.note(team, actor_of(request), "demo.loaded", str(job.pk))
-    return redirect("job", job.pk)
 
 
 _QUERY = (
@@ -250,7 +233,6 @@ _QUERY = (
 PAGES = (
     Page(route="", view=home, name="home"),
     Page(route="start/", view=start, name="start"),
-    Page(route="start/demo/", view=demo, name="demo", needs={"POST": "write"}),
     Page(
         route="sessions/",
         query=_QUERY,

@@ -1,0 +1,16 @@
+"""What pages with figures say of the demo."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest
+
+from sessions.access import allowed
+from sessions.models import Team
+from sessions.models.record.demo_data import demo_data
+
+
+def demo_notice(request: HttpRequest, team: Team) -> dict[str, Any]:
+    """The values of `demo/demo_data.html`."""
+    return {"demo_data": demo_data(team), "may_write": allowed(request, team, "write")}
