@@ -28,7 +28,7 @@ _TOPICS = (
 _MORE = (
     "The operator says that the first year decided little, because two ships were still on diesel.",
     "Maintenance is done at night, between the last arrival and the first departure.",
-    "A spare transformer stands in a container; nobody had to use it so far.",
+    "A spare transformer stands in a container; it was never used so far.",
     "The contract runs for ten years and can be left after five, with notice of one year.",
     "Weather stopped the connection on a few days, always for wind and never for waves.",
     "What the town paid is not in the report; the council published it separately.",

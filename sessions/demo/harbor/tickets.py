@@ -69,7 +69,7 @@ class Tickets:
                         for at, one in enumerate(area.fields[:2])}  # fmt: skip
         step(
             f"{area.package}: the circular moves {name} from {old} to {old + 5}. Callers first: "
-            "somebody may have copied the number.",
+            "the number may be copied elsewhere.",
             f"Next: {area.package}.",
             [files.grep(f"{area.thing}_[a-z_]+|{name.upper()}", context=1 if number % 3 else 2)],
         )

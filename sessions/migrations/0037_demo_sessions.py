@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('agent_sessions', '0035_simulated_runs'),
+        ('agent_sessions', '0036_notifications'),
     ]
 
     operations = [
