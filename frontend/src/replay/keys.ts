@@ -62,7 +62,10 @@ export function replayKeys(replay: Replay, player: Player, message: MessageKeys)
     key(['k'], 'Previous row', () => replay.move(-1), true),
     key(['Shift+j'], 'Next user prompt', () => replay.move(1, isPrompt), true),
     key(['Shift+k'], 'Previous user prompt', () => replay.move(-1, isPrompt), true),
-    key(['x'], 'Show or hide removed rows', () => (replay.ghosts = !replay.ghosts)),
+    key(['r'], 'Show or hide removed rows', () => (replay.ghosts = !replay.ghosts)),
+    key(['x'], 'Axis: steps or time', () =>
+      replay.measureBy(replay.axisName === 'time' ? 'steps' : 'time'),
+    ),
     key(['t'], 'Next view: table, transcript, treemap, request', () => replay.nextView()),
     key(['f'], 'Fold or unfold the composition', () => (replay.foldChoice = !replay.folded)),
     key(

@@ -1,11 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { addressOf, findEntry, nameOfEntry, placeIn } from '../../src/replay/manifest/address';
 import { compose } from '../../src/replay/manifest/composition';
-import { ceiling, columns } from '../../src/replay/timeline/drawing';
+import { ceiling } from '../../src/replay/timeline/drawing';
 import { matcher, parseFilter, toolOf } from '../../src/replay/state/filter';
 import { decode, type SessionEvent } from '../../src/replay/manifest/manifest';
 import { entryOf } from '../../src/replay/manifest/entry';
-import { cluster, middleOf, nextIn, stepAt } from '../../src/replay/timeline/marks';
+import { stepsAxis, timeAxis } from '../../src/replay/timeline/axis';
+import { barsOf } from '../../src/replay/timeline/lanes';
+import { cluster, nextIn } from '../../src/replay/timeline/marks';
 import { eventAfter, eventBefore } from '../../src/replay/manifest/events';
 import { manifestOf } from './manifests';
 
@@ -23,19 +25,55 @@ describe('timeline', () => {
   it('has each step under its own middle', () => {
     for (const last of [1, 2, 7, 601])
       for (let step = 1; step <= last; step++)
-        expect(stepAt(middleOf(step, last), last)).toBe(step);
-    expect([stepAt(-0.2, 10), stepAt(1.4, 10)]).toEqual([1, 10]);
+        expect(stepsAxis(last).stepAt(stepsAxis(last).middle(step))).toBe(step);
+    expect([-0.2, 1.4].map((share) => stepsAxis(10).stepAt(share))).toEqual([1, 10]);
   });
 
   it('has one column per step without holes, or per pixel with the fullest step', () => {
-    const few = columns(7, 100, () => 0);
+    const few = stepsAxis(7).columns(100, () => 0);
     expect(few[0].from).toBe(0);
     expect(few.at(-1)!.to).toBe(100);
     few.slice(1).forEach((column, i) => expect(column.from).toBe(few[i].to));
-    const many = columns(3001, 100, (step) => (step === 17 ? 9 : 0));
+    const many = stepsAxis(3001).columns(100, (step) => (step === 17 ? 9 : 0));
     expect(many).toHaveLength(100);
     expect(many[0].step).toBe(17);
-    expect(columns(3001, 100, () => 0).at(-1)!.step).toBeLessThanOrEqual(3001);
+    expect(
+      stepsAxis(3001)
+        .columns(100, () => 0)
+        .at(-1)!.step,
+    ).toBeLessThanOrEqual(3001);
+  });
+
+  it('has steps at their times and gaps at their true length', () => {
+    const minute = 60_000;
+    const axis = timeAxis([0, minute, null, 61 * minute, 62 * minute], 6)!;
+    expect(axis.gaps).toHaveLength(1);
+    const [gap] = axis.gaps;
+    expect([gap.step, gap.ms / minute]).toEqual([4, 60]);
+    for (const step of [1, 3, 4, 5, 6]) expect(axis.stepAt(axis.middle(step))).toBe(step);
+    const columns = axis.columns(640, (step) => step);
+    expect(columns.map((column) => column.step)).toEqual([1, 3, 4, 5, 6]);
+    columns
+      .slice(1)
+      .forEach((column, i) => expect(column.from).toBeGreaterThanOrEqual(columns[i].to));
+    expect(columns.at(-1)!.to).toBeLessThanOrEqual(640);
+    expect(timeAxis([null, 5, 5, null], 5)).toBeNull();
+  });
+
+  it('draws sub-agents until they end, in lanes where they overlap', () => {
+    const child = (id: string, step: number, ended: number | null) => ({
+      ...{ id, title: id, step, steps: 1, tokens_peak: 1, cost_microusd: null },
+      ended,
+    });
+    const children = [child('a', 1, 45), child('b', 2, null), child('c', 2, 99), child('d', 9, 99)];
+    const at = [10, 20, 30, 40, 50, 60, 70, 80, 90, 100];
+    const { bars, rest } = barsOf(children, at, stepsAxis(10), 1000, 2);
+    expect(bars.map((bar) => [bar.child.id, bar.x, bar.width, bar.lane])).toEqual([
+      ['a', 50, 300, 0],
+      ['b', 150, 26, 1],
+      ['d', 850, 26, 0],
+    ]);
+    expect(rest.map((one) => one.id)).toEqual(['c']);
   });
 
   it('is as high as the window, or as what was used', () => {
@@ -58,7 +96,7 @@ describe('timeline', () => {
   });
 
   it('clusters marks 24 pixels apart, led by what changed the context', () => {
-    const marks = cluster([event(10), event(11, 'compaction'), event(500)], 601, 1200);
+    const marks = cluster([event(10), event(11, 'compaction'), event(500)], stepsAxis(601), 1200);
     expect(marks.map((mark) => [mark.kind, mark.events.length])).toEqual([
       ['compaction', 2],
       ['error', 1],

@@ -89,6 +89,8 @@ def _session(session: Session, run: Run) -> dict[str, Any]:
                 "step": child.parent_step,
                 "steps": child.step_count,
                 "tokens_peak": child.peak_tokens,
+                "ended": child.ended_at,
+                "cost_microusd": child.cost_microusd,
             }
             for child in children
         ],

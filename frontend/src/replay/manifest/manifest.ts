@@ -53,7 +53,15 @@ export type SessionHead = {
   policy_from?: 'request' | 'rollout' | 'team' | 'default' | null;
   cost_at_least?: boolean; // reported outputs are smaller than what the log shows of them
 };
-export type Child = { id: string; title: string; step: number; steps: number; tokens_peak: number };
+export type Child = {
+  id: string;
+  title: string;
+  step: number; // of the parent, that started it
+  steps: number;
+  tokens_peak: number;
+  ended: number | null; // ms
+  cost_microusd: number | null;
+};
 export type Run = {
   id: string;
   origin: Origin;

@@ -1,7 +1,15 @@
 /* The replay page: what brings it to another run, step or block, and keeps it up to date. */
 import * as format from '../../web/format';
 import { problemFrom, withQuery } from '../../web/request';
-import { addressOf, findEntry, nameOfEntry, placeIn, views, type View } from '../manifest/address';
+import {
+  addressOf,
+  findEntry,
+  nameOfEntry,
+  placeIn,
+  views,
+  type AxisName,
+  type View,
+} from '../manifest/address';
 import { findRow } from '../manifest/composition';
 import { merge, shifted, type DeltaJson } from '../manifest/delta';
 import { fetchNews, fetchRun, type Holding } from '../manifest/holding';
@@ -243,6 +251,11 @@ export class Replay extends Shown {
   nextView(): void {
     const offered = views.filter((view) => view !== 'raw' || this.props.context_url);
     this.show(offered[(offered.indexOf(this.view) + 1) % offered.length]);
+  }
+
+  measureBy(axis: AxisName): void {
+    this.axisName = axis;
+    this.#write();
   }
 
   /** The scale of the timeline and of the bar. */

@@ -6,6 +6,7 @@ import { rowsAt, type Composition } from '../manifest/composition';
 import { said } from '../manifest/fate';
 import { ledgerAt, sizeAt, totals } from '../manifest/ledger';
 import type { Manifest } from '../manifest/manifest';
+import { stepsAxis, timeAxis, type Axis } from '../timeline/axis';
 import { Previews } from '../manifest/previews.svelte';
 import { standing, type Limits } from './budget';
 import { matcher, parseFilter } from './filter';
@@ -127,6 +128,10 @@ export class Shown {
     const { used, budget } = manifest.session;
     return standing(limits, used ?? sizeAt(manifest, composition, manifest.last), budget?.counted);
   });
+  times = $derived(this.manifest ? timeAxis(this.manifest.steps.at, this.manifest.last) : null);
+  axis = $derived<Axis>(
+    (this.axisName === 'time' && this.times) || stepsAxis(this.manifest?.last ?? 1),
+  );
   totals = $derived(
     this.manifest && this.composition ? totals(this.manifest, this.composition) : null,
   );

@@ -3,30 +3,12 @@
 import type { Composition } from '../manifest/composition';
 import { kindCount } from '../manifest/composition';
 import type { Manifest } from '../manifest/manifest';
+import type { Axis, Column } from './axis';
 import { fills, type Palette } from './palette';
 import type { Scale } from '../state/scale';
 
 export const laneHeight = 9;
 export const laneGap = 5;
-
-export type Column = { from: number; to: number; step: number }; // pixels, and the step shown there
-
-/** One column per step, or per pixel where there are more steps than pixels: then the fullest step shows. */
-export function columns(last: number, pixels: number, size: (step: number) => number): Column[] {
-  if (last <= pixels) {
-    return Array.from({ length: last }, (_, i) => ({
-      from: Math.round((i * pixels) / last),
-      to: Math.round(((i + 1) * pixels) / last),
-      step: i + 1,
-    }));
-  }
-  return Array.from({ length: pixels }, (_, pixel) => {
-    let step = Math.floor((pixel * last) / pixels) + 1;
-    for (let other = step + 1; other <= Math.floor(((pixel + 1) * last) / pixels); other++)
-      if (size(other) > size(step)) step = other;
-    return { from: pixel, to: pixel + 1, step };
-  });
-}
 
 /** The tokens at the top of the picture: the window, or more where something went beyond it;
     or else little more than the largest size, for a session that would be a line on the floor. Beside a managed
@@ -59,6 +41,7 @@ export function draw(
   composition: Composition,
   baseline: Float64Array | null,
   ceiling: number,
+  axis: Axis,
   palette: Palette,
   width: number,
   height: number,
@@ -70,7 +53,7 @@ export function draw(
   if (!context || !canvas.width) return;
   const floor = Math.round((height - laneHeight - laneGap) * ratio);
   const perToken = floor / ceiling;
-  const cols = columns(manifest.last, canvas.width, (step) => composition.total[step]);
+  const cols = axis.columns(canvas.width, (step) => composition.total[step]);
   const gap = cols[0] && cols[0].to - cols[0].from >= 6 * ratio ? Math.round(ratio) : 0;
   const fill = fills(context, palette, ratio);
   const bottom = new Float64Array(cols.length).fill(floor);
@@ -108,14 +91,14 @@ export function draw(
   });
   context.globalAlpha = 1;
   if (baseline?.length)
-    drawBaseline(context, baseline, manifest.last, canvas.width, floor, perToken, palette, ratio);
+    drawBaseline(context, baseline, axis, canvas.width, floor, perToken, palette, ratio);
   drawLane(context, cols, manifest, floor + laneGap * ratio, laneHeight * ratio, palette, gap);
 }
 
 function drawBaseline(
   context: CanvasRenderingContext2D,
   sizes: Float64Array,
-  last: number,
+  axis: Axis,
   width: number,
   floor: number,
   perToken: number,
@@ -129,7 +112,7 @@ function drawBaseline(
     context.strokeStyle = color;
     context.lineWidth = line * ratio;
     context.beginPath();
-    sizes.forEach((size, i) => context.lineTo(((i + 0.5) * width) / last, floor - size * perToken));
+    sizes.forEach((size, i) => context.lineTo(axis.middle(i + 1) * width, floor - size * perToken));
     context.stroke();
   }
 }

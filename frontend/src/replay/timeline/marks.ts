@@ -1,5 +1,6 @@
 /* Marks of events on the timeline: one where several would stand on each other. */
 import { shapeOf } from '../manifest/events';
+import type { Axis } from './axis';
 import type { EventKind, SessionEvent } from '../manifest/manifest';
 
 // The shape of a cluster: what changed the context before what merely happened in it.
@@ -23,24 +24,17 @@ const weight = (kind: EventKind) => rank.indexOf(kind) + 1 || rank.length + 1;
 
 export type Mark = { events: SessionEvent[]; kind: EventKind; x: number; from: number; to: number };
 
-/** Where a step's column has its middle, as a share of the width. */
-export const middleOf = (step: number, last: number): number => (step - 0.5) / last;
-
-export function stepAt(share: number, last: number): number {
-  return Math.max(1, Math.min(last, Math.floor(share * last) + 1));
-}
-
 /** Marks at least `target` pixels apart. */
 export function cluster(
   events: readonly SessionEvent[],
-  last: number,
+  axis: Axis,
   width: number,
   target = 24,
 ): Mark[] {
   const marks: Mark[] = [];
   for (const event of events) {
     const x = Math.min(
-      Math.max(middleOf(event.step, last) * width, target / 2),
+      Math.max(axis.middle(event.step) * width, target / 2),
       Math.max(target / 2, width - target / 2),
     );
     const before = marks.at(-1);
