@@ -1,11 +1,11 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { gzipSync } from 'node:zlib';
+import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { svelte } from '@sveltejs/vite-plugin-svelte';
 import type { Plugin } from 'vite';
 import { defineConfig } from 'vitest/config';
 
-/** WhiteNoise sends name.gz where it lies beside the file, and does not compress by itself. */
+/** WhiteNoise sends name.br or name.gz where it lies beside the file, and does not compress. */
 function compressedSiblings(): Plugin {
   return {
     name: 'compressed-siblings',
@@ -15,8 +15,10 @@ function compressedSiblings(): Plugin {
       for (const { fileName } of Object.values(bundle)) {
         if (!/\.(js|css|svg)$/.test(fileName)) continue;
         const source = await readFile(join(dir!, fileName));
-        const packed = gzipSync(source, { level: 9 });
-        if (packed.length < source.length) await writeFile(join(dir!, `${fileName}.gz`), packed);
+        const packed = { br: brotliCompressSync(source), gz: gzipSync(source, { level: 9 }) };
+        for (const [ending, bytes] of Object.entries(packed))
+          if (bytes.length < source.length)
+            await writeFile(join(dir!, `${fileName}.${ending}`), bytes);
       }
     },
   };
