@@ -9,7 +9,7 @@ from django.db import migrations, models
 
 TABLE = "agent_sessions_blockwords"
 
-# As in `models/record/text_index.py`, which a later migration may change.
+# As in `models/search/text_index.py`, which a later migration may change.
 CREATE = {
     "sqlite": [
         f"CREATE VIRTUAL TABLE {TABLE} USING fts5"

@@ -197,7 +197,7 @@ def _hits(wanted: Wanted, found: list[_Matching]) -> list[Hit]:
     where: dict[int, BlockState] = {}
     for team in {session.team_id for session in sessions.values()}:
         blocks = [block for block, _ in left if sessions[block.session_id].team_id == team]
-        where |= presences(team, blocks, runs, wanted.query.holds)
+        where |= presences(team, blocks, runs, wanted.query.matches)
     return [
         Hit(
             sessions[block.session_id],

@@ -81,11 +81,6 @@ class QueryPart:
     text: str
     words: tuple[str, ...]
 
-    @property
-    def exact(self) -> bool:
-        """Whether its words alone do not say that a text holds it."""
-        return self.words != (self.text.lower(),)
-
 
 @dataclass(frozen=True)
 class SearchQuery:
@@ -106,11 +101,6 @@ class SearchQuery:
         """The words to look up."""
         return list(dict.fromkeys(word for piece in self.pieces for word in piece.words))
 
-    @property
-    def exact(self) -> bool:
-        """Whether texts must be read to know that they match."""
-        return any(piece.exact for piece in self.pieces)
-
     @cached_property
     def _patterns(self) -> list[re.Pattern[str]]:
         # Escaped literals: linear on any text.
@@ -122,12 +112,7 @@ class SearchQuery:
         return re.compile("|".join(map(_pattern, parts)), re.IGNORECASE)
 
     def matches(self, text: str) -> bool:
-        """Whether a text whose words match holds every piece."""
-        pairs = zip(self.pieces, self._patterns, strict=True)
-        return all(not piece.exact or pattern.search(text) for piece, pattern in pairs)
-
-    def holds(self, text: str) -> bool:
-        """Whether a text holds every piece, whatever its words are."""
+        """Whether a text holds every piece."""
         return all(pattern.search(text) for pattern in self._patterns)
 
     def excerpt(self, text: str, *, before: int, after: int) -> list[tuple[bool, str]]:

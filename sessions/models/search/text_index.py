@@ -3,11 +3,13 @@
 A row per block: its distinct words and its labels (team, session, tool, kind, error), without their
 order. On SQLite an FTS5 table that keeps no text, no positions and no lengths: 15 % of the stored
 bytes instead of 49 %. It gets words separated by blanks, and splits none, because what is not ASCII
-counts as a letter there. On PostgreSQL a `tsvector` with a GIN index.
+counts as a letter there. On PostgreSQL an array of the words' CRC-32 with a GIN index: words may
+share one, so what it finds must be looked for in the texts.
 """
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
@@ -34,8 +36,8 @@ def add(rows: Iterable[IndexRow]) -> None:
             )
         else:
             cursor.executemany(
-                f"INSERT INTO {TABLE} (block_id, words) VALUES (%s, array_to_tsvector(%s))",  # noqa: S608
-                [(pk, sorted(words)) for pk, words in rows],
+                f"INSERT INTO {TABLE} (block_id, words) VALUES (%s, %s)",  # noqa: S608
+                [(pk, _hashed(words)) for pk, words in rows],
             )
 
 
@@ -69,10 +71,16 @@ def _joined(words: Collection[str]) -> str:
     return " ".join(sorted(words))
 
 
+def _hashed(words: Collection[str]) -> list[int]:
+    """The CRC-32 of each word, as PostgreSQL's signed integers of 32 bits."""
+    return sorted({zlib.crc32(word.encode("utf-8", "replace")) - 2**31 for word in words})
+
+
 def holding(
     words: Sequence[str], any_of: Sequence[str], *, below: int | None, limit: int
 ) -> list[int]:
-    """Keys of blocks that have all these words and one of `any_of`, newest first.
+    """Keys of blocks that have all these words and one of `any_of`, newest first; on PostgreSQL
+    perhaps others, too.
 
     Only those below a key, if given; both lists must have a word.
     """
@@ -80,17 +88,14 @@ def holding(
         every = " AND ".join(map(_quoted, words))
         asked = f"{every} AND ({' OR '.join(map(_quoted, any_of))})"
         with connection.cursor() as cursor:
-            return _keys(cursor, "rowid", f"{TABLE} MATCH %s", asked, below, limit)
-    every, one = (
-        sign.join(f"'{word}'" for word in of) for sign, of in ((" & ", words), (" | ", any_of))
-    )
-    return _holding_postgresql(f"{every} & ({one})", below, limit)
+            return _keys(cursor, "rowid", f"{TABLE} MATCH %s", [asked], below, limit)
+    return _holding_postgresql([_hashed(words), _hashed(any_of)], below, limit)
 
 
-def _holding_postgresql(asked: str, below: int | None, limit: int) -> list[int]:
+def _holding_postgresql(asked: list[list[int]], below: int | None, limit: int) -> list[int]:
     """PostgreSQL guesses how frequent words are together. Where it guesses wrong, it walks through
     all blocks for a rare word; so it has no choice."""
-    condition = "words @@ %s::tsquery"
+    condition = "words @> %s::integer[] AND words && %s::integer[]"
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SET LOCAL enable_seqscan = off; SET LOCAL enable_indexscan = off")
         found = _keys(cursor, "block_id", condition, asked, below, FREQUENT + 1, ordered=False)
@@ -105,18 +110,18 @@ def _keys(
     cursor: Any,
     column: str,
     condition: str,
-    asked: str,
+    asked: Sequence[object],
     below: int | None,
     limit: int,
     *,
     ordered: bool = True,
 ) -> list[int]:
-    values: list[str | int] = [asked]
+    values = list(asked)
     if below is not None:
         condition += f" AND {column} < %s"
         values.append(below)
     order = f"ORDER BY {column} DESC" if ordered else ""
-    # Column and table names are ours; words are passed as a parameter.
+    # Column and table names are ours; words are passed as parameters.
     sql = f"SELECT {column} FROM {TABLE} WHERE {condition} {order} LIMIT %s"  # noqa: S608
     cursor.execute(sql, [*values, limit])
     return [pk for (pk,) in cursor.fetchall()]
