@@ -51,6 +51,16 @@ class Field:
         """Whether it is a share of at most 1, shown in percent."""
         return self.unit.startswith("%")
 
+    @property
+    def scale(self) -> int:
+        """What a stored value is multiplied by where it is shown or entered."""
+        return 100 if self.is_share else 1
+
+    def entered(self, value: Any) -> str:
+        """Return a number as it is entered: 70 for a share of 0.7."""
+        number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        return f"{value * self.scale:.12g}" if self.is_share and number else str(value)
+
     def in_words(self, value: Any) -> str:
         """Return a value as pages show it: "70 % full", "12 steps", "never", "yes"."""
         if isinstance(value, bool):
@@ -61,12 +71,9 @@ class Field:
             return self.called.get(value, str(value)) or "none"
         if not value and self.zero:
             return self.zero
-        number = f"{value:,}" if isinstance(value, int) else f"{self._scaled(value):,.10g}"
+        number = f"{value:,}" if isinstance(value, int) else f"{value * self.scale:,.10g}"
         unit = re.sub(r"s\b", "", self.unit, count=1) if value == 1 else self.unit
         return f"{number} {unit}".strip()
-
-    def _scaled(self, value: float) -> float:
-        return value * 100 if self.is_share else value
 
 
 def fields(policy: Policy) -> list[Field]:

@@ -107,6 +107,11 @@ def _filled_step(step: Any, base: Any) -> Any:
     return {**step, "parameters": {**base["parameters"], **given}}
 
 
+def keys_of(document: Document) -> dict[str, Key]:
+    """Return the key of every setting by its path."""
+    return {path: key for key, path, _ in _values(document)}
+
+
 def changes(before: Document, after: Document) -> tuple[SettingChange, ...]:
     """Return the differences between two documents, in the order of the later one.
 
@@ -122,6 +127,23 @@ def changes(before: Document, after: Document) -> tuple[SettingChange, ...]:
     if recites[0] != recites[1]:
         found.append(SettingChange("recite", "recite", *recites))
     return tuple(found)
+
+
+def settings_in(document: Document) -> dict[Key, Any]:
+    """Return every value by its key; the order of steps has the key ("", 0, "steps")."""
+    found = {key: value for key, _, value in _values(document)}
+    return {**found, ("", 0, "steps"): _names(document)}
+
+
+def differing(before: Mapping[Key, Any], after: Mapping[Key, Any], most: int) -> list[Key]:
+    """Return keys whose values differ, at most this many."""
+    found: list[Key] = []
+    for key in before.keys() | after.keys():
+        if before.get(key) != after.get(key) or (key in before) != (key in after):
+            found.append(key)
+            if len(found) == most:
+                break
+    return found
 
 
 def _moved(old: list[tuple[str, int]], new: list[tuple[str, int]]) -> Iterator[SettingChange]:

@@ -103,13 +103,13 @@ class Policy:
     ttl: TTLSetting = setting(
         "recorded",
         "Cache TTL to request",
-        "TTL to request from Anthropic; 1 hour holds only where the client itself asks for it.",
+        "TTL to request from Anthropic; 1 hour only if the client itself asks for it.",
         "Cache",
         choices={
             "recorded": "as the agent asks",
             "5m": "5 minutes",
             "1h": "1 hour",
-            "mixed": "1 hour for tools and system prompt, else 5 minutes",
+            "mixed": "1 hour for the system prompt",
         },
     )
     tools: ToolChoice = setting(

@@ -92,6 +92,13 @@ def paths_of(document: Document, key: str) -> list[str]:
     ]
 
 
+def with_value(document: Document, path: str, value: Any) -> dict[str, Any]:
+    """Return a copy of a document with another value at an existing path."""
+    made = deepcopy(dict(document))
+    _set(made, path, value)
+    return made
+
+
 def _set(document: dict[str, Any], path: str, value: Any) -> None:
     if found := _PATH.fullmatch(path):
         document["steps"][int(found[1])]["parameters"][found[2]] = value

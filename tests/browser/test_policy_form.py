@@ -66,13 +66,13 @@ def test_yaml_fills_the_form(page: Any, served: Server) -> None:
     page.goto(f"{served.address}/policies/new/")
     page.locator("#yaml-part > summary").click()
     page.fill("#yaml", "name: pasted\nreserve: lots\n")
-    page.get_by_role("button", name="Take it over").click()
+    page.get_by_role("button", name="Apply to the form").click()
     problem = page.locator("#yaml-part .problem-text")
     problem.wait_for()
     assert "reserve: must be a whole number" in problem.inner_text()
     assert page.input_value("#yaml").startswith("name: pasted"), "to be mended where it stands"
     page.fill("#yaml", "name: pasted\nbased_on: sliding-window\nreserve: 77\n")
-    page.get_by_role("button", name="Take it over").click()
+    page.get_by_role("button", name="Apply to the form").click()
     page.locator('[name="reserve"][value="77"]').wait_for()
     assert page.input_value("#name") == "pasted"
     assert page.locator('[name="step"]').count() == 1

@@ -15,7 +15,17 @@ function follow(form: HTMLFormElement): void {
     clearTimeout(timer);
     timer = window.setTimeout(() => void check(), WAIT);
   });
+  const begun = written();
+  let leaving = false;
+  window.addEventListener('beforeunload', (event) => {
+    if (!leaving && written() !== begun) event.preventDefault();
+  });
   form.addEventListener('keydown', (event) => {
+    if (event.key === 'Enter' && (event.metaKey || event.ctrlKey)) {
+      event.preventDefault();
+      form.requestSubmit(form.querySelector<HTMLButtonElement>('.save-bar button[value="save"]'));
+      return;
+    }
     if (event.key !== 'Enter' || event.isComposing || (event.target as HTMLElement).id !== 'note')
       return;
     event.preventDefault();
@@ -24,10 +34,21 @@ function follow(form: HTMLFormElement): void {
   form.addEventListener('submit', (event) => {
     const act = (event.submitter as HTMLButtonElement | null)?.value ?? 'check';
     clearTimeout(timer);
-    if (act === 'save') return;
+    if (act === 'save') {
+      leaving = true;
+      return;
+    }
     event.preventDefault();
     void redraw(act);
   });
+
+  /** What is entered, to see whether leaving loses anything. */
+  function written(): string {
+    const entered = new FormData(form);
+    for (const own of ['yaml_shown', 'strategy', 'csrfmiddlewaretoken', 'seen'])
+      entered.delete(own);
+    return JSON.stringify([...entered].map(([name, value]) => [name, String(value)]));
+  }
 
   async function ask(act: string, without = ''): Promise<Document | null> {
     const mine = ++latest;
@@ -55,14 +76,16 @@ function follow(form: HTMLFormElement): void {
     const fresh = await ask('check', 'file');
     if (!fresh) return;
     for (const remarks of form.querySelectorAll<HTMLElement>(
-      '.field-remarks, .from, #form-remarks',
+      '.field-remarks, .from, .was, .live',
     )) {
       const news = fresh.getElementById(remarks.id);
       if (news && !news.isEqualNode(remarks)) remarks.replaceChildren(...news.childNodes);
     }
-    for (const field of form.querySelectorAll<HTMLElement>('.value-field, #name-field')) {
+    for (const field of form.querySelectorAll<HTMLElement>('.setting-row, #name-field')) {
       const wrong = fresh.getElementById(field.id)?.classList.contains('wrong') ?? false;
       field.classList.toggle('wrong', wrong);
+      const changed = fresh.getElementById(field.id)?.classList.contains('changed') ?? false;
+      field.classList.toggle('changed', changed);
       for (const input of field.querySelectorAll('input, textarea')) {
         if (wrong) input.setAttribute('aria-invalid', 'true');
         else input.removeAttribute('aria-invalid');
@@ -80,7 +103,7 @@ function follow(form: HTMLFormElement): void {
   async function redraw(act: string): Promise<void> {
     const fresh = (await ask(act))?.getElementById(form.id);
     if (!fresh) return;
-    const known = new Set([...form.querySelectorAll('fieldset')].map((one) => one.id));
+    const known = new Set([...form.querySelectorAll('.step-row')].map((one) => one.id));
     const stood = document.activeElement?.id ?? '';
     form.replaceChildren(...fresh.childNodes);
     if (act === 'check') focusRemark(stood);
@@ -104,11 +127,13 @@ function follow(form: HTMLFormElement): void {
     const [verb, place] = act.split(':');
     const to = Number(place) + (verb === 'up' ? -1 : verb === 'down' ? 1 : 0);
     const button = form.querySelector<HTMLElement>(`button[value="${verb}:${to}"]:not([disabled])`);
-    const came = [...form.querySelectorAll<HTMLElement>('fieldset')].find(
+    const came = [...form.querySelectorAll<HTMLElement>('.step-row')].find(
       (one) => !known.has(one.id),
     );
     const next =
-      came?.querySelector<HTMLElement>('input:not([type="hidden"]), textarea, select') ?? button;
+      (came &&
+        form.querySelector<HTMLElement>(`[id^="${came.id}-parameters-"]:is(input, select)`)) ??
+      button;
     (
       next ?? form.querySelector<HTMLElement>(act === 'read' ? '#yaml-part > summary' : '#strategy')
     )?.focus();

@@ -13,8 +13,9 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_GET
 
-from sessions.access import team_of
+from sessions.access import allowed, team_of
 from sessions.actions.dashboard.day_totals import keep_totals
+from sessions.actions.policies.policies import active_version
 from sessions.actions.reviews.agreement import Agreement, agreement_in
 from sessions.figures import figure
 from sessions.models import Team
@@ -159,6 +160,8 @@ def _filled(request: HttpRequest, team: Team, made: Dashboard, split: Split) -> 
         sessions_url(period, split, flags=("breaks",)),
         sessions_url(period, split, counted="recall"),
         _unused_url(period),
+        active_version(team),
+        allowed(request, team, "write"),
     )
     todo = fixes(made, found, unused, places)
     return {

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from urllib.parse import urlencode
 
 from django.urls import reverse
 
+from compaction.policies.origin import settings_in
+from compaction.policies.resolve import paths_of
 from sessions.figures import tokens
+from sessions.models import PolicyVersion
 from sessions.models.dashboard.dashboards import Dashboard
 from sessions.models.dashboard.troubles import Breaks, Cause
 from sessions.models.tools.unused import AgentTools, UnusedTools
@@ -54,6 +58,18 @@ class FixPlaces:
     broken: str
     lost: str
     tools: str
+    active: PolicyVersion
+    may_write: bool
+
+    def setting(self, key: str, value: str = "") -> str:
+        """The editor at a setting of the active policy, with a proposed value; the policy's page
+        if it has no such setting, or the person may not edit."""
+        document = self.active.document
+        name = self.active.policy.name
+        if not self.may_write or not paths_of(document, key):
+            return reverse("policy", args=[name])
+        asked = {"set": key, "to": value} if value else {"set": key}
+        return f"{reverse('policy_edit', args=[name])}?{urlencode(asked)}"
 
 
 def fixes(made: Dashboard, found: Breaks, unused: UnusedTools, places: FixPlaces) -> list[Fix]:
@@ -71,11 +87,10 @@ def _of_cause(cause: Cause, places: FixPlaces, partial: bool) -> Fix:
     title, why = CAUSES.get(cause.kind, (cause.title, cause.title))
     many = f"{_count(cause.breaks, 'cache break')} in {_count(len(cause.sessions), 'session')}"
     button, url = "Show sessions", places.broken
-    if cause.kind in ("ttl", "edit"):
-        button, url = (
-            ("Change TTL" if cause.kind == "ttl" else "Open policies"),
-            reverse("policies"),
-        )
+    if cause.kind == "ttl":
+        button, url = "Change TTL", places.setting("ttl", "1h")
+    elif cause.kind == "edit":
+        button, url = "Edit less often", places.setting("payback.patience")
     elif cause.kind == "tools":
         button, url = "Open tools", places.tools
     elif cause.costliest is not None and cause.kind != "model":
@@ -118,9 +133,16 @@ def _of_rereads(made: Dashboard, places: FixPlaces) -> Iterator[Fix]:
             "Managed sessions read files again that had left their context.",
             managed,
             "estimated",
-            "Open lab",
-            reverse("lab"),
+            "Keep longer",
+            places.setting("payback.readings", _twice(places.active)),
         )
+
+
+def _twice(active: PolicyVersion) -> str:
+    """Twice the steps that the active policy keeps files for; empty if it has no such setting."""
+    values = settings_in(active.document)
+    steps = values.get(("payback", 0, "readings"))
+    return str(min(2 * steps, 10_000)) if isinstance(steps, int) else ""
 
 
 def _count(many: int, what: str) -> str:

@@ -40,6 +40,8 @@ class Draft:
     problems: dict[str, str] = field(default_factory=dict)
     yaml: str = ""
     """Pasted text that cannot be parsed."""
+    focus: str = ""
+    """Path of the setting to show first."""
 
     def policy(self) -> tuple[Policy, dict[str, Any]]:
         """The policy as far as it is valid, and the invalid inputs by path.
@@ -123,7 +125,11 @@ def _value(post: QueryDict, one: Field, name: str) -> Any:
     given = post.getlist(name)
     if not given:
         return None
-    text = given[-1].replace("\r\n", "\n")
+    return read_value(one, given[-1].replace("\r\n", "\n"))
+
+
+def read_value(one: Field, text: str) -> Any:
+    """Parse a value as entered in the form if possible; None for an empty number."""
     if one.kind == "bool":
         return text == "true"
     if one.kind == "words":
@@ -135,7 +141,8 @@ def _value(post: QueryDict, one: Field, name: str) -> Any:
     if not text.strip():
         return None
     if one.kind == "float":
-        return float(text) if _NUMBER.fullmatch(text) else text
+        # 12 digits, so that 7 % is stored as 0.07.
+        return round(float(text) / one.scale, 12) if _NUMBER.fullmatch(text) else text
     return int(text) if _WHOLE.fullmatch(text) else text
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from hashlib import sha256
 from typing import Any
+from urllib.parse import urlencode
 
 from django.core.files.uploadedfile import UploadedFile
 from django.http import Http404, HttpRequest, HttpResponse
@@ -13,12 +14,15 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 
 from compaction.advice.lint import remarks
-from compaction.policies.fields import about
+from compaction.policies.fields import about, fields
+from compaction.policies.origin import keys_of
 from compaction.policies.policy import STEPS, InvalidPolicy, to_dict
 from compaction.policies.presets import PRESETS
+from compaction.policies.resolve import paths_of, with_value
 from compaction.policies.yaml import LONGEST, written
 from compaction.strategies import STRATEGIES
 from sessions.access import actor_of, team_to
+from sessions.actions.lab.setting_effects import setting_effects
 from sessions.actions.policies.policies import (
     NOTE_LENGTH,
     UnknownPolicy,
@@ -31,12 +35,23 @@ from sessions.models import Policy, PolicyVersion, Team
 from sessions.models.policies.policy_documents import base_name, preset_document, readable
 from sessions.models.policies.suggested import suggested
 from sessions.views.policies.policies import found
-from sessions.views.policies.policy_drafts import Draft, change, draft_of, take_over, typed
-from sessions.views.policies.policy_values import SettingTexts, sections
+from sessions.views.policies.policy_differences import differences_of
+from sessions.views.policies.policy_drafts import (
+    Draft,
+    change,
+    draft_of,
+    read_value,
+    take_over,
+    typed,
+)
+from sessions.views.policies.policy_values import SettingTexts, groups, sections
 from sessions.views.web.pages import Page
 
 USUAL = "balanced"
 """Default base preset of a new policy."""
+
+SET = ("set", "to")
+"""Query parameters of a proposed value: a setting, as in `resolve`, and its value."""
 
 TAKEN = "already exists; edit that policy or choose another name"
 
@@ -48,7 +63,7 @@ def new(request: HttpRequest) -> HttpResponse:
     team = team_to(request, "write")
     if request.method == "POST":
         return _answered(request, team, None)
-    return _shown(request, team, None, _beginning(request, team))
+    return _shown(request, team, None, _proposed(request, _beginning(request, team)))
 
 
 def _beginning(request: HttpRequest, team: Team) -> Draft:
@@ -61,6 +76,18 @@ def _beginning(request: HttpRequest, team: Team) -> Draft:
     if value is None:
         raise Http404("no policy that runs")
     return draft_of(_adapted(request, version, to_dict(value)), "", base_name(version))
+
+
+def _proposed(request: HttpRequest, draft: Draft) -> Draft:
+    """Put the value of `?set=setting&to=value` into a draft, and show that setting."""
+    key, text = request.GET.get("set", ""), request.GET.get("to", "")
+    paths = paths_of(draft.document, key) if key else []
+    for one in fields(draft.policy()[0]) if paths else ():
+        if one.path in paths:
+            draft.focus = one.path
+            value = read_value(one, text) if text else one.value
+            draft.document = with_value(draft.document, one.path, value)
+    return draft
 
 
 def _adapted(
@@ -78,7 +105,8 @@ def edit(request: HttpRequest, name: str) -> HttpResponse:
     team = team_to(request, "write")
     policy = found(team, name)
     if name in PRESETS:
-        return redirect(f"{reverse('policy_new')}?based_on={name}")
+        asked = {"based_on": name} | {one: request.GET[one] for one in SET if one in request.GET}
+        return redirect(f"{reverse('policy_new')}?{urlencode(asked)}")
     if request.method == "POST":
         return _answered(request, team, policy)
     newest = newest_number(team, name)
@@ -90,7 +118,7 @@ def edit(request: HttpRequest, name: str) -> HttpResponse:
     value = readable(version)
     document = {} if value is None else _adapted(request, version, to_dict(value))
     draft = draft_of(document or {"steps": []}, name, policy.based_on, newest)
-    return _shown(request, team, policy, draft)
+    return _shown(request, team, policy, _proposed(request, draft))
 
 
 def _answered(request: HttpRequest, team: Team, policy: Policy | None) -> HttpResponse:
@@ -188,10 +216,22 @@ def _shown(
     request: HttpRequest, team: Team, policy: Policy | None, draft: Draft, status: int = 200
 ) -> HttpResponse:
     value, given = draft.policy()
+    document = to_dict(value)
     base = preset_document(draft.based_on)
-    yaml = written(to_dict(value), draft.based_on, base)
+    yaml = written(document, draft.based_on, base)
     said = remarks(value)
-    shown = sections(value, SettingTexts(base, said, draft.problems, given))
+    differences = differences_of(team, policy, draft, document)
+    changed = differences[0].changes
+    keys, effects = keys_of(document), setting_effects(team, document)
+    texts = SettingTexts(
+        base,
+        said,
+        draft.problems,
+        given,
+        {one.path: one.before_in_words for one in changed if one.field is not None},
+        {path: effects[key] for path, key in keys.items() if key in effects},
+    )
+    shown = sections(value, texts)
     values = {row.field.path for one in shown for row in one.rows}
     context = {
         "section": "policies",
@@ -199,6 +239,9 @@ def _shown(
         "policy": policy,
         "draft": draft,
         "sections": shown,
+        "groups": groups(shown, draft.focus),
+        "differences": differences,
+        "change_count": len(changed),
         "recites": value.recite is not None,
         "about_recite": about("recite"),
         "failed": status != 200,
@@ -210,7 +253,7 @@ def _shown(
         },
         "warnings": sum(one.severity == "warning" for one in said),
         "remarks": said,
-        "strategies": [(name, about(name)) for name in STRATEGIES],
+        "strategies": [(name, one.title, one.does) for name, one in STRATEGIES.items()],
         "full": len(value.steps) >= STEPS,
         "presets": list(PRESETS),
         "note_length": NOTE_LENGTH,
@@ -223,14 +266,14 @@ def _shown(
 PAGES = (
     Page(
         route="policies/new/",
-        query=("from", "based_on", "suggested"),
+        query=("from", "based_on", "suggested", *SET),
         view=new,
         name="policy_new",
         needs={"GET": "write", "POST": "write"},
     ),
     Page(
         route="policies/<str:name>/edit/",
-        query=("from", "suggested"),
+        query=("from", "suggested", *SET),
         view=edit,
         name="policy_edit",
         needs={"GET": "write", "POST": "write"},

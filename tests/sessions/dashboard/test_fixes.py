@@ -67,7 +67,7 @@ def test_fixes_are_ranked_by_dollars_and_lead_where_they_are_done(client: Client
         "in 1 session. $0.9000 Show break",
     ]
     assert "2 fixes, $2.70 in this range" in page.text
-    assert page.links["Change TTL"] == "/policies/"
+    assert page.links["Change TTL"] == "/policies/balanced/edit/?set=ttl&to=1h"
     assert page.links["Show break"] == f"/sessions/{one.pk}/steps/3/"
 
 

@@ -32,7 +32,7 @@ def form_of(document: dict[str, Any], **more: Any) -> dict[str, Any]:
             value = "\r\n".join(value)
         elif field.kind == "bool":
             value = ["false", "true"] if value else ["false"]
-        sent[field.path] = value
+        sent[field.path] = field.entered(value) if field.is_share else value
     if policy.recite is not None:
         sent["recite"] = "true"
     return {"based_on": "offload-first", "seen": "0", "note": "", "do": "save", **sent, **more}
@@ -73,11 +73,11 @@ def test_an_empty_number_is_left_to_the_preset(browser: Client):
 @pytest.mark.parametrize(
     ("path", "typed", "says"),
     [
-        ("steps[2].parameters.age", "-1", "a whole number from 0 to 10000"),
+        ("steps[2].parameters.age", "-1", "a whole number from 0 to 10,000"),
         ("steps[2].parameters.age", "many", "a whole number"),
         ("steps[2].parameters.age", "5.5", "a whole number"),
         ("steps[2].parameters.unit", "days", "one of steps, turns"),
-        ("steps[3].parameters.trigger", "0.99", "a number from 0.05 to 0.95"),
+        ("steps[3].parameters.trigger", "99", "a number from 5 to 95 %"),
         ("steps[3].parameters.trigger", "nan", "a number"),
         ("steps[3].parameters.instructions", "a\x00b", "text"),
         ("reserve", "99999999999", "a whole number"),
@@ -87,10 +87,10 @@ def test_an_invalid_value_is_reported_beside_its_field(
     browser: Client, path: str, typed: str, says: str
 ):
     page = post(browser, "/policies/new/", form_of(PRESET, name="ours", **{path: typed}), 422)
-    assert page.text.count("You typed this") == 1
+    assert page.text.count("Until you fix it") == 1
     assert f"Must be {says}" in page.text
     assert 'aria-invalid="true"' in page.html or path.endswith("unit")
-    assert "Not saved: 1 thing to mend" in page.text
+    assert "Not saved: 1 problem to fix" in page.text
     assert not PolicyVersion.objects.filter(policy__name="ours").exists()
 
 
@@ -100,7 +100,7 @@ def test_all_problems_are_shown_at_once(browser: Client):
         **{"steps[0].parameters.within": "-3", "steps[1].parameters.lines": "2"},
     )  # fmt: skip
     page = post(browser, "/policies/new/", sent, 422)
-    assert page.text.count("You typed this") == 3
+    assert page.text.count("Until you fix it") == 3
     sent = form_of(PRESET, name="No Name")
     page = post(browser, "/policies/new/", sent, 422)
     assert "Must be 1 to 80 of a-z" in page.text
@@ -194,7 +194,7 @@ def test_remarks_come_before_anything_is_saved(browser: Client):
     assert "1 warning" in page.text
     page = post(browser, "/policies/new/", form_of(PRESET, name="free", do="check"))
     assert "No remarks." in page.text
-    assert "to mend" not in page.text
+    assert "to fix" not in page.text
 
 
 YAML = "name: theirs\nbased_on: sliding-window\nreserve: 77\n"

@@ -1,0 +1,99 @@
+"""What changing a single setting did to a team's sessions, from its simulations and searches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from compaction.policies.origin import Document, Key, differing, settings_in
+from sessions.actions.lab.simulation_verdicts import Difference, difference
+from sessions.models.accounts.teams import Team
+from sessions.models.lab.simulated_sums import sums
+from sessions.models.lab.simulations import Simulation, SimulationResult
+from sessions.models.lab.tunings import Tuning
+
+SIMULATIONS, TUNINGS = 30, 2
+"""Newest simulations and searches to look at."""
+
+
+@dataclass(frozen=True, slots=True)
+class SettingEffect:
+    """One setting changed from `before` to `after`, and what that did to the same sessions."""
+
+    before: Any
+    after: Any
+    found: Difference
+    sessions: int
+    at: datetime
+    simulation: Simulation | None = None
+    tuning: Tuning | None = None
+
+
+def setting_effects(team: Team, document: Document) -> dict[Key, SettingEffect]:
+    """Return the newest effect of each setting; changes of this document's own value first."""
+    made: dict[Key, SettingEffect] = {}
+    here = settings_in(document)
+    for key, effect in (*_of_simulations(team), *_of_tunings(team)):
+        known = made.get(key)
+        value = here.get(key)
+        if known is None or (effect.before == value and known.before != value):
+            made[key] = effect
+    return made
+
+
+def _of_simulations(team: Team) -> Iterator[tuple[Key, SettingEffect]]:
+    rows = Simulation.objects.for_team(team).select_related("draft", "active")
+    for one in rows.order_by("-created")[:SIMULATIONS]:
+        found = _single(settings_in(one.active.document), settings_in(one.draft.document))
+        if found is None:
+            continue
+        sides = _figures(one)
+        both = sides[one.draft_id].keys() & sides[one.active_id].keys()
+        if both:
+            draft, active = (
+                sums([sides[version][key] for key in sorted(both)])
+                for version in (one.draft_id, one.active_id)
+            )
+            effect = difference(draft, active)
+            yield (
+                found[0],
+                SettingEffect(*found[1:], effect, len(both), one.created, simulation=one),
+            )
+
+
+def _figures(simulation: Simulation) -> dict[int, dict[str, Mapping[str, Any]]]:
+    """Figures under the draft and the active version, by session."""
+    sides: dict[int, dict[str, Mapping[str, Any]]] = {
+        simulation.draft_id: {},
+        simulation.active_id: {},
+    }
+    rows = SimulationResult.objects.filter(simulation=simulation, problem="", version__in=[*sides])
+    for version, session, figures in rows.values_list("version", "session", "figures"):
+        sides[version][str(session)] = figures
+    return sides
+
+
+def _of_tunings(team: Team) -> Iterator[tuple[Key, SettingEffect]]:
+    """Compare each trial with the earlier ones that differ in one setting."""
+    for one in Tuning.objects.for_team(team).order_by("-created")[:TUNINGS]:
+        trials = [
+            (settings_in(trial.document), trial.figures) for trial in one.trials.order_by("number")
+        ]
+        for index, (values, figures) in enumerate(trials):
+            for earlier, others in trials[:index]:
+                if (found := _single(earlier, values)) is not None:
+                    effect = difference(figures, others)
+                    yield (
+                        found[0],
+                        SettingEffect(
+                            *found[1:], effect, len(one.sessions), one.created, tuning=one
+                        ),
+                    )
+
+
+def _single(before: Mapping[Key, Any], after: Mapping[Key, Any]) -> tuple[Key, Any, Any] | None:
+    """The only setting that differs, with both values; None if there is not exactly one."""
+    found = differing(before, after, most=2)
+    return (found[0], before[found[0]], after[found[0]]) if len(found) == 1 else None
