@@ -10,12 +10,10 @@ from compaction.context.excerpt import BadSelection, Selection, selection_of
 NAME = "read_back"
 
 DESCRIPTION = """\
-Returns content that was moved out of this conversation, unchanged. Where you see "[offloaded: … \
-ref m12.0@ab12cd34]", or a ref in a summary, pass the ref.
-Use it when you need a detail that a stub or summary only names, rather than running the command \
-or reading the file again, which may have changed since.
-A long text comes in parts, each with the arguments for the next. To get less, choose one of \
-lines, grep, head and tail."""
+Returns content moved out of this conversation, unchanged: pass the ref of a stub such as \
+"[offloaded: … ref m12.0@ab12cd34]" or of a summary. Prefer it to running the command or reading \
+the file again. A long text comes in parts."""
+"""Short, because each prompt of a session has it: what a part's end says is not repeated here."""
 
 FILES = """
 A ref that is a path is a file on this machine with the same content: you can open or search it \
@@ -25,31 +23,14 @@ with your other tools, or pass its path here."""
 SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {
-        "ref": {
-            "type": "string",
-            "description": 'As in the stub: "m12.0@ab12cd34"; or a message number: "12".',
-        },
-        "lines": {
-            "type": "string",
-            "description": 'From 1, both ends included: "10-40", "10-" or "10".',
-        },
-        "grep": {
-            "type": "string",
-            "description": "Regular expression (RE2). Returns matching lines with numbers.",
-        },
-        "context": {
-            "type": "integer",
-            "description": "With grep: lines around each match, up to 20.",
-        },
-        "head": {"type": "integer", "description": "First lines."},
-        "tail": {"type": "integer", "description": "Last lines."},
-        "offset": {
-            "type": "integer",
-            "description": "Where to continue, as the previous part says.",
-        },
+        "ref": {"type": "string"},
+        "lines": {"type": "string", "description": "10-40"},
+        "grep": {"type": "string", "description": "RE2"},
+        "offset": {"type": "integer"},
     },
     "required": ["ref"],
 }
+"""The arguments that models need; `context`, `head` and `tail` are understood, too."""
 
 
 def definition(form: Literal["anthropic", "openai"], *, files: bool = False) -> dict[str, Any]:

@@ -143,9 +143,7 @@ def test_parts_put_together_are_the_whole(
 def test_the_tool_says_what_its_input_may_be() -> None:
     ours, theirs = definition("anthropic"), definition("openai")
     assert theirs["function"]["parameters"] == ours["input_schema"]
-    assert set(ours["input_schema"]["properties"]) == {
-        "ref", "lines", "grep", "context", "head", "tail", "offset"
-    }  # fmt: skip
+    assert set(ours["input_schema"]["properties"]) == {"ref", "lines", "grep", "offset"}
     assert asked({"ref": " m1.0@abcd ", "head": 3}) == ("m1.0@abcd", Selection(head=3))
     assert asked({"ref": 12}) == ("12", Selection())
     for wrong in ({}, {"ref": ""}, {"ref": None}, {"ref": ["m1.0"]}, {"ref": True}):
