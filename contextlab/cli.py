@@ -11,6 +11,8 @@ from contextlab.permissions import keep_private
 # Command -> module of the management command, and short description.
 COMMANDS = {
     "serve": ("contextlab.management.commands.serve", "run the dashboard and a worker"),
+    "wrap": ("contextlab.management.commands.wrap", "run an agent with its calls recorded"),
+    "proxy": ("contextlab.management.commands.proxy", "record or manage agents without code"),
     "import": ("sessions.management.commands.import_logs", "import agent logs"),
     "demo": ("sessions.management.commands.demo", "add demo sessions"),
     "simulate": ("sessions.management.commands.simulate", "simulate a policy on sessions"),

@@ -22,6 +22,7 @@ BREAKPOINTS = 4
 REQUEST = {
     "model", "max_tokens", "messages", "system", "tools", "stream", "temperature", "top_p", "top_k",
     "stop_sequences", "metadata", "tool_choice", "thinking", "service_tier", "output_config",
+    "context_management",
 }  # fmt: skip
 TOOL = {
     "type", "name", "description", "input_schema", "cache_control", "strict",

@@ -1,0 +1,162 @@
+"""`contextlab wrap`: run an agent with its model calls recorded or managed, without changing it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from argparse import REMAINDER, ArgumentParser
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx2
+from django.conf import settings
+from django.core.management import BaseCommand, CommandError
+from django.db import connections
+
+from contextlab.schema import bring_up_to_date
+from sessions.actions.accounts.keys import create_key, revoke_key
+from sessions.actions.accounts.teams import LOCAL_TEAM, team_called
+
+ADDRESS = "ANTHROPIC_BASE_URL"
+"""The variable with which agents and SDKs are pointed at a provider."""
+NOT_YET = frozenset(("codex",))
+"""Agents that speak an API whose calls the proxy only passes on."""
+START_SECONDS = 60.0
+
+
+class Command(BaseCommand):
+    help = "Run an agent with its model calls recorded, or managed by the team's policy."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Add the mode, the server, and the agent's own command line."""
+        parser.add_argument(
+            "--manage", action="store_true", help="send managed contexts (default: only record)"
+        )
+        parser.add_argument("--server", help="a ContextLab server (default: one on this machine)")
+        parser.add_argument("--key", help="an API key of that server (or CONTEXTLAB_TOKEN)")
+        parser.add_argument("agent", nargs=REMAINDER, help="a command, such as: claude -p 'Hi'")
+
+    def handle(self, *args: Any, agent: list[str], **options: Any) -> None:
+        """Run the agent, and exit with its exit code."""
+        command = agent[1:] if agent[:1] == ["--"] else agent
+        if not command:
+            raise CommandError("Name an agent, such as `contextlab wrap claude`.", returncode=2)
+        name = Path(command[0]).name
+        if name in NOT_YET:
+            raise CommandError(
+                f"{name} does not speak the Messages API, which is all that the proxy records yet. "
+                "Use `contextlab import` for its logs.",
+                returncode=2,
+            )
+        if shutil.which(command[0]) is None:
+            raise CommandError(
+                f"There is no command {command[0]!r}. Install it first.", returncode=2
+            )
+        with _server(options["server"]) as server, _key(options) as key, _proxy(server) as proxy:
+            mode = "/manage" if options["manage"] else ""
+            address = {ADDRESS: f"{proxy}/proxy/{key}{mode}/anthropic"}
+            code = _run(command, os.environ | address)
+        self.stderr.write(f"See its sessions on {server}/sessions/ (`contextlab serve`).")
+        if code:
+            raise CommandError(f"{name} ended with exit code {code}.", returncode=code)
+
+
+def _run(command: list[str], environment: dict[str, str]) -> int:
+    """Run a command in the foreground; Ctrl+C is its own to handle."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        agent = subprocess.Popen(  # noqa: S603 (the command that the user gave)
+            command, env=environment, preexec_fn=lambda: signal.signal(signal.SIGINT, before)
+        )
+        return agent.wait()
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _answers(server: str) -> bool:
+    try:
+        return httpx2.get(f"{server}/healthz", timeout=2).is_success
+    except httpx2.TransportError:
+        return False
+
+
+@contextmanager
+def _server(named: str | None) -> Iterator[str]:
+    """The address of a server that answers; one of our own until the end if there is none here."""
+    server = (named or f"http://127.0.0.1:{settings.PORT}").rstrip("/")
+    if _answers(server):
+        yield server
+        return
+    if named:
+        raise CommandError(f"{server} does not answer. Start it, or leave --server out.")
+    command = [sys.executable, "-m", "contextlab.cli", "serve"]
+    # In a session of its own: Ctrl+C is for the agent.
+    ours = subprocess.Popen(  # noqa: S603 (our own)
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+    )
+    try:
+        until = time.monotonic() + START_SECONDS
+        while not _answers(server):
+            if ours.poll() is not None or time.monotonic() > until:
+                raise CommandError("The server did not start. Run `contextlab serve` to see why.")
+            time.sleep(0.2)
+        yield server
+    finally:
+        ours.terminate()
+        ours.wait()
+
+
+@contextmanager
+def _key(options: dict[str, Any]) -> Iterator[str]:
+    """The key in the options or the environment; for a server here, one until the end."""
+    given = options["key"] or os.environ.get("CONTEXTLAB_TOKEN")
+    if given:
+        yield given
+        return
+    if options["server"]:
+        raise CommandError(
+            "No key for that server. Pass --key or set CONTEXTLAB_TOKEN; Settings → Keys creates "
+            "one."
+        )
+    bring_up_to_date()
+    team, _ = team_called(LOCAL_TEAM)
+    key, token = create_key(team, "contextlab wrap")
+    connections.close_all()
+    try:
+        yield token
+    finally:
+        revoke_key(key)
+
+
+@contextmanager
+def _proxy(server: str) -> Iterator[str]:
+    """The address of a proxy in this process; at the end everything is recorded."""
+    import uvicorn
+
+    from contextlab.proxy.app import application
+    from contextlab.proxy.upstream import PROVIDERS
+
+    providers = PROVIDERS | ({"anthropic": given} if (given := os.environ.get(ADDRESS)) else {})
+    config = uvicorn.Config(
+        application(server, providers), port=0, access_log=False, log_config=None
+    )
+    running = uvicorn.Server(config)
+    thread = threading.Thread(target=running.run)
+    thread.start()
+    try:
+        while not running.started:
+            if not thread.is_alive():
+                raise CommandError("The proxy did not start.")
+            time.sleep(0.01)
+        port = running.servers[0].sockets[0].getsockname()[1]
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        running.should_exit = True
+        thread.join()

@@ -1,0 +1,1 @@
+"""A proxy for model providers: records sessions, and sends managed contexts if asked to."""

@@ -1,0 +1,60 @@
+"""Providers that the proxy forwards to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import httpx2
+from starlette.requests import Request
+
+PROVIDERS = {"anthropic": "https://api.anthropic.com", "openai": "https://api.openai.com"}
+"""Addresses of providers, by the name in the proxy's own address."""
+
+_OF_ONE_HOP = frozenset(
+    (
+        *("connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "te"),
+        *("trailer", "transfer-encoding", "upgrade", "host", "content-length"),
+    )
+)
+_TIMEOUT = httpx2.Timeout(600, connect=20)
+"""Seconds without a byte of an answer; models think for minutes."""
+
+
+class Upstream:
+    """Connections to a provider."""
+
+    def __init__(self, address: str) -> None:
+        limits = httpx2.Limits(max_connections=None, max_keepalive_connections=100)
+        self._http = httpx2.AsyncClient(base_url=address, timeout=_TIMEOUT, limits=limits)
+
+    async def send(
+        self, request: Request, path: str, headers: Iterable[tuple[str, str]], body: bytes
+    ) -> httpx2.Response:
+        """Forward a request; the answer's body is not read yet. Raises httpx2.TransportError."""
+        query = request.url.query
+        url = f"/{path}?{query}" if query else f"/{path}"
+        made = self._http.build_request(request.method, url, headers=list(headers), content=body)
+        return await self._http.send(made, stream=True)
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._http.aclose()
+
+
+def forwarded(headers: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Headers of a request for the provider: all but those of this hop and ours.
+
+    No compression, since answers are read on their way.
+    """
+    kept = [
+        (name, value)
+        for name, value in headers.items()
+        if name not in _OF_ONE_HOP and not name.startswith("x-contextlab-")
+        if name != "accept-encoding"
+    ]
+    return [*kept, ("accept-encoding", "identity")]
+
+
+def returned(headers: httpx2.Headers) -> dict[str, str]:
+    """Headers of an answer for the agent."""
+    return {name: value for name, value in headers.items() if name.lower() not in _OF_ONE_HOP}

@@ -1,0 +1,192 @@
+"""Agents that only change an address: the real SDK through the proxy, to a provider of our own."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import anthropic
+import pytest
+import uvicorn
+
+from contextlab.client import ContextLab
+from contextlab.proxy.app import application
+from tests.conftest import free_port
+from tests.contextlab.client.test_client import ASK, lab, model
+from tests.contextlab.client.test_client_budgets import limit
+from tests.contextlab.client.test_reading_back import WITH, history, kinds, reads, script, use
+from tests.provider import Answer, Failure, Provider, RateLimited, Text
+
+__all__ = ["lab", "model", "script"]
+
+Agent = Callable[..., anthropic.Anthropic]
+NOWHERE = "http://127.0.0.1:9"
+
+
+def key_of(lab: ContextLab) -> str:
+    return str(lab._http.headers["Authorization"]).removeprefix("Bearer ")
+
+
+@contextmanager
+def proxy(server: str, model: Provider) -> Iterator[str]:
+    """A proxy on this machine, and its address; what it records is stored once it has ended."""
+    app = application(server, {"anthropic": model.url}, patience=2)
+    port = free_port()
+    running = uvicorn.Server(uvicorn.Config(app, port=port, log_config=None))
+    started = threading.Event()
+    startup = running.startup
+
+    async def starting(**given: Any) -> None:
+        await startup(**given)
+        started.set()
+
+    running.startup = starting  # type: ignore[method-assign]
+    thread = threading.Thread(target=running.run)
+    thread.start()
+    try:
+        assert started.wait(20)
+        yield f"http://127.0.0.1:{port}/proxy"
+    finally:
+        running.should_exit = True
+        thread.join()
+
+
+@contextmanager
+def agent(address: str, **headers: str) -> Iterator[anthropic.Anthropic]:
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    with anthropic.Anthropic(
+        api_key="none", base_url=address, max_retries=0, default_headers=named
+    ) as client:
+        yield client
+
+
+def called(client: anthropic.Anthropic, streamed: bool, **given: Any) -> anthropic.types.Message:
+    if not streamed:
+        return client.messages.create(**given)
+    with client.messages.stream(**given) as stream:
+        return stream.get_final_message()
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_an_observed_call_is_passed_on_as_it_is_and_recorded(
+    lab: ContextLab, model: Provider, streamed: bool
+) -> None:
+    name = f"observed-{streamed}"
+    given = {**WITH, "system": "Be brief.", "messages": history()}
+    model.answer = lambda _: Answer((use("t9", "Bash", command="ls"),), "tool_use")
+    with (
+        proxy(lab.url, model) as url,
+        agent(f"{url}/{key_of(lab)}/anthropic", x_claude_code_session_id=name) as client,
+    ):
+        reply = called(client, streamed, **given)
+    assert reply.content[0].to_dict() == use("t9", "Bash", command="ls")
+    [body] = model.bodies
+    body.pop("stream", None)
+    assert body == json.loads(json.dumps(given))
+    assert kinds(lab, name) == [["text"], ["Bash"], ["tool_result"], ["Bash"]]
+    session = lab.request("GET", f"sessions/{name}")
+    assert session["policy"] == "passthrough@1"
+    assert session["steps"] == 2
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_a_managed_call_reads_back_without_the_agent(
+    lab: ContextLab, model: Provider, script: list[Any], streamed: bool
+) -> None:
+    name = f"managed-{streamed}"
+    with proxy(lab.url, model) as url:
+        address = f"{url}/{key_of(lab)}/manage/anthropic"
+        with agent(address, x_claude_code_session_id=name) as client:
+            script += [reads(), Text("That is all.")]
+            reply = called(client, streamed, messages=history(), **WITH)
+            assert [block.type for block in reply.content] == ["text", "text"]
+            assert (reply.content[-1].text, reply.stop_reason) == ("That is all.", "end_turn")
+    assert [body["tools"][-1]["name"] for body in model.bodies] == ["read_back", "read_back"]
+    assert kinds(lab, name)[3:] == [["text", "read_back"], ["tool_result"], ["text"]]
+    assert not model.refused
+
+
+def test_a_call_goes_on_as_it_came_if_we_fail(lab: ContextLab, model: Provider) -> None:
+    with (
+        proxy(NOWHERE, model) as url,
+        agent(f"{url}/{key_of(lab)}/manage/anthropic") as client,
+    ):
+        raw = client.messages.with_raw_response.create(messages=history(), **WITH)
+    assert raw.headers["x-contextlab"] == "passed; no answer from ContextLab"
+    assert model.bodies[0]["messages"] == history()
+
+
+def test_a_call_goes_on_as_it_came_if_the_provider_refuses_ours(
+    lab: ContextLab, model: Provider
+) -> None:
+    model.then(Failure(400, "invalid_request_error", "no"), Text("ok"))
+    with (
+        proxy(lab.url, model) as url,
+        agent(f"{url}/{key_of(lab)}/manage/anthropic", x_contextlab_session="refused") as client,
+    ):
+        raw = client.messages.with_raw_response.create(messages=history(), **WITH)
+    assert raw.headers["x-contextlab"] == "passed; refused with 400"
+    assert [len(body["tools"]) for body in model.bodies] == [2, 1]
+
+
+@pytest.mark.parametrize("mode", ["observe", "manage"])
+def test_errors_of_the_provider_reach_the_agent(
+    lab: ContextLab, model: Provider, mode: str
+) -> None:
+    model.then(RateLimited(7))
+    with (
+        proxy(lab.url, model) as url,
+        agent(f"{url}/{key_of(lab)}/{mode}/anthropic") as client,
+        pytest.raises(anthropic.RateLimitError) as caught,
+    ):
+        client.messages.create(messages=history(), **ASK)
+    assert caught.value.response.headers["retry-after"] == "7"
+
+
+@pytest.mark.parametrize("key", ["", "clk_" + "a" * 46, "sk-ant-1"])
+def test_nothing_is_sent_on_without_a_valid_key(lab: ContextLab, model: Provider, key: str) -> None:
+    with (
+        proxy(lab.url, model) as url,
+        agent(f"{url}/anthropic", x_contextlab_key=key) as client,
+        pytest.raises(anthropic.AuthenticationError, match="valid ContextLab key"),
+    ):
+        client.messages.create(messages=history(), **ASK)
+    assert not model.bodies
+
+
+def test_other_paths_and_side_calls_are_only_passed_on(lab: ContextLab, model: Provider) -> None:
+    with proxy(lab.url, model) as url:
+        address = f"{url}/{key_of(lab)}/manage/anthropic"
+        headers = {"user_agent": "claude-cli/2.1", "x_claude_code_session_id": "aside"}
+        with agent(address, **headers) as client:
+            counted = client.messages.count_tokens(model="m", messages=history())
+            client.messages.create(messages=[{"role": "user", "content": "Make a title."}], **ASK)
+    assert counted.input_tokens > 0
+    sessions = lab.request("GET", "sessions", query={"limit": 100})["sessions"]
+    assert not any(one["external_id"] == "aside" for one in sessions)
+
+
+def test_a_sub_agent_is_a_child_of_its_session(lab: ContextLab, model: Provider) -> None:
+    with proxy(lab.url, model) as url:
+        address = f"{url}/{key_of(lab)}/anthropic"
+        for part in ({}, {"x_claude_code_agent_id": "a1"}):
+            with agent(address, x_claude_code_session_id="tree", **part) as client:
+                client.messages.create(messages=history(), **WITH)
+    child = lab.request("GET", "sessions/tree/a1/manifest")["session"]
+    assert child["parent"]["id"] == lab.session("tree").id
+
+
+def test_a_budget_refuses_a_managed_call(served: Any, lab: ContextLab, model: Provider) -> None:
+    lab.session("poor")
+    limit(served, "poor", 0, "approval")
+    with (
+        proxy(lab.url, model) as url,
+        agent(f"{url}/{key_of(lab)}/manage/anthropic", x_contextlab_session="poor") as client,
+        pytest.raises(anthropic.APIStatusError, match="ContextLab") as caught,
+    ):
+        client.messages.create(messages=history(), **WITH)
+    assert caught.value.status_code == 402
+    assert not model.bodies

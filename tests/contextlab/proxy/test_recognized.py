@@ -1,0 +1,81 @@
+"""Sessions of model calls, and events of streams."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from contextlab.proxy.events import EventReader
+from contextlab.proxy.recognized import Recognized, recognized
+
+CLAUDE = {"user-agent": "claude-cli/2.1.197 (external, cli)", "x-claude-code-session-id": "s1"}
+TOOLS = {"tools": [{"name": "Bash"}]}
+
+
+@pytest.mark.parametrize(
+    ("headers", "body", "found"),
+    [
+        (CLAUDE, TOOLS, Recognized("s1", "claude-code")),
+        (CLAUDE, {}, Recognized("s1", "claude-code", is_side_call=True)),
+        (
+            CLAUDE | {"x-claude-code-agent-id": "a1"},
+            {},
+            Recognized("s1/a1", "claude-code", "s1"),
+        ),
+        (
+            CLAUDE | {"x-claude-code-agent-id": "a2", "x-claude-code-parent-agent-id": "a1"},
+            {},
+            Recognized("s1/a2", "claude-code", "s1/a1"),
+        ),
+        ({"user-agent": "codex_cli_rs/0.1", "session-id": "c1"}, {}, Recognized("c1", "codex")),
+        ({"x-contextlab-session": "mine", **CLAUDE}, TOOLS, Recognized("mine", "claude-code")),
+        (
+            {"user-agent": "Anthropic/Python 1.0"},
+            {"metadata": {"user_id": "user_1_account_2_session_0a1b2c3d-4e"}},
+            Recognized("0a1b2c3d-4e", "anthropic"),
+        ),
+        (
+            {},
+            {"metadata": {"user_id": json.dumps({"session_id": "j1"})}},
+            Recognized("j1", "agent"),
+        ),
+    ],
+)
+def test_sessions_are_recognized(headers: Any, body: Any, found: Recognized) -> None:
+    assert recognized(headers, body) == found
+
+
+@pytest.mark.parametrize(
+    "metadata", [None, [], {}, {"user_id": 3}, {"user_id": "{"}, {"user_id": "[1]"}]
+)
+def test_without_an_id_a_session_is_its_beginning(metadata: Any) -> None:
+    def named(*texts: str, system: Any = "Be brief.") -> str:
+        messages = [{"role": "user", "content": text} for text in texts]
+        return recognized(
+            {}, {"system": system, "messages": messages, "metadata": metadata}
+        ).session
+
+    assert named("one") == named("one", "two")
+    assert named("one") != named("two")
+    assert named("one") != named("one", system="Be long.")
+    mark = {"cache_control": {"type": "ephemeral"}}
+    block = {"type": "text", "text": "Be brief."}
+    assert named("one", system=[block]) == named("one", system=[block | mark])
+
+
+@given(st.lists(st.integers(0, 80)), st.sampled_from(["\n", "\r\n"]))
+def test_events_are_read_wherever_bytes_are_cut(cuts: list[int], end: str) -> None:
+    whole = end.join(
+        ["event: ping", 'data: {"a": 1}', "", ": note", "", "data: x", "data: y", "", ""]
+    )
+    data = whole.encode()
+    places = sorted({0, len(data), *(min(cut, len(data)) for cut in cuts)})
+    reader = EventReader()
+    found = [
+        one for a, b in zip(places, places[1:], strict=False) for one in reader.feed(data[a:b])
+    ]
+    assert found == [b'{"a": 1}', b"x\ny"]

@@ -1,0 +1,68 @@
+"""`contextlab wrap`: an agent that knows nothing of us, its calls recorded."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from contextlab.client import ContextLab
+from tests.conftest import ROOT
+from tests.contextlab.client.test_client import lab, model
+from tests.contextlab.client.test_reading_back import kinds
+from tests.contextlab.proxy.test_proxy import NOWHERE, key_of
+from tests.provider import Provider
+
+__all__ = ["lab", "model"]
+
+AGENT = """
+import anthropic, sys
+with anthropic.Anthropic(default_headers={"x-session-id": "wrapped-agent"}) as client:
+    said = [{"role": "user", "content": "Hello."}]
+    reply = client.messages.create(model="claude-sonnet-5", max_tokens=9, messages=said)
+    print(reply.content[0].text)
+sys.exit(int(sys.argv[1]))
+"""
+
+
+def wrapped(
+    tmp_path: Path, *arguments: str, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    env = os.environ | {
+        "CONTEXTLAB_DATA_DIR": str(tmp_path),
+        "PYTHONPATH": str(ROOT),
+        **environment,
+    }
+    command = [sys.executable, "-m", "contextlab.cli", "wrap", *arguments]
+    return subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("mode", [(), ("--manage",)])
+def test_an_agent_is_recorded_and_its_exit_code_kept(
+    lab: ContextLab, model: Provider, tmp_path: Path, mode: tuple[str, ...]
+) -> None:
+    given = ("--server", lab.url, "--key", key_of(lab), *mode)
+    agent = (sys.executable, "-c", AGENT, "3")
+    done = wrapped(tmp_path, *given, *agent, ANTHROPIC_BASE_URL=model.url, ANTHROPIC_API_KEY="none")
+    assert (done.stdout, done.returncode) == ("ok\n", 3), done.stderr
+    assert model.bodies[0]["messages"][0]["content"]
+    assert kinds(lab, "wrapped-agent")[:2] == [["text"], ["text"]]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((), "Name an agent"),
+        (("codex",), "does not speak the Messages API"),
+        (("no-such-agent",), "There is no command 'no-such-agent'"),
+        (("--server", NOWHERE, sys.executable), "does not answer"),
+    ],
+)
+def test_what_is_missing_is_said(tmp_path: Path, arguments: tuple[str, ...], said: str) -> None:
+    done = wrapped(tmp_path, *arguments)
+    assert done.returncode
+    assert said in done.stderr
+    assert len(done.stderr.splitlines()) == 1
