@@ -41,12 +41,14 @@ def money(microusd: int | None) -> str:
     """Micro-dollars as $0.0575 (three significant digits or more) or $31.40; "unknown" for None."""
     if microusd is None:
         return UNKNOWN
+    if microusd < 0:
+        return f"−{money(-microusd)}"
     dollars = microusd / 1_000_000
     if dollars == 0:
         return "$0"
-    if abs(dollars) >= 1:
+    if dollars >= 1:
         return f"${dollars:,.2f}"
-    return f"${dollars:.{min(6, max(2, 3 - math.floor(math.log10(abs(dollars)))))}f}"
+    return f"${dollars:.{min(6, max(2, 3 - math.floor(math.log10(dollars))))}f}"
 
 
 def percent(share: float | None, digits: int = 0) -> str:

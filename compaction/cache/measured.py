@@ -61,6 +61,7 @@ def follow(
         uncached=usage.uncached,
         output=usage.output,
         expected=_expected(known, moment, usage),
+        forecast=None if known.left is None else expected.read,
     )
     broken = _break(known, moment, usage, expected)
     observe(known, moment, usage)

@@ -52,13 +52,13 @@ class Break:
     guess: bool = False
 
     def __str__(self) -> str:
-        said = _SAID[self.cause] + (", probably" if self.guess else "")
+        said = NAMES[self.cause] + (", probably" if self.guess else "")
         if self.cause == "ttl" and self.idle is not None:
             said += f" (idle {self.idle // 60_000} m {self.idle // 1000 % 60} s)"
         return f"{said} at revision {self.revision}" if self.revision is not None else said
 
 
-_SAID: dict[Cause, str] = {
+NAMES: dict[Cause, str] = {
     "cold_start": "cold start",
     "ttl": "TTL expired",
     "model": "model switched",
@@ -76,6 +76,7 @@ _SAID: dict[Cause, str] = {
     "search": "searched within the call before",
     "unexplained": "unexplained",
 }
+"""Each cause in words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +85,10 @@ class CacheUse:
     prompt.
 
     `expected` is the number of tokens that the call before left to be read, if known; its
-    difference from `read` is the error of our expectation. `cost` is in micro-dollars, output
-    included; None if the model has no price. `confidence` is that of our rules, for calls that were
-    not measured.
+    difference from `read` is the error of our expectation. `forecast` is what our rules expect the
+    call to read, from what earlier calls reported; None for a first call. `cost` is in
+    micro-dollars, output included; None if the model has no price. `confidence` is that of our
+    rules, for calls that were not measured.
     """
 
     step: int
@@ -98,6 +100,7 @@ class CacheUse:
     output: int = 0
     cost: int | None = None
     expected: int | None = None
+    forecast: int | None = None
     broken: Break | None = None
     confidence: Confidence = "likely"
 

@@ -5,6 +5,7 @@ from sessions.models.accounts.audit import AuditEntry
 from sessions.models.accounts.keys import Answer, Key
 from sessions.models.accounts.teams import Invitation, Membership, Team
 from sessions.models.budgets.budgets import Approval, Budget, Reservation, Use
+from sessions.models.cache.break_totals import BreakTotals
 from sessions.models.dashboard.day_totals import DayTotals
 from sessions.models.imports.imports import Import, ImportFile, SkippedRecord
 from sessions.models.jobs.jobs import Job
@@ -45,6 +46,7 @@ __all__ = [
     "Blob",
     "Block",
     "Board",
+    "BreakTotals",
     "Budget",
     "DayTotals",
     "Delivery",

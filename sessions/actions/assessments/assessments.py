@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from compaction.cache import causes
@@ -11,16 +11,16 @@ from compaction.context.blocks import Block
 from compaction.context.groups import Groups
 from compaction.context.session import Call
 from compaction.prices import prices
+from sessions.actions.assessments.break_totals import Card, cards_of, hour_saved, keep_breaks
 from sessions.actions.assessments.lacked import lacked
 from sessions.actions.assessments.outcomes import outcomes
 from sessions.actions.reviews.fact_ledgers import is_over
-from sessions.models import Assessment, Run, Session
-from sessions.models.record import tail
+from sessions.models import Assessment, Session
 from sessions.models.record.model_calls import calls_of
 from sessions.models.record.values import blocks_of, contents
 from sessions.models.web.statements import Statement, given_uuid
 
-ENGINE = 5
+ENGINE = 6
 """Increment when a rule of assessments changes."""
 
 SOONEST = 50
@@ -93,28 +93,28 @@ class _Spend:
 
 def _spend(session: Session) -> dict[str, int | None]:
     """Cost by category; null without reported usage, or if a call has no price."""
-    names = ("uncached", "write", "read", "output", "avoidable", "unexplained")
+    names = ("uncached", "write", "read", "output", "avoidable", "unexplained", "hour_saved")
     nothing: dict[str, int | None] = {f"{name}_microusd": None for name in names}
     spend = _Spend()
     calls = calls_of(session)
+    cards = cards_of(session)
     priced = [spend.add(call) for call in calls]
-    if not all(priced) or not any(call.usage for call in calls):
+    known = all(priced) and any(call.usage for call in calls)
+    keep_breaks(session, cards, priced=known)
+    if not known:
         return nothing
     return {
         "uncached_microusd": prices.micros(spend.uncached),
         "write_microusd": prices.micros(spend.write),
         "read_microusd": prices.micros(spend.read),
         "output_microusd": prices.micros(spend.output),
-        **_paid_again(session),
+        **_paid_again(cards),
+        "hour_saved_microusd": hour_saved(calls, cards),
     }
 
 
-def _paid_again(session: Session) -> dict[str, int | None]:
-    """The cost of writing cached tokens again, from the session's cause cards: avoidable and
-    unexplained."""
-    run = Run.objects.get(session=session, origin=Run.Origin.RECORDED)
-    row = tail.stored(run)
-    cards = tail.causes(row) if row.columns or row.tail is not None else []
+def _paid_again(cards: Sequence[Card]) -> dict[str, int | None]:
+    """The cost of writing cached tokens again: avoidable and unexplained."""
     costs = [(card["kind"], card["cost_microusd"] or 0) for card in cards]
     return {
         "avoidable_microusd": sum(cost for kind, cost in costs if causes.is_avoidable(kind)),

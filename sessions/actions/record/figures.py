@@ -161,5 +161,7 @@ def cause_card(step: int, broken: Break, trigger: str = "") -> dict[str, Any]:
         "after": broken.after,
         "revision": broken.revision,
         "cost_microusd": broken.cost,
+        "idle": broken.idle,
+        "ttl": broken.ttl,
         "advice": causes.advice(broken.cause, trigger),
     }

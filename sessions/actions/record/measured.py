@@ -17,7 +17,7 @@ from sessions.actions.record import tally as tallies
 from sessions.actions.record.events import Event, retries, sub_agents
 from sessions.actions.record.figures import is_break
 from sessions.actions.record.news import RECORDED, News
-from sessions.actions.record.tally import Table, Tally, TallyPart
+from sessions.actions.record.tally import Table, Tally, TallyPart, UsageSums
 from sessions.live import hint
 from sessions.models import ModelCall, Revision, Run, Session
 from sessions.models.record import delta, manifest, tail
@@ -35,7 +35,7 @@ SPARKLINE_COLUMNS = 60
 BASES_APART = 128
 """Steps between bases that are kept for long: what changes late is rare."""
 
-ENGINE = 4
+ENGINE = 5
 """Increment when a rule of figures changes: older figures are then recomputed."""
 
 
@@ -213,12 +213,26 @@ def _session_fields(made: Measuring) -> dict[str, Any]:
         "break_count": sums.breaks,
         # Some clients log a placeholder while a response streams; costs are then a lower bound.
         "cost_at_least": sums.output * 1.5 < sums.written,
+        **_forecast_fields(sums),
         "model": session.model,
         "window": session.window,
     }
     if is_live(session):
         return fields
     return fields | {"token_ratio": session.token_ratio, "token_basis": session.token_basis}
+
+
+def _forecast_fields(sums: UsageSums) -> dict[str, int]:
+    """How our cache rules did; nothing if no call reports a read or a write, as there is nothing to
+    compare with then."""
+    known = sums.read or sums.write
+    return {
+        "forecast_calls": sums.forecast_calls if known else 0,
+        "forecast_tokens": sums.forecast if known else 0,
+        "forecast_prompt_tokens": sums.forecast_prompt if known else 0,
+        "forecast_reported_tokens": sums.forecast_reported if known else 0,
+        "forecast_off_tokens": sums.off if known else 0,
+    }
 
 
 def _sparkline(made: Measuring) -> Table:

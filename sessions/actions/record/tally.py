@@ -27,7 +27,9 @@ Table = list[list[int]]
 
 class UsageSums(msgspec.Struct):
     """Sums of reported tokens and micro-dollars; `priced` counts calls with a cost, `written` is
-    the size of outputs in the log."""
+    the size of outputs in the log. `forecast` and its neighbors compare the cache reads that our
+    rules expected with the reported ones, in tokens: `off` adds up the differences of single
+    calls."""
 
     calls: int = 0
     uncached: int = 0
@@ -39,6 +41,11 @@ class UsageSums(msgspec.Struct):
     breaks: int = 0
     prompt: int = 0
     written: int = 0
+    forecast_calls: int = 0
+    forecast: int = 0
+    forecast_prompt: int = 0
+    forecast_reported: int = 0
+    off: int = 0
 
     def add(self, use: CacheUse) -> None:
         """Add one call."""
@@ -51,6 +58,12 @@ class UsageSums(msgspec.Struct):
         self.priced += use.cost is not None
         self.breaks += is_break(use.broken)
         self.prompt = max(self.prompt, use.prompt)
+        if use.forecast is not None:
+            self.forecast_calls += 1
+            self.forecast += use.forecast
+            self.forecast_prompt += use.prompt
+            self.forecast_reported += use.read
+            self.off += abs(use.forecast - use.read)
 
 
 class Tally(msgspec.Struct):

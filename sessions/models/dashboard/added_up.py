@@ -11,6 +11,7 @@ from django.db.models import BigIntegerField, Count, F, Max, Min, Q, QuerySet, S
 from django.db.models.functions import Cast
 
 from sessions.models.accounts.teams import Team
+from sessions.models.cache.break_totals import BREAKS, BreakTotals, break_sum
 from sessions.models.dashboard.counted import CONDITIONS, SUMMED, SUMMED_UNMANAGED, UNMANAGED
 from sessions.models.dashboard.matching import REAL_RUNS
 from sessions.models.record.demo_data import counts
@@ -46,7 +47,7 @@ _PART = (F("happened") - given_int("origin")) / given_int("size")
 
 
 def add_up(team: Team, ranges: Ranges, origin: int, size: int) -> dict[int, Sums]:
-    """The sums of the team's sessions by part, in six queries however many sessions there are.
+    """The sums of the team's sessions by part, in seven queries however many sessions there are.
 
     Parts of `size` ms are numbered from `origin` on.
     """
@@ -57,7 +58,7 @@ def add_up(team: Team, ranges: Ranges, origin: int, size: int) -> dict[int, Sums
 def add_up_slices(
     team: Team, ranges: Ranges, origin: int, size: int
 ) -> dict[tuple[int, Slice], Sums]:
-    """The sums by part and slice, in six queries too."""
+    """The sums by part and slice, in seven queries too."""
     found = _SLICED.rows(ranges, team=team.pk, origin=origin, size=size)
     return {(part, slice_of(*one)): sums for (part, *one), sums in found.items()}
 
@@ -189,6 +190,7 @@ class _Grouped:
         self._by, self._chosen = by, chosen
         self._sums = [self._summed(*counted) for counted in _COUNTED]
         self._peaks, self._steps = StatementIn(self._of_peaks), StatementIn(self._of_steps)
+        self._breaks = StatementIn(self._of_breaks)
 
     def rows(self, ranges: Ranges, **given: Any) -> dict[tuple[Any, ...], Sums]:
         """The sums, by part and columns."""
@@ -202,6 +204,10 @@ class _Grouped:
             found[tuple(group)].peaks[peak] += many
         for *group, steps, many in self._steps.rows(ranges, **given):
             found[tuple(group)].steps[steps] += many
+        for row in self._breaks.rows(ranges, **given):
+            *group, cause = row[: width + 1]
+            for name, value in zip(BREAKS, row[width + 1 :], strict=True):
+                found[tuple(group)].of[break_sum(cause, name)] += int(value or 0)
         return found
 
     def _summed(
@@ -230,6 +236,13 @@ class _Grouped:
         stepped = Session.objects.filter(team_id=_TEAM, step_count__gt=0)
         inside = _inside(stepped, times, by=self._by, chosen=self._chosen)
         return self._many(inside, "step_count")
+
+    def _of_breaks(self, times: Times) -> QuerySet[Any]:
+        rows = BreakTotals.objects.filter(session__team_id=_TEAM)
+        inside = _inside(rows, times, "session__", self._by, self._chosen)
+        group = [*_group("session__", self._by), "cause"]
+        named = {f"s_{name}": column for name, column in BREAKS.items()}
+        return inside.values(*group).annotate(**named).values_list(*group, *named)
 
     def _many(self, rows: QuerySet[Any], name: str) -> QuerySet[Any]:
         group = [*_group("", self._by), name]

@@ -10,7 +10,7 @@ from heapq import nlargest
 import msgspec
 
 from sessions.models.accounts.teams import Team
-from sessions.models.dashboard.added_up import Slice, add_up_some
+from sessions.models.dashboard.added_up import Slice, add_up_slices, add_up_some
 from sessions.models.dashboard.day_totals import KeptSums, kept, kept_texts, spans_of
 from sessions.models.web.periods import DAY, Period
 from sessions.models.web.sums import Sums
@@ -89,6 +89,18 @@ def split_sums(team: Team, period: Period, split: Split) -> Iterator[tuple[int, 
             yield from _shown((day * DAY - period.origin) // period.size, one, sums, split)
     rest = found.but_days
     yield from add_up_some(team, rest, period.origin, period.size, split.chosen).items()
+
+
+def slices_in(team: Team, period: Period) -> dict[Slice, Sums]:
+    """The sums of each slice of a period, the rare ones of a day as one (`REST`)."""
+    found = kept(team, [(period.since, period.until)])
+    made: dict[Slice, Sums] = defaultdict(Sums)
+    for _, text in kept_texts(team, found.days, "slices", weekly=True):
+        for one, sums in read_slices(text):
+            made[one].add(sums)
+    for (_, one), sums in add_up_slices(team, found.but_days, 0, DAY).items():
+        made[one].add(sums)
+    return made
 
 
 def _shown(part: int, one: Slice, sums: Sums, split: Split) -> Iterator[tuple[int, Sums]]:

@@ -84,9 +84,7 @@ class Breaks:
 def breaks(team: Team, period: Period, split: Split = EVERYTHING) -> Breaks:
     """Find the causes of cache breaks in the sessions that paid most for them; of these, in the
     ones of a split."""
-    ids = _ranked(team, period, "costliest", COSTLIEST)
-    if split:
-        ids = [pk for pk, *one in _SLICES.rows(ids) if split.matches(slice_of(*one))]
+    ids = _costliest_of(team, period, split)
     by_kind: dict[str, Cause] = {}
     for session, source, card in _cards(ids):
         kind = card["kind"]
@@ -99,6 +97,36 @@ def breaks(team: Team, period: Period, split: Split = EVERYTHING) -> Breaks:
         cause.formats = dict(sorted(cause.formats.items(), key=lambda one: -(one[1][1] or 0)))
     causes = sorted(by_kind.values(), key=lambda one: (-(one.cost or 0), -one.tokens, one.kind))
     return Breaks(causes, len(ids))
+
+
+def _costliest_of(team: Team, period: Period, split: Split) -> list[UUID]:
+    ids = _ranked(team, period, "costliest", COSTLIEST)
+    if not split:
+        return ids
+    return [pk for pk, *one in _SLICES.rows(ids) if split.matches(slice_of(*one))]
+
+
+@dataclass(frozen=True, slots=True)
+class WorstBreak:
+    """One cache break: its session and card (`cause_card`)."""
+
+    session: Session
+    card: dict[str, Any]
+
+
+def worst_breaks(
+    team: Team, period: Period, split: Split, cause: str, most: int
+) -> list[WorstBreak]:
+    """The most expensive breaks of the sessions that paid most for breaks; of one cause, unless it
+    is empty."""
+    cards = [
+        (card["cost_microusd"] or 0, card["tokens"], pk, card)
+        for pk, _, card in _cards(_costliest_of(team, period, split))
+        if cause in ("", card["kind"])
+    ]
+    found = nlargest(most, cards, key=lambda one: (*one[:2], one[2].hex, -one[3]["step"]))
+    titled = {row.pk: row for row in _TITLES.rows([pk for _, _, pk, _ in found])}
+    return [WorstBreak(titled[pk], card) for _, _, pk, card in found if pk in titled]
 
 
 _SLICES = StatementAmong(

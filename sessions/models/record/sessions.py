@@ -140,6 +140,15 @@ class Session(models.Model):
         default=False, help_text="reported outputs are smaller than the outputs in the log"
     )
     break_count = models.PositiveIntegerField(default=0)
+    forecast_calls = models.PositiveIntegerField(
+        default=0, help_text="calls whose cache read our rules forecast; 0 if none is reported"
+    )
+    forecast_tokens = models.PositiveBigIntegerField(default=0, help_text="cache reads forecast")
+    forecast_reported_tokens = models.PositiveBigIntegerField(default=0, help_text="as reported")
+    forecast_prompt_tokens = models.PositiveBigIntegerField(default=0)
+    forecast_off_tokens = models.PositiveBigIntegerField(
+        default=0, help_text="differences of single calls, added up"
+    )
     measured = models.BooleanField(
         default=False, help_text="whether sums and figures are up to date"
     )

@@ -41,14 +41,15 @@ class Assessment(models.Model):
 
     Micro-dollars of reported usage by where they went; `avoidable` and `unexplained` are the parts
     of cache write and uncached that paid again for cached tokens, for avoidable causes and for
-    causes that no log shows. Failed tool calls and those that succeeded later; needed-later recall
-    of the contexts that the model saw, in needs, and micro-dollars of files read again after they
-    left these (`sessions/actions/assessments/lacked.py`); steps that could be judged and those that
-    drift from the task; tool calls with a known schema and those that violate it. `tools` counts
-    which tool follows which (`compaction/tools/habits.py`). `definitions` has the tokens and
-    micro-dollars of each tool's definition, which were `used`, and the `basis` of the money;
-    `unused_tokens` are those of the others, null if no list of tools is known. `steps` is the last
-    step covered.
+    causes that no log shows. `hour_saved` is what a one-hour cache TTL would have saved over the
+    five minutes that were requested, negative if it costs more; null if none were. Failed tool
+    calls and those that succeeded later; needed-later recall of the contexts that the model saw, in
+    needs, and micro-dollars of files read again after they left these
+    (`sessions/actions/assessments/lacked.py`); steps that could be judged and those that drift from
+    the task; tool calls with a known schema and those that violate it. `tools` counts which tool
+    follows which (`compaction/tools/habits.py`). `definitions` has the tokens and micro-dollars of
+    each tool's definition, which were `used`, and the `basis` of the money; `unused_tokens` are
+    those of the others, null if no list of tools is known. `steps` is the last step covered.
     """
 
     session = models.OneToOneField(
@@ -64,6 +65,7 @@ class Assessment(models.Model):
     output_microusd = models.BigIntegerField(null=True)
     avoidable_microusd = models.BigIntegerField(null=True)
     unexplained_microusd = models.BigIntegerField(null=True)
+    hour_saved_microusd = models.BigIntegerField(null=True)
     failures = models.PositiveIntegerField(default=0)
     recovered = models.PositiveIntegerField(default=0)
     needs = models.PositiveIntegerField(null=True)

@@ -21,16 +21,13 @@ from sessions.figures import figure
 from sessions.models import Team
 from sessions.models.dashboard.dashboards import Dashboard, Number, SessionSpan, dashboard, extent
 from sessions.models.dashboard.day_totals import spans_of
-from sessions.models.dashboard.facets import facets
 from sessions.models.dashboard.slices import Split
 from sessions.models.dashboard.tiles import TILES
 from sessions.models.dashboard.troubles import breaks, nearest_limit
 from sessions.models.tools.unused import unused_in
 from sessions.models.web.periods import (
-    ALL,
     DAY,
     HOUR,
-    RANGES,
     USUAL,
     BadPeriod,
     Period,
@@ -40,20 +37,15 @@ from sessions.models.web.periods import (
 )
 from sessions.models.web.sums import Tile
 from sessions.views.dashboard.charts import charts
+from sessions.views.dashboard.controls import RANGE, SPLIT, controls, split_of
 from sessions.views.dashboard.fixes import FixPlaces, fixes
 from sessions.views.dashboard.hero import avoidable, change, recall, spend, success
 from sessions.views.dashboard.waiting import waiting_rows
 from sessions.views.web.demo_notice import demo_notice
-from sessions.views.web.filters import QUERY_CHARS, SessionFilters, list_version
+from sessions.views.web.filters import SessionFilters, list_version
 from sessions.views.web.pages import Link, Page
 from sessions.views.web.places import step_url
 from sessions.views.web.sparklines import TREND
-
-RANGE = ("range", "from", "to")
-"""Query parameters of the range."""
-
-CHOICES = 100
-"""Most values offered to split by."""
 
 AT_MOST_EVERY = 2_000
 """Minimum milliseconds between two updates of an open page."""
@@ -99,7 +91,7 @@ def page(request: HttpRequest) -> HttpResponse:
         period = asked_for(request.GET.dict(), now, there.first, there.last)
     except BadPeriod as error:
         wrong, period = error, ending_now(USUAL, now)
-    split = _split(request)
+    split = split_of(request)
     made = dashboard(team, period, split)
     context = {
         "section": "dashboard",
@@ -108,11 +100,8 @@ def page(request: HttpRequest) -> HttpResponse:
         "at_most_every": AT_MOST_EVERY,
         "period": period,
         "wrong": wrong,
-        "asked": request.GET,
-        "ranges": _ranges(period, split),
-        "kept_range": [] if wrong else _range_of(request),
+        **controls(request, team, period, split, wrong=wrong is not None),
         "split": split,
-        "split_by": _choices(team, split),
         "unsplit": made.whole.of["unsplit"],
         "sessions": made.whole.of["sessions"],
         "compared": bool(made.before and made.before.of["sessions"]),
@@ -128,27 +117,8 @@ def page(request: HttpRequest) -> HttpResponse:
             team, made, split, _forecast(made.forecast(there.spent, now, left_days))
         )
     else:
-        unfiltered = _query(Split(), **dict(_range_of(request)))
-        context |= {"offer": _offer(there), "unfiltered_url": unfiltered}
+        context |= {"offer": _offer(there)}
     return render(request, "dashboard/dashboard.html", context, status=400 if wrong else 200)
-
-
-def _split(request: HttpRequest) -> Split:
-    # PostgreSQL rejects NUL characters.
-    names = ("agent", "model", "policy")
-    return Split(*(request.GET.get(name, "").replace("\x00", "")[:QUERY_CHARS] for name in names))
-
-
-def _choices(team: Team, split: Split) -> list[tuple[str, list[str], str]]:
-    """The values that a team's sessions can be split by, the most frequent first."""
-    found, made = facets(team), []
-    for name in ("agent", "model", "policy"):
-        chosen = getattr(split, name)
-        values = [value for value, *_ in found.get(name, [])[:CHOICES]]
-        unlisted = [chosen] if chosen and chosen not in values else []
-        if values or unlisted:
-            made.append((name, [*unlisted, *values], chosen))
-    return made
 
 
 def _filled(request: HttpRequest, team: Team, made: Dashboard, split: Split) -> dict[str, Any]:
@@ -266,24 +236,6 @@ def sessions_url(period: Period, split: Split, **narrowed: Any) -> str:
     return reverse("sessions") + wanted.address()
 
 
-def _query(split: Split, **more: str) -> str:
-    asked = {**more, **asdict(split)}
-    return "?" + urlencode({name: value for name, value in asked.items() if value})
-
-
-def _range_of(request: HttpRequest) -> list[tuple[str, str]]:
-    """The range in the URL, which choosing a split keeps."""
-    return [(name, value) for name in RANGE if (value := request.GET.get(name, ""))]
-
-
-def _ranges(period: Period, split: Split) -> list[tuple[str, str, bool]]:
-    named = [(name, label) for name, (label, _, _) in RANGES.items()]
-    return [
-        (label, _query(split, range=name), period.name == name)
-        for name, label in (*named, (ALL, "All"))
-    ]
-
-
 def _offer(there: SessionSpan) -> dict[str, Any]:
     """The time of the last session, and the URL of the seven days up to it."""
     assert there.last is not None
@@ -295,7 +247,7 @@ def _offer(there: SessionSpan) -> dict[str, Any]:
 PAGES = (
     Page(
         route="dashboard/",
-        query=(*RANGE, "agent", "model", "policy"),
+        query=(*RANGE, *SPLIT),
         view=page,
         name="dashboard",
         link=Link(10, "Dashboard", "dashboard", "g d", "dashboard"),

@@ -76,7 +76,12 @@ def fixes(made: Dashboard, found: Breaks, unused: UnusedTools, places: FixPlaces
     """The most expensive things to fix in a range, at most `MOST`."""
     partial = made.whole.of["broken"] > found.looked_at
     rows = [
-        *(_of_cause(one, places, partial) for one in found.causes if one.avoidable and one.cost),
+        *(
+            _of_cause(one, places, partial)
+            for one in found.causes
+            if one.avoidable and one.cost and (one.kind != "ttl" or not made.whole.of["hour"])
+        ),
+        *_of_ttl(made, found),
         *(_of_tools(one, places) for one in unused.agents if one.microusd),
         *_of_rereads(made, places),
     ]
@@ -96,6 +101,16 @@ def _of_cause(cause: Cause, places: FixPlaces, partial: bool) -> Fix:
     elif cause.costliest is not None and cause.kind != "model":
         button, url = "Show break", step_url(*cause.costliest)
     return Fix("break", title, f"{why}: {many}.", cause.cost or 0, "measured", button, url, partial)
+
+
+def _of_ttl(made: Dashboard, found: Breaks) -> Iterator[Fix]:
+    """A one-hour TTL, where five minutes were requested and an hour would have cost less."""
+    saved = made.whole.of["hour_saved"]
+    cause = next((one for one in found.causes if one.kind == "ttl"), None)
+    if cause is not None and saved > 0:
+        why = f"{CAUSES['ttl'][1]}: {_count(cause.breaks, 'cache break')}, after its write price."
+        title = "Use the 1-hour cache TTL"
+        yield Fix("break", title, why, saved, "estimated", "Change TTL", reverse("policies"))
 
 
 def _of_tools(one: AgentTools, places: FixPlaces) -> Fix:

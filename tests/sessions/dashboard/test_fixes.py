@@ -138,3 +138,12 @@ def test_a_split_asks_as_many_questions_for_many_sessions(client: Client) -> Non
             page_of(client, "/dashboard/?agent=scout")
         asked.append(len(queries))
     assert asked[0] == asked[1]
+
+
+@pytest.mark.parametrize(("saved", "listed"), [(90_000, "$0.09000"), (-1, "")])
+def test_a_longer_ttl_is_a_fix_only_if_it_pays(client: Client, saved: int, listed: str) -> None:
+    one = made({"ttl": 300_000})
+    Assessment.objects.create(session=one, hour_saved_microusd=saved)
+    assert [row.rpartition("price. ")[2] for row in rows(page_of(client, "/dashboard/"))] == (
+        [f"{listed} Change TTL"] if listed else []
+    )

@@ -1,0 +1,76 @@
+"""Keep what a session's cache breaks cost, by cause, and what a longer TTL would have saved."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from compaction.cache.simulator import TTL_MS
+from compaction.context.session import Call
+from compaction.prices import prices
+from sessions.models import BreakTotals, Run, Session
+from sessions.models.record import tail
+
+Card = dict[str, Any]
+
+
+def cards_of(session: Session) -> list[Card]:
+    """The cards of a session's cache breaks: the recorded run has those of all calls."""
+    row = tail.stored(Run.objects.get(session=session, origin=Run.Origin.RECORDED))
+    return tail.causes(row) if row.columns or row.tail is not None else []
+
+
+def keep_breaks(session: Session, cards: Sequence[Card], *, priced: bool) -> None:
+    """Store the breaks of a session by cause; without costs unless all of its calls are `priced`,
+    as its cost is unknown then."""
+    breaks, tokens, costs = Counter[str](), Counter[str](), Counter[str]()
+    for card in cards:
+        breaks[card["kind"]] += 1
+        tokens[card["kind"]] += card["tokens"]
+        costs[card["kind"]] += card["cost_microusd"] or 0
+    BreakTotals.objects.filter(session=session).exclude(cause__in=breaks).delete()
+    BreakTotals.objects.bulk_create(
+        [
+            BreakTotals(
+                session=session,
+                cause=cause,
+                breaks=many,
+                tokens=tokens[cause],
+                cost_microusd=costs[cause] if priced else None,
+            )
+            for cause, many in breaks.items()
+        ],
+        update_conflicts=True,
+        unique_fields=["session", "cause"],
+        update_fields=["breaks", "tokens", "cost_microusd"],
+    )
+
+
+def hour_saved(calls: Sequence[Call], cards: Sequence[Card]) -> int | None:
+    """What a one-hour TTL would have saved over the five minutes requested, in micro-dollars.
+
+    It saves the breaks after idles of up to an hour, and costs the higher price of all other
+    writes. None if no call wrote for five minutes, or a price is unknown.
+    """
+    saved = {
+        card["step"]: card
+        for card in cards
+        if card["kind"] == "ttl"
+        and card.get("ttl") == TTL_MS["5m"]
+        and (card.get("idle") or 0) <= TTL_MS["1h"]
+    }
+    nano, written = 0, 0
+    for call in calls:
+        if call.usage is None or not call.usage.cache_write_5m:
+            continue
+        price = prices.price(call.model, call.at)
+        if price is None:
+            return None
+        rates = price.at(call.usage.prompt)
+        card = saved.get(call.step)
+        again = min(card["tokens"], call.usage.cache_write_5m) if card else 0
+        nano += again * (rates.cache_write_5m - rates.cache_read)
+        nano -= (call.usage.cache_write_5m - again) * (rates.cache_write_1h - rates.cache_write_5m)
+        written += call.usage.cache_write_5m
+    return prices.micros(nano) if written else None

@@ -1,0 +1,222 @@
+"""The cache page of a team: what cache breaks cost, why, and what each fix would save."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_GET
+
+from compaction.cache.rules import rules_of
+from sessions.access import team_of
+from sessions.actions.dashboard.day_totals import keep_totals
+from sessions.models.cache.causes import Calibration, CauseSums, calibration_in, causes_in, name_of
+from sessions.models.dashboard.added_up import Slice
+from sessions.models.dashboard.dashboards import dashboard, extent
+from sessions.models.dashboard.slices import REST, Split, slices_in
+from sessions.models.dashboard.troubles import COSTLIEST, worst_breaks
+from sessions.models.web.periods import HOUR, USUAL, BadPeriod, Period, asked_for, ending_now
+from sessions.models.web.sums import Sums
+from sessions.views.cache.columns import columns
+from sessions.views.cache.verdict import verdict
+from sessions.views.dashboard.controls import RANGE, SPLIT, controls, query, range_of, split_of
+from sessions.views.dashboard.dashboard import sessions_url
+from sessions.views.dashboard.fixes import CAUSES
+from sessions.views.web.pages import Link, Page
+from sessions.views.web.places import step_url
+
+WORST = 10
+"""Most breaks listed."""
+
+ROWS = 50
+"""Most agents or models listed."""
+
+PROVIDERS = {
+    "anthropic": "Anthropic",
+    "openai": "OpenAI",
+    "gemini": "Google",
+    "prefix": "automatic",
+    "none": "no cache",
+}
+"""Whose rules, in words; `automatic`: as other providers cache prefixes."""
+
+NO_FIX: dict[str, tuple[str, str]] = {
+    "unexplained": ("Unknown", "The log does not show what changed"),
+    "cold_start": ("Nothing to fix", "The first call writes its prompt"),
+    "rewind": ("Nothing to fix", "A person went back to an earlier step"),
+    "thinking": ("Nothing to fix", "This model drops earlier thinking when a person writes"),
+    "steps": ("Nothing to fix", "This cache stores whole increments only"),
+    "search": ("Nothing to fix", "The provider searched within the call before"),
+    "minimum": ("Nothing to fix", "This model does not cache a prompt this short"),
+}
+"""Causes that cannot be avoided, and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class CauseRow:
+    """A cause as a row: its sums, its fix, and what the fix would save in micro-dollars (None if
+    unknown; negative if it would cost more). `note` says what the saving depends on."""
+
+    sums: CauseSums
+    fix: str
+    why: str
+    saved: int | None
+    note: str
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class CacheRow:
+    """The sessions of one agent or model; costs are in micro-dollars."""
+
+    name: str
+    url: str
+    sessions: int
+    cost: int | None
+    avoidable: int | None
+    breaks: int
+    top: CauseSums | None
+    hour: int | None
+    read: float | None
+
+
+@require_GET
+def page(request: HttpRequest) -> HttpResponse:
+    """Show the cache of the sessions in a range."""
+    team = team_of(request)
+    now = int(timezone.now().timestamp() * 1000)
+    keep_totals(team)
+    there = extent(team, 0)
+    if not there.sessions:
+        return redirect("start")
+    wrong = None
+    try:
+        period = asked_for(request.GET.dict(), now, there.first, there.last)
+    except BadPeriod as error:
+        wrong, period = error, ending_now(USUAL, now)
+    split = split_of(request)
+    cause = request.GET.get("cause", "")
+    cause = cause if name_of(cause) else ""
+    made = dashboard(team, period, split)
+    slices = {
+        one: sums
+        for one, sums in slices_in(team, period).items()
+        if not split or split.matches(one)
+    }
+    rows = [_row(request, one, made.whole, split) for one in causes_in(made.whole)]
+    asked = dict(range_of(request))
+    context = {
+        "section": "cache",
+        "team": team,
+        "period": period,
+        "wrong": wrong,
+        "split": split,
+        "cause": cause,
+        "cause_name": name_of(cause),
+        "hourly": period.size == HOUR,
+        **controls(request, team, period, split, wrong=wrong is not None, cause=cause),
+        "sessions": made.whole.of["sessions"],
+        "verdict": verdict(made.whole, [row.sums for row in rows]),
+        "rows": rows,
+        "columns": columns(made, period, split),
+        "agents": _split_rows(slices, 0, "agent", split, asked),
+        "models": _split_rows(slices, 1, "model", split, asked),
+        "calibrations": _calibrations(slices),
+        "calibration": calibration_in(made.whole),
+        "worst": _worst(team, period, split, cause),
+        "worst_of": COSTLIEST,
+        "all_causes_url": query(split, **asked) + "#worst",
+        "broken": made.whole.of["broken"],
+        "broken_url": sessions_url(period, split, flags=("breaks",)),
+        "not_assessed": made.whole.of["not_assessed"],
+    }
+    return render(request, "cache/cache.html", context, status=400 if wrong else 200)
+
+
+def _row(request: HttpRequest, one: CauseSums, whole: Sums, split: Split) -> CauseRow:
+    fix, why = (CAUSES | NO_FIX)[one.kind]
+    saved, note = one.microusd if one.avoidable else None, "at most"
+    if one.kind == "ttl":
+        saved, note = _hour(whole)
+        if saved is not None and saved < 0:
+            fix, why = "Keep the 5-minute TTL", "An hour costs more than it saves here"
+    elif one.kind == "edit":
+        saved, note = None, "edits also make prompts smaller; simulate in the lab"
+    url = query(split, **dict(range_of(request)), cause=one.kind) + "#worst"
+    return CauseRow(one, fix, why, saved, note if one.avoidable else "", url)
+
+
+def _hour(sums: Sums) -> tuple[int | None, str]:
+    """What a one-hour TTL would save, and what that leaves out."""
+    if not sums.of["hour"]:
+        return None, "no call asks for a five-minute TTL"
+    return sums.of["hour_saved"], "1-hour TTL, after its higher write price"
+
+
+def _split_rows(
+    slices: dict[Slice, Sums], at: int, name: str, split: Split, asked: dict[str, str]
+) -> list[CacheRow]:
+    """The agents or models of a range, those with the most avoidable cost first."""
+    made: dict[tuple[str, bool], Sums] = defaultdict(Sums)
+    for one, sums in slices.items():
+        made[one[at], one == REST].add(sums)
+    rows = []
+    for (value, rest), sums in made.items():
+        of = sums.of
+        prompt = of["uncached"] + of["read"] + of["write"]
+        causes = causes_in(sums)
+        chosen = Split(**{**asdict(split), name: value})
+        rows.append(
+            CacheRow(
+                "all others" if rest else value or "no name",
+                "" if rest or not value else query(chosen, **asked),
+                of["sessions"],
+                of["cost"] if of["priced"] else None,
+                of["avoidable"] if of["split"] else None,
+                sum(cause.breaks for cause in causes),
+                next((cause for cause in causes if cause.avoidable), None),
+                of["hour_saved"] if of["hour"] else None,
+                of["read"] / prompt if prompt else None,
+            )
+        )
+    rows.sort(key=lambda row: (-(row.avoidable or 0), -(row.cost or 0), row.name))
+    return rows[:ROWS]
+
+
+def _calibrations(slices: dict[Slice, Sums]) -> list[tuple[str, str, Calibration]]:
+    """The provider whose rules are used, the model, and how well they hold, by prompt size."""
+    made: dict[str, Sums] = defaultdict(Sums)
+    for one, sums in slices.items():
+        made["all others" if one == REST else one[1]].add(sums)
+    found = [
+        (_provider(model), model or "no name", calibration_in(sums)) for model, sums in made.items()
+    ]
+    return sorted(found, key=lambda one: (-one[2].prompt, one[1]))[:ROWS]
+
+
+def _provider(model: str) -> str:
+    """Whose rules forecast a model's cache."""
+    rules = rules_of(model) if model else "unknown"
+    return PROVIDERS.get(rules, rules)
+
+
+def _worst(team: Any, period: Period, split: Split, cause: str) -> list[tuple[Any, str]]:
+    return [
+        (one, step_url(one.session, one.card["step"]))
+        for one in worst_breaks(team, period, split, cause, WORST)
+    ]
+
+
+PAGES = (
+    Page(
+        route="cache/",
+        query=(*RANGE, *SPLIT, "cause"),
+        view=page,
+        name="cache",
+        link=Link(38, "Cache", "cache", "g c", "cache", "Diagnose"),
+    ),
+)

@@ -1,0 +1,117 @@
+"""What cache breaks cost over time, as stacked columns: a part of one leads to its breaks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from sessions.figures import money
+from sessions.models.cache.causes import CauseSums, causes_in
+from sessions.models.dashboard.dashboards import Dashboard
+from sessions.models.dashboard.slices import Split
+from sessions.models.web.periods import HOUR, Period
+from sessions.views.dashboard.controls import query
+
+HEIGHT = 1000
+WIDTH = 100
+"""Units of the plot, and of a column with its gap."""
+
+LABELS = 8
+"""Most labels below the columns."""
+
+REST = "rest"
+"""The color of causes that cannot be avoided."""
+
+
+@dataclass(frozen=True, slots=True)
+class StackPart:
+    """A cause's part of a column, in units of the plot, and where it leads."""
+
+    kind: str
+    y: int
+    height: int
+    says: str
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class StackColumn:
+    """The causes of a part of the range, the avoidable ones at the bottom; `label` is empty below
+    most columns if there are many."""
+
+    x: int
+    at: int
+    label: str
+    total: int
+    parts: tuple[StackPart, ...]
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class CauseColumns:
+    """The columns of a range, `top` micro-dollars high, and the causes in them."""
+
+    width: int
+    top: int
+    columns: tuple[StackColumn, ...]
+    kinds: tuple[tuple[str, str, int], ...]
+
+
+def columns(made: Dashboard, period: Period, split: Split) -> CauseColumns | None:
+    """What breaks cost in each part of a range; None if nothing is known to have cost anything."""
+    found = [causes_in(part) for part in made.parts]
+    totals = [sum(one.microusd or 0 for one in causes) for causes in found]
+    top = max(totals, default=0)
+    if not top:
+        return None
+    order = _ordered(causes_in(made.whole))
+    every = -(-len(found) // LABELS)
+    drawn = []
+    for index, (at, causes) in enumerate(zip(period.parts, found, strict=True)):
+        urls = _days(at, period)
+        parts, y = [], HEIGHT
+        by_kind = {one.kind: one for one in causes}
+        for one in order:
+            cost = by_kind[one.kind].microusd if one.kind in by_kind else 0
+            height = round(HEIGHT * (cost or 0) / top)
+            if not height:
+                continue
+            y -= height
+            says = f"{_when(at, period)}: {one.name}, {money(cost or 0)}"
+            url = query(split, cause=one.kind, **urls) + "#worst"
+            parts.append(StackPart(_color(one), y, height, says, url))
+        label = _when(at, period) if index % every == 0 else ""
+        drawn.append(
+            StackColumn(
+                WIDTH * index + 12,
+                at,
+                label,
+                totals[index],
+                tuple(parts),
+                query(split, **urls) + "#worst",
+            )  # fmt: skip
+        )
+    kinds = tuple((_color(one), one.name, one.microusd or 0) for one in order)
+    return CauseColumns(WIDTH * len(drawn), top, tuple(drawn), kinds)
+
+
+def _ordered(causes: list[CauseSums]) -> list[CauseSums]:
+    """Avoidable causes first, then what no log explains, each by cost."""
+    return sorted(
+        (one for one in causes if one.microusd), key=lambda one: (not one.avoidable, one.known)
+    )
+
+
+def _color(one: CauseSums) -> str:
+    return one.kind if one.avoidable or not one.known else REST
+
+
+def _days(at: int, period: Period) -> dict[str, str]:
+    """The range of a part, as query parameters."""
+    first, last = (datetime.fromtimestamp(ms / 1000, UTC) for ms in (at, at + period.size - 1))
+    return {"from": f"{first:%Y-%m-%d}", "to": f"{last:%Y-%m-%d}"}
+
+
+def _when(at: int, period: Period) -> str:
+    time = datetime.fromtimestamp(at / 1000, UTC)
+    return f"{time:%H:%M}" if period.size == HOUR else f"{time:%b} {time.day}"
