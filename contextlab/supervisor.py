@@ -16,6 +16,7 @@ from django.utils import timezone
 from contextlab import memory
 from sessions import tasks
 from sessions.actions.budgets.reserved import release_expired
+from sessions.actions.ingestion import arrivals
 from sessions.actions.jobs import jobs, wakes
 from sessions.actions.web.once import forget_answers
 
@@ -24,6 +25,10 @@ log = logging.getLogger(__name__)
 
 JOIN_SECONDS = 3
 """How long to wait for each companion; together less than `door.stopping.STOP_SECONDS`."""
+
+
+CLEAN_SECONDS = 600
+"""How often counts past their time are deleted."""
 
 
 class AlreadyServed(Exception):
@@ -79,6 +84,40 @@ class JobThreads:
             finally:
                 close_old_connections()
         connection.close()
+
+
+class ArrivalsWriter:
+    """A thread that writes the counts of what agents send, in every server."""
+
+    def __init__(self) -> None:
+        self.stopping = threading.Event()
+        self.thread = threading.Thread(target=self._run, name="arrivals", daemon=True)
+
+    def start(self) -> None:
+        """Write every ARRIVAL_SECONDS."""
+        self.thread.start()
+
+    def stop(self) -> None:
+        """Write once more, and stop."""
+        self.stopping.set()
+        self.thread.join(JOIN_SECONDS)
+
+    def _run(self) -> None:
+        cleaned = time.monotonic()
+        while True:
+            stopped = self.stopping.wait(settings.ARRIVAL_SECONDS)
+            try:
+                arrivals.flush()
+                if time.monotonic() - cleaned > CLEAN_SECONDS:
+                    cleaned = time.monotonic()
+                    arrivals.forget_old()
+            except Exception as error:  # noqa: BLE001 (any error: nothing else writes)
+                log.warning("arrivals were not counted: %s", type(error).__name__)
+            finally:
+                close_old_connections()
+            if stopped:
+                connection.close()
+                return
 
 
 class Sweeper:

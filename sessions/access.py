@@ -161,6 +161,8 @@ def find_session(request: HttpRequest, name: str) -> Session | None:
     for team in teams_of(request):
         found = Session.objects.named_in(team, name)
         if found is not None:
+            # api/ingestion counts what it was sent.
+            request.found_session = found  # type: ignore[attr-defined]
             return found
     return None
 

@@ -10,6 +10,8 @@ from sessions.api.accounts import keys
 from sessions.api.budgets import budgets
 from sessions.api.dashboard import dashboards
 from sessions.api.imports import imports
+from sessions.api.ingestion import ingestion
+from sessions.api.ingestion.inspected import inspect_arrivals
 from sessions.api.jobs import jobs
 from sessions.api.lab import simulations, tunings
 from sessions.api.live import content, contexts, messages, pins, revisions, steps
@@ -40,6 +42,7 @@ api = NinjaAPI(
 )
 problems.register(api)
 api.add_decorator(check_queries, mode="view")
+api.add_decorator(inspect_arrivals, mode="view")
 for router in (
     messages.router,
     contexts.router,
@@ -70,6 +73,7 @@ for router in (
     jobs.router,
     keys.router,
     notifications.router,
+    ingestion.router,
     sessions.last,
 ):
     api.add_router("", router)

@@ -69,9 +69,11 @@ class Command(BaseCommand):
             self.stderr.write(f"Warning: {warning}.")
         self.invitation = way_in()
         connections.close_all()
-        self.beside: list[supervisor.JobThreads | supervisor.Sweeper] = []
+        self.beside: list[
+            supervisor.ArrivalsWriter | supervisor.JobThreads | supervisor.Sweeper
+        ] = [supervisor.ArrivalsWriter()]
         if not settings.REDIS_URL:
-            self.beside = [supervisor.JobThreads(), supervisor.Sweeper()]
+            self.beside += [supervisor.JobThreads(), supervisor.Sweeper()]
         # Make threads release the GIL sooner, for the event loop.
         sys.setswitchinterval(0.001)
         try:

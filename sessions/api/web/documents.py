@@ -54,7 +54,17 @@ curl -H "$KEY" "$API/sessions/my-run/context?format=anthropic\""""
 
 _ORDER = (
     *("Sessions", "Messages", "Context", "Budgets", "Pins", "Tools", "Memory", "Revisions"),
-    *("Imports", "Jobs", "Keys", "Notifications", "Dashboard", "Replay", "Lab", "Policies"),
+    *(
+        "Imports",
+        "Jobs",
+        "Keys",
+        "Notifications",
+        "Ingestion",
+        "Dashboard",
+        "Replay",
+        "Lab",
+        "Policies",
+    ),
     "Reviews",
 )
 """Groups in order of use: first those an agent needs at every step."""

@@ -44,6 +44,9 @@ class KeyOrPerson:
     }
 
     def __call__(self, request: HttpRequest) -> Asker:
+        asker: Asker | None = getattr(request, "asker", None)
+        if asker is not None:  # a refused request that is applied again (api/ingestion/again)
+            return asker
         scheme, _, token = request.headers.get("Authorization", "").partition(" ")
         # Other schemes belong to a proxy in front.
         known = scheme.lower() == "bearer"

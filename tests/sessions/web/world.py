@@ -24,6 +24,7 @@ from sessions.actions.accounts.audit import COMMAND
 from sessions.actions.accounts.invitations import invite
 from sessions.actions.budgets import budgets, spending
 from sessions.actions.imports.imports import begin_import
+from sessions.actions.ingestion import arrivals
 from sessions.actions.jobs import jobs
 from sessions.actions.lab import simulations, tunings
 from sessions.actions.live import next_call, pins
@@ -37,6 +38,7 @@ from sessions.models import (
     Job,
     Membership,
     Notification,
+    RefusedRequest,
     ReviewItem,
     Revision,
     SavedSearch,
@@ -121,7 +123,11 @@ def one_of_everything(program: Program) -> dict[str, Any]:
     rule, _ = channels.put_rule(channel, "job", None, 60, COMMAND)
     notification = channels.send_test(channel, COMMAND)
     Notification.objects.update(state="failed")
+    program.ask("POST", "/sessions/run/messages", {"messages": [{"role": "robot", "content": ""}]})
+    arrivals.flush()
+    refused = RefusedRequest.objects.get(team=program.team)
     return {
+        "refused_id": refused.pk,
         "channel_id": channel.pk, "rule_id": rule.pk, "notification_id": notification.pk,
         "rollout_id": rollout.pk, "name": "our-policy",
         "item_id": item.pk, "simulation_id": simulation.pk, "tuning_id": tuning.pk,

@@ -1,0 +1,231 @@
+"""Note what agents send, without making them wait.
+
+A request only adds to counters in memory; a thread of the server writes them every few seconds
+(`flush`). A crash loses the counts of these seconds, never what was sent.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import threading
+import zlib
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import NamedTuple
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import F
+from django.db.models.functions import Length
+from django.utils import timezone
+
+from compaction.redaction.redact import redact
+from sessions.models import Arrival, RefusedRequest, Session
+
+log = logging.getLogger(__name__)
+
+BODY_BYTES = 1024 * 1024
+"""Largest refused body that is kept."""
+
+WAITING_BYTES = 16 * 1024 * 1024
+WAITING_ROWS = 500
+"""Refused requests that wait for `flush`, per process."""
+
+TEAM_ROWS, TEAM_BYTES = 500, 20 * 1024 * 1024
+"""Refused requests of a team that are kept, and their bodies, compressed; the newest."""
+
+KEPT, REFUSED_KEPT = timedelta(days=7), timedelta(days=14)
+DETAIL_CHARS = 500
+"""Of an answer's detail; it may quote what was sent."""
+
+
+class ArrivalKey(NamedTuple):
+    """What the counts of an accepted request belong to; `session` is an id or an external id."""
+
+    team: UUID
+    session: UUID | str
+    hour: datetime
+    key: str
+    kind: str
+    form: str
+
+
+@dataclass(slots=True)
+class Counts:
+    """Requests, messages and bytes, and when the last came."""
+
+    requests: int = 0
+    messages: int = 0
+    size: int = 0
+    last: datetime = field(default_factory=timezone.now)
+
+
+class RefusalKey(NamedTuple):
+    """What makes two refused requests the same."""
+
+    team: UUID
+    key: str
+    kind: str
+    method: str
+    path: str
+    session: str
+    status: int
+    problem: str
+    field: str
+    sha: str
+
+
+@dataclass(slots=True)
+class Refused:
+    """A refused request that waits to be written."""
+
+    detail: str
+    size: int
+    body: bytes
+    kept: str
+    first: datetime
+    last: datetime
+    times: int = 1
+
+
+_lock = threading.Lock()
+_accepted: dict[ArrivalKey, Counts] = {}
+_refused: dict[RefusalKey, Refused] = {}
+
+
+def note_accepted(
+    team: UUID, session: UUID | str, key: str, kind: str, form: str, messages: int, size: int
+) -> None:
+    """Count an accepted request."""
+    now = timezone.now()
+    which = ArrivalKey(
+        team, session, now.replace(minute=0, second=0, microsecond=0), key, kind, form
+    )
+    with _lock:
+        counts = _accepted.get(which)
+        if counts is None:
+            counts = _accepted[which] = Counts()
+        counts.requests += 1
+        counts.messages += messages
+        counts.size += size
+        counts.last = now
+
+
+def digest_of(body: bytes) -> str:
+    """What recognizes a body."""
+    return hashlib.sha256(body).hexdigest()
+
+
+def note_refused(which: RefusalKey, detail: str, size: int, body: bytes, kept: str) -> None:
+    """Keep a refused request until the next `flush`; `kept` says why `body` is empty."""
+    now = timezone.now()
+    with _lock:
+        known = _refused.get(which)
+        if known is not None:
+            known.times += 1
+            known.last = now
+            return
+        if len(_refused) >= WAITING_ROWS:
+            return
+        if sum(len(one.body) for one in _refused.values()) + len(body) > WAITING_BYTES:
+            body, kept = b"", "Too many requests were refused at once."
+        _refused[which] = Refused(detail, size, body, kept, now, now)
+
+
+def flush() -> None:
+    """Write what was noted since the last time, and delete what is old. Raises DatabaseError."""
+    with _lock:
+        accepted, refused = dict(_accepted), dict(_refused)
+        _accepted.clear()
+        _refused.clear()
+    if accepted:
+        with transaction.atomic():
+            _write_accepted(accepted)
+    for which, one in refused.items():
+        with transaction.atomic():
+            _write_refused(which, one)
+    if refused:
+        for team in {which.team for which in refused}:
+            _shorten(team)
+
+
+def _write_accepted(accepted: dict[ArrivalKey, Counts]) -> None:
+    ids = _session_ids(accepted)
+    for which, counts in accepted.items():
+        session = ids.get((which.team, which.session))
+        if session is None:  # deleted since
+            continue
+        row, _ = Arrival.objects.get_or_create(
+            team_id=which.team,
+            session_id=session,
+            hour=which.hour,
+            key=which.key,
+            kind=which.kind,
+            form=which.form,
+            defaults={"last": counts.last},
+        )
+        Arrival.objects.filter(pk=row.pk).update(
+            requests=F("requests") + counts.requests,
+            messages=F("messages") + counts.messages,
+            bytes=F("bytes") + counts.size,
+            last=counts.last,
+        )
+
+
+def _session_ids(accepted: Iterable[ArrivalKey]) -> dict[tuple[UUID, UUID | str], UUID]:
+    """The sessions that exist, by team and how they were named."""
+    pairs = {(which.team, which.session) for which in accepted}
+    pks = [name for _, name in pairs if isinstance(name, UUID)]
+    names = [name for _, name in pairs if isinstance(name, str)]
+    teams = {team for team, _ in pairs}
+    found: dict[tuple[UUID, UUID | str], UUID] = {}
+    for pk, team in Session.objects.filter(pk__in=pks).values_list("pk", "team"):
+        found[team, pk] = pk
+    rows = Session.objects.filter(team__in=teams, external_id__in=names)
+    for pk, team, name in rows.values_list("pk", "team", "external_id"):
+        found[team, name] = pk
+    return found
+
+
+def _write_refused(which: RefusalKey, one: Refused) -> None:
+    columns = which._asdict()
+    columns["team_id"] = columns.pop("team")
+    known = RefusedRequest.objects.filter(**columns, applied=None)
+    if known.update(times=F("times") + one.times, last=one.last):
+        return
+    RefusedRequest.objects.create(
+        **columns,
+        detail=redact(one.detail[:DETAIL_CHARS]).text[:DETAIL_CHARS],
+        bytes=one.size,
+        body=zlib.compress(one.body) if one.body else b"",
+        kept=one.kept,
+        times=one.times,
+        first=one.first,
+        last=one.last,
+    )
+
+
+def _shorten(team: UUID) -> None:
+    """Delete what is old, or more than a team may keep."""
+    now = timezone.now()
+    rows = RefusedRequest.objects.filter(team_id=team)
+    rows.filter(last__lt=now - REFUSED_KEPT).delete()
+    sizes = rows.annotate(size=Length("body")).order_by("-last").values_list("pk", "size")
+    total, without, beyond = 0, [], []
+    for number, (pk, size) in enumerate(sizes):
+        total += size
+        if number >= TEAM_ROWS:
+            beyond.append(pk)
+        elif size and total > TEAM_BYTES:
+            without.append(pk)
+    rows.filter(pk__in=beyond).delete()
+    rows.filter(pk__in=without).update(body=b"", kept="Newer refused requests took its place.")
+
+
+def forget_old() -> None:
+    """Delete rows past their time, of all teams."""
+    now = timezone.now()
+    Arrival.objects.filter(last__lt=now - KEPT).delete()
+    RefusedRequest.objects.filter(last__lt=now - REFUSED_KEPT).delete()
