@@ -11,7 +11,7 @@
 Imports neither Django nor the rest of this package.
 """
 
-from contextlab.client.connection import OverBudget, Refused, Unreachable
+from contextlab.client.connection import OverBudget, Paused, Refused, Unreachable
 from contextlab.client.sessions import Appended, Context, ContextLab, Session
 from contextlab.client.wrapped import wrap
 
@@ -20,6 +20,7 @@ __all__ = [
     "Context",
     "ContextLab",
     "OverBudget",
+    "Paused",
     "Refused",
     "Session",
     "Unreachable",

@@ -19,7 +19,7 @@ PATIENCE = 180.0
 """How long a request is tried again by default, in seconds."""
 FIRST_PAUSE, LONGEST_PAUSE = 0.2, 10.0
 """Seconds between attempts that say no Retry-After: the first pause, doubled up to the longest."""
-OVER_BUDGET = 402
+OVER_BUDGET, PAUSED = 402, 423
 _AGAIN = frozenset({429, 502, 503, 504})
 
 
@@ -43,6 +43,14 @@ class OverBudget(Refused):
         self.require_approval = bool(problem.get("require_approval"))
         self.approval = problem.get("approval")
         self.budgets = list(problem.get("budgets") or ())
+
+
+class Paused(Refused):
+    """A person has paused the session; `retry_after` says in how many seconds to ask again."""
+
+    def __init__(self, status: int, problem: Mapping[str, Any], retry_after: float = 5.0) -> None:
+        super().__init__(status, problem)
+        self.retry_after = retry_after
 
 
 class Unreachable(Exception):
@@ -148,6 +156,15 @@ class Connection:
         self.close()
 
 
+def raise_if_refused(check: Mapping[str, Any]) -> None:
+    """Raise Paused or OverBudget if a budget check refuses the call."""
+    problem = {**check, "detail": check["reason"]}
+    if check.get("paused"):
+        raise Paused(PAUSED, problem, check["retry_after"])
+    if not check["can_proceed"]:
+        raise OverBudget(OVER_BUDGET, problem)
+
+
 def path(part: str) -> str:
     """Escape an id as one path segment."""
     # The HTTP client takes plain "." and ".." for folders, and would ask for another address.
@@ -169,6 +186,8 @@ def _body(answer: httpx2.Response) -> dict[str, Any]:
         body = answer.json() if answer.content else {}
     except ValueError:
         body = {"title": answer.reason_phrase}
+    if answer.status_code == PAUSED:
+        raise Paused(PAUSED, body, _retry_after(answer, 5.0))
     if answer.is_error:
         raise (OverBudget if answer.status_code == OVER_BUDGET else Refused)(
             answer.status_code, body

@@ -6,10 +6,10 @@ import logging
 import threading
 from collections.abc import Sequence
 from os import PathLike
-from time import monotonic
+from time import monotonic, sleep
 from typing import Any
 
-from contextlab.client.connection import OverBudget, Refused, Unreachable
+from contextlab.client.connection import OverBudget, Paused, Refused, Unreachable
 from contextlab.client.messages import failed_result
 from contextlab.client.offload_files import OffloadFiles
 from contextlab.client.sessions import Context, ContextLab, Session
@@ -23,6 +23,9 @@ PAUSE = 30.0
 """Minimum seconds to bypass our server after a failure; at least ten times the duration of that
 failure."""
 
+PAUSED_AT_MOST = 3600.0
+"""Seconds that a model call waits for a person to resume its session."""
+
 _PARTS = ("system", "tools", "messages")
 
 
@@ -30,6 +33,7 @@ class ManagedSession:
     """A managed session for model calls: provides requests and stores replies.
 
     After a failure, calls bypass our server for a pause. Calls from several threads are serialized.
+    A call of a paused session waits `paused_at_most` seconds, an hour by default.
     `shown` are the replies that the agent does not know as the model said them.
     """
 
@@ -39,7 +43,9 @@ class ManagedSession:
         external_id: str,
         fields: dict[str, Any],
         offloads: str | PathLike[str] | None = None,
+        paused_at_most: float | None = None,
     ) -> None:
+        self._paused_at_most = paused_at_most
         self._server = server.hurried(PATIENCE)
         self._external_id, self._fields = external_id, fields
         # Now, since a path that is no good would only be a warning later.
@@ -56,15 +62,15 @@ class ManagedSession:
     ) -> tuple[dict[str, Any], Context | None]:
         """The request to send instead, with its context; unchanged if our server fails.
 
-        `hidden` are later messages that the agent does not know. Raises OverBudget.
+        `hidden` are later messages that the agent does not know. Raises OverBudget, and
+        Paused after an hour.
         """
         if monotonic() < self._again_at:
             return self._alone(request), None
         begun = monotonic()
         try:
-            with self._lock:
-                context = self._context(request, hidden)
-        except OverBudget:  # not a failure: the team does not allow this call
+            context = self._resumed(request, hidden)
+        except (OverBudget, Paused):  # not a failure: the team does not allow this call
             raise
         except Exception as error:  # noqa: BLE001 (an agent must not stop because of us)
             self._failed("the context is sent as it is", error, begun)
@@ -81,6 +87,22 @@ class ManagedSession:
         """A request for the provider without us: what the model thought after contexts of ours is
         not bound to the agent's own history."""
         return {**request, **_binding(request, self._bound)}
+
+    def _resumed(self, request: dict[str, Any], hidden: Sequence[Message]) -> Context:
+        """The context, once the session is not paused. Raises Paused after `PAUSED_AT_MOST`."""
+        most = PAUSED_AT_MOST if self._paused_at_most is None else self._paused_at_most
+        end, waits = monotonic() + most, False
+        while True:
+            try:
+                with self._lock:
+                    return self._context(request, hidden)
+            except Paused as paused:
+                if monotonic() >= end:
+                    raise
+                if not waits:
+                    log.warning("the model call waits: %s", paused)
+                waits = True
+                sleep(paused.retry_after)
 
     def _context(self, request: dict[str, Any], hidden: Sequence[Message]) -> Context:
         if self._session is None:

@@ -10,7 +10,7 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
-from contextlab.client.connection import OVER_BUDGET, Connection, OverBudget, Refused, path
+from contextlab.client.connection import Connection, Refused, path, raise_if_refused
 from contextlab.client.messages import batch_of, failed_result, headers_for, message_of
 from contextlab.client.offload_files import OffloadFiles
 
@@ -189,15 +189,14 @@ class Session:
         """Reserve what the next model call may spend, under your own id; its usage settles it.
 
         `tokens` defaults to an estimate. `more`: microusd, seconds. Repeating the id reserves
-        nothing more. With `heed_advice` it sleeps for the recommended delay. Raises OverBudget if
-        the call is refused.
+        nothing more. With `heed_advice` it sleeps for the recommended delay. Raises OverBudget
+        if the call is refused, and Paused.
         """
         body = {"call": call, "tokens": tokens, **more}
         reported = self._server.request("POST", f"{self._address}/budgets/check", body)
         for warning in reported["warnings"]:
             log.warning("%s", warning)
-        if not reported["can_proceed"]:
-            raise OverBudget(OVER_BUDGET, {**reported, "detail": reported["reason"]})
+        raise_if_refused(reported)
         if heed_advice and reported["delay_ms"]:
             time.sleep(reported["delay_ms"] / 1000)
         return reported

@@ -12,7 +12,7 @@ import httpx2
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from contextlab.client.agent_call import AgentCall
-from contextlab.client.connection import OverBudget
+from contextlab.client.connection import OverBudget, Paused
 from contextlab.client.managed import ManagedSession
 from contextlab.client.streamed import AsyncStreamed
 from contextlab.proxy.events import EventStream, as_json, reply_of, sent_event
@@ -78,6 +78,8 @@ class ManagedCall:
             call = await to_thread(AgentCall, self._session, {**self._request, **headers})
         except OverBudget as error:
             return over_budget(error)
+        except Paused as error:
+            return paused(error)
         if not call.is_managed:
             return await self._passed("no answer from ContextLab")
         answer = await self._next(call)
@@ -138,3 +140,10 @@ def over_budget(error: OverBudget) -> Response:
     """A budget's refusal as an error of the Messages API."""
     said = {"type": "permission_error", "message": f"ContextLab: {error}"}
     return JSONResponse({"type": "error", "error": said}, 402, {MARK: "refused"})
+
+
+def paused(error: Paused) -> Response:
+    """A pause as an error of the Messages API that agents try again after."""
+    said = {"type": "rate_limit_error", "message": f"ContextLab: {error}"}
+    headers = {MARK: "paused", "Retry-After": str(round(error.retry_after))}
+    return JSONResponse({"type": "error", "error": said}, 429, headers)

@@ -98,7 +98,10 @@ class ProxySessions:
         named = (key, call.session)
         if named not in self._managed:
             self._managed[named] = ManagedSession(
-                self.server(key).hurried(self._patience), call.session, _fields(call)
+                self.server(key).hurried(self._patience),
+                call.session,
+                _fields(call),
+                paused_at_most=0,  # a waiting call would hold a thread of the proxy
             )
         return _newest(self._managed, named)
 

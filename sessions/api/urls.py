@@ -14,7 +14,16 @@ from sessions.api.ingestion import ingestion
 from sessions.api.ingestion.inspected import inspect_arrivals
 from sessions.api.jobs import jobs
 from sessions.api.lab import simulations, tunings
-from sessions.api.live import content, contexts, messages, pins, revisions, steps
+from sessions.api.live import (
+    content,
+    contexts,
+    forecasts,
+    messages,
+    pausing,
+    pins,
+    revisions,
+    steps,
+)
 from sessions.api.memory import boards, memory
 from sessions.api.notifications import notifications
 from sessions.api.policies import policies, rollouts
@@ -51,6 +60,8 @@ for router in (
     sessions.router,
     search.router,
     pins.router,
+    pausing.router,
+    forecasts.router,
     tools.router,
     boards.router,
     memory.router,

@@ -204,6 +204,7 @@ def answer_to(
     return {
         "can_proceed": verdict.can_proceed,
         "reason": verdict.reason,
+        "paused": False,
         "require_approval": verdict.require_approval,
         "approval": str(approval.pk) if approval else None,
         "warnings": list(warnings),

@@ -13,6 +13,7 @@ from compaction.budget.budget import ContextFill, ContextLimits, budget_of, stan
 from compaction.fold.state import EVEN
 from compaction.policies.policy import InvalidPolicy, Policy, from_dict
 from sessions.actions.budgets.spending import Settled
+from sessions.actions.live.pausing import RETRY_SECONDS, paused_text
 from sessions.actions.record.numbering import Numbering, Taken
 from sessions.models import Block, Job, Revision, Run, Session
 from sessions.models.web.statements import Statement, given_int, given_uuid
@@ -92,7 +93,7 @@ def answer(
         "steps": session.step_count,
         "tokens": sum(message["tokens"] for message in messages),
         "budget": asdict(budget),
-        "advice": _advice(budget, settled),
+        "advice": _paused(session) or _advice(budget, settled),
         "policy": _policy(session, managed, due=budget.state in ("trigger", "over")),
         "job": str(job.pk) if job else None,
         "budgets": list(settled.budgets),
@@ -107,6 +108,15 @@ def _advice(budget: ContextFill, settled: Settled) -> dict[str, Any]:
     if settled.budgets and settled.delay_ms > delay:
         delay, text = settled.delay_ms, _SPENT
     return {"delay_ms": delay, "level": budget.state, "text": text, "retry_after": delay / 1000}
+
+
+def _paused(session: Session) -> dict[str, Any] | None:
+    """The advice to an agent that a person has paused."""
+    if session.paused is None:
+        return None
+    wait = RETRY_SECONDS
+    text = paused_text(session)
+    return {"delay_ms": wait * 1000, "level": "paused", "text": text, "retry_after": float(wait)}
 
 
 def _message(session: Session, taken: Taken) -> dict[str, Any]:

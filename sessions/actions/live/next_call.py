@@ -18,6 +18,7 @@ from compaction.tools.habits import OWN, WITHIN, Likely, habits_of, likely, read
 from compaction.tools.listed import each, tool_name, tools_in
 from sessions.actions.budgets.spending import PlannedCall, reserve
 from sessions.actions.live.managed import Plan, catch_up
+from sessions.actions.live.pausing import refused_call
 from sessions.actions.memory.received import ending_with
 from sessions.actions.tools.graphs import caught_up
 from sessions.models import ManagedContext, Run, Session
@@ -196,7 +197,10 @@ def check(session: Session, wanted: PlannedCall, now: datetime) -> dict[str, Any
 
     Call before a transaction begins, or while holding the fold.
     """
-    return reserve(session, wanted, next_prompt(session) if wanted.tokens is None else 0, now)
+    prompt = next_prompt(session) if wanted.tokens is None else 0
+    if session.paused is not None:
+        return refused_call(session, wanted, prompt)
+    return reserve(session, wanted, prompt, now)
 
 
 def next_prompt(session: Session) -> int:

@@ -77,6 +77,7 @@ class Checked(Schema):
 
     can_proceed: bool
     reason: str
+    paused: bool = Field(description="whether a person has paused the session")
     require_approval: bool
     approval: str | None = Field(
         description="the approval that the call waits for; null without a `call`"

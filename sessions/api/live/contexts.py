@@ -7,7 +7,7 @@ from typing import Any
 from django.http import Http404, HttpRequest, HttpResponse
 from ninja import Query, Router
 
-from sessions.access import session_of
+from sessions.access import may_write, session_of
 from sessions.actions.live.managed import (
     LONGEST_WAIT,
     NoSuchStep,
@@ -18,10 +18,12 @@ from sessions.actions.live.managed import (
     plan_at,
     plan_of,
 )
+from sessions.actions.live.pausing import refuse_paused
 from sessions.api.budgets.shapes import OverBudgetOut
 from sessions.api.live import shapes
 from sessions.api.live.handing_out import Form, Format, NoRoom, context_answer, hand_out
 from sessions.api.web.problems import Refusal, problem
+from sessions.api.web.shapes import Problem
 from sessions.models import ManagedContext, Session
 
 router = Router(tags=["Context"])
@@ -29,7 +31,7 @@ router = Router(tags=["Context"])
 
 @router.get(
     "sessions/{path:session_id}/context",
-    response={200: shapes.ContextOut, 402: OverBudgetOut},
+    response={200: shapes.ContextOut, 402: OverBudgetOut, 423: Problem},
     url_name="context",
 )
 def context(
@@ -55,12 +57,15 @@ def context(
     and allowed. Report `context_id` with the usage of the call. Requesters without write access get
     a `context_id` of null: the context is not recorded as sent. 402 if a hard budget, or one that
     needs approval, has no room for the prompt and the expected output; the problem has the fields
-    of a budget check.
+    of a budget check. 423 while a person has paused the session; `Retry-After` says when to ask
+    again.
     """
     session = session_of(request, session_id)
     managed = _managed(session, which.context_id) if which.context_id else None
-    plan = plan_of(managed) if managed is not None else _plan(session, which, wait)
     goes_out = managed is None and which.at is None
+    if goes_out and may_write(request):
+        refuse_paused(session)
+    plan = plan_of(managed) if managed is not None else _plan(session, which, wait)
     form = Form(format, breakpoints, since, which.read_back, which.offloads)
     try:
         fields = hand_out(request, plan, form, managed=managed, goes_out=goes_out)

@@ -28,7 +28,7 @@ class StoredOut(Schema):
 
 class Advice(Schema):
     """The recommended delay before the next call, and why; `retry_after` is `delay_ms` in
-    seconds."""
+    seconds. `level` is ok, warn, trigger, over, or paused."""
 
     delay_ms: int
     retry_after: float

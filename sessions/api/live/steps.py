@@ -17,6 +17,7 @@ from sessions.api.live import shapes
 from sessions.api.live.contexts import over_budget
 from sessions.api.live.handing_out import Form, Format, NoRoom, context_answer, hand_out
 from sessions.api.live.messages import MADE, begun
+from sessions.api.live.pausing import PausedOut, paused
 from sessions.api.web.exchange import another_request, once_of, value_of
 
 router = Router(tags=["Context"])
@@ -61,7 +62,7 @@ _OURS = set(StepIn.model_fields) - set(shapes.MessagesIn.model_fields)
 
 @router.post(
     "sessions/{path:session_id}/steps",
-    response={200: StepOut, 201: StepOut, 402: StepOverBudgetOut},
+    response={200: StepOut, 201: StepOut, 402: StepOverBudgetOut, 423: PausedOut},
     url_name="steps",
 )
 def steps(request: HttpRequest, session_id: str, wanted: StepIn) -> HttpResponse:
@@ -69,8 +70,8 @@ def steps(request: HttpRequest, session_id: str, wanted: StepIn) -> HttpResponse
 
     The same as an append followed by `GET …/context`, in one request. With `since`, `keep` says
     how many messages of that context come first, and `messages` are those after them; `system`
-    and `tools` are null if they did not change. 402 as for `GET …/context`; what was sent is
-    stored. 201 if the session is new.
+    and `tools` are null if they did not change. 402 and 423 as for `GET …/context`; what was sent
+    is stored. 201 if the session is new.
     """
     body = value_of(request)
     given = {k: v for k, v in body.items() if k not in _OURS} if isinstance(body, dict) else body
@@ -89,6 +90,8 @@ def steps(request: HttpRequest, session_id: str, wanted: StepIn) -> HttpResponse
             appended = deliver(session, batch, once=once_of(request), notes=notes).answer
         except AnotherRequest as error:
             raise another_request(error) from None
+    if session.paused is not None:
+        return paused(session, appended=appended)
     form = Form(wanted.format, wanted.breakpoints, wanted.since, wanted.read_back, wanted.offloads)
     try:
         fields = hand_out(request, catch_up(session, wait=wanted.wait), form)

@@ -57,6 +57,7 @@ def describe_session(request: HttpRequest, session: Session) -> dict[str, Any]:
         },
         "budget": asdict(standing_of(session)),
         "outcome": session.outcome,
+        "paused": session.paused,
         "url": request.build_absolute_uri(reverse("replay", args=[session.pk])),
         "created": session.created.isoformat(),
         "version": session.version,

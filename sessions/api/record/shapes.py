@@ -59,6 +59,9 @@ class SessionOut(Schema):
     tokens: Tokens
     budget: WindowOut
     outcome: str
+    paused: dict[str, str] | None = Field(
+        description="who paused it (`by`), `reason` and since when (`at`); null while it may go on"
+    )
     url: str
     created: str
     version: int

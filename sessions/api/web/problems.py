@@ -19,6 +19,7 @@ from ninja.errors import HttpError, ValidationError
 
 from sessions.access import KEYS_MAY, NotAllowed
 from sessions.actions.live.managed import StillReading
+from sessions.actions.live.pausing import RETRY_SECONDS, SessionPaused
 from sessions.actions.web.apart import NotInTime
 from sessions.importers.delivered.delivered import Unacceptable
 from sessions.models.accounts.teams import ROLE_MAY, Right
@@ -99,6 +100,12 @@ def refusal_of(right: Right, *, by_key: bool) -> Refusal:
         "--team NAME` or under Settings, Keys.")  # fmt: skip
     text = "API keys cannot do this"
     return Refusal(403, "Not allowed", f"{text}. Sign in to the web pages with the role {roles}.")
+
+
+def paused(request: HttpRequest, error: SessionPaused) -> HttpResponse:
+    """A 423 response to the agent of a paused session."""
+    headers = {"Retry-After": str(RETRY_SECONDS)}
+    return problem(423, "Paused", str(error), headers=headers)
 
 
 def missing(request: HttpRequest, error: Exception | None = None) -> HttpResponse:
@@ -228,6 +235,7 @@ _HANDLERS: dict[type[Exception], Callable[..., HttpResponse]] = {
     InterfaceError: busy,
     NotInTime: not_in_time,
     StillReading: still_reading,
+    SessionPaused: paused,
     UnicodeEncodeError: unwritable,
     ValidationError: invalid,
     HttpError: _http_error,

@@ -154,6 +154,11 @@ class Session(models.Model):
     )
     sparkline = models.JSONField(default=list, help_text="tokens by kind in up to 60 columns")
 
+    # Nullable without default: otherwise SQLite would rebuild the table.
+    paused = models.JSONField(
+        null=True, help_text="who paused it, why and since when; null while it may go on"
+    )
+
     started_at = models.BigIntegerField(null=True, help_text="ms since the epoch")
     ended_at = models.BigIntegerField(null=True, help_text="ms since the epoch")
     created = models.DateTimeField(auto_now_add=True)

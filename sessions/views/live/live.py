@@ -14,6 +14,7 @@ from django.views.decorators.http import require_GET
 from compaction.budget.budget import LADDER, ContextFill
 from sessions.access import allowed, team_of
 from sessions.actions.live.answer import budget_for, standing_of
+from sessions.actions.live.forecasts import LiveForecast, forecasts
 from sessions.models import Revision, Run, Session
 from sessions.views.budgets import budgets
 from sessions.views.web.filters import list_version
@@ -83,6 +84,7 @@ class LiveRow:
     session: Session
     gauge: Gauge
     revision: Revision | None
+    forecast: LiveForecast
 
     @property
     def name(self) -> str:
@@ -109,7 +111,11 @@ def live(request: HttpRequest) -> HttpResponse:
     running = Session.objects.for_team(team).live()
     found = list(running.select_related("policy_version__policy").order_by("-changed")[:ROWS])
     newest = _newest_revisions(found)
-    rows = [LiveRow(session, gauge(session), newest.get(session.pk)) for session in found]
+    next_steps = forecasts(found)
+    rows = [
+        LiveRow(session, gauge(session), newest.get(session.pk), next_steps[session.pk])
+        for session in found
+    ]
     rows.sort(key=lambda row: (-row.gauge.share, row.session.created))
     context = {
         "section": "live",

@@ -238,7 +238,7 @@ def comparison_rows(request: HttpRequest, session_id: UUID, other_id: UUID) -> H
     found = compare(session_of(request, session_id), session_of(request, other_id))
     start, end = (_number(request.GET.get(name, "")) for name in ("since", "until"))
     rows = _rows(found, found.rows[start : min(end, start + UNFOLDED)], None)
-    context = {"rows": list(rows), "left": max(end - start - UNFOLDED, 0)}
+    context = {"since": start, "rows": list(rows), "left": max(end - start - UNFOLDED, 0)}
     return render(request, "replay/comparison_rows.html", context)
 
 

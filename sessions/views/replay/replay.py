@@ -13,6 +13,7 @@ from django.views.decorators.http import require_GET
 
 from sessions.access import allowed, session_of
 from sessions.actions.assessments.session_verdicts import verdict_on_session
+from sessions.actions.live.forecasts import forecast
 from sessions.actions.policies.policies import to_simulate
 from sessions.models import Run, Session
 from sessions.models.record.sessions import SOURCE_LIVE
@@ -72,6 +73,9 @@ def replay(request: HttpRequest, session_id: UUID, step: int | None = None) -> H
         props["verdict"] = asdict(verdict)
     preloaded = f"{props['manifest_url']}?{run}packed=true"
     context = {"section": "sessions", "session": session, "props": props, "preloaded": preloaded}
+    if session.live:
+        context |= {"live": True, "found": forecast(session)}
+        context["may"] = allowed(request, session.team, "accept")
     return render(request, "replay/replay.html", context)
 
 

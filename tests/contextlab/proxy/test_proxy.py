@@ -14,9 +14,10 @@ import uvicorn
 
 from contextlab.client import ContextLab
 from contextlab.proxy.app import application
-from tests.conftest import free_port
+from tests.conftest import Server, free_port
 from tests.contextlab.client.test_client import ASK, lab, model
 from tests.contextlab.client.test_client_budgets import limit
+from tests.contextlab.client.test_paused import act
 from tests.contextlab.client.test_reading_back import WITH, history, kinds, reads, script, use
 from tests.provider import Answer, Failure, Provider, RateLimited, Text
 
@@ -190,3 +191,18 @@ def test_a_budget_refuses_a_managed_call(served: Any, lab: ContextLab, model: Pr
         client.messages.create(messages=history(), **WITH)
     assert caught.value.status_code == 402
     assert not model.bodies
+
+
+def test_a_paused_session_is_tried_again_later(
+    lab: ContextLab, model: Provider, served: Server
+) -> None:
+    lab.session("on hold", model="claude-sonnet-5")
+    act(served, "on%20hold", "pause", "look at the plan")
+    with (
+        proxy(lab.url, model) as url,
+        agent(f"{url}/{key_of(lab)}/manage/anthropic", x_contextlab_session="on hold") as client,
+        pytest.raises(anthropic.RateLimitError, match="look at the plan") as caught,
+    ):
+        client.messages.create(messages=history(), **WITH)
+    assert int(caught.value.response.headers["Retry-After"]) >= 5
+    assert not model.bodies, "no call goes out while it is paused"

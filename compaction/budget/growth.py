@@ -1,0 +1,86 @@
+"""How soon a growing context reaches a limit, and how much its agent uses per minute."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil
+
+STEPS = 20
+"""Steps looked back (docs/live/live.md says how far off forecasts from them are)."""
+
+LEAST = 3
+"""Least steps with known sizes for a forecast."""
+
+SHRUNK = 0.5
+"""A prompt below this share of the one before was compacted."""
+
+FARTHEST = 200
+"""Steps beyond which a forecast says nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class LimitForecast:
+    """A context reaches `limit` tokens in about `steps` model calls, growing by `growth` tokens per
+    call in the last `observed` ones; 0 steps: the next call does."""
+
+    steps: int
+    growth: int
+    limit: int
+    observed: int
+
+
+def steps_until(sizes: Sequence[int], limit: int | None) -> LimitForecast | None:
+    """Forecast when a context reaches a limit from the sizes of its last prompts, oldest first.
+
+    The last size is that of the next call. Only growth since it last shrank by half counts: a
+    compaction is no growth, a smaller edit slows it. None without a limit, with fewer than `LEAST`
+    sizes since then, if it does not grow, or if it is farther than `FARTHEST` steps.
+    """
+    if limit is None or not sizes:
+        return None
+    recent = list(sizes[-STEPS - 1 :])
+    begin = max(
+        (place for place in range(1, len(recent)) if recent[place] < SHRUNK * recent[place - 1]),
+        default=0,
+    )
+    recent = recent[begin:]
+    if recent[-1] >= limit:
+        return LimitForecast(0, 0, limit, len(recent) - 1)
+    if len(recent) < LEAST:
+        return None
+    growth = (recent[-1] - recent[0]) / (len(recent) - 1)
+    if growth <= 0:
+        return None
+    steps = ceil((limit - recent[-1]) / growth)
+    if steps > FARTHEST:
+        return None
+    return LimitForecast(steps, round(growth), limit, len(recent) - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class UseRate:
+    """Tokens (prompt and output) and micro-dollars per minute over `calls` calls in `ms`;
+    micro-dollars are None if a price is unknown."""
+
+    tokens: float
+    microusd: float | None
+    calls: int
+    ms: int
+
+
+def rate_of(calls: Sequence[tuple[int | None, int | None, int | None]]) -> UseRate | None:
+    """Rate of the last calls, each with its time (ms), tokens and micro-dollars, oldest first.
+
+    A call counts for the time since the one before, so the first only begins the time. None with
+    fewer than two calls whose time and tokens are known, or without time between them.
+    """
+    known = [
+        (at, tokens, cost) for at, tokens, cost in calls if at is not None and tokens is not None
+    ]
+    if len(known) < 2 or (ms := known[-1][0] - known[0][0]) <= 0:
+        return None
+    minutes = ms / 60_000
+    costs = [cost for _, _, cost in known[1:]]
+    spent = None if None in costs else sum(filter(None, costs)) / minutes
+    return UseRate(sum(row[1] for row in known[1:]) / minutes, spent, len(known) - 1, ms)

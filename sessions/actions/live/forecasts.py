@@ -1,0 +1,108 @@
+"""What comes next in live sessions: when the context reaches its limit, and spending per minute."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+from uuid import UUID
+
+from compaction.budget.growth import LimitForecast, UseRate, rate_of, steps_until
+from compaction.policies.policy import from_dict
+from compaction.simulation.at_risk import Leaving, leaving
+from sessions.actions.live.answer import budget_for
+from sessions.actions.web.apart import call_apart
+from sessions.figures import money, tokens
+from sessions.models import Session
+from sessions.models.live.recent import RecentCalls, recent_calls
+from sessions.models.record.values import recorded_session
+
+MOST_STEPS, SECONDS = 3_000, 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class LiveForecast:
+    """The next steps of a session: `at` says what happens at the limit; None where nothing can be
+    said."""
+
+    at: Literal["policy", "window"]
+    next: LimitForecast | None
+    rate: UseRate | None
+
+    @property
+    def sentence(self) -> str:
+        """What comes next in one sentence; empty if nothing can be said."""
+        if self.next is None:
+            return ""
+        what = "Compaction" if self.at == "policy" else "The context is full"
+        if not self.next.steps:
+            return f"{what} at the next call."
+        steps = f"{self.next.steps} step{'' if self.next.steps == 1 else 's'}"
+        return f"{what} in about {steps}."
+
+    @property
+    def basis(self) -> str:
+        """What the sentence is based on."""
+        if self.next is None or not self.next.steps:
+            return ""
+        return (
+            f"≈ from the growth of the last {self.next.observed} steps, "
+            f"{tokens(self.next.growth)} tokens a step"
+        )
+
+    @property
+    def per_minute(self) -> str:
+        """Tokens and dollars per minute; empty if unknown."""
+        if self.rate is None:
+            return ""
+        used = f"{tokens(round(self.rate.tokens))} tokens/min"
+        if self.rate.microusd is None:
+            return used
+        return f"{money(round(self.rate.microusd))}/min, {used}"
+
+
+def forecasts(sessions: Sequence[Session]) -> dict[UUID, LiveForecast]:
+    """Forecasts of sessions, from their newest calls; two queries for all."""
+    recent = recent_calls(sessions)
+    return {session.pk: _forecast(session, recent[session.pk]) for session in sessions}
+
+
+def forecast(session: Session) -> LiveForecast:
+    """The forecast of one session."""
+    return forecasts([session])[session.pk]
+
+
+class NothingToForecast(ValueError):
+    """The session has no policy with a limit, does not grow, or has too many steps."""
+
+
+def facts_at_risk(session: Session) -> Leaving | None:
+    """What the policy takes out of the context until the limit is reached: simulated in a process
+    apart. Raises NothingToForecast, NotInTime, FailedApart, MissingBlob, DamagedBlob.
+    """
+    found, document = forecast(session), session.policy_document
+    if document is None or found.at != "policy":
+        raise NothingToForecast("No policy edits this session's context at a limit.")
+    if found.next is None:
+        raise NothingToForecast("The context does not grow, or its limit is far away.")
+    if session.step_count > MOST_STEPS:
+        raise NothingToForecast(f"More than {MOST_STEPS:,} steps are too many to simulate here.")
+    value = recorded_session(session, window=session.window_taken)
+    steps, growth = found.next.steps + 1, found.next.growth
+    return call_apart(
+        "forecast", SECONDS, leaving, value, from_dict(document), steps, growth, session.token_ratio
+    )
+
+
+def _forecast(session: Session, recent: RecentCalls) -> LiveForecast:
+    limits = budget_for(session)
+    sizes = [recent.prompts[step] for step in sorted(recent.prompts)]
+    if recent.prompts.get(session.step_count + 1) is None and session.used_tokens:
+        sizes.append(session.used_tokens)
+    limit = limits.trigger if limits.trigger is not None else limits.room
+    calls = [recent.calls[step] for step in sorted(recent.calls)]
+    return LiveForecast(
+        "window" if limits.trigger is None else "policy",
+        steps_until(sizes, limit) if session.window else None,
+        rate_of(calls),
+    )

@@ -1,0 +1,106 @@
+"""What comes next in a live session."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any, Literal
+
+from django.http import HttpRequest
+from ninja import Query, Router, Schema
+
+from compaction.simulation.at_risk import After, Leaving
+from sessions.access import session_of
+from sessions.actions.live.forecasts import NothingToForecast, facts_at_risk, forecast
+from sessions.actions.web.apart import FailedApart
+from sessions.api.web.problems import Refusal
+
+router = Router(tags=["Context"])
+
+
+class LimitOut(Schema):
+    """The context reaches `limit` tokens in about `steps` calls, growing by `growth` tokens per
+    call over the last `observed` steps; estimated."""
+
+    at: Literal["policy", "window"]
+    steps: int
+    growth: int
+    limit: int
+    observed: int
+
+
+class RateOut(Schema):
+    """Tokens (prompt and output) and micro-dollars per minute over the last `calls`, as reported;
+    micro-dollars are null if a price is unknown."""
+
+    tokens: float
+    microusd: float | None
+    calls: int
+    ms: int
+
+
+class FactAtRiskOut(Schema):
+    """A fact that would leave: the last step whose tool input had it (0 for none), the entry and
+    step that last showed it, and how it could be had afterwards."""
+
+    fact: str
+    used: int
+    entry: str
+    step: int
+    after: After
+
+
+class LeavingOut(Schema):
+    """Simulated until the limit is reached: the tokens that edits remove, and how many facts that
+    matter leave the context; `facts` are those likeliest to be needed."""
+
+    removed_tokens: int
+    count: int
+    facts: list[FactAtRiskOut]
+
+
+class ForecastOut(Schema):
+    """What comes next; null where nothing can be said."""
+
+    sentence: str
+    limit: LimitOut | None
+    rate: RateOut | None
+    leaving: LeavingOut | None
+
+
+def _leaving(found: Leaving | None) -> dict[str, Any] | None:
+    if found is None:
+        return None
+    facts = [
+        {**asdict(one), "entry": one.block.removeprefix("m").removesuffix(".0")}
+        for one in found.facts
+    ]
+    return {"removed_tokens": found.removed, "count": found.count, "facts": facts}
+
+
+@router.get("sessions/{path:session_id}/forecast", response=ForecastOut, url_name="forecast")
+def forecast_of(
+    request: HttpRequest,
+    session_id: str,
+    facts: bool = Query(False, description="simulate what leaves until then as well"),
+) -> dict[str, Any]:
+    """Get when the context reaches the limit of its policy or window, and the use per minute.
+
+    With `facts`: the facts that the policy would take out of the context until then.
+    """
+    session = session_of(request, session_id)
+    found = forecast(session)
+    leaves = None
+    if facts:
+        try:
+            leaves = _leaving(facts_at_risk(session))
+        except NothingToForecast as error:
+            raise Refusal(422, "Nothing to forecast", str(error), field="?facts") from None
+        except FailedApart:
+            detail = "The simulation failed. Simulate the policy in the lab."
+            raise Refusal(503, "Simulation failed", detail, field="?facts") from None
+    return {
+        "sentence": found.sentence,
+        "limit": {"at": found.at, **asdict(found.next)} if found.next else None,
+        "rate": asdict(found.rate) if found.rate else None,
+        "leaving": leaves,
+    }

@@ -1,0 +1,57 @@
+"""What comes next in a live session, as a bar above its replay."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_GET
+
+from sessions.access import allowed, session_of
+from sessions.actions.live.forecasts import NothingToForecast, facts_at_risk, forecast
+from sessions.actions.web.apart import FailedApart, NotInTime
+from sessions.models import Run
+from sessions.models.record.blobs import DamagedBlob
+from sessions.models.record.values import MissingBlob
+from sessions.views.web.pages import Page
+from sessions.views.web.places import step_url
+
+
+@require_GET
+def forecast_bar(request: HttpRequest, session_id: UUID) -> HttpResponse:
+    """Show when the context reaches its limit, the use per minute, and a way to pause."""
+    session = session_of(request, session_id)
+    context = {
+        "session": session,
+        "found": forecast(session) if session.live else None,
+        "may": session.live and allowed(request, session.team, "accept"),
+    }
+    return render(request, "live/forecast.html", context)
+
+
+@require_GET
+def risk(request: HttpRequest, session_id: UUID) -> HttpResponse:
+    """Show the facts that the policy would take out of the context until its limit."""
+    session = session_of(request, session_id)
+    context: dict[str, Any] = {"session": session}
+    try:
+        found = facts_at_risk(session)
+        run = Run.of(session, Run.Origin.MANAGED)
+        context["found"] = found
+        context["facts"] = [
+            (one, step_url(session, one.step, run, one.block.removeprefix("m").removesuffix(".0")))
+            for one in (found.facts if found else ())
+        ]
+    except (NothingToForecast, MissingBlob, DamagedBlob) as error:
+        context["problem"] = str(error)
+    except (NotInTime, FailedApart):
+        context["problem"] = "The simulation took too long. Simulate the policy in the lab."
+    return render(request, "live/risk.html", context)
+
+
+PAGES = (
+    Page(route="sessions/<uuid:session_id>/forecast/", view=forecast_bar, name="session_forecast"),
+    Page(route="sessions/<uuid:session_id>/forecast/facts/", view=risk, name="facts_at_risk"),
+)

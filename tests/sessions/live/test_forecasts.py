@@ -1,0 +1,115 @@
+"""Forecasts of live sessions: page, bar of the replay and API, from what agents reported."""
+
+from __future__ import annotations
+
+import pytest
+from django.core.cache import cache
+from django.utils import timezone
+
+from sessions.actions.accounts.teams import local_team
+from sessions.actions.live import forecasts as action
+from sessions.actions.live.forecasts import forecast
+from sessions.models import AuditEntry, Session
+from tests.sessions.pages import page_of, signed_in
+from tests.sessions.programs import Program
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("jobs_wait")]
+
+STEPS = 6
+
+
+@pytest.fixture
+def growing() -> Session:
+    """An agent whose prompt grows by 1,000 tokens a step, of 31,000 at which its policy acts."""
+    cache.clear()
+    program = Program(local_team())
+    about = {"model": "claude-sonnet-4-5", "window": 57_670, "policy": "offload-first"}
+    program.ask("PUT", "/sessions/grows", about)
+    program.post("/sessions/grows/messages", {"messages": [{"role": "user", "content": "Go."}]})
+    for step in range(1, STEPS + 1):
+        sent = program.get("/sessions/grows/context")
+        use = {"type": "tool_use", "id": f"t{step}", "name": "Run", "input": {"n": step}}
+        answer = {"messages": [{"role": "assistant", "content": [use]}], "call": f"c{step}"}
+        usage = {"input_tokens": 10_000 + 1_000 * step, "output_tokens": 100}
+        program.post("/sessions/grows/messages", answer | {
+            "usage": usage, "context_id": sent["context_id"],
+        })  # fmt: skip
+        result = {"type": "tool_result", "tool_use_id": f"t{step}", "content": f"row {step}"}
+        program.post(
+            "/sessions/grows/messages", {"messages": [{"role": "user", "content": [result]}]}
+        )
+    found = Session.objects.get(external_id="grows")
+    now = int(timezone.now().timestamp() * 1000)
+    for call in found.calls.all():
+        call.at, call.cost_microusd = now + 30_000 * call.step, 60_000
+        call.save()
+    Session.objects.filter(pk=found.pk).update(used_tokens=17_000)
+    found.refresh_from_db()
+    return found
+
+
+def test_a_forecast_is_said_alike_everywhere(growing: Session) -> None:
+    client = signed_in()
+    found = forecast(growing)
+    limit = action.budget_for(growing).trigger
+    assert limit is not None and found.next is not None
+    assert (found.next.growth, found.next.observed) == (1_000, STEPS)
+    assert found.next.steps == -(-(limit - 17_000) // 1_000)
+    sentence = f"Compaction in about {found.next.steps} steps."
+    assert found.sentence == sentence
+    assert found.rate is not None and found.rate.microusd == 120_000, "6 cents every 30 seconds"
+    # Five calls in 150 seconds, of 12,000 to 16,000 tokens and 100 of output.
+    assert found.rate.tokens == pytest.approx((70_000 + 500) / 2.5)
+    answer = client.get("/api/v1/sessions/grows/forecast").json()
+    assert answer["sentence"] == sentence and answer["limit"]["limit"] == limit
+    assert answer["leaving"] is None
+    for address in ("/live/", f"/sessions/{growing.pk}/forecast/", f"/sessions/{growing.pk}/"):
+        html = client.get(address).content.decode()
+        assert sentence in html and "$0.1200/min" in html, address
+
+
+def test_what_cannot_be_forecast_says_so(growing: Session) -> None:
+    client = signed_in()
+    Session.objects.filter(pk=growing.pk).update(used_tokens=1)
+    answer = client.get("/api/v1/sessions/grows/forecast?facts=true")
+    assert answer.status_code == 422 and "does not grow" in answer.json()["detail"]
+    part = client.get(f"/sessions/{growing.pk}/forecast/facts/")
+    assert b"does not grow" in part.content
+    Session.objects.filter(pk=growing.pk).update(used_tokens=17_000, outcome="succeeded")
+    bar = client.get(f"/sessions/{growing.pk}/forecast/").content.decode()
+    assert "Compaction in" not in bar and 'id="forecast"' in bar
+
+
+def test_facts_at_risk_are_simulated_apart(growing: Session) -> None:
+    client = signed_in()
+    answer = client.get("/api/v1/sessions/grows/forecast?facts=true")
+    assert answer.status_code == 200, answer.content
+    part = client.get(f"/sessions/{growing.pk}/forecast/facts/").content.decode()
+    assert ("remove nothing" in part) == (answer.json()["leaving"] is None)
+
+
+def test_a_person_pauses_and_resumes_with_a_reason(growing: Session) -> None:
+    client = signed_in()
+    address = f"/sessions/{growing.pk}/pause/"
+    client.post(address, {"act": "pause", "reason": "  ", "to": "live"})
+    growing.refresh_from_db()
+    assert growing.paused is None, "a reason is required"
+    back = client.post(address, {"act": "pause", "reason": "look <b>here</b>", "to": "live"})
+    assert back.headers["Location"].startswith("/live/")
+    page = page_of(client, "/live/")
+    assert "paused by" in page.text and "Resume…" in page.text
+    again = client.post(address, {"act": "pause", "reason": "twice"})
+    assert again.headers["Location"] == f"/sessions/{growing.pk}/"
+    program = Program(local_team())
+    refused = program.ask("GET", "/sessions/grows/context")
+    assert refused.status_code == 423 and refused.headers["Retry-After"] == "5"
+    assert "look <b>here</b>" in refused.json()["detail"]
+    then = program.ask("GET", "/sessions/grows/context?at=2")
+    assert then.status_code == 200, "what was sent before can be read"
+    client.post(address, {"act": "resume", "reason": "looked"})
+    assert program.ask("GET", "/sessions/grows/context").status_code == 200
+    entries = AuditEntry.objects.filter(action__startswith="session.").order_by("pk")
+    assert [(one.action, one.detail["reason"]) for one in entries] == [
+        ("session.paused", "look <b>here</b>"),
+        ("session.resumed", "looked"),
+    ]
