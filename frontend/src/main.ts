@@ -12,6 +12,7 @@ import './jobs/jobs';
 import './accounts/keys';
 import './policies/form';
 import './replay/why';
+import './tools/graph';
 
 // Three quarters of the script, for pages that keep up.
 // After `load`: between DOMContentLoaded and `load`, htmx would never begin.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -37,6 +37,12 @@ class OfferedTool:
         self.tokens = max(self.tokens, tokens)
         known = self.microusd is not None and microusd is not None
         self.microusd = self.microusd + microusd if known else None  # type: ignore[operator]
+
+    def merge(self, other: OfferedTool) -> None:
+        """Add the sessions of another agent."""
+        sessions = self.sessions + other.sessions
+        self.add(other.tokens, other.microusd)
+        self.sessions = sessions
 
 
 @dataclass(slots=True)
@@ -92,11 +98,13 @@ class AgentTools:
 @dataclass(frozen=True, slots=True)
 class UnusedTools:
     """Agents with unused tools, the most expensive first, and the sessions this was found in;
-    `complete` unless there are older ones that were not looked at."""
+    `complete` unless there are older ones that were not looked at. `offered` are all tools of all
+    agents."""
 
     agents: list[AgentTools]
     looked_at: int
     complete: bool = True
+    offered: dict[str, OfferedTool] = field(default_factory=dict)
 
     def costs(self) -> Iterator[tuple[int, int]]:
         """The time of each session in ms, and micro-dollars of its agent's unused tools."""
@@ -129,9 +137,18 @@ def unused_in(
                 looked_at[index] += 1
     complete = len(rows) < LEARNED_FROM
     return [
-        UnusedTools(_worst(found), many, complete)
+        UnusedTools(_worst(found), many, complete, _offered(found.values()))
         for found, many in zip(agents, looked_at, strict=True)
     ]
+
+
+def _offered(agents: Iterable[AgentTools]) -> dict[str, OfferedTool]:
+    """The tools of several agents together."""
+    found: dict[str, OfferedTool] = {}
+    for agent in agents:
+        for name, one in agent.offered.items():
+            found.setdefault(name, OfferedTool(name)).merge(one)
+    return found
 
 
 def _worst(agents: dict[str, AgentTools]) -> list[AgentTools]:

@@ -14,10 +14,13 @@ from django.views.decorators.http import require_GET
 from compaction.advice.use_lint import tool_remarks
 from compaction.tools.habits import WITHIN, Habits
 from sessions.access import session_of, team_of
+from sessions.actions.web.verdicts import EventVerdict, counted
+from sessions.figures import money, tokens
 from sessions.models import Session
 from sessions.models.tools.tool_use import LEARNED_FROM, ToolUse, UsedTool, team_habits, tool_use
-from sessions.models.tools.unused import ENOUGH, unused_tools
+from sessions.models.tools.unused import ENOUGH, UnusedTools, unused_tools
 from sessions.models.web.periods import ALL, BadPeriod, Period, asked_for
+from sessions.views.tools.graph import drawing
 from sessions.views.web.pages import Link, Page
 from sessions.views.web.places import step_url
 
@@ -101,17 +104,37 @@ def team_tools(request: HttpRequest) -> HttpResponse:
         for tool, steps in sorted(habits.uses.items(), key=lambda item: (-item[1], item[0]))
     ]
     period = _period(request)
+    unused = unused_tools(team, period)
     context = {
         "section": "tools",
         "team": team,
         "rows": rows,
+        "drawing": drawing(habits, unused.offered),
+        "verdict": _verdict(unused),
         "within": WITHIN,
         "learned_from": LEARNED_FROM,
-        "unused": unused_tools(team, period),
+        "unused": unused,
         "enough": ENOUGH,
         "period": period,
     }
     return render(request, "tools/team.html", context)
+
+
+def _verdict(found: UnusedTools) -> EventVerdict:
+    """What definitions of tools cost that no session of their agent used."""
+    if not found.offered:
+        return EventVerdict("neutral", "Unknown: no session reports its tool definitions.")
+    tools = [one for agent in found.agents for one in agent.unused]
+    of = f"{len({one.name for one in tools}):,} of {counted(len(found.offered), 'tool')}"
+    looked = f"{counted(found.looked_at, 'session')} with known definitions"
+    if not tools:
+        return EventVerdict("good", "No agent has unused tools.", f"In {looked}.")
+    costs = [agent.microusd for agent in found.agents if agent.microusd is not None]
+    cost = f"Their definitions cost ≈{money(sum(costs))}." if costs else "Cost unknown."
+    sizes = tokens(sum(one.tokens for one in tools))
+    return EventVerdict(
+        "bad", f"{of} were never used. {cost}", f"{sizes} tokens of definitions, in {looked}."
+    )
 
 
 def _period(request: HttpRequest) -> Period | None:

@@ -1,0 +1,44 @@
+"""The drawn tool graph of a team."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from compaction.tools.habits import habits_of
+from sessions.actions.accounts.teams import local_team
+from sessions.models import Assessment, Session
+from sessions.models.accounts.teams import Team
+from sessions.models.tools.unused import OfferedTool
+from sessions.views.tools.graph import MOST, drawing
+from tests.sessions.pages import page_of, signed_in
+
+pytestmark = [pytest.mark.django_db, pytest.mark.store]
+
+
+def test_nodes_stand_by_level_with_uses_and_cost() -> None:
+    habits = habits_of([["grep"], ["edit"], ["test"], ["grep"], ["edit"]])
+    found = drawing(habits, {"edit": OfferedTool("edit", 1, 90, 5_000)})
+    assert found is not None
+    nodes = {node.name: node for node in found.nodes}
+    assert (nodes["edit"].uses, nodes["edit"].microusd, nodes["grep"].microusd) == (2, 5_000, None)
+    for edge in found.edges:
+        assert found.nodes[edge.start].level <= found.nodes[edge.end].level
+    assert [node.index for node in found.nodes] == list(range(3))
+    assert drawing(habits_of([]), {}) is None
+    many = drawing(habits_of([[f"t{i}"] for i in range(MOST + 2)]), {})
+    assert many is not None and (len(many.nodes), many.left_out) == (MOST, 2)
+
+
+def test_the_page_draws_it_and_says_what_is_unknown() -> None:
+    team: Team = local_team()
+    session = Session.objects.create(team=team, external_id="one")
+    stored = habits_of([["grep"], ["<b>"], ["grep"], ["<b>"]]).stored()
+    Assessment.objects.create(session=session, tools=stored)
+    page = page_of(signed_in(), "/tools/")
+    assert "Unknown: no session reports its tool definitions." in page.text
+    assert "What enables what" in page.text
+    assert len(re.findall(r'class="tool-node"', page.html)) == 2
+    assert len(re.findall(r'class="tool-edge"', page.html)) == 1
+    assert "<b>" not in page.html
