@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import calendar
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from django.db.models import BigIntegerField, DateTimeField, F, Func, Q, QuerySet
@@ -30,6 +30,9 @@ RANGES: dict[str, tuple[str, int, int]] = {
     "30d": ("30 days", 30 * DAY, DAY),
 }
 """Ranges that end now: label, length, and length of a part."""
+
+CALENDAR = {"today": "Today", "month": "This month", "last-month": "Last month"}
+"""Ranges of whole days in UTC, with their labels."""
 
 ALL = "all"
 USUAL = "7d"
@@ -215,9 +218,22 @@ def asked_for(query: Mapping[str, str], now: int, first: int | None, last: int |
         return between(*read_days(since, until))
     if name == ALL:
         return of_all(first or now, max(last or now, now))
+    if name in CALENDAR:
+        return replace(between(*_days_of(name, now)), name=name)
     if name and name not in RANGES:
-        raise BadPeriod("range", f"Use one of {', '.join((*RANGES, ALL))}.")
+        raise BadPeriod("range", f"Use one of {', '.join((*RANGES, *CALENDAR, ALL))}.")
     return ending_now(name or USUAL, now)
+
+
+def _days_of(name: str, now: int) -> tuple[date, date]:
+    """The first and last day of a range of CALENDAR; this month ends today."""
+    today = datetime.fromtimestamp(now / 1000, UTC).date()
+    if name == "today":
+        return today, today
+    if name == "month":
+        return today.replace(day=1), today
+    last = today.replace(day=1) - timedelta(days=1)
+    return last.replace(day=1), last
 
 
 def month_of(now: int) -> tuple[int, float]:

@@ -23,9 +23,10 @@ from sessions.models.web.periods import HOUR, USUAL, BadPeriod, Period, asked_fo
 from sessions.models.web.sums import Sums
 from sessions.views.cache.columns import columns
 from sessions.views.cache.verdict import verdict
-from sessions.views.dashboard.controls import RANGE, SPLIT, controls, query, range_of, split_of
+from sessions.views.dashboard.controls import SPLIT, controls, query, range_of, split_of
 from sessions.views.dashboard.dashboard import sessions_url
 from sessions.views.dashboard.fixes import CAUSES
+from sessions.views.web.dates import RANGE
 from sessions.views.web.pages import Link, Page
 from sessions.views.web.places import step_url
 
@@ -118,7 +119,7 @@ def page(request: HttpRequest) -> HttpResponse:
         "cause": cause,
         "cause_name": name_of(cause),
         "hourly": period.size == HOUR,
-        **controls(request, team, period, split, wrong=wrong is not None, cause=cause),
+        **controls(request, team, period, split, wrong=wrong, cause=cause),
         "sessions": made.whole.of["sessions"],
         "verdict": verdict(made.whole, [row.sums for row in rows]),
         "rows": rows,

@@ -11,11 +11,9 @@ from django.http import HttpRequest
 from sessions.models import Team
 from sessions.models.dashboard.facets import facets
 from sessions.models.dashboard.slices import Split
-from sessions.models.web.periods import ALL, RANGES, Period
+from sessions.models.web.periods import ALL, BadPeriod, Period
+from sessions.views.web.dates import RANGE, date_control
 from sessions.views.web.filters import QUERY_CHARS
-
-RANGE = ("range", "from", "to")
-"""Query parameters of the range."""
 
 CHOICES = 100
 """Most values offered to split by."""
@@ -24,14 +22,20 @@ SPLIT = ("agent", "model", "policy")
 
 
 def controls(
-    request: HttpRequest, team: Team, period: Period, split: Split, *, wrong: bool, **kept: str
+    request: HttpRequest,
+    team: Team,
+    period: Period,
+    split: Split,
+    *,
+    wrong: BadPeriod | None,
+    **kept: str,
 ) -> dict[str, Any]:
     """The context of templates/dashboard/controls.html; `kept` are further query parameters that
     choosing a range or split keeps."""
     hidden = [] if wrong else range_of(request)
+    shown = [(name, value) for name, value in {**kept, **asdict(split)}.items() if value]
     return {
-        "asked": request.GET,
-        "ranges": _ranges(period, split, kept),
+        "dates": date_control(request.GET, shown, period.name, (ALL, "All"), wrong),
         "kept_range": hidden,
         "kept_more": [(name, value) for name, value in kept.items() if value],
         "split_by": _choices(team, split),
@@ -66,11 +70,3 @@ def query(split: Split, **more: str) -> str:
 def range_of(request: HttpRequest) -> list[tuple[str, str]]:
     """The range in the URL, which choosing a split keeps."""
     return [(name, value) for name in RANGE if (value := request.GET.get(name, ""))]
-
-
-def _ranges(period: Period, split: Split, kept: dict[str, str]) -> list[tuple[str, str, bool]]:
-    named = [(name, label) for name, (label, _, _) in RANGES.items()]
-    return [
-        (label, query(split, range=name, **kept), period.name == name)
-        for name, label in (*named, (ALL, "All"))
-    ]

@@ -37,10 +37,11 @@ from sessions.models.web.periods import (
 )
 from sessions.models.web.sums import Tile
 from sessions.views.dashboard.charts import charts
-from sessions.views.dashboard.controls import RANGE, SPLIT, controls, split_of
+from sessions.views.dashboard.controls import SPLIT, controls, split_of
 from sessions.views.dashboard.fixes import FixPlaces, fixes
 from sessions.views.dashboard.hero import avoidable, change, recall, spend, success
 from sessions.views.dashboard.waiting import waiting_rows
+from sessions.views.web.dates import RANGE
 from sessions.views.web.demo_notice import demo_notice
 from sessions.views.web.filters import SessionFilters, list_version
 from sessions.views.web.pages import Link, Page
@@ -100,7 +101,7 @@ def page(request: HttpRequest) -> HttpResponse:
         "at_most_every": AT_MOST_EVERY,
         "period": period,
         "wrong": wrong,
-        **controls(request, team, period, split, wrong=wrong is not None),
+        **controls(request, team, period, split, wrong=wrong),
         "split": split,
         "unsplit": made.whole.of["unsplit"],
         "sessions": made.whole.of["sessions"],

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from datetime import UTC, datetime
 from importlib.util import find_spec
 from typing import Any
+from urllib.parse import parse_qsl
 
 from django.conf import settings
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_GET
@@ -22,6 +24,7 @@ from sessions.models.dashboard.facets import ALL, POLICY, Counted, facets
 from sessions.models.dashboard.matching import FACETS, FLAGS, NEAR_LIMIT, managed_by, matching
 from sessions.models.dashboard.tiles import COUNTED
 from sessions.models.web.periods import written
+from sessions.views.web.dates import RANGE, DateControl, date_control, dates_of
 from sessions.views.web.demo_notice import demo_notice
 from sessions.views.web.filters import SORTS, SessionFilters, list_version
 from sessions.views.web.pages import Link, Page
@@ -34,6 +37,10 @@ VALUES = 40
 
 COUNTED_UP_TO = 2_000
 """Matching sessions are counted up to here: more would be too slow for a page."""
+
+
+NO_DATES: dict[str, Any] = {"dates": (), "since": None, "until": None}
+"""Filters without a range."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +117,7 @@ def sessions(request: HttpRequest) -> HttpResponse:
         "newer_url": filters.address(shown.newer) if shown.newer else "",
         "older_url": filters.address(shown.older) if shown.older else "",
         "chips": _chips(team, filters),
+        "dates": _dates(request.GET, filters),
         "flags": _flags(filters),
         "sorts": [
             (name, label, filters.address(sort=name), name == filters.sort)
@@ -135,6 +143,14 @@ def _rows(found: list[Session]) -> list[SessionRow]:
     ]
 
 
+def _dates(query: QueryDict, filters: SessionFilters) -> DateControl:
+    """The date control, which keeps all other filters."""
+    kept = parse_qsl(filters.address(**NO_DATES).removeprefix("?"))
+    timed = filters.since is not None or filters.until is not None
+    chosen = dict(filters.dates).get("range", "other" if timed else "")
+    return date_control(query, kept, chosen, ("", "Any time"), dates_of(query)[2])
+
+
 def _chips(team: Team, filters: SessionFilters) -> list[tuple[str, str, str]]:
     """Active filters: name, value, and the URL without it."""
     chips = [("text", f"“{filters.q}”", filters.address(q=""))] if filters.q else []
@@ -153,14 +169,28 @@ def _chips(team: Team, filters: SessionFilters) -> list[tuple[str, str, str]]:
         rollout = Rollout.objects.filter(team=team, pk=filters.rollout).first()
         name = str(rollout.version) if rollout else "a missing version"
         chips.append(("began in the rollout of", name, filters.address(rollout=None)))
-    if filters.since is not None:
-        chips.append(("since", _format_time(filters.since), filters.address(since=None)))
-    if filters.until is not None:
-        chips.append(("until", _format_time(filters.until), filters.address(until=None)))
+    chips += _date_chips(filters)
     if filters.counted:
         title = COUNTED[filters.counted].title
         chips.append(("counted in", title, filters.address(counted="")))
     return chips
+
+
+def _date_chips(filters: SessionFilters) -> list[tuple[str, str, str]]:
+    if filters.dates:
+        period = f"{_day(filters.since or 0)} to {_day((filters.until or 0) - 1)}"
+        return [("dates", period, filters.address(**NO_DATES))]
+    ends = ("since", filters.since), ("until", filters.until)
+    return [
+        (name, _format_time(at), filters.address(**{name: None}))
+        for name, at in ends
+        if at is not None
+    ]
+
+
+def _day(ms: int) -> str:
+    at = datetime.fromtimestamp(ms / 1000, UTC)
+    return f"{at:%b} {at.day}, {at.year}"
 
 
 def _format_time(ms: int) -> str:
@@ -226,8 +256,8 @@ def start(request: HttpRequest) -> HttpResponse:
 
 
 _QUERY = (
-    *(field.name for field in fields(SessionFilters) if field.name != "flags"),
-    *("flag", "cursor"),
+    *(field.name for field in fields(SessionFilters) if field.name not in ("flags", "dates")),
+    *("flag", "cursor", *RANGE),
 )
 
 PAGES = (

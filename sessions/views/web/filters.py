@@ -26,6 +26,7 @@ from sessions.models.record import list_versions
 from sessions.models.record.list_versions import together
 from sessions.models.record.sessions import SORT_KEYS
 from sessions.models.web.periods import read_time, written
+from sessions.views.web.dates import Pairs, dates_of
 
 QUERY_CHARS = 200
 
@@ -49,19 +50,23 @@ class SessionFilters:
     counted: str = ""
     policy: str = ""
     rollout: UUID | None = None
+    dates: Pairs = ()
+    """The range in the URL; `since` and `until` are then the times it covers."""
 
     @classmethod
     def of(cls, query: QueryDict) -> SessionFilters:
         """Parse the query string."""
         # PostgreSQL rejects NUL characters.
+        dates, period, _ = dates_of(query)
         text = {name: query.get(name, "").replace("\x00", "")[:QUERY_CHARS] for name in FACETS}
         return cls(
             q=query.get("q", "").replace("\x00", "").strip()[:QUERY_CHARS],
             flags=tuple(flag for flag in FLAGS if flag in query.getlist("flag")),
             sort=query.get("sort", "") if query.get("sort") in SORTS else "newest",
             parent=_uuid(query.get("parent", "")),
-            since=read_time(query.get("since", "")),
-            until=read_time(query.get("until", "")),
+            since=period.since if period else read_time(query.get("since", "")),
+            until=period.until if period else read_time(query.get("until", "")),
+            dates=dates,
             counted=query.get("counted", "") if query.get("counted") in COUNTED else "",
             policy=query.get("policy", "").replace("\x00", "")[:QUERY_CHARS],
             rollout=_uuid(query.get("rollout", "")),
@@ -90,6 +95,7 @@ class SessionFilters:
         """Filters in the URL that have no field in the list's form."""
         times = ("since", self.since), ("until", self.until)
         pairs = [(name, written(at)) for name, at in times if at is not None]
+        pairs = list(self.dates) or pairs
         pairs += [("rollout", str(self.rollout))] if self.rollout else []
         return pairs + ([("counted", self.counted)] if self.counted else [])
 
