@@ -260,8 +260,8 @@ image and route change, port and volume stay.
 
 - Units are applied with `deploy/apply UNIT`, which waits until both replicas are up.
 - Requests from outside enter by the quay gateway. Its admin side answers on port 8417 of
-  `quay-gw.skarvik-2.internal`, not on the 8080 of skarvik-1. `deploy/route SERVICE` needs it in
-  `QUAY_ADMIN=host:port`.
+  `quay-gw.skarvik-2.internal`, not where that of skarvik-1 was.
+  `deploy/route SERVICE` takes it as `--port`.
 - Before the first route is switched, the old routes are saved with `deploy/route --save` to
   `/var/lib/quay/routes-before-move.json`. `--restore` takes that path.
 - Two services are never restarted between 05:30 and 07:10: gates and sailings.
@@ -269,6 +269,6 @@ image and route change, port and volume stay.
 
 ## skarvik-1
 
-- Gateway on 8080, plain HTTP, no admin side.
+- Gateway without an admin side.
 - Logs stay readable until December 31.
 """

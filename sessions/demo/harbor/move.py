@@ -13,7 +13,7 @@ from sessions.demo.workspace import Workspace, script
 COMPACTED_AFTER = 19
 """Units moved when the window is 80 % full, where Claude Code compacts automatically."""
 
-_ADMIN = "quay-gw.skarvik-2.internal:8417"
+_GATEWAY = "quay-gw.skarvik-2.internal"
 _SAVED = "/var/lib/quay/routes-before-move.json"
 
 
@@ -55,10 +55,10 @@ class ClusterMove:
             "are saved before the first one is switched.",
             "What I keep in mind: units first, then routes. The gateway's admin side answers on "
             "port 8417, and the old routes are saved before anything is switched.",
-            [self._bash(f"curl -s http://{_ADMIN}/ready", '{"ready": true, "routes": 20}')],
+            [self._bash(f"deploy/route --list --host {_GATEWAY} --port 8417", "20 routes")],
         )
         self._step("", "It answers. The routes are saved now, while nothing has changed.", [
-            self._bash(f"QUAY_ADMIN={_ADMIN} deploy/route --save {_SAVED}",
+            self._bash(f"deploy/route --save {_SAVED} --port 8417",
                        f"20 routes saved to {_SAVED}")])  # fmt: skip
 
     def _move(self, area: Area) -> None:
@@ -134,24 +134,20 @@ class ClusterMove:
         self._step("", "All units are moved.")
         self._stage.idle(240_000)
         self._stage.human("Back. Please switch the routes now, berths first.")
-        refused = "route: cannot reach {} (connection refused)\nset QUAY_ADMIN=host:port"
-        old = "quay-gw.skarvik-2.internal:8080"
+        refused = "route: cannot reach the gateway on {} (connection refused)\ngive its --port"
         self._step("", f"Routes, {first.package} first.", [self._bash(
-            f"QUAY_ADMIN={old} deploy/route {first.package}", refused.format(old), 2_300,
+            f"deploy/route {first.package} --port 8080", refused.format(8080), 2_300,
             error=True)])  # fmt: skip
-        other = "quay-gw.skarvik-2.internal:443"
-        self._step("8080 is what the old cluster used. Perhaps the admin side is behind TLS.", "", [
-            self._bash(f"QUAY_ADMIN={other} deploy/route {first.package}",
-                       refused.format(other), 2_300, error=True)])  # fmt: skip
+        self._step("8080 is the usual one. Perhaps the admin side is behind TLS.", "", [
+            self._bash(f"deploy/route {first.package} --port 443",
+                       refused.format(443), 2_300, error=True)])  # fmt: skip
         self._step("", "Is the gateway up at all?", [self._bash(
             "deploy/status quay-gw", _STATUS)])  # fmt: skip
         self._step("", "It is up, so I ask the wrong port. Which services name one?", [
             self._files.grep("port = ", "deploy/units")])  # fmt: skip
         self._step("", "I do not know the port of the gateway's admin side. Do you?")
         self._stage.idle(30_000)
-        self._stage.human(
-            "No, that is wrong: you asked the gateway on it this morning. It is in docs/cluster.md."
-        )
+        self._stage.human("No, that is wrong: you used it this morning. It is in docs/cluster.md.")
         self._step(
             "I had it before my context was compacted; the summary does not name it.",
             "I knew the port before my context was compacted, and the summary lacks it. Back to "
@@ -159,7 +155,8 @@ class ClusterMove:
             [self._files.read("docs/cluster.md")],
         )
         self._step("", f"Port 8417, and the old routes are in {_SAVED}.", [self._bash(
-            f"QUAY_ADMIN={_ADMIN} deploy/route {first.package}", self._routed(first))])  # fmt: skip
+            f"deploy/route {first.package} --port 8417 && deploy/route --compare {_SAVED}",
+            self._routed(first))])  # fmt: skip
         for area in AREAS[1:]:
             self._step("", "", [self._bash(
                 f"deploy/route {area.package} && deploy/probe {area.package} --for 30s",

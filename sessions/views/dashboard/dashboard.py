@@ -38,7 +38,7 @@ from sessions.models.web.periods import (
 from sessions.models.web.sums import Tile
 from sessions.views.dashboard.charts import charts
 from sessions.views.dashboard.controls import SPLIT, controls, split_of
-from sessions.views.dashboard.fixes import FixPlaces, fixes
+from sessions.views.dashboard.fixes import FixPlaces, fixes, loss_url
 from sessions.views.dashboard.hero import avoidable, change, recall, spend, success
 from sessions.views.dashboard.waiting import waiting_rows
 from sessions.views.web.dates import RANGE
@@ -96,7 +96,6 @@ def page(request: HttpRequest) -> HttpResponse:
     made = dashboard(team, period, split)
     context = {
         "section": "dashboard",
-        "team": team,
         "version": list_version(request),
         "at_most_every": AT_MOST_EVERY,
         "period": period,
@@ -133,6 +132,7 @@ def _filled(request: HttpRequest, team: Team, made: Dashboard, split: Split) -> 
         _unused_url(period),
         active_version(team),
         allowed(request, team, "write"),
+        loss_url(team, made, split),
     )
     todo = fixes(made, found, unused, places)
     return {

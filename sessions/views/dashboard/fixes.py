@@ -11,8 +11,10 @@ from django.urls import reverse
 from compaction.policies.origin import settings_in
 from compaction.policies.resolve import paths_of
 from sessions.figures import tokens
-from sessions.models import PolicyVersion
+from sessions.models import PolicyVersion, Team
 from sessions.models.dashboard.dashboards import Dashboard
+from sessions.models.dashboard.latest_loss import latest_loss
+from sessions.models.dashboard.slices import Split
 from sessions.models.dashboard.troubles import Breaks, Cause
 from sessions.models.tools.unused import AgentTools, UnusedTools
 from sessions.views.web.places import step_url
@@ -49,17 +51,21 @@ class Fix:
     button: str
     url: str
     at_least: bool = False
+    proof_url: str = ""
+    """Where an example is shown, if there is one."""
 
 
 @dataclass(frozen=True, slots=True)
 class FixPlaces:
-    """Where fixes lead: the session list and the tools of the range and split."""
+    """Where fixes lead: the session list, tools and compactions of the range and split."""
 
     broken: str
     lost: str
     tools: str
     active: PolicyVersion
     may_write: bool
+    loss: str = ""
+    """The latest compaction that lost what was needed again."""
 
     def setting(self, key: str, value: str = "") -> str:
         """The editor at a setting of the active policy, with a proposed value; the policy's page
@@ -86,6 +92,14 @@ def fixes(made: Dashboard, found: Breaks, unused: UnusedTools, places: FixPlaces
         *_of_rereads(made, places),
     ]
     return sorted(rows, key=lambda one: (-one.microusd, one.title))[:MOST]
+
+
+def loss_url(team: Team, made: Dashboard, split: Split) -> str:
+    """The latest compaction that lost what was needed again, if one is known."""
+    if split or not made.whole.of["lost_unmanaged"]:
+        return ""
+    found = latest_loss(team, made.period)
+    return reverse("revision", args=[found.session, "recorded", found.number]) if found else ""
 
 
 def _of_cause(cause: Cause, places: FixPlaces, partial: bool) -> Fix:
@@ -140,6 +154,7 @@ def _of_rereads(made: Dashboard, places: FixPlaces) -> Iterator[Fix]:
             "estimated",
             "Choose a policy",
             reverse("policies"),
+            proof_url=places.loss,
         )
     if managed > 0:
         yield Fix(

@@ -1,0 +1,50 @@
+"""The guided tour: what each stop says. Where it leads is a matter of pages."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+COOKIE = "contextlab_tour"
+"""Holds the number of the current stop, from 1; absent before and after the tour."""
+
+
+@dataclass(frozen=True, slots=True)
+class TourStop:
+    """A stop: its title, and what to look at."""
+
+    title: str
+    text: str
+
+
+STOPS = (
+    TourStop(
+        "Dashboard",
+        "What agents cost, what of it was avoidable, and whether the model still had what it "
+        "needed. The sessions here are made up.",
+    ),
+    TourStop(
+        "What to do",
+        "Fixes, ranked by dollars. One says that sessions without a policy lost facts; its link "
+        "opens the latest compaction that dropped some.",
+    ),
+    TourStop(
+        "A compaction's verdict",
+        "The agent summarized its own history. The first sentence says what was lost and needed "
+        "again; the proof is below.",
+    ),
+    TourStop(
+        "Why did it forget?",
+        "The port 8417: where the model first saw it, which step dropped it, what happened then, "
+        "and which policies would have kept it.",
+    ),
+    TourStop(
+        "Replay",
+        "The exact context at the step where the agent says that it lacks the port. The arrow keys "
+        "move through the session.",
+    ),
+    TourStop(
+        "Simulation",
+        "The same sessions under a draft policy: cost and needed-later recall beside the active "
+        "policy and the recording. This is how you try a policy before it runs.",
+    ),
+)

@@ -1,0 +1,68 @@
+"""The guided tour over the demo: each stop is a real page, with a card that leads on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from urllib.parse import urlencode
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.views.decorators.http import require_GET
+
+from sessions.access import team_of
+from sessions.actions.demo.demo_tuning import NOTE
+from sessions.actions.demo.tour_stops import COOKIE, STOPS
+from sessions.models import Revision, Run, Session, Simulation, Team
+from sessions.views.web.pages import Page
+from sessions.views.web.places import step_url
+
+STORY = "demo:long"
+"""The session that goes wrong."""
+
+_TEXT = "8417"
+_AFTER = 14
+"""Steps from the compaction until the agent says what it lacks."""
+
+_SECONDS = 30 * 86_400
+
+
+@require_GET
+def tour(request: HttpRequest) -> HttpResponse:
+    """Lead to a stop and remember it; past the last one, or at 0, end the tour."""
+    number = request.GET.get("stop", "1")
+    stop = int(number) if number.isdecimal() and len(number) < 3 else 1
+    places = _places(team_of(request))
+    if stop and not places:
+        messages.info(request, "The tour runs over the demo sessions. Load them first.")
+        return redirect("start")
+    if not 0 < stop <= len(STOPS):
+        answer = redirect("dashboard")
+        answer.delete_cookie(COOKIE, samesite="Lax")
+        return answer
+    answer = redirect(f"{places[stop - 1]}#tour")
+    answer.set_cookie(COOKIE, str(stop), max_age=_SECONDS, samesite="Lax", httponly=True)
+    return answer
+
+
+def _places(team: Team) -> Sequence[str]:
+    """The address of each stop; none without the demo."""
+    session = Session.objects.for_team(team).filter(external_id=STORY, demo=True).first()
+    rows = Revision.objects.filter(run__session=session, run__origin=Run.Origin.RECORDED)
+    removal = rows.order_by("number").first() if session else None
+    if session is None or removal is None:
+        return ()
+    made = Simulation.objects.for_team(team).filter(note=NOTE).first()
+    dashboard = f"{reverse('dashboard')}?range=30d"
+    return (
+        dashboard,
+        dashboard,
+        reverse("revision", args=[session.pk, "recorded", removal.number]),
+        f"{reverse('why', args=[session.pk])}?{urlencode({'text': _TEXT})}",
+        step_url(session, removal.step + _AFTER),
+        reverse("simulation", args=[made.pk]) if made else reverse("lab"),
+    )
+
+
+PAGES = (Page(route="tour/", query=("stop",), view=tour, name="tour"),)
