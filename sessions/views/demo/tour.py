@@ -26,18 +26,19 @@ _AFTER = 14
 """Steps from the compaction until the agent says what it lacks."""
 
 _SECONDS = 30 * 86_400
+_STOPS = {str(at) for at in range(len(STOPS) + 1)}
 
 
 @require_GET
 def tour(request: HttpRequest) -> HttpResponse:
-    """Lead to a stop and remember it; past the last one, or at 0, end the tour."""
+    """Lead to a stop and remember it; at 0, end the tour."""
     number = request.GET.get("stop", "1")
-    stop = int(number) if number.isdecimal() and len(number) < 3 else 1
+    stop = int(number) if number in _STOPS else 1
     places = _places(team_of(request))
     if stop and not places:
         messages.info(request, "The tour runs over the demo sessions. Load them first.")
         return redirect("start")
-    if not 0 < stop <= len(STOPS):
+    if not stop:
         answer = redirect("dashboard")
         answer.delete_cookie(COOKIE, samesite="Lax")
         return answer

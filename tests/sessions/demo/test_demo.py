@@ -200,7 +200,7 @@ def test_the_default_policy_saves_money_and_keeps_what_matters(under_balanced):
 
 def test_it_keeps_what_the_summary_lost(under_balanced):
     its = under_balanced["demo:long"]
-    assert its["recorded"] < 0.96 < its["in_context"] == 1
+    assert its["recorded"] < 0.99 < its["in_context"] == 1
 
 
 def test_sub_agents_give_back_their_last_words_only(played):
