@@ -9,7 +9,10 @@ from typing import Any
 START = "2026-03-02T09:{minute:02}:{second:02}.000Z"
 
 
-def claude_code(path: Path, steps: int, compaction_at: int) -> Path:
+ASKED = "Find out where the port is set & why <b>it</b> is ignored."
+
+
+def claude_code(path: Path, steps: int, compaction_at: int, asked: str = ASKED) -> Path:
     """A Claude Code log: each step reads a file and has usage; one compaction."""
     lines: list[dict[str, Any]] = []
     prompt, parent = 24_000, None
@@ -27,7 +30,7 @@ def claude_code(path: Path, steps: int, compaction_at: int) -> Path:
     def says(text: str, step: int, **fields: Any) -> None:
         add("user", step, message={"role": "user", "content": text}, **fields)
 
-    says("Find out where the port is set & why <b>it</b> is ignored.", 0)
+    says(asked, 0)
     for step in range(1, steps + 1):
         if step == compaction_at:
             parent = None
