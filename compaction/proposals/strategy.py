@@ -120,8 +120,6 @@ class Strategy:
     puts_aside: bool = False
     """Whether it offloads tool output of any kind that can be read back."""
     heeds_objective: bool = False
-    minor: bool = False
-    """Whether an estimate in the lab comes within 2 % without it."""
     asks: frozenset[Knowledge] = frozenset()
 
     @property

@@ -253,5 +253,4 @@ STRATEGY = Strategy(
     docs="file-dedupe",
     remarks=_remarks,
     joins=True,
-    minor=True,
 )

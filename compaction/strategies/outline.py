@@ -159,5 +159,4 @@ STRATEGY = Strategy(
     mark=MARK,
     docs="outline",
     remarks=_remarks,
-    minor=True,
 )

@@ -121,5 +121,4 @@ STRATEGY = Strategy(
     mark=MARK,
     docs="shard",
     remarks=_remarks,
-    minor=True,
 )

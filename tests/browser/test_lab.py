@@ -1,4 +1,4 @@
-"""Tuning on the demo sessions: thresholds by keyboard, a run, its results, and where it hurts."""
+"""Tuning on the demo sessions: settings by keyboard, exact figures, a run, and where it hurts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["axe", "served"]
 
 CHOSEN = (
     "Seven passengers were charged twice",
-    "Write a reference of all modules",
+    "Move twenty services to the new cluster",
     "Why does the replay page take four seconds?",
     "Children under four go free",
     "Wrong arrival on the night the clocks change",
@@ -22,16 +22,26 @@ CHOSEN = (
 
 @pytest.fixture
 def lab(page: Any) -> Any:
-    """The lab with its first estimate."""
+    """The lab with the figures of the active policy."""
     page.set_default_timeout(30_000)
-    page.goto("/lab/?draft=offload-first")
-    page.locator(".estimates").wait_for()
+    page.goto("/lab/")
+    simulated(page)
     return page
 
 
-def sent(page: Any) -> str:
-    """The estimate of tokens that the draft sends."""
-    return str(page.locator(".estimates tbody tr").first.locator("td").first.inner_text())
+def simulated(page: Any) -> None:
+    """Waits until the draft is simulated on all sessions."""
+    page.locator(".lab-state", has_text="Exact simulation").wait_for()
+    page.locator(".draft-table table:not(.stale)").wait_for()
+
+
+def answer_of(page: Any) -> str:
+    return str(page.locator(".lab-verdict .answer").inner_text())
+
+
+def draft_cost(page: Any) -> str:
+    """The draft's cost in the table."""
+    return str(page.locator(".draft-table tbody tr").first.locator("td").last.inner_text())
 
 
 def press(page: Any, slider: str, key: str, times: int) -> None:
@@ -48,32 +58,83 @@ def is_now(page: Any, selector: str, text: str) -> None:
 
 def choose(page: Any) -> None:
     """Chooses five sessions by hand."""
+    page.locator(".lab-choice > summary").click()
     page.get_by_role("button", name="By hand").click()
     page.get_by_role("button", name="Choose none").click()
     for title in CHOSEN:
         page.get_by_label("Search the sessions to choose from").fill(title)
         page.locator(".pick-list").get_by_label(title).first.check()
     is_now(page, "[role=status]", "^5 sessions, ")
+    page.locator(".lab-choice > summary").click()
+    simulated(page)
 
 
-def test_a_draft_is_estimated_run_and_followed_to_where_it_hurts(lab: Any) -> None:
-    choose(lab)
-    before = sent(lab)
-    press(lab, "Keep results of the newest, slider", "ArrowRight", 5)
+def test_a_setting_moves_every_figure_and_is_undone(lab: Any) -> None:
+    assert answer_of(lab).startswith("Same as balanced@1, the active policy.")
+    assert lab.get_by_role("button", name=re.compile("^Propose")).count() == 0
+    before = draft_cost(lab)
+    slider = lab.get_by_role("slider", name="Offload a result after, slider")
+    begun = slider.input_value()
+    press(lab, "Offload a result after, slider", "Shift+ArrowRight", 1)
+    assert int(slider.input_value()) == int(begun) + 10
+    is_now(lab, ".setting.changed .was", "^Active: 2 steps")
     lab.wait_for_function(
-        "old => document.querySelector('.estimates tbody td').innerText !== old", arg=before
+        "old => document.querySelector('.draft-table td:last-child').innerText !== old", arg=before
     )
-    press(lab, "Compact when the window is, slider", "ArrowLeft", 50)
-    assert lab.get_by_role("spinbutton", name="Compact when the window is").input_value() == "0.2"
-    is_now(lab, ".knob-remark", "Summarizes while most of the window is free")
-    lab.wait_for_url(re.compile("trigger%3D0.2"))
+    simulated(lab)
+    moved = draft_cost(lab)
+    answer = answer_of(lab)
+    assert re.search(r"[+−][\d.]+ % cost|same cost", answer)
+    assert lab.locator(".lab-verdict [role=status]").inner_text() == answer
+    # The change alone is the whole draft, so that its effect is the difference.
+    is_now(lab, ".setting.changed .effect", r"^[+−]\$|^same cost")
+    address = lab.url
+    assert "%3D12" in address
     lab.reload()
-    is_now(lab, "[role=status]", "^5 sessions, ")
-    assert lab.get_by_role("spinbutton", name="Compact when the window is").input_value() == "0.2"
+    simulated(lab)
+    assert (draft_cost(lab), answer_of(lab)) == (moved, answer)
 
-    lab.get_by_label("Save the draft as a version of").fill("leaner")
+    slider.focus()
+    lab.keyboard.press("Backspace")
+    assert slider.input_value() == begun
+    lab.keyboard.press("z")
+    assert int(slider.input_value()) == int(begun) + 10
+    slider.dblclick()
+    assert slider.input_value() == begun
+    simulated(lab)
+    assert answer_of(lab).startswith("Same as balanced@1")
+
+
+def test_the_picture_holds_every_policy_and_sessions_open_in_replay(lab: Any) -> None:
+    picture = lab.locator(".frontier ul")
+    for role in ("Draft", "Active balanced@1", "Recorded", "Oracle", "sliding-window"):
+        is_now(lab, ".frontier li", rf"^{role}: \$[\d.,]+, [\d.]+ % recall$")
+    assert picture.locator("li").count() >= 7
+    press(lab, "Shorten results larger than, slider", "Home", 1)
+    simulated(lab)
+    link = lab.locator(".worst a").first
+    link.wait_for()
+    bars = lab.locator(".bars.of-cost > span").count()
+    assert f"of {bars} cost less" in lab.locator(".by-session header").inner_text()
+    link.click()
+    lab.wait_for_url(re.compile(r"/sessions/[0-9a-f-]{36}/"))
+
+
+def test_a_draft_is_kept_and_followed_to_where_it_hurts(lab: Any) -> None:
+    lab.goto("/lab/?draft=offload-first")
+    simulated(lab)
+    choose(lab)
+    press(lab, "Compact when the window is, slider", "ArrowLeft", 50)
+    compacts = lab.get_by_role("spinbutton", name="Compact when the window is")
+    assert compacts.input_value() == "20"
+    is_now(lab, ".remark", "Summarizes while most of the window is free")
+    lab.wait_for_url(re.compile("trigger%3D0.2"))
+    simulated(lab)
+
+    lab.locator(".lab-save > summary").first.click()
+    lab.get_by_label("Policy", exact=True).fill("leaner")
     lab.get_by_label("Note").fill("A lean context")
-    lab.keyboard.press("Control+Enter")
+    lab.get_by_role("button", name="Save and run on 5 sessions").click()
     lab.wait_for_url(re.compile(r"/lab/[0-9a-f-]{36}/$"))
     # Results come into the page that stands, without a reload.
     lab.evaluate("window.stayed = true")
@@ -101,60 +162,45 @@ def test_a_draft_is_estimated_run_and_followed_to_where_it_hurts(lab: Any) -> No
 
     lab.get_by_role("button", name=re.compile(r"^Replay at S\d+")).first.click()
     lab.wait_for_url(re.compile(r"/steps/\d+/\?run="))
-    lab.get_by_role("button", name=re.compile("^leaner")).wait_for()
+    lab.get_by_text("leaner").first.wait_for()
 
     lab.goto(address)
     lab.get_by_role("link", name="Change thresholds").click()
-    is_now(lab, "[role=status]", "^5 sessions, ")
-    assert lab.locator("#lab-from").input_value() == "leaner@1"
-    assert lab.get_by_role("spinbutton", name="Compact when the window is").input_value() == "0.2"
+    is_now(lab, ".lab-choice > summary", "5: 5 chosen by hand")
+    assert lab.locator(".lab-head select").first.input_value() == "leaner@1"
+    assert compacts.input_value() == "20"
 
 
 def test_what_cannot_be_is_said_beside_its_cause(lab: Any) -> None:
-    age = lab.get_by_role("spinbutton", name="Keep results of the newest")
-    run = lab.get_by_role("button", name=re.compile("^Run on"))
-    age.fill("10001")
-    is_now(lab, ".knob .problem-text", "whole number from 0 to 10000")
-    age.fill("7")
-    assert lab.locator(".knob .problem-text").count() == 0
-    lab.get_by_label("Save the draft as a version of").fill("No Spaces")
+    after = lab.get_by_role("spinbutton", name="Offload a result after")
+    run = lab.get_by_role("button", name=re.compile(r"^(Save and run|Run) on"))
+    after.fill("1000001")
+    is_now(lab, ".setting .problem-text", "whole number from 0 to")
+    after.fill("7")
+    assert lab.locator(".setting .problem-text").count() == 0
+    simulated(lab)
+    lab.locator(".lab-save > summary").first.click()
+    lab.get_by_label("Policy", exact=True).fill("No Spaces")
     assert run.is_disabled()
-    lab.get_by_role("button", name="Reset").click()
+    lab.locator(".lab-head").get_by_role("button", name="Reset").click()
     assert run.is_enabled()
+    lab.locator(".lab-choice > summary").click()
     lab.get_by_role("button", name="Sample").click()
     lab.get_by_label("Steps, at least").fill("100000")
     lab.keyboard.press("Tab")
     lab.get_by_text("No session with a model call matches").wait_for()
-
-
-def test_a_chart_is_read_by_keys_and_as_a_table(lab: Any) -> None:
-    chart = lab.locator("figure.chart").first
-    chart.locator("canvas").first.wait_for(state="attached")
-    slider = chart.get_by_role("slider")
-    slider.focus()
-    lab.keyboard.press("ArrowRight")
-    assert slider.get_attribute("aria-valuetext") == "S1"
-    # The active version is balanced, which sizes cannot tell.
-    heard = chart.locator("[aria-live]").inner_text()
-    assert re.match(r"draft [\d.k]+, recorded [\d.k]+$", heard)
-    lab.keyboard.press("v")
-    chart.get_by_text("recorded", exact=True).wait_for(state="detached")
-    lab.keyboard.press("v")
-    chart.get_by_role("button", name="View as table").click()
-    last = chart.locator("tbody tr").last.inner_text().split()
-    chart.get_by_role("button", name="View as chart").click()
-    slider.focus()
-    lab.keyboard.press("End")
-    assert slider.get_attribute("aria-valuetext") == last[0]
+    assert answer_of(lab) == "No sessions to simulate."
 
 
 def test_the_lab_and_a_simulation_without_barriers(lab: Any, axe: str) -> None:
-    lab.locator(".lab-knobs details summary").first.click()
-    lab.wait_for_load_state("networkidle")
+    press(lab, "Offload a result after, slider", "ArrowRight", 3)
+    lab.locator(".settings details summary").first.click()
+    simulated(lab)
     wrong = faults(lab, axe, "the lab")
+    lab.locator(".lab-choice > summary").click()
     lab.get_by_role("button", name="By hand").click()
-    lab.locator("figure.chart").first.get_by_role("button", name="View as table").click()
-    wrong += faults(lab, axe, "the lab, by hand, the chart as a table")
+    simulated(lab)
+    wrong += faults(lab, axe, "the lab, by hand")
     lab.locator(".recent-simulations [data-open]").first.click()
     lab.locator(".lab-versions").wait_for()
     wrong += faults(lab, axe, "a simulation")

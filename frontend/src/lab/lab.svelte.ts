@@ -1,10 +1,11 @@
-/* What the lab holds: a draft, the sessions it is tried on, and what is estimated of them. */
-import { ask, problemFrom, send, type Problem } from '../web/request';
+/* What the lab holds: a draft, the sessions it is tried on, and what its simulation found. */
+import { problemFrom, send, type Problem } from '../web/request';
 import { fromQuery, toQuery, wanted, type Choice } from './choice';
-import { estimate, isRough, notEstimated, type Estimate } from './estimate';
-import { longest, type Sizes } from './sizes';
+import { Undo } from './draft';
 import { isSame, valueAt, withValue, type Field, type PolicyDocument, type Value } from './policy';
-import { recorded, totalsOf } from './totals';
+import { fromHash, toHash } from './address';
+import { simulate, type Line } from './stream';
+import { Trial } from './trial.svelte';
 
 type Remark = { path: string; text: string; severity: 'warning' | 'note' };
 type Checked = {
@@ -36,19 +37,23 @@ export type LabProps = {
   facets: Record<string, string[]>;
   flags: [string, string][];
   choice: Choice;
-  minor: string[]; // strategies that an estimate may leave out
+  groups: string[]; // in the order of pages
+  assumptions: string[];
   most_sessions: number;
   most_others: number;
   lab_url: string;
   draft_url: string;
-  curves_url: string;
+  figures_url: string;
   simulations_url: string;
   simulation_url: string;
+  propose_url: string;
   replay_url: string;
   policy_edit_url: string;
 };
 
-const soon = 250; // ms after the last change before the server is asked
+const soon = 250; // ms after the last change before the address and the remarks follow
+const apart = 120; // ms between two requests while a slider moves: the first figures come sooner
+const page = crypto.randomUUID(); // the server ends this page's older simulation
 
 export class Lab {
   begun = $state.raw<Begun>()!;
@@ -58,48 +63,30 @@ export class Lab {
   name = $state('');
   note = $state('');
   others = $state<string[]>([]);
-  sizes = $state.raw<Sizes[]>([]);
-  leftOut = $state(0);
-  shown = $state(''); // the session whose curves are drawn
-  fetching = $state(false);
-  choiceProblem = $state.raw<Problem | null>(null);
+  saving = $state(false);
   runProblem = $state.raw<Problem | null>(null);
   draftProblem = $state.raw<Problem | null>(null);
-  running = $state(false);
+  moving = $state(false); // a slider is held
+  readonly trial = new Trial();
+  #undo = new Undo();
   #asking: AbortController | undefined;
+  #asked = 0;
   #checking: AbortController | undefined;
   #timers: Record<string, ReturnType<typeof setTimeout>> = {};
 
   constructor(readonly props: LabProps) {
-    const begun = props.draft;
-    this.begun = begun;
-    this.checked = begun;
-    this.document = begun.document;
-    this.name = ownName(begun);
     this.choice = fromQuery(new URLSearchParams(location.search)) ?? props.choice;
-    this.#takeAddress();
-    this.fetchCurves();
+    this.#startFrom(props.draft);
+    this.document = fromHash(location.hash, props.draft.document, props.draft.fields);
+    if (this.changed) void this.#check();
+    this.#simulate();
   }
 
-  // Each kind of estimate is worked out when what it rests on changes, and not before.
-  active = $derived.by(() => this.sizes.map((one) => estimate(one, this.props.active.document)));
-  asRecorded = $derived.by(() => this.sizes.map(recorded));
-  draft: Estimate[] = $derived.by(() => this.sizes.map((one) => estimate(one, this.document)));
-  totals = $derived({
-    draft: totalsOf(this.draft),
-    active: totalsOf(this.active),
-    recorded: totalsOf(this.asRecorded),
-  });
-  missing = $derived(notEstimated(this.document));
-  rough = $derived.by(() => isRough(this.document, this.props.minor));
-  activeMissing = $derived.by(() => notEstimated(this.props.active.document));
-  activeRough = $derived.by(() => isRough(this.props.active.document, this.props.minor));
-  place = $derived.by(() => {
-    const chosen = this.sizes.findIndex((one) => one.id === this.shown);
-    return chosen < 0 ? longest(this.sizes) : chosen;
-  });
   changed = $derived(!isSame(this.document, this.begun.document));
-  changes = $derived(this.checked.fields.filter((field) => this.differs(field.path)).length);
+  fromActive = $derived.by(() => isSame(this.begun.document, this.props.active.document));
+  propose = $derived.by(
+    () => this.props.may_write && this.trial.over && !!this.trial.shown?.verdict.propose,
+  );
 
   differs(path: string): boolean {
     return (
@@ -113,77 +100,120 @@ export class Lab {
   }
 
   put(path: string, value: Value): void {
-    this.document = withValue(this.document, path, value);
-    this.#later('check', () => void this.#check());
-    this.#later('address', () => this.#writeAddress());
+    if (JSON.stringify(value) === JSON.stringify(this.value(path))) return;
+    this.#undo.keep(this.document, path, performance.now());
+    this.#set(withValue(this.document, path, value));
+  }
+
+  undo(): void {
+    const before = this.#undo.back();
+    if (before) this.#set(before);
   }
 
   reset(): void {
-    this.document = this.begun.document;
-    this.checked = this.begun;
-    this.draftProblem = null;
-    this.#writeAddress();
+    this.#undo.keep(this.document, '', performance.now());
+    this.#set(this.begun.document);
   }
 
   choose(choice: Choice): void {
     this.choice = choice;
-    this.#later('curves', () => this.fetchCurves());
-    this.#later('address', () => this.#writeAddress());
+    this.#asking?.abort();
+    this.trial.forget();
+    this.#later('simulate', soon, () => this.#simulate());
+    this.#later('address', soon, () => this.#writeAddress());
   }
 
-  /** Begins from another version; what was changed is left behind. */
+  /** Starts from another version; what was changed is left behind. */
   async begin(ref: string): Promise<void> {
     try {
-      const begun = await send<Begun>(this.props.draft_url, { ref });
-      this.begun = begun;
-      this.document = begun.document;
-      this.checked = begun;
-      this.name = ownName(begun);
-      this.draftProblem = null;
+      this.#startFrom(await send<Begun>(this.props.draft_url, { ref }));
+      this.trial.effects = {};
+      this.#simulate();
       this.#writeAddress();
     } catch (error) {
       this.draftProblem = problemFrom(error);
     }
   }
 
-  async fetchCurves(): Promise<void> {
+  /** Saves the draft where it differs from what it began with, and has it simulated on all chosen sessions; then goes
+      to the result, or to the proposal with it. */
+  async keep(to: 'simulation' | 'proposal'): Promise<void> {
+    if (this.saving || !this.props.may_write || (to === 'proposal' && !this.propose)) return;
+    this.saving = true;
+    this.runProblem = null;
+    const draft = this.changed
+      ? { document: this.document, name: this.name.trim(), based_on: this.begun.based_on }
+      : this.begun.ref;
+    try {
+      const asked = await send<{ simulation: string; draft: string }>(this.props.simulations_url, {
+        sessions: wanted(this.choice),
+        draft,
+        others: this.others,
+        note: this.note,
+      });
+      const [name, number] = asked.draft.split('@');
+      const proposal = this.props.propose_url.replace('{name}', name).replace('{number}', number);
+      location.assign(
+        to === 'proposal'
+          ? `${proposal}?simulation=${asked.simulation}`
+          : this.props.simulation_url.replace('{id}', asked.simulation),
+      );
+    } catch (error) {
+      this.runProblem = problemFrom(error);
+      this.saving = false;
+    }
+  }
+
+  /** Tries again what failed. */
+  again(): void {
+    this.#simulate();
+  }
+
+  #startFrom(begun: Begun): void {
+    this.begun = begun;
+    this.document = begun.document;
+    this.checked = begun;
+    this.name = begun.preset ? `${begun.name}-tuned` : begun.name;
+    this.draftProblem = null;
+  }
+
+  #set(document: PolicyDocument): void {
+    this.document = document;
+    this.#later('check', soon, () => void this.#check());
+    this.#later('address', soon, () => this.#writeAddress());
+    const wait = this.#asked + apart - performance.now();
+    this.trial.moved();
+    this.#later('simulate', Math.max(0, wait), () => this.#simulate());
+  }
+
+  #simulate(): void {
     this.#asking?.abort();
-    const mine = (this.#asking = new AbortController());
+    this.#asked = performance.now();
     if (this.choice.by === 'hand' && !this.choice.ids?.length) {
-      this.sizes = [];
-      this.choiceProblem = null;
+      this.trial.take({ kind: 'sessions', sessions: [], left_out: 0, active: '' });
       return;
     }
-    this.fetching = true;
-    try {
-      const curves = await ask<{ sessions: Sizes[]; left_out: number }>(
-        `${this.props.curves_url}?${toQuery(this.choice)}`,
-        { signal: mine.signal },
-      );
-      this.sizes = curves.sessions;
-      this.leftOut = curves.left_out;
-      this.choiceProblem = null;
-    } catch (error) {
-      const problem = problemFrom(error);
-      if (problem) {
-        this.choiceProblem = problem;
-        this.sizes = [];
-      }
-    } finally {
-      if (mine === this.#asking) this.fetching = false;
-    }
+    const mine = (this.#asking = new AbortController());
+    this.trial.begin();
+    const body = {
+      page,
+      sessions: wanted(this.choice),
+      document: this.document,
+      begun: this.begun.ref,
+    };
+    simulate(this.props.figures_url, body, mine.signal, (line: Line) => this.trial.take(line))
+      .then(() => mine === this.#asking && this.trial.end())
+      .catch((error) => {
+        const problem = problemFrom(error);
+        if (problem && mine === this.#asking) this.trial.fail(problem);
+      });
   }
 
   /** What the server says of the draft: origins and remarks. */
   async #check(): Promise<void> {
     this.#checking?.abort();
     const mine = (this.#checking = new AbortController());
-    const windows = this.sizes.map((one) => one.window);
-    const body = {
-      document: this.document,
-      based_on: this.begun.based_on,
-      window: windows.length ? Math.min(...windows) : undefined,
-    };
+    const body = { document: this.document, based_on: this.begun.based_on };
     try {
       const checked = await send<Checked>(this.props.draft_url, body);
       if (mine !== this.#checking) return;
@@ -194,60 +224,17 @@ export class Lab {
     }
   }
 
-  /** Saves the draft where it differs from what it began with, asks for the simulation, and goes there. */
-  async run(): Promise<void> {
-    if (this.running || !this.props.may_write) return;
-    this.running = true;
-    this.runProblem = null;
-    const draft = this.changed
-      ? { document: this.document, name: this.name.trim(), based_on: this.begun.based_on }
-      : this.begun.ref;
-    try {
-      const asked = await send<{ simulation: string }>(this.props.simulations_url, {
-        sessions: wanted(this.choice),
-        draft,
-        others: this.others,
-        note: this.note,
-      });
-      location.assign(this.props.simulation_url.replace('{id}', asked.simulation));
-    } catch (error) {
-      this.runProblem = problemFrom(error);
-      this.running = false;
-    }
-  }
-
-  #later(name: string, act: () => void): void {
+  #later(name: string, ms: number, act: () => void): void {
     clearTimeout(this.#timers[name]);
-    this.#timers[name] = setTimeout(act, soon);
+    this.#timers[name] = setTimeout(act, ms);
   }
 
-  /** The address says all of it, so that a reload, or a colleague, sees the same. */
+  /** The address holds all of it, so that a reload, or a colleague, sees the same. */
   #writeAddress(): void {
     const query = toQuery(this.choice);
     query.set('draft', this.begun.ref);
-    const set = this.checked.fields
-      .filter((field) => this.differs(field.path))
-      .map((field) => `${field.path}=${JSON.stringify(this.value(field.path))}`);
-    const hash = set.length ? `#${set.map(encodeURIComponent).join('&')}` : '';
+    const changed = this.checked.fields.filter((field) => this.differs(field.path));
+    const hash = toHash(changed.map(({ path }) => [path, this.value(path)!]));
     history.replaceState(null, '', `${this.props.lab_url}?${query}${hash}`);
   }
-
-  #takeAddress(): void {
-    const known = new Set(this.begun.fields.map((field) => field.path));
-    let any = false;
-    for (const part of location.hash.slice(1).split('&').filter(Boolean)) {
-      try {
-        const [path, ...rest] = decodeURIComponent(part).split('=');
-        if (!known.has(path)) continue;
-        this.document = withValue(this.document, path, JSON.parse(rest.join('=')) as Value);
-        any = true;
-      } catch {
-        // An address that was cut short: the value stays as it was.
-      }
-    }
-    if (any) void this.#check();
-  }
 }
-
-/** Under which name a draft is saved: presets stay as they are. */
-const ownName = (begun: Begun): string => (begun.preset ? `${begun.name}-tuned` : begun.name);

@@ -1,5 +1,5 @@
 /* How far a slider reaches: fields allow millions, which a hand cannot aim at. */
-import type { Field } from './policy';
+import type { Field, Value } from './policy';
 
 type Reach = { min: number; max: number; step: number };
 
@@ -21,6 +21,12 @@ export function reachOf(field: Field, begins: number, now: number): Reach {
   return { min, max, step: max - min <= 200 ? fine : Math.max(1, rounded((max - min) / 200)) };
 }
 
+/** The value of the slider next to a number. */
+export function snapped({ min, max, step }: Reach, value: number): number {
+  const steps = Math.round((value - min) / step);
+  return Math.min(max, Math.max(min, Math.round((min + steps * step) * 1000) / 1000));
+}
+
 /** What keeps a number from being taken, in words; "" where nothing does. */
 export function problemOf(field: Field, value: number): string {
   const low = field.low ?? 0;
@@ -31,7 +37,19 @@ export function problemOf(field: Field, value: number): string {
     value < low ||
     value > high
   ) {
-    return `Must be a ${field.kind === 'int' ? 'whole ' : ''}number from ${low} to ${high}.`;
+    const scale = isShare(field) ? 100 : 1;
+    return `Must be a ${field.kind === 'int' ? 'whole ' : ''}number from ${low * scale} to ${high * scale}.`;
   }
   return '';
+}
+
+/** A value as pages show it: "70 % full", "12 steps", "never", "yes". */
+export function inWords(field: Field, value: Value): string {
+  if (typeof value === 'boolean') return value ? 'yes' : 'no';
+  if (Array.isArray(value)) return value.join(', ') || 'none';
+  if (typeof value === 'string') return field.called[value] ?? (value || 'none');
+  if (!value && field.zero) return field.zero;
+  const number = isShare(field) ? Math.round(value * 1000) / 10 : value;
+  const unit = value === 1 ? field.unit.replace(/s\b/, '') : field.unit;
+  return `${number.toLocaleString('en-US')} ${unit}`.trim();
 }

@@ -22,7 +22,7 @@ async function problemOf(answer: Response): Promise<Problem> {
   };
 }
 
-export async function ask<T>(address: string, options: RequestInit = {}): Promise<T> {
+async function answered(address: string, options: RequestInit): Promise<Response> {
   let answer: Response;
   try {
     answer = await fetch(address, options);
@@ -35,23 +35,35 @@ export async function ask<T>(address: string, options: RequestInit = {}): Promis
     });
   }
   if (!answer.ok) throw new Refused(await problemOf(answer));
+  return answer;
+}
+
+export async function ask<T>(address: string, options: RequestInit = {}): Promise<T> {
+  const answer = await answered(address, options);
   return (
     answer.headers.get('content-type')?.includes('json') ? answer.json() : answer.text()
   ) as Promise<T>;
 }
 
-export function send<T>(
+const sent = (body: unknown, method: 'POST' | 'DELETE'): RequestInit => ({
+  method,
+  headers: {
+    'content-type': 'application/json',
+    'x-csrftoken':
+      document.querySelector<HTMLMetaElement>('meta[name="csrf-token"]')?.content ?? '',
+  },
+  body: body === undefined ? undefined : JSON.stringify(body),
+});
+
+export const send = <T>(
   address: string,
   body: unknown,
   method: 'POST' | 'DELETE' = 'POST',
-): Promise<T> {
-  const token = document.querySelector<HTMLMetaElement>('meta[name="csrf-token"]')?.content ?? '';
-  return ask<T>(address, {
-    method,
-    headers: { 'content-type': 'application/json', 'x-csrftoken': token },
-    body: body === undefined ? undefined : JSON.stringify(body),
-  });
-}
+): Promise<T> => ask<T>(address, sent(body, method));
+
+/** Sends and returns the answer unread, for one that streams. */
+export const open = (address: string, body: unknown, signal: AbortSignal): Promise<Response> =>
+  answered(address, { ...sent(body, 'POST'), signal });
 
 export function problemFrom(error: unknown): Problem | null {
   if (error instanceof Refused) return error.problem;

@@ -1,10 +1,11 @@
 import { describe, expect, it } from 'vitest';
+import { fromHash, toHash } from '../../src/lab/address';
+import { Undo } from '../../src/lab/draft';
 import { fromQuery, described, toQuery, wanted } from '../../src/lab/choice';
-import { longest } from '../../src/lab/sizes';
 import { isSame, valueAt, withValue, type Field } from '../../src/lab/policy';
-import { problemOf, reachOf } from '../../src/lab/slider';
-import { changeOf, changeText } from '../../src/lab/totals';
-import { compact, offload, policy } from './sessions';
+import { inWords, problemOf, reachOf, snapped } from '../../src/lab/slider';
+import { changeOf, changeText } from '../../src/lab/changes';
+import { compact, offload, policy } from './policies';
 
 describe('changes', () => {
   it.each([
@@ -69,6 +70,49 @@ describe('a draft', () => {
   });
 
   it.each([
+    [{ unit: '% full', kind: 'float' }, 0.725, '72.5 % full'],
+    [{}, 12, '12 steps'],
+    [{}, 1, '1 step'],
+    [{ zero: 'never' }, 0, 'never'],
+    [{ kind: 'bool' }, true, 'yes'],
+    [{ kind: 'choice', called: { cheap: 'cost' } }, 'cheap', 'cost'],
+    [{ kind: 'words' }, [], 'none'],
+  ] as [Partial<Field>, Field['value'], string][])('says %o %o as %s', (more, value, text) =>
+    expect(inWords(field(more), value)).toBe(text),
+  );
+
+  it('moves by whole steps within its reach', () => {
+    const reach = { min: 200, max: 20_000, step: 100 };
+    expect([snapped(reach, 3047), snapped(reach, -5), snapped(reach, 1e9)]).toEqual([
+      3000, 200, 20_000,
+    ]);
+  });
+
+  it('undoes moves of one setting together, and others one by one', () => {
+    const undo = new Undo();
+    const [a, b, c] = [5, 6, 7].map((age) =>
+      withValue(policy(offload()), 'steps[0].parameters.age', age),
+    );
+    undo.keep(a, 'age', 0);
+    undo.keep(b, 'age', 100);
+    undo.keep(c, 'batch', 200);
+    expect([undo.back(), undo.back(), undo.back()]).toEqual([c, a, null]);
+  });
+
+  it('goes into the address and comes back, without what is unknown or cut short', () => {
+    const before = policy(offload());
+    const known = [field({ path: 'steps[0].parameters.age' }), field({ path: 'ttl' })];
+    const hash = toHash([
+      ['steps[0].parameters.age', 9],
+      ['ttl', '1h'],
+    ]);
+    const after = fromHash(hash, before, known);
+    expect([valueAt(after, 'steps[0].parameters.age'), after.ttl]).toEqual([9, '1h']);
+    expect(fromHash(toHash([['name', 'x']]) + '&ttl%3D%221', before, known)).toBe(before);
+    expect(toHash([])).toBe('');
+  });
+
+  it.each([
     [5, ''],
     [0, ''],
     [-1, 'from 0 to 10000'],
@@ -122,8 +166,4 @@ describe('a choice of sessions', () => {
     );
     expect(described({ by: 'hand', ids: ['a', 'b'] })).toBe('2 chosen by hand');
   });
-});
-
-it('draws the longest session first, the first of those that are as long', () => {
-  expect([longest([{ steps: 1 }, { steps: 9 }, { steps: 9 }]), longest([])]).toEqual([1, 0]);
 });

@@ -200,8 +200,13 @@ def figures_of(recording: Recording, policy: Policy) -> Simulated:
 
 
 def recorded_figures(recording: Recording) -> dict[str, Any]:
-    """The figures of the recorded baseline, as far as they apply; `oracle_microusd` is what a
-    policy that knows the future would have cost (`compaction.simulation.oracle`)."""
+    """`lived_figures`, and `oracle_microusd`: what a policy that knows the future would have cost
+    (`compaction.simulation.oracle`)."""
+    return {**lived_figures(recording), "oracle_microusd": recording.oracle_cost}
+
+
+def lived_figures(recording: Recording) -> dict[str, Any]:
+    """The figures of the recorded baseline, as far as they apply."""
     value, run = recording.value, recording.lived
     found, whole = recall(value, run, recording.index), feasibility(recording.edits, run)
     compactions = [one for one in run.revisions if one.trigger not in NOT_COMPACTIONS]
@@ -217,7 +222,6 @@ def recorded_figures(recording: Recording) -> dict[str, Any]:
         "lost": found.retrievable + found.lost,
         "edits": whole.edits,
         "edits_feasible": whole.share,
-        "oracle_microusd": recording.oracle_cost,
     }
 
 

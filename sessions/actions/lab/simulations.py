@@ -62,7 +62,7 @@ def ask(
             author=actor.user,
             note=note[:300],
             chosen=chosen,
-            sessions=[str(session.pk) for session in _ordered(sessions)],
+            sessions=[str(session.pk) for session in small_first(sessions)],
             draft=draft,
             active=active,
         )
@@ -81,7 +81,8 @@ def ask(
     return simulation
 
 
-def _ordered(sessions: Sequence[Session]) -> Iterator[Session]:
+def small_first(sessions: Sequence[Session]) -> Iterator[Session]:
+    """Yield a few small sessions, then the others in their order."""
     small = sorted(sessions, key=lambda session: session.block_count)[:SMALL_FIRST]
     yield from small
     yield from (session for session in sessions if session not in small)

@@ -22,21 +22,11 @@ class SimulationAsked(JobAsked):
     run: str
 
 
-class Curves(Schema):
-    """Sizes of sessions per step; sessions/api/lab/curves.py describes the lists.
-
-    `left_out` counts selected sessions beyond 60 sessions or 24,000 steps.
-    """
-
-    basis: Literal["estimated"]
-    left_out: int
-    sessions: list[dict[str, Json]]
-
-
 class LabSimulationAsked(JobAsked):
-    """A queued simulation with its page."""
+    """A queued simulation with its page; `draft` is the version that it simulates."""
 
     simulation: str
+    draft: str
     url: str
 
 

@@ -17,7 +17,7 @@ from sessions.actions.lab.choices import NoChoice
 from sessions.actions.policies.policies import UnknownPolicy, named_version, save_version
 from sessions.api.jobs.jobs import job_asked
 from sessions.api.lab import shapes
-from sessions.api.lab.curves import curves, refused
+from sessions.api.lab.choices import refused
 from sessions.api.lab.simulated import simulation_body, simulation_line
 from sessions.api.web.exchange import done_once, json_answer
 from sessions.api.web.problems import Refusal
@@ -104,7 +104,7 @@ def ask(request: HttpRequest, wanted: shapes.LabSimulationIn) -> HttpResponse:
         raise refused(error, "/sessions/") from None
     assert made.job is not None
     address = request.build_absolute_uri(reverse("simulation", args=[made.pk]))
-    return job_asked(made.job, simulation=str(made.pk), url=address)
+    return job_asked(made.job, simulation=str(made.pk), draft=str(draft), url=address)
 
 
 def _draft(request: HttpRequest, team: Team, wanted: str | dict[str, Any]) -> PolicyVersion:
@@ -123,15 +123,6 @@ def _draft(request: HttpRequest, team: Team, wanted: str | dict[str, Any]) -> Po
         raise Refusal(
             422, "Invalid policy", f"{error}.", field=f"/draft/document/{where}"
         ) from None
-
-
-@lab.get("simulations/curves", response=shapes.Curves, url_name="curves")
-def simulation_curves(request: HttpRequest, choice: Query[shapes.SessionChoice]) -> HttpResponse:
-    """Get the sizes of selected sessions per step, without content; the sliders use them.
-
-    Selection works as for a simulation; repeat the name of a list parameter.
-    """
-    return curves(request, choice)
 
 
 @lab.get("simulations/{uuid:simulation_id}", response=shapes.SimulationOut, url_name="simulation")

@@ -16,7 +16,7 @@ from sessions.actions.lab.choices import NoChoice
 from sessions.actions.policies.policies import UnknownPolicy, named_version
 from sessions.api.jobs.jobs import job_asked
 from sessions.api.lab import shapes
-from sessions.api.lab.curves import refused
+from sessions.api.lab.choices import refused
 from sessions.api.web.exchange import done_once, json_answer
 from sessions.api.web.problems import Refusal
 from sessions.models import Tuning

@@ -1,5 +1,4 @@
-"""The tuning lab: a draft policy compared with the active one, estimated live and simulated on
-request."""
+"""The tuning lab: a draft policy compared with the active one, simulated as its settings move."""
 
 from __future__ import annotations
 
@@ -16,12 +15,11 @@ from django.urls import NoReverseMatch, reverse
 from django.views.decorators.http import require_GET, require_POST
 
 from compaction.advice.lint import remarks
-from compaction.policies.fields import about, fields
+from compaction.policies.fields import GROUPS, about, fields
 from compaction.policies.origin import origins
 from compaction.policies.policy import InvalidPolicy, from_dict, to_dict
 from compaction.policies.presets import PRESETS
 from compaction.prices.prices import UNKNOWN_WINDOW
-from compaction.strategies import STRATEGIES
 from sessions.access import allowed, team_of, team_to
 from sessions.actions.lab.choices import MOST
 from sessions.actions.lab.simulations import MOST_OTHERS
@@ -31,6 +29,7 @@ from sessions.api.lab.simulated import simulation_line
 from sessions.api.lab.tunings import state_of
 from sessions.models import PolicyVersion, Session, Simulation, Team, Tuning
 from sessions.models.dashboard.matching import FACETS, FLAGS, matching
+from sessions.models.lab.simulated_sums import ASSUMPTIONS
 from sessions.views.web.pages import Link, Page
 
 RECENT = 12
@@ -79,7 +78,8 @@ def lab_page(request: HttpRequest, problem: str = "") -> HttpResponse:
             "facets": _facets(team),
             "flags": [[name, f"{sign} {label}"] for name, (sign, label, _) in FLAGS.items()],
             "choice": earlier.chosen if earlier else _first_choice(sessions),
-            "minor": [one.name for one in STRATEGIES.values() if one.minor],
+            "groups": GROUPS,
+            "assumptions": ASSUMPTIONS,
             "most_sessions": MOST,
             "most_others": MOST_OTHERS,
             **addresses(),
@@ -98,10 +98,13 @@ def addresses() -> dict[str, str]:
     return {
         "lab_url": reverse("lab"),
         "draft_url": reverse("lab_draft"),
-        "curves_url": reverse("api:curves"),
+        "figures_url": reverse("lab_figures"),
         "simulations_url": reverse("api:simulations"),
         "simulation_url": with_id("simulation"),
         "replay_url": with_id("replay"),
+        "propose_url": reverse("propose", args=["-name-", 0]).replace(
+            "-name-/0", "{name}/{number}"
+        ),
         "policy_edit_url": page_url("policy_edit", "-name-").replace("-name-", "{name}"),
     }
 

@@ -73,7 +73,7 @@ FIGURES = {
 
 def test_without_sessions_it_says_where_they_come_from(owner: Client):
     page = page_of(owner, "/lab/")
-    assert "No session to try anything on" in page.text
+    assert "No sessions to simulate" in page.text
     assert page.links["Import"] == "/imports/"
 
 

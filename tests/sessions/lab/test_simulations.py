@@ -17,7 +17,6 @@ from sessions.actions.jobs import jobs
 from sessions.actions.lab import simulations
 from sessions.actions.lab.simulated_figures import figures_of, recording_of
 from sessions.actions.policies.policies import preset_version
-from sessions.importers import records
 from sessions.models import (
     AuditEntry,
     Blob,
@@ -239,29 +238,3 @@ def test_a_list_of_simulations_has_pages(team, owner, idle):
     assert [one["id"] for one in first["simulations"]] == made[:0:-1]
     rest = owner.get(f"/api/v1/simulations?limit=2&after={first['next']}").json()
     assert ([one["id"] for one in rest["simulations"]], rest["next"]) == (made[:1], None)
-
-
-def test_the_curves_of_a_session_are_those_of_its_records(team, owner):
-    compacted = log("compacted", 8)
-    compacted.records[12:12] = [
-        records.Compaction("auto", key="cut"),
-        records.Message("user", [{"type": "text", "text": "So far."}], key="s", kind="summary"),
-    ]
-    [stored] = store(team, compacted)
-    reply = owner.get("/api/v1/simulations/curves?by=hand&ids=compacted").json()
-    [sizes] = reply["sessions"]
-    recording = recording_of(stored)
-    assert sizes["recorded"] == [s.total + stored.hidden_tokens for s in recording.lived.steps]
-    whole = 0
-    for step in range(stored.step_count):
-        whole += sizes["other"][step] + sum(sizes["tools"][step])
-        born = sum(b.tokens for b in recording.value.blocks if b.born <= step + 1)
-        assert whole == born
-    price = recording.terms.price
-    assert sizes["price"]["output"] == price.output
-    assert sizes["price"]["write_1h"] == price.cache_write_1h
-    assert (sizes["rules"], sizes["ttl"]) == ("anthropic", "5m")
-    assert {len(sizes[name]) for name in ("at", "other", "users", "tools", "output")} == {
-        stored.step_count
-    }
-    assert owner.get("/api/v1/simulations/curves?q=zebra").json()["sessions"] == []

@@ -275,7 +275,7 @@ def test_a_search_that_cannot_begin_says_why_in_the_lab(team, owner):
     form = {"base": "offload-first", "n": "6", "min_steps": "4000", "trials": "9"}
     answer = owner.post(reverse("tunings"), form)
     assert answer.status_code == 422
-    assert "Not searched" in answer.content.decode()
+    assert "Not started" in answer.content.decode()
     assert 'value="4000"' in answer.content.decode()
 
 

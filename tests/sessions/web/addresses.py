@@ -46,7 +46,6 @@ AT_LARGE = {route for route in PAGES if "<" not in route} - IN_BODY | {
     "api/v1/sessions",
     "api/v1/imports",
     "api/v1/simulations",
-    "api/v1/simulations/curves",
     "api/v1/tunings",
     "api/v1/cache/check",
     "api/v1/reviews",

@@ -1,0 +1,233 @@
+"""Warm workers: processes that hold recordings of sessions and simulate drafts on them.
+
+The lab asks with every move of a slider. A worker belongs to one team, reads the sessions itself,
+and keeps what it read (`draft_figures`); it exits after IDLE_SECONDS without a request, and is
+killed if it does not stop in time. Requests and answers are lines of JSON.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from multiprocessing.connection import Connection
+from typing import Any
+from uuid import UUID
+
+from django.db import connections
+
+from sessions.actions.lab.draft_figures import DraftFigures
+from sessions.actions.web import forks
+
+WORKERS = 2
+"""Most worker processes of a server, of all teams."""
+IDLE_SECONDS = 300.0
+WAIT_SECONDS = 3.0
+"""How long a request may wait for a worker."""
+SECONDS = 60.0
+"""How long a request may take; what was streamed until then stays valid."""
+STOP_SECONDS = 5.0
+"""How long a cancelled worker may finish its session before it is killed."""
+BEAT_SECONDS = 1.0
+"""A blank line is sent this often, because only sending tells whether the page is gone."""
+
+BEAT, CANCEL, END, GONE = b"\n", b"cancel", b"end", b"gone"
+
+
+class NoWorker(Exception):
+    """No worker is free in time (`busy`), or the page has sent a newer request."""
+
+    def __init__(self, *, busy: bool) -> None:
+        super().__init__("no worker")
+        self.busy = busy
+
+
+def stream(team: UUID, page: str, asked: Mapping[str, Any]) -> Iterator[bytes]:
+    """Yield the lines that a worker answers to a request, as `DraftFigures.lines` describes them.
+
+    A newer request of the same page ends an older one between two sessions; so does closing this
+    generator. Problems are lines too: {"kind": "problem", "title", "detail"}.
+    """
+    try:
+        worker = _workers.take(team, page)
+    except NoWorker as refused:
+        if refused.busy:
+            yield _problem("The simulation worker is busy", "Move the setting again in a moment.")
+        return
+    call = json.dumps({**asked, "team": str(team)}).encode()
+    end = time.monotonic() + SECONDS
+    try:
+        for attempt in (1, 2):
+            for line in worker.lines(call, end):
+                if line != GONE:
+                    yield line
+                elif attempt == 2:
+                    yield _problem("The simulation stopped", "Its worker ended twice. Try again.")
+            if worker.alive:
+                break
+    finally:
+        _workers.put(worker)
+
+
+def _problem(title: str, detail: str) -> bytes:
+    said = {"kind": "problem", "title": title, "detail": detail}
+    return json.dumps(said).encode() + b"\n"
+
+
+class _WarmWorker:
+    """A worker as the server sees it; its process starts with the first request."""
+
+    def __init__(self, team: UUID, entry: str) -> None:
+        self.team, self.page, self.busy = team, "", False
+        self._entry = entry
+        self._process: forks.Forked | None = None
+        self._sending = threading.Lock()
+
+    @property
+    def alive(self) -> bool:
+        """Whether its process has not ended, as far as we know."""
+        return self._process is not None
+
+    def lines(self, call: bytes, end: float) -> Iterator[bytes]:
+        """Yield the lines of an answer; GONE if the process ended instead."""
+        over = False
+        try:
+            if self._process is None:
+                self._start()
+            self._send(call)
+            while time.monotonic() < end:
+                if not self._answers.poll(min(BEAT_SECONDS, max(end - time.monotonic(), 0))):
+                    yield BEAT
+                    continue
+                line = self._answers.recv_bytes()
+                if over := line == END:
+                    return
+                yield line
+        except (EOFError, OSError):
+            over = True
+            self.end()
+            yield GONE
+        finally:
+            if not over:
+                self._stop()
+
+    def cancel(self) -> None:
+        """Ask it to end the current answer after this session."""
+        with contextlib.suppress(OSError):
+            self._send(CANCEL)
+
+    def end(self) -> None:
+        """Kill its process, if there is one."""
+        if self._process is not None:
+            self._calls.close()
+            self._answers.close()
+            self._process.end()
+            self._process = None
+
+    def _start(self) -> None:
+        self._process = forks.Forked(self._entry)
+        self._calls = Connection(os.dup(self._process.input), readable=False)
+        self._answers = Connection(os.dup(self._process.output), writable=False)
+
+    def _send(self, call: bytes) -> None:
+        with self._sending:
+            self._calls.send_bytes(call)
+
+    def _stop(self) -> None:
+        """End an answer early; kill the process if it does not stop."""
+        end = time.monotonic() + STOP_SECONDS
+        self.cancel()
+        try:
+            while self._answers.poll(max(end - time.monotonic(), 0)):
+                if self._answers.recv_bytes() == END:
+                    return
+        except (EOFError, OSError):
+            pass
+        self.end()
+
+
+class WarmWorkers:
+    """The workers of this server, each for one request at a time."""
+
+    def __init__(self, most: int, entry: str = f"{__name__}.work") -> None:
+        self._most, self._entry = most, entry
+        self._workers: list[_WarmWorker] = []
+        self._changed = threading.Condition()
+        self._newest: dict[tuple[UUID, str], object] = {}
+
+    def take(self, team: UUID, page: str) -> _WarmWorker:
+        """A worker, if possible the one that this page had. Raises NoWorker."""
+        mine, key = object(), (team, page)
+        end = time.monotonic() + WAIT_SECONDS
+        with self._changed:
+            self._newest[key] = mine
+            try:
+                for worker in self._workers:
+                    if worker.busy and (worker.team, worker.page) == key:
+                        worker.cancel()
+                self._changed.notify_all()
+                while (found := self._free(team, page)) is None:
+                    waited = self._changed.wait(max(end - time.monotonic(), 0))
+                    if self._newest.get(key) is not mine or not waited:
+                        raise NoWorker(busy=not waited)
+            finally:
+                if self._newest.get(key) is mine:
+                    del self._newest[key]
+            found.busy, found.page = True, page
+            return found
+
+    def put(self, worker: _WarmWorker) -> None:
+        """Give it back."""
+        with self._changed:
+            worker.busy = False
+            self._changed.notify_all()
+
+    def end(self) -> None:
+        """End the idle workers."""
+        with self._changed:
+            for worker in self._workers:
+                if not worker.busy:
+                    worker.end()
+
+    def _free(self, team: UUID, page: str) -> _WarmWorker | None:
+        own = [one for one in self._workers if one.team == team]
+        if any(one.busy and one.page == page for one in own):
+            return None  # it is cancelled, and warm
+        idle = [one for one in own if not one.busy]
+        if idle:
+            return next((one for one in idle if one.page == page), idle[0])
+        if len(self._workers) == self._most:
+            others = [one for one in self._workers if not one.busy]
+            if not others:
+                return None
+            others[0].end()
+            self._workers.remove(others[0])
+        self._workers.append(_WarmWorker(team, self._entry))
+        return self._workers[-1]
+
+
+_workers = WarmWorkers(WORKERS)
+
+
+# In the worker
+
+
+def work(given: int, taken: int) -> None:
+    """Answer requests until none comes any more; runs in the worker."""
+    calls, answers = Connection(given, writable=False), Connection(taken, readable=False)
+    figures = DraftFigures()
+    with contextlib.suppress(EOFError, OSError):
+        while not figures.full and calls.poll(IDLE_SECONDS):
+            asked = calls.recv_bytes()
+            if asked == CANCEL:  # the answer ended before it came
+                continue
+            for line in figures.lines(json.loads(asked)):
+                if line is not None:
+                    answers.send_bytes(json.dumps(line).encode() + b"\n")
+                if calls.poll(0):
+                    break
+            connections.close_all()
+            answers.send_bytes(END)
