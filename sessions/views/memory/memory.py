@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID
@@ -20,12 +18,11 @@ from compaction.board import board as chat_board
 from compaction.board.board import KINDS, BoardSize, Rendered
 from sessions.access import actor_of, allowed, require, session_of, team_of, teams_of
 from sessions.actions.memory import boards, gathering
-from sessions.models import Board, Entry, Note, Run, Session, Share, Subscription
+from sessions.models import Board, Note, Session, Share, Subscription
 from sessions.models.memory.memory import Remembered, search
-from sessions.models.record.values import CHUNK
+from sessions.views.memory.carried import board_verdict, carried, place_of
 from sessions.views.web.pages import Link, Page
 from sessions.views.web.paging import page
-from sessions.views.web.places import step_url
 
 NAMES = {
     "task": "Task",
@@ -49,17 +46,6 @@ OF_A_KIND = 20
 """Notes of each kind shown at first, newest first."""
 
 BOARDS, SHARES, SUBSCRIPTIONS = 20, 20, 50
-
-
-@dataclass(frozen=True, slots=True)
-class NoteRow:
-    """A note with its source, and whether that is still in context."""
-
-    note: Note
-    url: str
-    place: str
-    carried: str
-    revision_url: str = ""
 
 
 @require_GET
@@ -112,14 +98,9 @@ def _found(rows: list[Remembered]) -> list[dict[str, Any]]:
         session = known.get(row.session) if row.session else None
         url = reverse("replay", args=[session.pk]) if session is not None else ""
         if session is not None and row.message:
-            url = _place(session, row.message)
+            url = place_of(session, row.message)
         made.append({"row": row, "kind": NAMES[row.kind], "url": url, "session": session})
     return made
-
-
-def _place(session: Session, message: int) -> str:
-    born = session.messages.filter(seq=message).values_list("born", flat=True).first()
-    return step_url(session, born or 1, None, str(message))
 
 
 @require_GET
@@ -141,6 +122,7 @@ def board(request: HttpRequest, board_id: int) -> HttpResponse:
     rows = shown.notes.filter(removed=None).select_related("session", "share__session")
     kind = request.GET.get("kind", "")
     counts = dict(rows.order_by().values_list("kind").annotate(many=Count("pk")))
+    made = _as_read(shown)
     context = {
         "section": "memory",
         "team": shown.team,
@@ -148,7 +130,7 @@ def board(request: HttpRequest, board_id: int) -> HttpResponse:
         "name": board_name(shown),
         "session": _session_of(request, shown),
         "entries": sum(counts.values()),
-        "made": _as_read(shown),
+        "made": made,
         "may_write": allowed(request, shown.team, "write"),
         "kind": kind if kind in KINDS else "",
         "subscriptions": _subscribed(shown),
@@ -167,6 +149,13 @@ def board(request: HttpRequest, board_id: int) -> HttpResponse:
             for one in NAMES
             if counts.get(one)
         ]
+    kept = set(made.kept)
+    groups = [
+        (one, many, [replace(row, shown=row.note.key in kept) for row in listed])
+        for one, many, listed in groups
+    ]
+    listed_rows = [row for *_, listed in groups for row in listed]
+    context["verdict"] = board_verdict(listed_rows) if listed_rows else None
     context["groups"] = [
         {
             "kind": one,
@@ -204,55 +193,6 @@ def _subscribed(board: Board) -> QuerySet[Subscription]:
         about = Q(session=board.session_id)
     rows = Subscription.objects.filter(about, session__team=board.team)
     return rows.select_related("session").order_by("-pk")[:SUBSCRIPTIONS]
-
-
-def carried(rows: Iterable[Note]) -> list[NoteRow]:
-    """Find the source of each note: a message in context, a summary that replaced it, a share, or
-    the board only."""
-    listed = list(rows)
-    closed = _closed(listed)
-    made = []
-    for row in listed:
-        if row.share is not None:
-            url = reverse("replay", args=[row.share.session.pk])
-            made.append(NoteRow(row, url, str(row.share.session), f"share {row.share.number}"))
-        elif row.session is None or row.message is None:
-            by = {"agent": "added by an agent", "person": "added by hand"}
-            what = f"seen {sum(row.evidence.values())} times" if row.evidence else ""
-            url = reverse("replay", args=[row.session.pk]) if row.session is not None else ""
-            name = str(row.session) if row.session is not None else ""
-            made.append(NoteRow(row, url, name, what or by.get(row.by, "this board only")))
-        else:
-            url = _place(row.session, row.message)
-            place = f"message {row.message}"
-            gone = closed.get((row.session.pk, row.message))
-            if gone is None:
-                made.append(NoteRow(row, url, place, "in context"))
-            else:
-                run, number = gone
-                address = reverse("revision", args=[row.session.pk, run, number])
-                made.append(NoteRow(row, url, place, f"left the context at r{number}", address))
-    return made
-
-
-def _closed(rows: list[Note]) -> dict[tuple[UUID, int], tuple[str, int]]:
-    """Messages that left the current context: in which run, by which revision."""
-    wanted: dict[UUID, set[int]] = defaultdict(set)
-    for row in rows:
-        if row.session_id is not None and row.message is not None:
-            wanted[row.session_id].add(row.message)
-    found: dict[tuple[UUID, int], tuple[str, int]] = {}
-    for session, seqs in list(wanted.items())[:CHUNK]:
-        runs = Run.objects.filter(session=session, origin__in=("managed", "recorded"))
-        run = runs.order_by("-origin").values_list("pk", "origin").first()
-        if run is None:
-            continue
-        left = Entry.objects.filter(
-            run=run[0], block__message__seq__in=sorted(seqs), closed_by__isnull=False
-        )
-        for seq, number in left.values_list("block__message__seq", "closed_by__revision__number"):
-            found[session, seq] = (run[1], number)
-    return found
 
 
 @require_POST
