@@ -32,6 +32,7 @@ from sessions.models.record.blobs import Blob
 from sessions.models.record.messages import Block, Message, ModelCall
 from sessions.models.record.revisions import Edit, Entry, Replacement, Revision, Run
 from sessions.models.record.sessions import Session
+from sessions.models.record.step_notes import StepNote
 from sessions.models.reviews.assessments import Assessment, FactLedger
 from sessions.models.reviews.reviews import Review, ReviewItem, ReviewRules
 from sessions.models.search.saved_searches import SavedSearch
@@ -91,6 +92,7 @@ __all__ = [
     "Simulation",
     "SimulationResult",
     "SkippedRecord",
+    "StepNote",
     "Subscription",
     "Team",
     "ToolGraph",

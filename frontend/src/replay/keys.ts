@@ -26,6 +26,8 @@ export function replayKeys(replay: Replay, player: Player, message: MessageKeys)
 
   const { pins_url, previous_url, next_url } = replay.props;
   const offered: Shortcut[] = [];
+  if (replay.notes.writable)
+    offered.push(key(['a'], 'Leave a note on this step', () => (replay.notes.writing = true)));
   if (pins_url) offered.push(key(['p'], 'Pin or unpin the message', () => message.togglePin()));
   if (previous_url) offered.push(key(['['], 'Previous session', () => visit(previous_url)));
   if (next_url) offered.push(key([']'], 'Next session', () => visit(next_url)));

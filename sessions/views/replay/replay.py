@@ -29,7 +29,7 @@ def _addresses(session: Session) -> dict[str, str]:
         f"{name}_url": reverse(f"api:{name}", args=[session.pk])
         for name in (
             *("manifest", "previews", "events", "entry", "diff"),
-            *("simulate", "context", "recitation", "find", "texts", "sources"),
+            *("simulate", "context", "recitation", "find", "texts", "sources", "step_notes"),
         )
     }
     diff_page = reverse("diff", args=[session.pk, 0, 0])
@@ -55,6 +55,7 @@ def replay(request: HttpRequest, session_id: UUID, step: int | None = None) -> H
     session = session_of(request, session_id)
     writes = allowed(request, session.team, "write")
     props: dict[str, Any] = _addresses(session) | {"step": step}
+    props["may_note"] = writes
     if writes:
         props["policies"] = to_simulate(session.team)
     else:

@@ -87,6 +87,8 @@ NEEDS: dict[tuple[str, str], Right | None] = {
     ("DELETE", f"{SESSION}/pins/<seq>"): "write",
     ("POST", f"{SESSION}/notes"): "write",
     ("DELETE", f"{SESSION}/notes/<note_id>"): "write",
+    ("POST", f"{SESSION}/step-notes"): "write",
+    ("DELETE", f"{SESSION}/step-notes/<step_note_id>"): "members",
     ("POST", f"{SESSION}/shares"): "write",
     ("POST", "api/v1/subscriptions"): "write",
     ("DELETE", "api/v1/subscriptions/<subscription_id>"): "write",
@@ -128,6 +130,7 @@ BODIES: dict[str, Any] = {
     "check": {"previous": {"system": "a"}, "current": {"system": "b"}},
     "tools": {"tools": ["Read"]},
     "notes": {"kind": "knowledge", "text": "the port is 8080"},
+    "step-notes": {"step": 1, "text": "guessed the port"},
     "shares": {"summary": "what we know"},
     "subscriptions": {"session": "run", "kind": "team"},
     "budgets": {"scope": "agent", "tokens": 5},
@@ -147,7 +150,7 @@ BODIES: dict[str, Any] = {
 }
 
 
-QUERIES = {"why": "?text=port", "compare": "?with=run"}
+QUERIES = {"why": "?text=port", "texts": "?at=0", "compare": "?with=run"}
 """What a route must be asked for."""
 
 

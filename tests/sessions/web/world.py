@@ -32,6 +32,7 @@ from sessions.actions.memory import boards, shares
 from sessions.actions.notifications import channels
 from sessions.actions.policies import bounds, rollouts
 from sessions.actions.policies.policies import preset_version, save_version
+from sessions.actions.replay.step_notes import add_note
 from sessions.models import (
     Approval,
     ImportFile,
@@ -132,7 +133,7 @@ def one_of_everything(program: Program) -> dict[str, Any]:
         "rollout_id": rollout.pk, "name": "our-policy",
         "item_id": item.pk, "simulation_id": simulation.pk, "tuning_id": tuning.pk,
         "note_id": note.pk, "board_id": note.board_id, "subscription_id": subscription.pk,
-        "search_id": saved.pk,
+        "search_id": saved.pk, "step_note_id": add_note(session, 1, "guessed", COMMAND).pk,
         "budget_id": budget.pk, "approval_id": approval.pk,
         "member_id": member.pk, "invitation_id": invitation.pk, "slug": program.team.slug,
         "other_id": session.pk,

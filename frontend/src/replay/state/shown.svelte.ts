@@ -11,6 +11,7 @@ import { Previews } from '../manifest/previews.svelte';
 import { standing, type Limits } from './budget';
 import { matcher, parseFilter } from './filter';
 import { Found } from './found.svelte';
+import { Notes } from './notes.svelte';
 import type { Baseline } from './recorded';
 import { rememberedScale, type Scale } from './scale';
 
@@ -20,6 +21,8 @@ export type Props = {
   find_url: string;
   texts_url: string;
   sources_url: string;
+  step_notes_url: string;
+  may_note?: boolean;
   events_url: string;
   entry_url: string;
   simulate_url?: string;
@@ -70,6 +73,7 @@ export class Shown {
   behind = $state(false); // what is shown could not be brought up to date
   previews: Previews;
   found: Found;
+  notes: Notes;
 
   filter = $derived(parseFilter(this.query));
   /** The whole context of the step, whatever the filter leaves of it. */
@@ -139,6 +143,7 @@ export class Shown {
   constructor(readonly props: Props) {
     this.previews = new Previews(props.previews_url);
     this.found = new Found(props.find_url);
+    this.notes = new Notes(props.step_notes_url, props.may_note ?? false);
     this.usual = props.default_run ?? 'recorded';
     const place = placeIn(location.href);
     this.run = place.run || this.usual;
