@@ -36,7 +36,7 @@ def defined(
     """
     lists = list(_lists(session, run, count))
     calls = [Call(use.step, session.model, _began(session), use.usage) for use in uses]
-    hidden = [ToolList((Definition("", run.prelude),), 1, len(run.steps))]
+    hidden = [ToolList((Definition("", session.hidden),), 1, len(run.steps))]
     costs = definition_costs(lists, calls)
     known = bool(calls) and costs.priced
     spent = definition_costs(hidden, calls).nanos() if known else None
@@ -71,7 +71,7 @@ def _lists(session: Session, run: Run, count: Callable[[str], int]) -> Iterator[
             for one in sized({"tools": _read(block.text)}, count)
             if not (one.deferred and setup)
         )
-        before = run.prelude
+        before = session.hidden
         if not setup and first > 1 and first - 2 < len(run.steps):
             before += run.steps[first - 2].total
         yield ToolList(tools, first, ended.get(block.id, len(run.steps) + 1) - 1, before)

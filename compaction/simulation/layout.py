@@ -17,7 +17,8 @@ HIDDEN_BLOCKS = 2
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The prompt of one step, prelude included: `total` tokens in `blocks` content blocks.
+    """The prompt of one step: `total` tokens in `blocks` content blocks. The first
+    `prelude` tokens are the hidden prompt and definitions of ours.
 
     `unchanged` tokens are as in the step before, `appended` are new at the end, `output` is what
     the step wrote, as far as the next one shows. `frontier` is the tokens and blocks up to the last
@@ -31,6 +32,7 @@ class Layout:
     unchanged: int
     appended: int
     output: int
+    prelude: int = 0
     frontier: tuple[int, int] = (0, 0)
     changed: Cause = "unexplained"
     last: tuple[int, int] | None = None
@@ -77,7 +79,8 @@ def recorded(run: Run) -> Iterator[Layout]:
                 images = images or entry.block.type == "image"
         last = step.step
         output = timeline.output.get(step.step, 0)
-        yield Layout(step, total, blocks, unchanged, total - unchanged, output, images=images)
+        appended = total - unchanged
+        yield Layout(step, total, blocks, unchanged, appended, output, run.hidden, images=images)
         unchanged = total
 
 
@@ -85,8 +88,8 @@ def managed(run: Run) -> Iterator[Layout]:
     """Yield the prompts of a run, with the place of the last replacement as frontier."""
     timeline, standing = _Timeline.of(run.entries), _BlockCounts(run.entries)
     triggers = {revision.number: revision.trigger for revision in run.revisions}
-    prelude, last = (run.prelude, HIDDEN_BLOCKS) if run.prelude else (0, 0), 0
-    once_from: int | None = None
+    last, once_from = 0, None
+    before = run.prelude_at(run.steps[0].step) if run.steps else 0
     for number, step in enumerate(run.steps):
         appended = 0
         for passed in range(last + 1, step.step + 1):
@@ -98,19 +101,24 @@ def managed(run: Run) -> Iterator[Layout]:
         changed: Cause = "unexplained"
         if step.revision is not None:
             changed = "rewind" if triggers.get(step.revision) == "rewind" else "edit"
-        total = prelude[0] + step.total
-        frontier = prelude[0] + step.frontier, prelude[1] + standing.before_frontier()
-        until = prelude[0] + step.cacheable, prelude[1] + standing.count(once_from)
+        prelude = run.prelude_at(step.step)
+        hidden, total = HIDDEN_BLOCKS if prelude else 0, prelude + step.total
+        # A tool that joins is before everything else.
+        unchanged = prelude + step.unchanged_prefix if number and prelude == before else 0
+        before = prelude
         yield Layout(
             step=step,
             total=total,
-            blocks=prelude[1] + standing.count(),
-            unchanged=prelude[0] + step.unchanged_prefix if number else 0,
+            blocks=hidden + standing.count(),
+            unchanged=unchanged,
             appended=appended + step.recited if number else total,
             output=timeline.output.get(step.step, 0),
-            frontier=frontier if step.frontier else (0, 0),
+            prelude=prelude,
+            frontier=(prelude + step.frontier, hidden + standing.before_frontier())
+            if step.frontier
+            else (0, 0),
             changed=changed,
-            last=until,
+            last=(prelude + step.cacheable, hidden + standing.count(once_from)),
             passing=step.passing,
             images=bool(standing.images),
         )

@@ -115,8 +115,8 @@ def simulate_cache(run: Run, calls: Sequence[Call], terms: Terms | None = None) 
     """
     terms = terms or Terms()
     by_step = {call.step: call for call in calls}
-    ours = _send(managed(run), by_step, run.prelude, terms.under(run.policy))
-    alone = _send(recorded(run), by_step, run.hidden, terms)
+    ours = _send(managed(run), by_step, terms.under(run.policy))
+    alone = _send(recorded(run), by_step, terms)
     prompt = sum(use.prompt for use in ours)
     share = sum(use.read for use in ours) / prompt if prompt else 0.0
     return CacheRun(
@@ -136,7 +136,7 @@ def estimate_cache(
 ) -> tuple[CacheUse, ...]:
     """Estimate the cache use of a recorded session's own contexts, if no usage was reported."""
     by_step = {call.step: call for call in calls}
-    return _send(managed(run), by_step, run.prelude, terms or Terms(), "estimated")
+    return _send(managed(run), by_step, terms or Terms(), "estimated")
 
 
 def _sum(uses: Sequence[CacheUse], rates: Price | None, output: bool = True) -> int | None:
@@ -156,7 +156,6 @@ def _cache(rules: Rules) -> Callable[[Request, Price | None, Basis], CacheUse]:
 def _send(
     layouts: Iterable[Layout],
     calls: Mapping[int, Call],
-    prelude: int,
     terms: Terms,
     basis: Basis = "simulated",
 ) -> tuple[CacheUse, ...]:
@@ -167,7 +166,7 @@ def _send(
         call = calls.get(layout.step.step)
         reported = call.usage if call else None
         end, blocks = layout.cacheable
-        places = {end: blocks, prelude: HIDDEN_BLOCKS}
+        places = {end: blocks, layout.prelude: HIDDEN_BLOCKS}
         if terms.frontier:
             places.setdefault(*layout.frontier)
         if terms.steady and layout.unchanged >= before[0]:
@@ -177,7 +176,7 @@ def _send(
             total=layout.total,
             unchanged=layout.unchanged,
             breakpoints=tuple(
-                Breakpoint(offset, blocks, _ttl(terms, offset <= prelude))
+                Breakpoint(offset, blocks, _ttl(terms, offset <= layout.prelude))
                 for offset, blocks in sorted(places.items())
                 if 0 < offset <= end
             ),
@@ -186,7 +185,7 @@ def _send(
             minimum=terms.minimum,
             appended=layout.appended,
             passing=layout.passing,
-            system=prelude,
+            system=layout.prelude,
             images=layout.images,
             changed=layout.changed,
             revision=layout.step.revision if layout.changed != "unexplained" else None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from compaction.cache.economy import asked_for, session_rates
@@ -14,7 +15,7 @@ from compaction.prices.system_messages import takes_system_messages
 from compaction.proposals.plan import Count, Means, Outline, Summarize, no_outline
 from compaction.summaries.extract import extractive
 from compaction.tools.listed import sized
-from compaction.tools.read_tool import definition
+from compaction.tools.read_tool import definition, is_listed
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +59,8 @@ class StepTokens:
 class Run:
     """A simulated session under a policy: `entries` give the context of each step (`context_at`).
 
-    `steps` holds one record per model call, in order. `hidden` is the session's, `added`
-    the tokens of the `read_back` definition that our contexts list.
+    `steps` holds one record per model call, in order. `hidden` is the session's, `added` the tokens
+    of the `read_back` definition, which contexts list from step `added_from` on (None: never).
     """
 
     policy: Policy
@@ -69,15 +70,21 @@ class Run:
     refusals: tuple[RefusedEdits, ...]
     hidden: int = 0
     added: int = 0
+    added_from: int | None = None
+
+    def prelude_at(self, step: int) -> int:
+        """Tokens before the blocks of a step."""
+        listed = self.added_from is not None and step >= self.added_from
+        return self.hidden + (self.added if listed else 0)
 
     @property
-    def prelude(self) -> int:
-        """Tokens before the blocks of each step."""
-        return self.hidden + self.added
+    def preludes(self) -> int:
+        """Tokens before the blocks of all steps."""
+        return sum(self.prelude_at(step.step) for step in self.steps)
 
     @property
     def sent(self) -> int:
-        """Tokens sent over the whole session: each step's context, without the prelude."""
+        """Tokens sent over the whole session: each step's context, without preludes."""
         return sum(step.total for step in self.steps)
 
 
@@ -99,11 +106,12 @@ def simulate(
     rates = session_rates(session.model, began, recorded, policy.ttl)
     binds, one_turn = binds_thinking(session.model), takes_system_messages(session.model)
     means = Means(count, summarize, outline, rates, binds=binds, one_turn=one_turn)
-    added = _added(policy, count)
+    added, blocks = _added(policy, count), session.blocks
+    opening = [block for block in blocks if session.calls and block.born <= session.calls[0].step]
+    listed = added > 0 and is_listed(opening, 0, session.hidden)
     # Unknown stays unknown: then the first reported prompt has both.
-    hidden = session.hidden + added if session.hidden else 0
+    hidden = session.hidden + (added if listed else 0) if session.hidden else 0
     state = start(policy, session.window, means, hidden)
-    blocks = session.blocks
     steps: list[StepTokens] = []
     revisions: list[Revision] = []
     place = 0
@@ -123,7 +131,7 @@ def simulate(
         # the recitation and the definition.
         usage = call.usage
         comparable = usage is not None and not revisions
-        more = state.ending.tokens + added
+        more = state.ending.tokens + (added if listed else 0)
         prompt = usage.prompt + more if usage is not None and comparable else None
         if prompt is None:
             state.hidden, state.scale = hidden, None
@@ -135,7 +143,14 @@ def simulate(
         tuple(state.refusals),
         session.hidden,
         added,
+        _added_from(session, revisions, listed) if added else None,
     )
+
+
+def _added_from(session: Session, revisions: Sequence[Revision], listed: bool) -> int | None:
+    if listed:
+        return session.calls[0].step
+    return revisions[0].step if revisions else None
 
 
 def _added(policy: Policy, count: Count) -> int:

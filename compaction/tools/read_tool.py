@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from itertools import takewhile
 from typing import Any, Literal
 
+from compaction.context.blocks import Block
 from compaction.context.excerpt import BadSelection, Selection, selection_of
 
 NAME = "read_back"
@@ -31,6 +33,21 @@ SCHEMA: dict[str, Any] = {
     "required": ["ref"],
 }
 """The arguments that models need; `context`, `head` and `tail` are understood, too."""
+
+
+LARGE_SETUP = 6_000
+"""Tokens of system prompt and tools from which the tool is listed at the first step (our choice).
+
+A tool that joins later breaks the whole cached prefix once: with a large setup that costs more than
+the definition in every prompt, with a small one most sessions end before anything is offloaded.
+"""
+
+
+def is_listed(context: Iterable[Block], revision: int, hidden: int = 0) -> bool:
+    """Whether a context of an editing policy lists the tool: from its first revision on, or from
+    the first step if its setup is large. `hidden` are tokens of the setup that no block has."""
+    setup = takewhile(lambda block: block.role == "system" or block.type == "tools", context)
+    return revision > 0 or hidden + sum(block.tokens for block in setup) >= LARGE_SETUP
 
 
 def definition(form: Literal["anthropic", "openai"], *, files: bool = False) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from sessions.models.budgets.budgets import Approval, Budget, Reservation, Use
 from sessions.models.cache.break_totals import BreakTotals
 from sessions.models.dashboard.day_totals import DayTotals
 from sessions.models.imports.imports import Import, ImportFile, SkippedRecord
-from sessions.models.ingestion.arrivals import Arrival, RefusedRequest
+from sessions.models.ingestion.arrivals import AcceptedRequests, RefusedRequest
 from sessions.models.jobs.jobs import Job
 from sessions.models.lab.simulations import Simulation, SimulationResult
 from sessions.models.lab.tunings import Tuning, TuningTrial
@@ -42,7 +42,7 @@ __all__ = [
     "Note",
     "Answer",
     "Approval",
-    "Arrival",
+    "AcceptedRequests",
     "Artefact",
     "Assessment",
     "AuditEntry",

@@ -22,7 +22,7 @@ from django.db.models.functions import Length
 from django.utils import timezone
 
 from compaction.redaction.redact import redact
-from sessions.models import Arrival, RefusedRequest, Session
+from sessions.models import AcceptedRequests, RefusedRequest, Session
 
 log = logging.getLogger(__name__)
 
@@ -53,7 +53,7 @@ class ArrivalKey(NamedTuple):
 
 
 @dataclass(slots=True)
-class Counts:
+class ArrivalCounts:
     """Requests, messages and bytes, and when the last came."""
 
     requests: int = 0
@@ -78,7 +78,7 @@ class RefusalKey(NamedTuple):
 
 
 @dataclass(slots=True)
-class Refused:
+class WaitingRefusal:
     """A refused request that waits to be written."""
 
     detail: str
@@ -91,8 +91,8 @@ class Refused:
 
 
 _lock = threading.Lock()
-_accepted: dict[ArrivalKey, Counts] = {}
-_refused: dict[RefusalKey, Refused] = {}
+_accepted: dict[ArrivalKey, ArrivalCounts] = {}
+_refused: dict[RefusalKey, WaitingRefusal] = {}
 
 
 def note_accepted(
@@ -106,7 +106,7 @@ def note_accepted(
     with _lock:
         counts = _accepted.get(which)
         if counts is None:
-            counts = _accepted[which] = Counts()
+            counts = _accepted[which] = ArrivalCounts()
         counts.requests += 1
         counts.messages += messages
         counts.size += size
@@ -131,7 +131,7 @@ def note_refused(which: RefusalKey, detail: str, size: int, body: bytes, kept: s
             return
         if sum(len(one.body) for one in _refused.values()) + len(body) > WAITING_BYTES:
             body, kept = b"", "Too many requests were refused at once."
-        _refused[which] = Refused(detail, size, body, kept, now, now)
+        _refused[which] = WaitingRefusal(detail, size, body, kept, now, now)
 
 
 def flush() -> None:
@@ -151,13 +151,13 @@ def flush() -> None:
             _shorten(team)
 
 
-def _write_accepted(accepted: dict[ArrivalKey, Counts]) -> None:
+def _write_accepted(accepted: dict[ArrivalKey, ArrivalCounts]) -> None:
     ids = _session_ids(accepted)
     for which, counts in accepted.items():
         session = ids.get((which.team, which.session))
         if session is None:  # deleted since
             continue
-        row, _ = Arrival.objects.get_or_create(
+        row, _ = AcceptedRequests.objects.get_or_create(
             team_id=which.team,
             session_id=session,
             hour=which.hour,
@@ -166,7 +166,7 @@ def _write_accepted(accepted: dict[ArrivalKey, Counts]) -> None:
             form=which.form,
             defaults={"last": counts.last},
         )
-        Arrival.objects.filter(pk=row.pk).update(
+        AcceptedRequests.objects.filter(pk=row.pk).update(
             requests=F("requests") + counts.requests,
             messages=F("messages") + counts.messages,
             bytes=F("bytes") + counts.size,
@@ -189,7 +189,7 @@ def _session_ids(accepted: Iterable[ArrivalKey]) -> dict[tuple[UUID, UUID | str]
     return found
 
 
-def _write_refused(which: RefusalKey, one: Refused) -> None:
+def _write_refused(which: RefusalKey, one: WaitingRefusal) -> None:
     columns = which._asdict()
     columns["team_id"] = columns.pop("team")
     known = RefusedRequest.objects.filter(**columns, applied=None)
@@ -227,5 +227,5 @@ def _shorten(team: UUID) -> None:
 def forget_old() -> None:
     """Delete rows past their time, of all teams."""
     now = timezone.now()
-    Arrival.objects.filter(last__lt=now - KEPT).delete()
+    AcceptedRequests.objects.filter(last__lt=now - KEPT).delete()
     RefusedRequest.objects.filter(last__lt=now - REFUSED_KEPT).delete()

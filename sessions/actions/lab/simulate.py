@@ -112,8 +112,8 @@ def _for_the_page(
     session: Session, recording: Recording, policy: Policy, simulated: Simulated
 ) -> dict[str, Any]:
     """Additional figures for the replay page. Recorded tokens are as reported if every call
-    reported them, else as we count them; `added_tokens` are those of our `read_back` definition in
-    each context."""
+    reported them, else as we count them; `added_tokens` are those of our `read_back` definition
+    if each context lists it."""
     calls = recording.value.calls
     measured = session.usage_calls == session.step_count
     reported = sum(call.usage.prompt for call in calls if call.usage)
@@ -122,8 +122,10 @@ def _for_the_page(
         "tokens_sent_reported": reported if measured else recording.lived_sent,
         "tokens_sent_measured": measured,
         "refusals": len(simulated.run.refusals),
-        "trigger_tokens": _trigger_tokens(policy, recording.value.window, simulated.run.prelude),
-        "added_tokens": simulated.run.added,
+        "trigger_tokens": _trigger_tokens(
+            policy, recording.value.window, simulated.run.prelude_at(1)
+        ),
+        "added_tokens": simulated.run.prelude_at(1) - simulated.run.hidden,
         "window_assumed": session.window is None,
     }
 

@@ -174,9 +174,9 @@ def figures_of(recording: Recording, policy: Policy) -> Simulated:
     steps = len(run.steps)
     figures = {
         "steps": steps,
-        "tokens_sent": run.sent + run.prelude * steps,
+        "tokens_sent": run.sent + run.preludes,
         "tokens_sent_recorded": recording.lived_sent,
-        "hidden_tokens_sent": run.prelude * steps,
+        "hidden_tokens_sent": run.preludes,
         **_of_definitions(defined(value, run, cache.uses, recording.counter())),
         "peak_tokens": _peak(run),
         "window": value.window,
@@ -246,7 +246,7 @@ def _of_definitions(tools: Defined) -> dict[str, Any]:
 
 
 def _peak(run: RunValue) -> int:
-    return max((step.total for step in run.steps), default=0) + run.prelude
+    return max((step.total + run.prelude_at(step.step) for step in run.steps), default=0)
 
 
 def _compactions(run: RunValue) -> int:

@@ -129,10 +129,12 @@ TOOL_FORMATS = frozenset({"anthropic", "openai"})
 
 
 def offers_read_back(plan: Plan, format: str) -> bool:
-    """Whether a context lists `read_back`: if its policy edits contexts, from the first step on, so
-    that no later step breaks the cached prefix. An agent's own tool with this name comes first."""
+    """Whether a context lists `read_back` (`read_tool.is_listed`). An agent's own tool with this
+    name comes first."""
     managed = plan.run.origin == Run.Origin.MANAGED
-    return format in TOOL_FORMATS and managed and plan.session.reads_back
+    if format not in TOOL_FORMATS or not managed or not plan.session.reads_back:
+        return False
+    return read_tool.is_listed(plan.blocks, plan.revision)
 
 
 def with_read_back(

@@ -28,7 +28,7 @@ class CannotApply(ValueError):
 
 
 def apply_again(request: HttpRequest, row: RefusedRequest) -> RefusedRequest:
-    """Send a refused request through the API once more, for whom `request` is from.
+    """Send a refused request through the API once more, as the person of `request`.
 
     It takes effect at most once, by its Idempotency-Key, however often this is tried. If it is
     refused again, the row has the new problem. Raises CannotApply.

@@ -9,7 +9,7 @@ from django.db import models
 from sessions.models.accounts.teams import Team
 
 
-class Arrival(models.Model):
+class AcceptedRequests(models.Model):
     """Accepted requests of one key for one session within an hour; kept for seven days.
 
     `key` is the key's prefix, empty for a person in a browser. `kind` names the operation, `form`

@@ -9,7 +9,7 @@ from django.db.models import Count, F, Max, Sum
 from django.utils import timezone
 
 from sessions.models.accounts.teams import Team
-from sessions.models.ingestion.arrivals import Arrival, RefusedRequest
+from sessions.models.ingestion.arrivals import AcceptedRequests, RefusedRequest
 
 GROUPS = 100
 """Most groups shown, newest first."""
@@ -19,7 +19,7 @@ def accepted_by_group(team: Team, hours: int) -> list[dict[str, Any]]:
     """Accepted requests by key, agent, kind and format, newest first; whole hours."""
     since = timezone.now() - timedelta(hours=hours)
     rows = (
-        Arrival.objects.filter(team=team, last__gte=since)
+        AcceptedRequests.objects.filter(team=team, last__gte=since)
         .values("key", "kind", "form", agent=F("session__agent"))
         .annotate(
             all_requests=Sum("requests"),

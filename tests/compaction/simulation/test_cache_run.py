@@ -84,12 +84,12 @@ def test_layouts_are_those_of_the_contexts(
     before: list[Block] = []
     for layout, alone in zip(managed(made), recorded(made), strict=True):
         now = list(context_at(made.entries, layout.step.step).values())
-        assert layout.total == made.prelude + sum(b.tokens for b in now)
+        assert layout.total == layout.prelude + sum(b.tokens for b in now)
         assert layout.blocks == HIDDEN_BLOCKS + len(now)
         stubs = [place for place, b in enumerate(now, 1) if b.replaces is not None]
         if stubs:
             standing = sum(b.tokens for b in now[: stubs[-1]])
-            assert layout.frontier == (made.prelude + standing, HIDDEN_BLOCKS + stubs[-1])
+            assert layout.frontier == (layout.prelude + standing, HIDDEN_BLOCKS + stubs[-1])
         else:
             assert layout.frontier == (0, 0)
         if before:
@@ -106,9 +106,11 @@ def test_every_prompt_is_accounted_for(steps: int, sizes: list[int], frontier: b
     session = conversation(steps, sizes)
     made = run(session, 2, 2)
     judged = simulate_cache(made, session.calls, Terms(SONNET, frontier=frontier))
-    assert [use.prompt for use in judged.uses] == [made.prelude + step.total for step in made.steps]
+    assert [use.prompt for use in judged.uses] == [
+        made.prelude_at(step.step) + step.total for step in made.steps
+    ]
     for use, step in zip(judged.uses[1:], made.steps[1:], strict=True):
-        assert use.read <= made.prelude + step.unchanged_prefix
+        assert use.read <= made.prelude_at(step.step) + step.unchanged_prefix
     assert 0 <= judged.cache_read_share <= 1
     assert judged.cost == pytest.approx(sum(use.cost or 0 for use in judged.uses), abs=steps)
     assert all(use.basis == "simulated" for use in (*judged.uses, *judged.recorded))
@@ -212,7 +214,9 @@ def test_a_long_run_accounts_for_every_token_of_every_step() -> None:
     session = conversation(4000, [60])
     made = run(session, 5, 1)
     uses = simulate_cache(made, session.calls, Terms(SONNET)).uses
-    assert [use.prompt for use in uses] == [step.total + made.prelude for step in made.steps]
+    assert [use.prompt for use in uses] == [
+        step.total + made.prelude_at(step.step) for step in made.steps
+    ]
 
 
 @pytest.mark.parametrize(

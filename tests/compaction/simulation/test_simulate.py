@@ -65,7 +65,7 @@ def test_hidden_tokens_count_towards_the_trigger_and_not_in_totals() -> None:
     assert simulate(session, policy, rough).revisions == ()
     hidden = simulate(replace(session, hidden=40_000), policy, rough)
     (revision,) = hidden.revisions
-    assert revision.tokens_before + hidden.prelude >= 70_000
+    assert revision.tokens_before + hidden.prelude_at(56) >= 70_000
     assert revision.tokens_before < 35_000
 
 
@@ -92,10 +92,22 @@ def test_prompts_of_the_recorded_context_say_nothing_once_ours_differs() -> None
 
 
 def test_contexts_of_an_editing_policy_list_read_back_in_every_prompt() -> None:
-    session = replace(coding(20, 500), hidden=1_000)
+    session = replace(coding(20, 500), hidden=6_000)
     [tool] = sized({"tools": [definition("anthropic")]}, rough)
     for steps, added in (((), 0), ((Step("offload", Offload()),), tool.tokens)):
         run = simulate(session, Policy("p", steps=steps), rough)
         sent = simulate_cache(run, session.calls, Terms(rules="anthropic"))
-        assert (run.added, run.prelude) == (added, 1_000 + added)
+        assert (run.added, run.prelude_at(1)) == (added, 6_000 + added)
         assert sent.uses[0].prompt - sent.recorded[0].prompt == added
+
+
+def test_with_a_small_setup_read_back_joins_at_the_first_revision() -> None:
+    session = replace(coding(60, 500), hidden=5_000)
+    run = simulate(session, Policy("p", steps=(Step("offload", Offload()),)), rough)
+    first = run.revisions[0].step
+    assert first > 1 and run.added_from == first
+    sent = simulate_cache(run, session.calls, Terms(rules="anthropic"))
+    for use, step in zip(sent.uses, run.steps, strict=True):
+        assert use.prompt == step.total + 5_000 + (run.added if step.step >= first else 0)
+    assert sent.uses[first - 1].read == 0, "the definition is before everything else"
+    assert sent.uses[first].read > 5_000

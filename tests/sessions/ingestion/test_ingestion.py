@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from sessions.actions.ingestion import arrivals
 from sessions.api.ingestion.inspected import form_of
-from sessions.models import Arrival, AuditEntry, Message, RefusedRequest, Session
+from sessions.models import AcceptedRequests, AuditEntry, Message, RefusedRequest, Session
 from tests.sessions.pages import Page
 from tests.sessions.programs import Program, assert_problem
 from tests.sessions.web.world import browser_of
@@ -64,10 +64,10 @@ def test_accepted_requests_are_counted_by_key_agent_and_format(program: Program)
 def test_reading_is_not_counted(program: Program):
     send(program)
     arrivals.flush()
-    before = Arrival.objects.count()
+    before = AcceptedRequests.objects.count()
     program.get("/sessions/run/messages")
     arrivals.flush()
-    assert Arrival.objects.count() == before == 1
+    assert AcceptedRequests.objects.count() == before == 1
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_once_its_cause_is_fixed_it_is_applied_exactly_once(
     assert_problem(program.ask("POST", f"/ingestion/refused/{row.pk}/apply", {}), 409)
     assert AuditEntry.objects.filter(action="refused_request.applied").count() == 1
     arrivals.flush()
-    assert not Arrival.objects.exists(), "it was noted when it came"
+    assert not AcceptedRequests.objects.exists(), "it was noted when it came"
 
 
 def test_what_an_interrupted_attempt_applied_is_not_applied_again(
@@ -214,10 +214,10 @@ def test_old_rows_are_deleted(program: Program):
     send(program)
     refused(program)
     long_ago = timezone.now() - timedelta(days=15)
-    Arrival.objects.update(last=long_ago)
+    AcceptedRequests.objects.update(last=long_ago)
     RefusedRequest.objects.update(last=long_ago)
     arrivals.forget_old()
-    assert not Arrival.objects.exists() and not RefusedRequest.objects.exists()
+    assert not AcceptedRequests.objects.exists() and not RefusedRequest.objects.exists()
 
 
 def test_nothing_of_it_is_logged(program: Program, caplog: pytest.LogCaptureFixture):

@@ -63,10 +63,10 @@ def test_the_stored_run_is_the_run_that_was_simulated(preset: str):
             (block.position, block.tokens) for block in context_at(again.entries, step).values()
         )
         assert sorted(columns_at(run, step)) == expected
-    assert run.figures["tokens_sent"] == again.sent + again.prelude * stored.step_count
+    assert run.figures["tokens_sent"] == again.sent + again.preludes
     if preset == "sliding-window":
         # 75 % of its budget of 32,000, drawn on whole prompts.
-        assert run.figures["trigger_tokens"] == 24_000 + again.prelude
+        assert run.figures["trigger_tokens"] == 24_000 + again.prelude_at(1)
     assert run.head == len(again.revisions) == run.revisions.count()
 
 

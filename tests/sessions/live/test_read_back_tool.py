@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from compaction import tokens
+from compaction.tools import read_tool
 from compaction.tools.read_tool import definition
 from sessions.models import Message, Session, Team
 from sessions.models.tools.tooling import sizes
@@ -18,6 +19,11 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("jobs_wait")]
 
 TOOLS = [{"description": "Read.", "input_schema": {"type": "object"}, "name": "read"}]
 TOKENS = sizes({"tools": [definition("anthropic")]})["read_back"]
+
+
+@pytest.fixture(autouse=True)
+def every_setup_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(read_tool, "LARGE_SETUP", 0)
 
 
 def names(context: dict[str, Any]) -> list[str]:
@@ -104,3 +110,26 @@ def test_its_tokens_count_until_they_were_measured(program: Program):
     second = program.post(STEPS, step)
     without = program.get("/sessions/run/context?read_back=false")
     assert second["tokens"] == without["tokens"] > USAGE["input_tokens"]
+
+
+def test_with_a_small_setup_it_joins_at_the_first_revision(
+    program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(read_tool, "LARGE_SETUP", 6_000)
+    program.ask("PUT", "/sessions/run", {"policy": "offload-first"})
+    listed = [
+        (context["revision"], names(context))
+        for number in range(1, 9)
+        for context in [program.post(STEPS, {"messages": long_turn(number), "tools": TOOLS})]
+    ]
+    first = next(place for place, (revision, _) in enumerate(listed) if revision)
+    assert first > 0
+    for place, (_, found) in enumerate(listed):
+        assert found == (["read", "read_back"] if place >= first else ["read"])
+
+
+def long_turn(number: int) -> list[dict[str, Any]]:
+    """A call of a tool with a long result."""
+    call, result = turn(number)
+    result["content"][0]["content"] = f"{number}: kelp\n" * 4_000
+    return [call, result] if number > 1 else [said("Go."), call, result]

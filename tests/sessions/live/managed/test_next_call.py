@@ -16,7 +16,7 @@ from sessions.actions.live.managed import catch_up, record_context
 from sessions.actions.live.on_request import request_compaction
 from sessions.actions.record.measure import measure
 from sessions.api.replay.heads import _session as session_head
-from sessions.models import ManagedContext, Session
+from sessions.models import ManagedContext, Run, Session
 from sessions.views.live.live import gauge
 from tests.sessions.live.appends import live, reads, result, send, user
 
@@ -30,7 +30,7 @@ def now(session: Session) -> ContextFill:
     """The standing of the next call, as reported everywhere except in the context."""
     session = Session.objects.get(pk=session.pk)
     stands = standing_of(session)
-    found = session_head(session)
+    found = session_head(session, Run(session=session))
     assert (found["used"], found["budget"]) == (stands.used, asdict(stands))
     assert gauge(session).standing == stands
     assert session.used_tokens == stands.used
