@@ -38,18 +38,11 @@ AVOIDABLE: frozenset[Cause] = frozenset(
 """Causes that the sender, the client's configuration or a policy controls. The others are rules of
 a cache or model, a rewind by a person, or unknown."""
 
-OWN_EDITS = {
-    "auto": "the agent's own compaction",
-    "manual": "a compaction by hand",
-    "clear": "tool results cleared by the agent",
-}
-"""Edits that an agent or a person made outside our policies, by trigger of their revision."""
-
-OWN_ADVICE = (
+VENDOR_ADVICE = (
     "It writes what comes after it again: compact at a task boundary, before much is cached, or "
     "manage the session with a policy."
 )
-"""What to do about these."""
+"""What to do about edits that a vendor's product made, outside our policies."""
 
 _AGAIN = "paid again although they had been cached"
 _WRITTEN: dict[Cause, str] = {
@@ -63,21 +56,20 @@ def is_avoidable(cause: str) -> bool:
     return cause in AVOIDABLE
 
 
-def title(broken: Break, trigger: str = "") -> str:
-    """Name a cause. `trigger` is that of the recorded revision that caused it, if one did."""
-    named = OWN_EDITS.get(trigger) if broken.cause == "edit" else None
-    return named or str(broken)
+def title(broken: Break, vendor_edit: str = "") -> str:
+    """Name a cause. `vendor_edit` names the edit if the agent's product made it."""
+    return (broken.cause == "edit" and vendor_edit) or str(broken)
 
 
-def advice(cause: Cause, trigger: str = "") -> str:
-    """Return what to do about breaks of a cause; `trigger` as for `title`."""
-    return OWN_ADVICE if cause == "edit" and trigger in OWN_EDITS else ADVICE[cause]
+def advice(cause: Cause, vendor_edit: str = "") -> str:
+    """Return what to do about breaks of a cause; `vendor_edit` as for `title`."""
+    return VENDOR_ADVICE if cause == "edit" and vendor_edit else ADVICE[cause]
 
 
-def sentence(broken: Break, cost: str = "", trigger: str = "") -> str:
+def sentence(broken: Break, cost: str = "", vendor_edit: str = "") -> str:
     """Say a break in one sentence: cause, tokens, `cost` if it is given in words, and whether it
     can be avoided."""
-    name = title(broken, trigger)
+    name = title(broken, vendor_edit)
     paid = f"{broken.rewritten:,} tokens written again{f' ({cost})' if cost else ''}"
     if broken.cause == "unexplained":
         return f"Unexplained: {paid}."

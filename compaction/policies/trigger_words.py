@@ -29,22 +29,38 @@ WORDS: Mapping[Trigger, Words] = {
         "task done", "The to-do list was completed, or the agent reported that it is done."
     ),
     "request": Words("requested", "A person or the agent requested it."),
-    "manual": Words("by hand", "A person asked the agent to compact, according to its log."),
+    "manual": Words("requested compaction", "A person asked for it, according to the log."),
     "undo": Words("undo", "An earlier revision was undone."),
-    "auto": Words(
-        "the agent's own compaction", "The agent compacted automatically, according to its log."
-    ),
-    "clear": Words("cleared", "The agent dropped old tool results, according to its log."),
+    "auto": Words("automatic compaction", "The window was nearly full, according to the log."),
+    "clear": Words("cleared tool results", "Old tool results were dropped, according to the log."),
     "rewind": Words("rewind", "The session went back to an earlier message, according to its log."),
     "setup": Words("new setup", "A request had a new system prompt or other tools."),
     "pin": Words("pin", "A person pinned a block that had left, so it is back."),
     "entry": Words("on entry", "Shortened on arrival, before the model had seen it."),
-    "unknown": Words("unknown", "The log does not say why."),
+    "unknown": Words("compaction", "The log does not say why."),
 }
 
+VENDORS: Mapping[str, str] = {"claude-code": "Claude Code", "codex": "Codex", "pi": "pi"}
+"""Products whose own edits logs show, by the agent that importers store."""
+
+_BY_VENDOR: Mapping[str, str] = {
+    "auto": "automatic compaction by {}",
+    "manual": "compaction asked for in {} (/compact)",
+    "clear": "tool results cleared by {}",
+    "unknown": "compaction by {}",
+}
 _BY_NAME: Mapping[str, Words] = {str(trigger): said for trigger, said in WORDS.items()}
 
 
-def words(trigger: str) -> Words:
-    """Return the words for a stored trigger; its own name if it is from a later release."""
-    return _BY_NAME.get(trigger) or Words(trigger.replace("_", " "), "")
+def words(trigger: str, agent: str = "") -> Words:
+    """Return the words for a stored trigger; its own name if it is from a later release. `agent`
+    is the session's: edits by its product are named after it."""
+    found = _BY_NAME.get(trigger) or Words(trigger.replace("_", " "), "")
+    if agent not in VENDORS or trigger not in _BY_VENDOR:
+        return found
+    return found._replace(name=_BY_VENDOR[trigger].format(VENDORS[agent]))
+
+
+def vendor_edit(trigger: str, agent: str) -> str:
+    """The name of an edit that a vendor's product made; empty for others."""
+    return words(trigger, agent).name if trigger in _BY_VENDOR else ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from compaction.policies.trigger_words import VENDORS
 from sessions.actions.assessments.assessments import ENGINE
 from sessions.actions.reviews.fact_ledgers import is_over
 from sessions.actions.web.verdicts import EventVerdict, Tone, counted
@@ -73,8 +74,8 @@ def verdict_on_session(session: Session, *, managed: bool) -> EventVerdict | Non
     )
     if row is None:
         return None
-    own = "compactions" if session.compaction_count else "edits"
-    by = "its policy" if managed else f"the agent's own {own}"
+    own = "compaction" if session.compaction_count else "edits"
+    by = "its policy" if managed else f"{VENDORS.get(session.agent, 'the client')}'s {own}"
     return session_verdict(session.cost_microusd, *row, by=by, at_least=session.cost_at_least)
 
 

@@ -79,7 +79,7 @@ def _revision(row: Revision, marked: Marked) -> Event:
         kind = "window"
     elif events == {"offload"}:
         kind = "offload"
-    why = "" if kind == row.trigger else words(row.trigger).name
+    why = "" if kind == row.trigger else words(row.trigger, marked.run.session.agent).name
     label = ": ".join(one for one in (why, row.reason) if one)
     event = mark(row.step, kind, label) | {"revision": row.number}
     before, after = marked.uses.get(row.step - 1), marked.uses.get(row.step)

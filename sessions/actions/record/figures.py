@@ -12,6 +12,7 @@ from django.db.models import Min
 from compaction.cache import causes
 from compaction.cache.uses import Break, CacheUse
 from compaction.context.session import Call
+from compaction.policies import trigger_words
 from sessions.actions.record import events
 from sessions.figures import money
 from sessions.models import Message, Revision, Run, Session
@@ -77,16 +78,16 @@ def figures_after(before: Before, inputs: FigureInputs) -> Figures:
     """Figures of further steps, without sub-agents; advances `before`."""
     rows: list[tuple[int | None, ...]] = []
     causes: list[dict[str, Any]] = []
-    recorded = inputs.run.origin == Run.Origin.RECORDED
-    triggers = {row.number: row.trigger for row in inputs.revisions if recorded}
+    made_by = _vendor_edits(inputs)
     for call in inputs.calls:
         before.turn = max([before.turn, *inputs.starts.get(call.step, [])])
         use = inputs.uses.get(call.step)
         cause = -1
         if use is not None and use.broken is not None and is_break(use.broken):
             cause = before.causes + len(causes)
-            trigger = triggers.get(use.broken.revision or 0, "")
-            causes.append(cause_card(call.step, use.broken, trigger))
+            ours = call.step in inputs.managed
+            edit = "" if ours else made_by.get(use.broken.revision or 0, "")
+            causes.append(cause_card(call.step, use.broken, edit))
         if call.model not in before.models:
             before.models.append(call.model)
         model, managed = before.models.index(call.model), int(call.step in inputs.managed)
@@ -100,6 +101,14 @@ def figures_after(before: Before, inputs: FigureInputs) -> Figures:
     _bring_up(before, inputs, len(causes))
     steps = {name: [row[i] for row in rows] for i, name in enumerate(COLUMNS)}
     return Figures(steps, causes, list(before.models), in_order(events.event_marks(marked)))
+
+
+def _vendor_edits(inputs: FigureInputs) -> dict[int, str]:
+    """Names of the revisions of a recorded run, which no policy of ours made."""
+    if inputs.run.origin != Run.Origin.RECORDED:
+        return {}
+    agent = inputs.run.session.agent
+    return {row.number: trigger_words.vendor_edit(row.trigger, agent) for row in inputs.revisions}
 
 
 def _reported(use: CacheUse | None) -> tuple[int | None, ...]:
@@ -146,16 +155,16 @@ _STARTS = Statement(
 )
 
 
-def cause_card(step: int, broken: Break, trigger: str = "") -> dict[str, Any]:
+def cause_card(step: int, broken: Break, vendor_edit: str = "") -> dict[str, Any]:
     """A cause card for a cache break: cause, tokens written again and the place in the prompt,
-    cost, the revision if one caused it, all this in a sentence, and advice. `trigger` is that of a
-    recorded revision, which no policy of ours made."""
+    cost, the revision if one caused it, all this in a sentence, and advice. `vendor_edit` names an
+    edit that the agent's product made."""
     cost = f"≈+{money(broken.cost)}" if broken.cost else ""
     return {
         "step": step,
         "kind": broken.cause,
-        "title": causes.title(broken, trigger),
-        "sentence": causes.sentence(broken, cost, trigger),
+        "title": causes.title(broken, vendor_edit),
+        "sentence": causes.sentence(broken, cost, vendor_edit),
         "detail": causes.detail(broken),
         "tokens": broken.rewritten,
         "after": broken.after,
@@ -163,5 +172,5 @@ def cause_card(step: int, broken: Break, trigger: str = "") -> dict[str, Any]:
         "cost_microusd": broken.cost,
         "idle": broken.idle,
         "ttl": broken.ttl,
-        "advice": causes.advice(broken.cause, trigger),
+        "advice": causes.advice(broken.cause, vendor_edit),
     }

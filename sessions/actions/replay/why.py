@@ -78,7 +78,8 @@ class Why:
         ]
         if titles:
             return titles[-1]
-        return words(revision.trigger).name.capitalize()
+        name = words(revision.trigger, self.session.agent).name
+        return name[:1].upper() + name[1:]
 
     @cached_property
     def costs(self) -> tuple[Cost, ...]:

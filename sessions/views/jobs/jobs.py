@@ -33,7 +33,7 @@ NAMES = {
     "demo": "Demo sessions",
     "demo-removal": "Removal of the demo",
     "compact": "Compaction",
-    "tend": "Tending",
+    "tend": "Context update",
     "assess": "Assessment",
     "share": "Sharing",
     "verify": "Store check",

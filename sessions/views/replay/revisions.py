@@ -105,7 +105,7 @@ def _shown(
         "refusal": refusal,
         "may_undo": its_run.origin == Run.Origin.MANAGED
         and allowed(request, session.team, "write"),
-        "trigger": words(found.trigger),
+        "trigger": words(found.trigger, session.agent),
         "parameters": _parameters(found),
         **_following(session, found),
         **ledgers.shown(request, session, found),

@@ -6,7 +6,7 @@ from typing import get_args
 
 import pytest
 
-from compaction.cache.causes import ADVICE, OWN_EDITS, advice, detail, sentence, title
+from compaction.cache.causes import ADVICE, advice, detail, sentence, title
 from compaction.cache.uses import Break, Cause
 
 
@@ -29,7 +29,7 @@ def test_the_place_is_given_where_it_is_known() -> None:
 
 
 @pytest.mark.parametrize(
-    ("broken", "cost", "trigger", "said"),
+    ("broken", "cost", "edit", "said"),
     [
         (
             Break("ttl", 62_026, idle=587_000),
@@ -46,20 +46,20 @@ def test_the_place_is_given_where_it_is_known() -> None:
         (
             Break("edit", 5_000, revision=3),
             "",
-            "auto",
-            "The agent's own compaction: 5,000 tokens written again, avoidable.",
+            "automatic compaction by Claude Code",
+            "Automatic compaction by Claude Code: 5,000 tokens written again, avoidable.",
         ),
         (
             Break("edit", 5_000, revision=3),
             "",
-            "batch",
+            "",
             "Context edited at revision 3: 5,000 tokens written again, avoidable.",
         ),
         # Only edits are named after the revision.
         (
             Break("rewind", 5_000, revision=3),
             "",
-            "auto",
+            "automatic compaction by pi",
             "Rewound at revision 3: 5,000 tokens written again, not avoidable.",
         ),
         (
@@ -71,15 +71,14 @@ def test_the_place_is_given_where_it_is_known() -> None:
         (Break("unexplained", 7), "≈+$1", "", "Unexplained: 7 tokens written again (≈+$1)."),
     ],
 )
-def test_a_break_is_said_in_one_sentence(broken: Break, cost: str, trigger: str, said: str) -> None:
-    assert sentence(broken, cost, trigger) == said
+def test_a_break_is_said_in_one_sentence(broken: Break, cost: str, edit: str, said: str) -> None:
+    assert sentence(broken, cost, edit) == said
 
 
-def test_what_an_agent_edits_itself_is_not_blamed_on_a_revision_or_on_batches() -> None:
+def test_what_a_product_edits_is_not_blamed_on_a_revision_or_on_batches() -> None:
     broken = Break("edit", 5_000, revision=3)
-    for trigger, name in OWN_EDITS.items():
-        assert title(broken, trigger) == name
-        assert "batches" not in advice("edit", trigger)
-    assert title(broken, "pays") == "context edited at revision 3"
-    assert "batches" in advice("edit", "pays")
-    assert advice("rewind", "auto") == advice("rewind")
+    assert title(broken, "compaction by pi") == "compaction by pi"
+    assert "batches" not in advice("edit", "compaction by pi")
+    assert title(broken) == "context edited at revision 3"
+    assert "batches" in advice("edit")
+    assert advice("rewind", "compaction by pi") == advice("rewind")

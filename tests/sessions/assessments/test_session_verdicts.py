@@ -31,7 +31,7 @@ def props(of: Session) -> dict[str, Any]:
             (31_400_000, 2_940_000, 248, 10, None),
             "bad",
             "Cost $31.40, ≈$2.94 (9 %) avoidable. 10 of 248 times that a fact was needed, the "
-            "agent's own edits had lost it.",
+            "client's edits had lost it.",
         ),
         (
             (31_400_000, 1_000_000, 248, 0, None),
@@ -56,7 +56,7 @@ def props(of: Session) -> dict[str, Any]:
         (
             (None, None, 1, 1, None),
             "bad",
-            "Cost unknown. 1 of 1 time that a fact was needed, the agent's own edits had lost it.",
+            "Cost unknown. 1 of 1 time that a fact was needed, the client's edits had lost it.",
         ),
         (
             (0, 0, 0, 0, None),
@@ -66,7 +66,7 @@ def props(of: Session) -> dict[str, Any]:
     ],
 )
 def test_a_session_says_its_cost_and_what_it_lost(known: Any, tone: str, sentence: str) -> None:
-    found = session_verdict(*known, by="the agent's own edits")
+    found = session_verdict(*known, by="the client's edits")
     assert (found.tone, found.sentence, found.detail) == (tone, sentence, "")
 
 
@@ -104,7 +104,7 @@ def test_it_names_who_lost_a_fact() -> None:
         verdict = verdict_on_session(found, managed=managed)
         assert verdict is not None
         said.append(verdict.sentence.rpartition("needed, ")[2])
-    by = ("the agent's own compactions", "the agent's own edits", "its policy")
+    by = ("the client's compaction", "the client's edits", "its policy")
     assert said == [f"{one} had lost it." for one in by]
 
 

@@ -103,9 +103,10 @@ def test_causes_are_found_in_what_was_reported():
     assert by_name["demo:breaks"].break_count == 5
     assert by_name["demo:long"].compaction_count == 1
     cards = tail.causes(tail.stored(by_name["demo:long"].runs.get(origin="recorded")))
-    assert {card["title"] for card in cards} == {"the agent's own compaction"}
+    assert {card["title"] for card in cards} == {"automatic compaction by Claude Code"}
     said = (
-        r"The agent's own compaction: 11,\d{3} tokens written again \(≈\+\$0\.06\d+\), avoidable\."
+        r"Automatic compaction by Claude Code: 11,\d{3} tokens written again "
+        r"\(≈\+\$0\.06\d+\), avoidable\."
     )
     assert re.fullmatch(said, cards[0]["sentence"])
     assert not any("batches" in card["advice"] for card in cards)

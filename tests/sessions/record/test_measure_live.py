@@ -281,6 +281,8 @@ def test_a_managed_run_tells_the_usage_of_what_was_sent():
     agent.serve(0)
     agent.step(5)
     agent.step(0)
+    # A revision of the agent's product with the number of ours.
+    Revision.objects.create(run=agent.run("recorded"), number=1, step=2, trigger="auto")
     measure(agent.session)
     found = agent.measured()
     assert found["recorded"]["steps"]["managed"] == [0, 1, 0]
@@ -288,9 +290,9 @@ def test_a_managed_run_tells_the_usage_of_what_was_sent():
     assert found["managed"]["steps"]["basis"] == [1, 0, 1]
     assert None not in found["recorded"]["steps"]["prompt"]
     # Step 2 was the first to see revision 1 of the managed run, and read nothing of the cache.
-    assert [cause["title"] for cause in found["managed"]["causes"]] == [
-        "context edited at revision 1"
-    ]
+    for origin in ("recorded", "managed"):
+        titles = [cause["title"] for cause in found[origin]["causes"]]
+        assert titles == ["context edited at revision 1"]
     assert found["managed revisions"][0][3] > 0
 
 

@@ -71,7 +71,7 @@ def test_a_compaction_says_what_it_did(client: Client):
     assert page.title.startswith("Compaction S3 · Please read the files.")
     assert "recorded" in page.classes
     assert "999 → 99" in page.text, "the log's own counts"
-    assert "the agent's own compaction" in page.text
+    assert "automatic compaction" in page.text
     assert '<dt>Cost</dt><dd><span class="muted">unknown' in page.markup
     assert page.links["Replay before"] == f"/sessions/{found.pk}/steps/2/"
     assert page.links["Replay after"] == f"/sessions/{found.pk}/steps/3/"
@@ -128,7 +128,7 @@ def test_cleared_results_are_shown_beside_their_stubs(client: Client):
     assert "Cleared tool results · S2 → S3" in page.text
     assert "Original → stub 1" in page.text
     assert page.links["#3"].endswith("/steps/2/?m=3")
-    assert "cleared by the agent" in page.text
+    assert "cleared tool results" in page.text
     assert "Taken out 5" not in page.text
 
 

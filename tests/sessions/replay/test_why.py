@@ -67,9 +67,9 @@ def test_what_removed_a_text_and_what_that_cost(forgetful: Session) -> None:
         "lost",
         "in_context",
     ]
-    assert found["removed"] == {"step": 4, "by": "The agent's own compaction", "revision": 1}
+    assert found["removed"] == {"step": 4, "by": "Automatic compaction", "revision": 1}
     assert found["sentence"] == (
-        "The agent's own compaction at step 4 removed it. At step 4 the agent read it again."
+        "Automatic compaction at step 4 removed it. At step 4 the agent read it again."
     )
     assert [(one["why"], one["steps"]) for one in found["costs"]] == [("read again", [4])]
     page = page_of(client, f"/sessions/{forgetful.pk}/why/?text={PORT}")
@@ -84,8 +84,8 @@ def test_what_removed_a_text_and_what_that_cost(forgetful: Session) -> None:
     ("text", "sentence"),
     [
         ("9999", "The model never saw it."),
-        ("Deploy it", "The agent's own compaction at step 4 removed it. It was not needed again."),
-        ('URL="x"', "The agent's own compaction at step 4 removed it. It was not needed again."),
+        ("Deploy it", "Automatic compaction at step 4 removed it. It was not needed again."),
+        ('URL="x"', "Automatic compaction at step 4 removed it. It was not needed again."),
         ("And?", "It never left the context."),
     ],
 )
