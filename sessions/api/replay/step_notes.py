@@ -58,7 +58,9 @@ def step_notes(request: HttpRequest, session_id: str) -> HttpResponse:
 @done_once
 def add(request: HttpRequest, session_id: str, wanted: NoteOnStepIn) -> HttpResponse:
     """Leave a note on a step. The team sees it with the author's name."""
-    session = session_of(request, session_id)
+    session = session_of(request, session_id, "read")
+    if not allowed(request, session.team, "review"):
+        require(request, session.team, "write")
     try:
         actions.add_note(session, wanted.step, wanted.text, actor_of(request))
     except actions.CannotLeaveNote as error:

@@ -11,10 +11,10 @@ from django.db import models
 Right = Literal["read", "review", "write", "accept", "keys", "audit", "members"]
 """Something a member may be allowed to do.
 
-`read`: everything except the audit log. `review`: judge summaries. `write`: import, pin, undo,
-draft, simulate and propose policies. `accept`: start and roll back a proposed policy. `keys`:
-create and revoke keys. `audit`: read the audit log. `members`: invite, change roles, remove members
-and rename the team.
+`read`: everything except the audit log. `review`: judge summaries, leave notes on
+steps. `write`: import, pin, undo, draft, simulate and propose policies. `accept`: start and roll
+back a proposed policy. `keys`: create and revoke keys. `audit`: read the audit log. `members`:
+invite, change roles, remove members and rename the team.
 """
 RIGHTS: tuple[Right, ...] = get_args(Right)
 

@@ -19,7 +19,7 @@ PASSWORDS = (
 )
 ROLES = [
     (Membership.Role.VIEWER, "viewer: looks"),
-    (Membership.Role.REVIEWER, "reviewer: views, reviews summaries"),
+    (Membership.Role.REVIEWER, "reviewer: views, reviews summaries, leaves notes"),
     (Membership.Role.EDITOR, "editor: also imports, tunes, rolls out, creates keys"),
     (Membership.Role.OWNER, "owner: also invites and changes roles"),
 ]

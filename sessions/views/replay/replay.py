@@ -55,7 +55,7 @@ def replay(request: HttpRequest, session_id: UUID, step: int | None = None) -> H
     session = session_of(request, session_id)
     writes = allowed(request, session.team, "write")
     props: dict[str, Any] = _addresses(session) | {"step": step}
-    props["may_note"] = writes
+    props["may_note"] = writes or allowed(request, session.team, "review")
     if writes:
         props["policies"] = to_simulate(session.team)
     else:

@@ -46,6 +46,15 @@ def test_a_note_has_author_and_time_and_is_audited_without_its_text(stored: Sess
     assert entry.detail == {"step": 2, "note": note["id"]}
 
 
+@pytest.mark.parametrize(("role", "status"), [("viewer", 403), ("reviewer", 201)])
+def test_who_reviews_may_leave_one(stored: Session, role: str, status: int):
+    client = browser_of(stored.team, role)
+    assert ask(client, "POST", stored, step=1, text="a").status_code == status
+    page = client.get(f"/sessions/{stored.pk}/").content.decode()
+    may = '"may_note": true' in page
+    assert may == (status == 201)
+
+
 def test_author_and_admin_delete_and_others_do_not(stored: Session):
     author = browser_of(stored.team, "editor")
     ask(author, "POST", stored, step=1, text="a")

@@ -87,7 +87,7 @@ NEEDS: dict[tuple[str, str], Right | None] = {
     ("DELETE", f"{SESSION}/pins/<seq>"): "write",
     ("POST", f"{SESSION}/notes"): "write",
     ("DELETE", f"{SESSION}/notes/<note_id>"): "write",
-    ("POST", f"{SESSION}/step-notes"): "write",
+    ("POST", f"{SESSION}/step-notes"): "review",
     ("DELETE", f"{SESSION}/step-notes/<step_note_id>"): "members",
     ("POST", f"{SESSION}/shares"): "write",
     ("POST", "api/v1/subscriptions"): "write",
