@@ -54,4 +54,4 @@ def _written(ms: int, *, hourly: bool) -> str:
     at = figures.moment(ms)
     if at is None:
         return ""
-    return f"{at.day} {at:%b, %H:%M}" if hourly else f"{at.day} {at:%b %Y}"
+    return f"{at:%b} {at.day}, {at:%H:%M}" if hourly else f"{at:%b} {at.day}, {at.year}"

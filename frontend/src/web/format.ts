@@ -61,8 +61,13 @@ export function duration(ms: number): string {
   return `${Math.floor(seconds / 3600)} h ${Math.floor((seconds % 3600) / 60)} m`;
 }
 
+/** The person's time zone; the browser's unless one is chosen. */
+export const zone = (): string | undefined => document.documentElement.dataset.zone;
+
 export function clock(ms: number): string {
-  return new Date(ms).toLocaleString(undefined, {
+  return new Date(ms).toLocaleString('en-US', {
+    timeZone: zone(),
+    hourCycle: 'h23',
     month: 'short',
     day: 'numeric',
     hour: '2-digit',

@@ -30,12 +30,14 @@ export function showX(value: number, kind: XKind, days = false): string {
     return Number.isInteger(value) ? format.exact(value) : String(+value.toPrecision(6));
   if (kind === 'percent') return `${value} %`;
   if (days)
-    return new Date(value).toLocaleDateString(undefined, {
+    return new Date(value).toLocaleDateString('en-US', {
       month: 'short',
       day: 'numeric',
       timeZone: 'UTC',
     });
-  return new Date(value).toLocaleString(undefined, {
+  return new Date(value).toLocaleString('en-US', {
+    timeZone: format.zone(),
+    hourCycle: 'h23',
     month: 'short',
     day: 'numeric',
     hour: '2-digit',
