@@ -33,9 +33,10 @@ from benchmarks.reviews.summaries import saved, spoken, won  # noqa: E402
 from compaction import tokens  # noqa: E402
 from compaction.board.board import BoardSize, render  # noqa: E402
 from compaction.policies.presets import PRESETS  # noqa: E402
+from compaction.simulation.recording import Recording  # noqa: E402
 from compaction.simulation.run import simulate_cache  # noqa: E402
 from compaction.simulation.simulate import Run  # noqa: E402
-from sessions.actions.lab.simulated_figures import Recording, figures_of  # noqa: E402
+from sessions.actions.lab.simulated_figures import figures_of  # noqa: E402
 
 MANAGED = ("balanced", "offload-first", "recitation", "seven-principles")
 REACHED, MISSED, SESSIONS = "reached", "missed by", "needs recorded sessions"

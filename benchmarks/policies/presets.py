@@ -28,9 +28,10 @@ django.setup()
 from compaction.policies.policy import Policy  # noqa: E402
 from compaction.policies.presets import PRESETS  # noqa: E402
 from compaction.prices.prices import micros  # noqa: E402
+from compaction.simulation.recording import Recording  # noqa: E402
 from sessions import importers  # noqa: E402
 from sessions.actions.imports.imports import FILE_LIMIT, files_under  # noqa: E402
-from sessions.actions.lab.simulated_figures import Recording, figures_of  # noqa: E402
+from sessions.actions.lab.simulated_figures import figures_of  # noqa: E402
 from sessions.actions.lab.unstored import recording_of_log  # noqa: E402
 
 STEPS, TOKENS = 30, 30_000

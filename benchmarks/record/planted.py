@@ -33,8 +33,8 @@ from compaction.cache.sent import request_of  # noqa: E402
 from compaction.cache.simulator import CacheState, advance  # noqa: E402
 from compaction.context.edits import context_at  # noqa: E402
 from compaction.context.session import Call, Usage  # noqa: E402
+from compaction.simulation.recording import Recording  # noqa: E402
 from sessions import importers  # noqa: E402
-from sessions.actions.lab.simulated_figures import Recording  # noqa: E402
 from sessions.actions.lab.unstored import recording_of_log  # noqa: E402
 from sessions.importers import records  # noqa: E402
 from sessions.models.record.values import block_id  # noqa: E402

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 
 from compaction.context.blocks import Block
 
@@ -89,22 +89,28 @@ def _texts(value: object) -> Iterator[str]:
 class FactIndex:
     """Which blocks of a session hold which fact; built once and used for every policy.
 
-    `holders` has up to `COMMON` blocks per fact, in order, and leaves out common facts. `held` has
-    the facts that count, by block id. Work and memory are linear in the text.
+    `holders` has up to `COMMON` blocks per fact, in order, and leaves out common facts. Work and
+    memory are linear in the text.
     """
 
     def __init__(self, blocks: Iterable[Block]) -> None:
         self.holders: dict[str, list[Block]] = {}
-        held: dict[str, set[str]] = {}
+        self._facts: dict[str, set[str]] = {}
         common: set[str] = set()
         for block in blocks:
-            held[block.id] = facts_of(block)
-            for fact in held[block.id] - common:
+            mine = self._facts[block.id] = facts_of(block)
+            for fact in mine - common:
                 found = self.holders.setdefault(fact, [])
                 found.append(block)
                 if len(found) > COMMON:
                     common.add(fact)
                     del self.holders[fact]
-        self.held: dict[str, set[str]] = {
-            block: found - common for block, found in held.items() if found - common
-        }
+
+    def held(self, block: Block) -> set[str]:
+        """Return the facts of a block of the session that count."""
+        return {fact for fact in self._facts[block.id] if fact in self.holders}
+
+    def facts_of(self, block: Block) -> Set[str]:
+        """Return the facts of a block; those of the session's are known."""
+        found = self._facts.get(block.id)
+        return found if found is not None else facts_of(block)

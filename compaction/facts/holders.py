@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, field
 
 from compaction.context.blocks import Block
@@ -28,12 +28,13 @@ class Holders:
     added and removed.
     """
 
-    held: dict[int, frozenset[str]] = field(default_factory=dict)
+    facts_of: Callable[[Block], Set[str]] = facts_of
+    held: dict[int, Set[str]] = field(default_factory=dict)
     _counts: dict[str, int] = field(default_factory=dict)
 
     def open(self, block: Block) -> None:
         """Add a block to the context."""
-        found = self.held[block.position] = _worth(block)
+        found = self.held[block.position] = self.facts_of(block)
         for fact in found:
             self._counts[fact] = self._counts.get(fact, 0) + 1
 
@@ -56,8 +57,12 @@ class Holders:
         listed: set[str] = set()
         made: dict[int, str] = {}
         for now, original in leaving:
-            mine = self.held[now.position] if now.id == original.id else _worth(original)
-            free = [f for f in mine - listed if self._counts.get(f, 0) == going[f]]
+            mine = self.held[now.position] if now.id == original.id else self.facts_of(original)
+            free = [
+                fact
+                for fact in mine - listed
+                if self._counts.get(fact, 0) == going[fact] and _is_worth(fact)
+            ]
             room = int(share * original.chars)
             if is_reading(original):
                 kept, held = quoted(original, frozenset(free), room)
@@ -73,10 +78,6 @@ class Holders:
 def is_reading(block: Block) -> bool:
     """Return whether a block is text of a file that a tool read."""
     return block.type == "tool_result" and block.file is not None and block.file.action == "read"
-
-
-def _worth(block: Block) -> frozenset[str]:
-    return frozenset(fact for fact in facts_of(block) if _is_worth(fact))
 
 
 def _is_worth(fact: str) -> bool:

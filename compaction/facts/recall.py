@@ -78,7 +78,7 @@ def needed(
         if block.type != of or (of == "text" and block.role != "assistant"):
             continue
         step = block.born - 1
-        for fact in sorted(index.held.get(block.id, ())):
+        for fact in sorted(index.held(block)):
             seen = [holder for holder in index.holders[fact] if holder.born <= step]
             if seen:
                 found[step, fact] = seen

@@ -12,6 +12,7 @@ from compaction.context.blocks import KINDS, Block, Context, Ending, Kind
 from compaction.context.edits import Edit, Entry, RefusedEdits, Revision, Trigger
 from compaction.context.groups import Groups
 from compaction.context.ranges import Ranges, joined
+from compaction.facts.holders import Holders
 from compaction.policies.policy import Policy
 from compaction.proposals.plan import Mark, Means, Wish
 from compaction.proposals.strategy import Knowledge
@@ -73,7 +74,7 @@ class State:
     sights: Sights = field(default_factory=Sights)
     rounds: Rounds = field(default_factory=Rounds)
     repeats: Repeats = field(default_factory=Repeats)
-    ripening: Ripening = field(default_factory=Ripening)
+    ripening: Ripening = field(init=False)
     mentions: Mentions = field(default_factory=Mentions)
     marks: list[Mark] = field(default_factory=list)
     failures: list[int] = field(default_factory=list)
@@ -98,6 +99,7 @@ class State:
 
     def __post_init__(self) -> None:
         self.lines = LineTokens(self.means.count)
+        self.ripening = Ripening(holders=Holders(self.means.facts_of))
 
     @property
     def revisions(self) -> int:

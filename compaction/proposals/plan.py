@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Literal
@@ -10,6 +10,7 @@ from typing import Literal
 from compaction.cache.economy import Objective, Rates
 from compaction.context.blocks import Block
 from compaction.context.edits import Edit, Trigger
+from compaction.facts.facts import facts_of
 from compaction.proposals.protect import Guard
 from compaction.seen.repeats import Repeats
 from compaction.seen.ripening import Ripening
@@ -71,6 +72,10 @@ Outline = Callable[[FileText], str | None]
 """The outline of a file, or None while it is still being made."""
 
 
+FactsOf = Callable[[Block], Set[str]]
+"""The facts of a block, as `facts.facts_of` finds them; one that remembers saves time."""
+
+
 def no_outline(file: FileText) -> str | None:  # noqa: ARG001
     """Return None, for a process without a parser."""
     return None
@@ -103,6 +108,7 @@ class Means:
     binds: bool = False
     one_turn: bool = False
     board: BoardText = no_board
+    facts_of: FactsOf = facts_of
 
 
 def never(block: Block) -> bool:  # noqa: ARG001

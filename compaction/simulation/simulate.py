@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from compaction.cache.economy import asked_for, session_rates
 from compaction.context.edits import Entry, RefusedEdits, Revision
 from compaction.context.session import Session
+from compaction.facts.facts import facts_of
 from compaction.fold.fold import Arrival, State, advance, start
 from compaction.policies.policy import Policy
 from compaction.prices.binding import binds_thinking
 from compaction.prices.system_messages import takes_system_messages
-from compaction.proposals.plan import Count, Means, Outline, Summarize, no_outline
+from compaction.proposals.plan import Count, FactsOf, Means, Outline, Summarize, no_outline
 from compaction.summaries.extract import extractive
 from compaction.tools.listed import sized
 from compaction.tools.read_tool import definition, is_listed
@@ -94,18 +95,22 @@ def simulate(
     count: Count,
     summarize: Summarize = extractive,
     outline: Outline = no_outline,
+    facts_of: FactsOf = facts_of,
 ) -> Run:
     """Fold a policy over a recorded session, call by call.
 
     `count` counts replacements in the session's own counting; `outline` parses file contents, so
-    pass one only if the process may crash or hang safely. Linear in the length of the session.
-    Blocks born after the last recorded call are not seen by any.
+    pass one only if the process may crash or hang safely; `facts_of` finds the facts of a block, so
+    pass one that remembers them for many runs. Linear in the length of the session. Blocks born
+    after the last recorded call are not seen by any.
     """
     began = session.calls[0].at if session.calls else None
     recorded = asked_for(call.usage for call in session.calls if call.usage is not None)
     rates = session_rates(session.model, began, recorded, policy.ttl)
     binds, one_turn = binds_thinking(session.model), takes_system_messages(session.model)
-    means = Means(count, summarize, outline, rates, binds=binds, one_turn=one_turn)
+    means = Means(
+        count, summarize, outline, rates, binds=binds, one_turn=one_turn, facts_of=facts_of
+    )
     added, blocks = _added(policy, count), session.blocks
     opening = [block for block in blocks if session.calls and block.born <= session.calls[0].step]
     listed = added > 0 and is_listed(opening, 0, session.hidden)

@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from sessions.models import Session, Team
 from sessions.models.dashboard.matching import FACETS, FLAGS, matching
+from sessions.models.record.demo_data import counts
 from sessions.models.record.sessions import QUIET_AFTER, SOURCE_LIVE
 
 MOST = 500
@@ -98,8 +99,8 @@ def chosen_sessions(team: Team, choice: Mapping[str, Any], *, empty: bool = Fals
     """Load the sessions of a validated choice, in its order.
 
     Raises NoChoice for unknown ids and, unless `empty` is allowed, if nothing matches. Sessions
-    without a model call cannot be simulated: filters skip them, and naming one is refused. A sample
-    keeps its random order.
+    without a model call cannot be simulated: filters skip them, and naming one is refused. Demo
+    sessions count as in the team's figures, unless they are named. A sample keeps its random order.
     """
     if choice["by"] == "hand":
         return _named(team, choice["ids"])
@@ -108,7 +109,7 @@ def chosen_sessions(team: Team, choice: Mapping[str, Any], *, empty: bool = Fals
         q=choice["q"],
         flags=choice["flags"],
         facets={name: choice[name] for name in FACETS},
-    ).filter(step_count__gte=choice["min_steps"])
+    ).filter(counts(team.pk), step_count__gte=choice["min_steps"])
     found = (
         list(_newest(rows)[: choice["limit"]]) if choice["by"] == "query" else _sample(rows, choice)
     )

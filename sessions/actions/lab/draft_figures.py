@@ -1,4 +1,4 @@
-"""A draft simulated exactly on chosen sessions, answered line by line; runs in a warm worker."""
+"""Simulations that are answered line by line, of a draft or for one text; runs in a warm worker."""
 
 from __future__ import annotations
 
@@ -13,10 +13,13 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
+from msgspec import to_builtins
+
 from compaction.policies.policy import Policy, from_dict
+from compaction.simulation.kept import KeptText, kept_under
+from compaction.simulation.recording import Recording
 from sessions.actions.lab.draft_verdicts import draft_verdict
 from sessions.actions.lab.simulated_figures import (
-    Recording,
     figures_of,
     lived_figures,
     recording_of,
@@ -62,7 +65,8 @@ class DraftFigures:
 
     def lines(self, asked: Mapping[str, Any]) -> Iterator[Line | None]:
         """Answer a request: {team, sessions: [ids], active: its name, policies: {draft, active,
-        begun: documents}, effects: {path: document}, points: {name: document}, guardrail}.
+        begun: documents}, effects: {path: document}, points: {name: document}, guardrail}; or
+        {team, session: id, text, steps, policies: {name: document}}, see `_kept_text`.
 
         Yields None after each simulation, where the caller may stop, and these lines:
 
@@ -73,11 +77,32 @@ class DraftFigures:
         - {kind: "point", name, cost_microusd, in_context}: another policy on the same sessions;
         - {kind: "oracle", cost_microusd}: the cost of knowing the future.
         """
+        if "text" in asked:
+            yield from self._kept_text(asked)
+            return
         trial = _Trial(self, asked)
         yield from trial.main()
         yield from trial.effects()
         yield from trial.points()
         yield from trial.oracle()
+
+    def _kept_text(self, asked: Mapping[str, Any]) -> Iterator[Line | None]:
+        """What policies would have done to a text: {kind: "kept", rows: of `KeptText`}, or {kind:
+        "failed", error: the class of the exception}."""
+        policies = {name: from_dict(one) for name, one in asked["policies"].items()}
+        rows: list[KeptText] = []
+        try:
+            session = Session.objects.for_team(asked["team"]).get(pk=asked["session"])
+            recording = self.recording(session, _key_of(session))
+            for row in kept_under(recording, policies, asked["text"], asked["steps"]):
+                rows.append(row)
+                yield None
+        except Exception as error:
+            # Its message may quote content.
+            log.exception("session %s could not be simulated", asked["session"])
+            yield {"kind": "failed", "error": type(error).__name__}
+            return
+        yield {"kind": "kept", "rows": to_builtins(rows)}
 
     def figures(self, session: Session, key: Key, policy: Policy | None, name: str) -> Found:
         """Results of a session under a policy, or as recorded for None; `name` identifies the
@@ -117,6 +142,12 @@ class DraftFigures:
         kept = [one.value for one in self.recordings.values()]
         chars = sum(block.chars for value in kept for block in value.blocks)
         return sum(len(value.calls) for value in kept) > KEPT_STEPS or chars > KEPT_CHARS
+
+
+def _key_of(session: Session) -> Key:
+    """A session and its state."""
+    runs = session.runs.filter(origin=Run.Origin.RECORDED)
+    return session.pk, state_of(session, runs.values_list("head", flat=True).first() or 0)
 
 
 class _Trial:

@@ -16,8 +16,9 @@ from compaction.losses.next_action import Action, actions, match, spaced
 from compaction.policies.policy import from_dict
 from compaction.prices.prices import Price, cost
 from compaction.render.content import readable
+from compaction.simulation.recording import Recording
 from compaction.tools import read_tool
-from sessions.actions.lab.simulated_figures import Recording, recording_of
+from sessions.actions.lab.simulated_figures import recording_of
 from sessions.actions.live.read_back import NothingThere, read_back
 from sessions.models import PolicyVersion, Session, Simulation, SimulationResult
 from sessions.models.record.values import wire_blocks

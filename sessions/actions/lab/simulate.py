@@ -9,9 +9,10 @@ from django.db import transaction
 
 from compaction.policies.policy import Policy, from_dict
 from compaction.simulation import simulate as simulation
+from compaction.simulation.recording import Recording
 from compaction.simulation.run import CacheRun
 from sessions.actions.jobs.attempts import JobOutcome, PermanentFailure, Running
-from sessions.actions.lab.simulated_figures import Recording, Simulated, figures_of, recording_of
+from sessions.actions.lab.simulated_figures import Simulated, figures_of, recording_of
 from sessions.actions.live.runs import RunWriter, UnsavedRows
 from sessions.actions.policies.policies import UnknownPolicy, named_version
 from sessions.actions.record.figures import figures

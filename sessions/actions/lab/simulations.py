@@ -9,12 +9,12 @@ from typing import Any
 from django.db import Error, transaction
 
 from compaction.policies.policy import InvalidPolicy, Policy, from_dict
+from compaction.simulation.recording import Recording
 from sessions.actions.accounts import audit
 from sessions.actions.jobs import jobs
 from sessions.actions.jobs.attempts import JobOutcome, PermanentFailure, Running
 from sessions.actions.lab.choices import chosen_sessions, read_choice
 from sessions.actions.lab.simulated_figures import (
-    Recording,
     figures_of,
     recorded_figures,
     recording_of,

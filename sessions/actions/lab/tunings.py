@@ -13,11 +13,12 @@ from compaction.advice.tuner import frontier, identity, next_policies
 from compaction.facts.recall import recall
 from compaction.policies.policy import InvalidPolicy, Policy, from_dict, to_dict
 from compaction.policies.presets import PRESETS
+from compaction.simulation.recording import Recording
 from sessions.actions.accounts import audit
 from sessions.actions.jobs import jobs
 from sessions.actions.jobs.attempts import JobOutcome, PermanentFailure, Running
 from sessions.actions.lab.choices import NoChoice, chosen_sessions, read_choice
-from sessions.actions.lab.simulated_figures import Recording, figures_of, recording_of
+from sessions.actions.lab.simulated_figures import figures_of, recording_of
 from sessions.actions.policies.policies import save_version
 from sessions.models import PolicyVersion, Session, Team, Tuning, TuningTrial
 from sessions.models.lab.simulated_sums import sums

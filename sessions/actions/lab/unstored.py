@@ -16,8 +16,8 @@ from compaction.context.session import Call, Usage
 from compaction.context.session import Session as SessionValue
 from compaction.policies.presets import PRESETS
 from compaction.prices import prices
+from compaction.simulation.recording import Recording
 from compaction.simulation.simulate import Run as RunValue
-from sessions.actions.lab.simulated_figures import Recording
 from sessions.actions.record.measure import least_gap
 from sessions.actions.record.prepare import Preparation, PreparedMessage
 from sessions.actions.record.recorded import CLEARED, STAYS

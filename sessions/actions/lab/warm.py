@@ -1,8 +1,9 @@
-"""Warm workers: processes that hold recordings of sessions and simulate drafts on them.
+"""Warm workers: processes that hold recordings of sessions and simulate policies on them.
 
-The lab asks with every move of a slider. A worker belongs to one team, reads the sessions itself,
-and keeps what it read (`draft_figures`); it exits after IDLE_SECONDS without a request, and is
-killed if it does not stop in time. Requests and answers are lines of JSON.
+The lab asks with every move of a slider, "Why did it forget?" once per text. A worker belongs to
+one team, reads the sessions itself, and keeps what it read (`draft_figures`); it exits after
+IDLE_SECONDS without a request, and is killed if it does not stop in time. Requests and answers are
+lines of JSON.
 """
 
 from __future__ import annotations
@@ -12,15 +13,16 @@ import json
 import os
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from multiprocessing.connection import Connection
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from django.db import connections
 
 from sessions.actions.lab.draft_figures import DraftFigures
 from sessions.actions.web import forks
+from sessions.actions.web.apart import FailedApart, NotInTime
 
 WORKERS = 2
 """Most worker processes of a server, of all teams."""
@@ -52,20 +54,47 @@ def stream(team: UUID, page: str, asked: Mapping[str, Any]) -> Iterator[bytes]:
     generator. Problems are lines too: {"kind": "problem", "title", "detail"}.
     """
     try:
-        worker = _workers.take(team, page)
+        for line in _lines(team, page, asked, SECONDS):
+            if line == GONE:
+                line = _problem("The simulation stopped", "Its worker ended twice. Try again.")
+            yield line
     except NoWorker as refused:
         if refused.busy:
             yield _problem("The simulation worker is busy", "Move the setting again in a moment.")
-        return
+
+
+def answer(team: UUID, asked: Mapping[str, Any], seconds: float) -> dict[str, Any]:
+    """The one line that a worker answers to a request. One such request at a time leaves a worker
+    to the lab. Raises NotInTime, FailedApart."""
+    if not _one.acquire(timeout=WAIT_SECONDS):
+        raise NotInTime(WAIT_SECONDS, busy=True)
+    try:
+        with contextlib.closing(_lines(team, uuid4().hex, asked, seconds)) as lines:
+            found = next((line for line in lines if line != BEAT), None)
+    except NoWorker:
+        raise NotInTime(WAIT_SECONDS, busy=True) from None
+    finally:
+        _one.release()
+    if found is None:
+        raise NotInTime(seconds, busy=False)
+    line = {"kind": "failed", "error": "its process ended"} if found == GONE else json.loads(found)
+    if line["kind"] == "failed":
+        raise FailedApart(line["error"])
+    return dict(line)
+
+
+def _lines(
+    team: UUID, page: str, asked: Mapping[str, Any], seconds: float
+) -> Generator[bytes, None, None]:
+    """Yield the lines of an answer; GONE if its worker ended twice. Raises NoWorker."""
+    worker = _workers.take(team, page)
     call = json.dumps({**asked, "team": str(team)}).encode()
-    end = time.monotonic() + SECONDS
+    end = time.monotonic() + seconds
     try:
         for attempt in (1, 2):
             for line in worker.lines(call, end):
-                if line != GONE:
+                if line != GONE or attempt == 2:
                     yield line
-                elif attempt == 2:
-                    yield _problem("The simulation stopped", "Its worker ended twice. Try again.")
             if worker.alive:
                 break
     finally:
@@ -210,6 +239,7 @@ class WarmWorkers:
 
 
 _workers = WarmWorkers(WORKERS)
+_one = threading.BoundedSemaphore()
 
 
 # In the worker

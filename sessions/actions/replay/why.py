@@ -7,18 +7,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
+from msgspec import convert
+
 from compaction.context import wire
 from compaction.context.blocks import Block
 from compaction.context.edits import Entry as EntryValue
 from compaction.losses.life import Life, Sight, life_of, shows
-from compaction.policies.policy import from_dict
+from compaction.policies.policy import from_dict, to_dict
 from compaction.policies.presets import PRESETS
 from compaction.policies.trigger_words import words
-from compaction.simulation.kept import KeptText, kept_under
+from compaction.simulation.kept import KeptText
 from compaction.strategies import STRATEGIES
-from sessions.actions.lab.simulated_figures import recording_of
+from sessions.actions.lab.warm import answer
 from sessions.actions.policies.policies import active_version
-from sessions.actions.web.apart import call_apart
 from sessions.models import Entry, Replacement, Revision, Run, Session
 from sessions.models.record.values import CHUNK, blocks_at, contents
 
@@ -34,8 +35,6 @@ Cause = str
 TRIED = ("balanced", "balanced-lean", "offload-first", "sliding-window")
 """Presets to compare with, beside the active policy."""
 MOST_STEPS, SECONDS = 3_000, 20.0
-SIMULATING = "why"
-"""Owner of all simulations apart, so that they leave a process to agents that read back."""
 
 
 class TooCommon(ValueError):
@@ -182,7 +181,7 @@ def why(session: Session, run: Run, text: str) -> Why:
 def compared(found: Why) -> list[KeptText]:
     """The text under the recorded contexts, the active policy and others, best first.
 
-    Simulated in a process of its own. Raises TooLong, NotInTime, FailedApart, MissingBlob.
+    Read and simulated in a warm worker. Raises TooLong, NotInTime, FailedApart.
     """
     session = found.session
     if not found.life.seen:
@@ -195,20 +194,15 @@ def compared(found: Why) -> list[KeptText]:
     active = active_version(session.team)
     policies = {str(active): from_dict(active.document)}
     policies |= {name: PRESETS[name] for name in TRIED if PRESETS[name] not in policies.values()}
-    recording = recording_of(session)
     life = found.life
-    steps = {sight.call for sight in (*life.used, *life.again)}
-    rows: list[KeptText] = call_apart(
-        SIMULATING,
-        SECONDS,
-        kept_under,
-        recording.value,
-        recording.lived,
-        policies,
-        life.text,
-        sorted(steps),
-        recording.permille,
-    )
+    asked = {
+        "session": str(session.pk),
+        "text": life.text,
+        "steps": sorted({sight.call for sight in (*life.used, *life.again)}),
+        "policies": {name: to_dict(policy) for name, policy in policies.items()},
+    }
+    line = answer(session.team_id, asked, SECONDS)
+    rows = convert(line["rows"], list[KeptText])
     return sorted(rows, key=lambda row: (_worst(row), row.cost is None, row.cost))
 
 

@@ -17,12 +17,8 @@ from compaction.policies.origin import filled
 from compaction.policies.policy import InvalidPolicy, Policy, from_dict, to_dict
 from compaction.policies.presets import FOR_LEAN, PRESETS
 from compaction.policies.yaml import UnreadablePolicy, read
-from sessions.actions.lab.simulated_figures import (
-    Recording,
-    figures_of,
-    recorded_figures,
-    recording_of,
-)
+from compaction.simulation.recording import Recording
+from sessions.actions.lab.simulated_figures import figures_of, recorded_figures, recording_of
 from sessions.actions.lab.unstored import recording_of_log
 from sessions.actions.policies.policies import UnknownPolicy, named_version
 from sessions.management.defined import defined

@@ -11,6 +11,7 @@ from sessions.models.accounts.teams import Team
 from sessions.models.budgets.budgets import Approval
 from sessions.models.dashboard.matching import NEAR_LIMIT
 from sessions.models.policies.policies import Rollout
+from sessions.models.record.demo_data import counts
 from sessions.models.record.sessions import QUIET_AFTER, SOURCE_LIVE, Session
 from sessions.models.web.statements import Statement, given_time, given_uuid
 
@@ -50,6 +51,7 @@ _ROLLOUT = Statement(
 )
 _NEAR = Statement(
     lambda: Session.objects.filter(
+        counts(given_uuid("team")),
         team_id=given_uuid("team"),
         source=SOURCE_LIVE,
         outcome="",

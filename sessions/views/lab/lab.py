@@ -89,7 +89,9 @@ def lab_page(request: HttpRequest, problem: str = "") -> HttpResponse:
 
 
 def _first_choice(sessions: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    long = any(one["steps"] >= BEGINS_FROM for one in sessions)
+    long = any(
+        one["steps"] >= BEGINS_FROM for one in sessions if one["demo"] == sessions[0]["demo"]
+    )
     return {"by": "query", "limit": BEGINS_WITH, "min_steps": BEGINS_FROM if long else 1}
 
 
@@ -242,8 +244,8 @@ def _policies(team: Team, active: str) -> list[dict[str, Any]]:
 
 
 def _sessions(team: Team) -> list[dict[str, Any]]:
-    """Sessions to choose by hand, newest first."""
-    rows = matching(team).filter(step_count__gt=0).order_by("-ended_at", "external_id")
+    """Sessions to choose by hand: those of the demo last, otherwise newest first."""
+    rows = matching(team).filter(step_count__gt=0).order_by("demo", "-ended_at", "external_id")
     return [
         {
             "id": str(one.pk),
@@ -253,6 +255,7 @@ def _sessions(team: Team) -> list[dict[str, Any]]:
             "steps": one.step_count,
             "peak": one.peak_tokens,
             "cost": one.cost_microusd,
+            "demo": one.demo,
         }
         for one in rows[:MOST]
     ]

@@ -180,12 +180,12 @@ def _date_chips(filters: SessionFilters) -> list[tuple[str, str, str]]:
     if filters.dates:
         period = f"{_day(filters.since or 0)} to {_day((filters.until or 0) - 1)}"
         return [("dates", period, filters.address(**NO_DATES))]
-    ends = ("since", filters.since), ("until", filters.until)
-    return [
-        (name, _format_time(at), filters.address(**{name: None}))
-        for name, at in ends
-        if at is not None
-    ]
+    chips = []
+    if filters.since is not None:
+        chips.append(("since", _format_time(filters.since), filters.address(since=None)))
+    if filters.until is not None:
+        chips.append(("until", _format_time(filters.until), filters.address(until=None)))
+    return chips
 
 
 def _day(ms: int) -> str:

@@ -191,12 +191,13 @@ def why_policies(request: HttpRequest, session_id: UUID) -> HttpResponse:
     except (TooCommon, TooLong, MissingBlob, DamagedBlob) as error:
         context["problem"] = str(error)
     except (NotInTime, FailedApart) as error:
-        busy = isinstance(error, NotInTime) and error.busy
-        context["problem"] = (
-            "Other simulations are running. Load this page again in a few seconds."
-            if busy
-            else "The simulation took too long. Simulate a policy on this session in the lab."
-        )
+        if isinstance(error, FailedApart):
+            said = "The simulation failed. Simulate a policy on this session in the lab."
+        elif error.busy:
+            said = "Other simulations are running. Load this page again in a few seconds."
+        else:
+            said = "The simulation took too long. Simulate a policy on this session in the lab."
+        context["problem"] = said
     return render(request, "replay/why_policies.html", context)
 
 

@@ -91,7 +91,7 @@ def test_common_facts_are_noise() -> None:
     blocks = [block(i, "common_fact") for i in range(COMMON + 1)]
     index = FactIndex(blocks)
     assert index.holders == {}
-    assert index.held == {}
+    assert not any(index.held(block) for block in blocks)
     rare = FactIndex(blocks[:-1])
     assert len(rare.holders["common_fact"]) == COMMON
-    assert rare.held["b0"] == {"common_fact"}
+    assert rare.held(blocks[0]) == {"common_fact"}

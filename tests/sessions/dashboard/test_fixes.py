@@ -104,6 +104,7 @@ def test_what_waits_is_counted_and_nothing_is_not_shown(client: Client) -> None:
     for peak, more in ((850, {}), (850, {"outcome": "succeeded"}), (700, {})):
         made({}, source="api", window=1000, peak_tokens=peak, **more)
     made({}, window=1000, peak_tokens=900)
+    made({}, source="api", window=1000, peak_tokens=900, demo=True)
     page = page_of(client, "/dashboard/")
     assert "Waiting for you 1 session is near its limit" in " ".join(page.text.split())
 

@@ -38,6 +38,15 @@ def test_a_query_takes_the_newest_that_match_and_have_a_call(team):
     assert names(team, by="query", q="S07") == ["s07"]
 
 
+def test_demo_sessions_are_left_out_unless_named_or_alone(team):
+    Session.objects.create(team=team, external_id="demo:one", step_count=99, ended_at=99, demo=True)
+    assert "demo:one" not in names(team, by="query")
+    assert "demo:one" not in names(team, by="sample", n=400)
+    assert names(team, by="hand", ids=["demo:one"]) == ["demo:one"]
+    Session.objects.filter(demo=False).delete()
+    assert names(team, by="query") == names(team, by="sample") == ["demo:one"]
+
+
 def test_the_newest_that_have_calls_enough_and_those_that_still_run_last(team):
     Session.objects.create(team=team, external_id="runs", source="api", step_count=9, ended_at=99)
     Session.objects.create(

@@ -19,8 +19,8 @@ from compaction.context.invariants import violations
 from compaction.context.session import Session
 from compaction.outlines.outline import outline_of
 from compaction.policies.presets import PRESETS
+from compaction.simulation.recording import Recording
 from compaction.simulation.simulate import Run, simulate
-from sessions.actions.lab.simulated_figures import Recording
 from sessions.actions.lab.unstored import recording_of_log
 from sessions.importers import NotALog, parse
 

@@ -12,6 +12,7 @@ from uuid import uuid4
 import pytest
 
 from sessions.actions.lab import warm
+from sessions.actions.web.apart import FailedApart, NotInTime
 from tests.conftest import wait_until
 from tests.sessions.web.apart.test_apart import is_gone
 
@@ -101,3 +102,34 @@ def test_a_request_that_finds_no_worker_says_so(monkeypatch):
         [line] = asked(page="three", team=THIRD, say=["late"])
         assert "The simulation worker is busy" in line
     assert asked(page="three", team=THIRD, say=["now"])
+
+
+def test_a_request_for_one_line_returns_it():
+    line = {"kind": "kept", "rows": [1]}
+    assert warm.answer(TEAM, {"line": line}, 20) == line
+    with pytest.raises(FailedApart, match="KeyError"):
+        warm.answer(TEAM, {"line": {"kind": "failed", "error": "KeyError"}}, 20)
+    with pytest.raises(FailedApart, match="ended"):
+        warm.answer(TEAM, {"die": True}, 20)
+    first = pid()
+    with pytest.raises(NotInTime) as late:
+        warm.answer(TEAM, {"wait": True}, 0.05)
+    assert not late.value.busy
+    assert pid() == first, "it was cancelled, and stays"
+
+
+def test_one_such_request_at_a_time_leaves_a_worker_to_the_lab(monkeypatch):
+    monkeypatch.setattr(warm, "WAIT_SECONDS", 0.05)
+    line = {"kind": "kept"}
+    with warm._one, pytest.raises(NotInTime) as refused:
+        warm.answer(TEAM, {"line": line}, 20)
+    assert refused.value.busy
+    assert warm.answer(TEAM, {"line": line}, 20) == line
+    with (
+        closing(warm.stream(TEAM, "one", {"go_on": True})) as one,
+        closing(warm.stream(OTHERS, "two", {"go_on": True})) as two,
+    ):
+        assert next(one) == next(two) == b"begun\n"
+        with pytest.raises(NotInTime) as refused:
+            warm.answer(THIRD, {"line": line}, 20)
+    assert refused.value.busy

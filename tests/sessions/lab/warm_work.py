@@ -11,7 +11,8 @@ from sessions.actions.lab.warm import CANCEL, END
 
 
 def work(given: int, taken: int) -> None:
-    """Answer {"say": lines}, {"go_on": true} until it is cancelled, or {"die": true}."""
+    """Answer {"say": lines}, {"line": any}, {"go_on": true} until it is cancelled, {"wait": true}
+    likewise and without a word, or {"die": true}."""
     calls, answers = Connection(given, writable=False), Connection(taken, readable=False)
     with contextlib.suppress(EOFError):
         while True:
@@ -23,6 +24,10 @@ def work(given: int, taken: int) -> None:
                 os._exit(1)
             for line in wanted.get("say", ()):
                 answers.send_bytes(f"{line} {os.getpid()}\n".encode())
+            if "line" in wanted:
+                answers.send_bytes(json.dumps(wanted["line"]).encode() + b"\n")
+            if wanted.get("wait"):
+                calls.poll(None)
             if wanted.get("go_on"):
                 answers.send_bytes(b"begun\n")
                 calls.poll(None)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from io import StringIO
+from typing import Any
 from urllib.parse import urlencode
+from uuid import UUID
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -12,11 +14,11 @@ from django.test import Client
 
 from compaction.policies.presets import PRESETS
 from sessions.actions.accounts.teams import local_team
+from sessions.actions.lab.draft_figures import DraftFigures
 from sessions.actions.record.append import append
 from sessions.actions.record.measure import measure
 from sessions.actions.replay import why as action
-from sessions.actions.web import apart
-from sessions.actions.web.apart import FailedApart
+from sessions.actions.web.apart import FailedApart, NotInTime
 from sessions.importers import records
 from sessions.models import Session
 from tests.sessions.made import count, reads, result, says, session, user
@@ -25,6 +27,22 @@ from tests.sessions.pages import other_team, page_of, signed_in
 pytestmark = pytest.mark.django_db
 
 PORT = "8417"
+
+
+@pytest.fixture(autouse=True)
+def worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A warm worker in this process, because another does not see the test's transaction."""
+
+    def answer(team: UUID, asked: dict[str, Any], seconds: float) -> dict[str, Any]:
+        assert seconds == action.SECONDS
+        sent = json.loads(json.dumps({**asked, "team": str(team)}))
+        [line] = [json.dumps(line) for line in DraftFigures().lines(sent) if line is not None]
+        found: dict[str, Any] = json.loads(line)
+        if found["kind"] == "failed":
+            raise FailedApart(found["error"])
+        return found
+
+    monkeypatch.setattr(action, "answer", answer)
 
 
 @pytest.fixture
@@ -106,17 +124,30 @@ def test_policies_are_simulated_on_the_session(forgetful: Session) -> None:
     assert b'id="policies"' in page.content and b"balanced@1" in page.content
 
 
-def test_simulations_leave_a_process_to_agents_that_read_back(
-    forgetful: Session, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (NotInTime(3.0, busy=True), "Other simulations are running"),
+        (NotInTime(20.0, busy=False), "The simulation took too long"),
+        (FailedApart("KeyError"), "The simulation failed"),
+    ],
+)
+def test_without_an_answer_the_page_says_why(
+    forgetful: Session, monkeypatch: pytest.MonkeyPatch, error: Exception, said: str
 ) -> None:
-    client, address = signed_in(), f"/sessions/{forgetful.pk}"
-    monkeypatch.setattr(apart, "WAIT_SECONDS", 0.0)
-    pool = apart.Pool(apart.PROCESSES)
-    monkeypatch.setattr(apart, "_pool", pool)
-    pool.take(action.SIMULATING, 0)
-    page = client.get(f"{address}/why/policies/?text={PORT}")
-    assert b"Other simulations are running" in page.content
-    pool.take(forgetful.team_id, 0)
+    def refuse(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(action, "answer", refuse)
+    page = signed_in().get(f"/sessions/{forgetful.pk}/why/policies/?text={PORT}")
+    assert said.encode() in page.content
+
+
+def test_a_worker_reads_only_sessions_of_the_team(forgetful: Session) -> None:
+    found = action.why(forgetful, forgetful.runs.get(), PORT)
+    found.session.team = other_team()
+    with pytest.raises(FailedApart, match="DoesNotExist"):
+        action.compared(found)
 
 
 def test_what_cannot_be_answered_says_why(
