@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.contrib.auth.signals import user_logged_in
 from django.db.models.signals import post_delete, post_save, pre_delete
 
+from sessions.actions.accounts.preferences import signed_in
 from sessions.actions.dashboard.day_totals import forget_day, sums_changed
 from sessions.actions.notifications import occurrences
 from sessions.actions.reviews.reviews import want_no_more_than_can
@@ -25,6 +27,7 @@ from sessions.signals import breaks_found, budget_passed, job_failed, members_ch
 
 def connect() -> None:
     """Connect all receivers; called once, when apps are ready."""
+    user_logged_in.connect(signed_in)
     members_changed.connect(_reviews_follow_members)
     for model in (Session, Assessment, FactLedger, Review, ReviewItem):
         post_save.connect(sums_changed, sender=model)

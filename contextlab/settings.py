@@ -119,6 +119,7 @@ MIDDLEWARE = [
     "sessions.views.web.browsers.People",
     "sessions.views.web.browsers.Messages",
     "sessions.views.accounts.door.SignedIn",
+    "sessions.views.accounts.preferences.Preferred",
 ]
 ROOT_URLCONF = "contextlab.urls"
 ASGI_APPLICATION = "contextlab.asgi.application"

@@ -3,6 +3,7 @@
 from sessions.models.accounts.accounts import LoginAddress, LoginFailure
 from sessions.models.accounts.audit import AuditEntry
 from sessions.models.accounts.keys import Answer, Key
+from sessions.models.accounts.preferences import Preferences
 from sessions.models.accounts.teams import Invitation, Membership, Team
 from sessions.models.budgets.budgets import Approval, Budget, Reservation, Use
 from sessions.models.cache.break_totals import BreakTotals
@@ -74,6 +75,7 @@ __all__ = [
     "Pin",
     "Policy",
     "PolicyVersion",
+    "Preferences",
     "RefusedRequest",
     "Replacement",
     "Reservation",

@@ -7,7 +7,8 @@ from typing import Any
 from django import template
 from django.template import Context
 
-from sessions.actions.demo.tour_stops import COOKIE, STOPS
+from sessions.actions.accounts.preferences import preferred
+from sessions.actions.demo.tour_stops import STOPS
 
 register = template.Library()
 
@@ -16,10 +17,9 @@ register = template.Library()
 def tour_card(context: Context) -> dict[str, Any]:
     """The current stop, if the tour is under way."""
     request = context.get("request")
-    number = request.COOKIES.get(COOKIE, "") if request is not None else ""
-    if number not in {str(at) for at in range(1, len(STOPS) + 1)}:
+    at: int = (preferred(request).get("tour") if request is not None else None) or 0
+    if at not in range(1, len(STOPS) + 1):
         return {}
-    at = int(number)
     return {
         "stop": STOPS[at - 1],
         "number": at,

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-COOKIE = "contextlab_tour"
-"""Holds the number of the current stop, from 1; absent before and after the tour."""
-
 
 @dataclass(frozen=True, slots=True)
 class TourStop:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import calendar
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta, tzinfo
 from typing import Any
 
 from django.db.models import BigIntegerField, DateTimeField, F, Func, Q, QuerySet
@@ -32,7 +32,7 @@ RANGES: dict[str, tuple[str, int, int]] = {
 """Ranges that end now: label, length, and length of a part."""
 
 CALENDAR = {"today": "Today", "month": "This month", "last-month": "Last month"}
-"""Ranges of whole days in UTC, with their labels."""
+"""Ranges of whole days, with their labels."""
 
 ALL = "all"
 USUAL = "7d"
@@ -201,33 +201,45 @@ def of_all(first: int, last: int) -> Period:
     return days if days.size <= DAY else _cut(ALL, monday(begin) * DAY, until, None)
 
 
-def between(since: date, until: date) -> Period:
+def between(since: date, until: date, zone: tzinfo = UTC) -> Period:
     """The period from one day to another, both included."""
-    start = _midnight(since)
-    length = _midnight(until) + DAY - start
+    start = _midnight(since, zone)
+    length = _midnight(until + timedelta(days=1), zone) - start
     return _cut("", start, start + length, (start - length, start))
 
 
-def asked_for(query: Mapping[str, str], now: int, first: int | None, last: int | None) -> Period:
+def asked_for(
+    query: Mapping[str, str],
+    now: int,
+    first: int | None,
+    last: int | None,
+    zone: tzinfo = UTC,
+) -> Period:
     """The period given by `range`, or by `from` and `to`; the default range without them.
 
-    `first` and `last` are the times (ms) of the team's first and last session. Raises BadPeriod.
+    `first` and `last` are the times (ms) of the team's first and last session; days are those of
+    `zone`. Raises BadPeriod.
     """
     since, until, name = (query.get(field, "").strip() for field in ("from", "to", "range"))
     if not name and (since or until):
-        return between(*read_days(since, until))
+        return between(*read_days(since, until), zone)
     if name == ALL:
         return of_all(first or now, max(last or now, now))
     if name in CALENDAR:
-        return replace(between(*_days_of(name, now)), name=name)
+        return replace(between(*_days_of(name, now, zone), zone), name=name)
     if name and name not in RANGES:
         raise BadPeriod("range", f"Use one of {', '.join((*RANGES, *CALENDAR, ALL))}.")
-    return ending_now(name or USUAL, now)
+    period = ending_now(name or USUAL, now)
+    if period.size == HOUR or zone == UTC:
+        return period
+    last_day = datetime.fromtimestamp(now / 1000, zone).date()
+    days = (period.until - period.since) // DAY
+    return replace(between(last_day - timedelta(days=days - 1), last_day, zone), name=period.name)
 
 
-def _days_of(name: str, now: int) -> tuple[date, date]:
+def _days_of(name: str, now: int, zone: tzinfo) -> tuple[date, date]:
     """The first and last day of a range of CALENDAR; this month ends today."""
-    today = datetime.fromtimestamp(now / 1000, UTC).date()
+    today = datetime.fromtimestamp(now / 1000, zone).date()
     if name == "today":
         return today, today
     if name == "month":
@@ -258,8 +270,8 @@ def monday(day: int) -> int:
     return day - (day + 3) % WEEK
 
 
-def _midnight(day: date) -> int:
-    return int(datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp()) * 1000
+def _midnight(day: date, zone: tzinfo) -> int:
+    return int(datetime(day.year, day.month, day.day, tzinfo=zone).timestamp()) * 1000
 
 
 def read_days(since: str, until: str) -> tuple[date, date]:

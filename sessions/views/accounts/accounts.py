@@ -1,4 +1,4 @@
-"""The account page: name, password, keyboard, teams."""
+"""The account page: name, password, preferences, keyboard, teams."""
 
 from __future__ import annotations
 
@@ -20,12 +20,16 @@ from sessions.access import CHOSEN_TEAM, actor_of, ip_of, teams_of
 from sessions.actions.accounts import members
 from sessions.actions.accounts.accounts import change_password
 from sessions.actions.accounts.logins import TooMany, own_browser, person_of
+from sessions.actions.accounts.preferences import prefer
 from sessions.actions.accounts.teams import make_team
-from sessions.models import Key, Membership
+from sessions.models import Key, Membership, Preferences
 from sessions.views.accounts.forms import NewPassword, Profile, TeamName
+from sessions.views.accounts.preferences import PreferencesForm
 from sessions.views.web.pages import Page
 
 KEYS_COOKIE = "contextlab_keys"
+THEME_COOKIE = "contextlab_theme"
+"""The theme chosen in the header, for one browser."""
 YEAR = 365 * 24 * 3600  # seconds
 
 
@@ -86,6 +90,16 @@ def _keyboard(request: HttpRequest, person: User) -> HttpResponse:
     return answer
 
 
+def _preferences(request: HttpRequest, person: User) -> HttpResponse:
+    given = PreferencesForm(request.POST)
+    if not given.is_valid():
+        return _shown(request, status=422, preferences=given)
+    prefer(request, person, **given.cleaned_data)
+    answer = _saved(request, "Preferences saved. Other browsers follow at the next sign-in.")
+    answer.delete_cookie(THEME_COOKIE, samesite="Lax")
+    return answer
+
+
 def _team(request: HttpRequest, person: User) -> HttpResponse:
     given = TeamName(request.POST, auto_id="team-%s")
     if not given.is_valid():
@@ -97,6 +111,7 @@ def _team(request: HttpRequest, person: User) -> HttpResponse:
 ACTS: dict[str, Callable[[HttpRequest, User], HttpResponse]] = {
     "profile": _profile,
     "password": _password,
+    "preferences": _preferences,
     "keyboard": _keyboard,
     "team": _team,
 }
@@ -132,6 +147,7 @@ def _shown(request: HttpRequest, status: int = 200, **given: Any) -> HttpRespons
         "team": teams[0] if teams else None,
         "profile": Profile(person),
         "password": NewPassword(person),
+        "preferences": PreferencesForm(row=Preferences.objects.filter(user=person).first()),
         "team_form": TeamName(auto_id="team-%s"),
         "mine": mine.annotate(key_count=counted),
         "keys_off": request.COOKIES.get(KEYS_COOKIE) == "off",

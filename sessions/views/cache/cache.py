@@ -23,7 +23,7 @@ from sessions.models.web.periods import HOUR, USUAL, BadPeriod, Period, asked_fo
 from sessions.models.web.sums import Sums
 from sessions.views.cache.columns import columns
 from sessions.views.cache.verdict import verdict
-from sessions.views.dashboard.controls import SPLIT, controls, query, range_of, split_of
+from sessions.views.dashboard.controls import SPLIT, asked_range, controls, query, split_of
 from sessions.views.dashboard.dashboard import sessions_url
 from sessions.views.dashboard.fixes import CAUSES
 from sessions.views.web.dates import RANGE
@@ -96,7 +96,7 @@ def page(request: HttpRequest) -> HttpResponse:
         return redirect("start")
     wrong = None
     try:
-        period = asked_for(request.GET.dict(), now, there.first, there.last)
+        period = asked_for(asked_range(request), now, there.first, there.last)
     except BadPeriod as error:
         wrong, period = error, ending_now(USUAL, now)
     split = split_of(request)
@@ -109,7 +109,7 @@ def page(request: HttpRequest) -> HttpResponse:
         if not split or split.matches(one)
     }
     rows = [_row(request, one, made.whole, split) for one in causes_in(made.whole)]
-    asked = dict(range_of(request))
+    asked = asked_range(request)
     context = {
         "section": "cache",
         "team": team,
@@ -147,7 +147,7 @@ def _row(request: HttpRequest, one: CauseSums, whole: Sums, split: Split) -> Cau
             fix, why = "Keep the 5-minute TTL", "An hour costs more than it saves here"
     elif one.kind == "edit":
         saved, note = None, "edits also make prompts smaller; simulate in the lab"
-    url = query(split, **dict(range_of(request)), cause=one.kind) + "#worst"
+    url = query(split, **asked_range(request), cause=one.kind) + "#worst"
     return CauseRow(one, fix, why, saved, note if one.avoidable else "", url)
 
 

@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 
 from django.http import HttpRequest
 
+from sessions.actions.accounts.preferences import preferred
 from sessions.models import Team
 from sessions.models.dashboard.facets import facets
 from sessions.models.dashboard.slices import Split
@@ -41,6 +42,13 @@ def controls(
         "split_by": _choices(team, split),
         "unfiltered_url": query(Split(), **dict(hidden)),
     }
+
+
+def asked_range(request: HttpRequest) -> dict[str, str]:
+    """The range in the URL, or the one that the person prefers."""
+    asked = dict(range_of(request))
+    usual = preferred(request).get("date_range")
+    return asked or ({"range": usual} if usual else {})
 
 
 def split_of(request: HttpRequest) -> Split:

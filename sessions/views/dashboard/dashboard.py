@@ -37,7 +37,7 @@ from sessions.models.web.periods import (
 )
 from sessions.models.web.sums import Tile
 from sessions.views.dashboard.charts import charts
-from sessions.views.dashboard.controls import SPLIT, controls, split_of
+from sessions.views.dashboard.controls import SPLIT, asked_range, controls, split_of
 from sessions.views.dashboard.fixes import FixPlaces, fixes, loss_url
 from sessions.views.dashboard.hero import avoidable, change, recall, spend, success
 from sessions.views.dashboard.waiting import waiting_rows
@@ -89,7 +89,7 @@ def page(request: HttpRequest) -> HttpResponse:
         return redirect("start")
     wrong = None
     try:
-        period = asked_for(request.GET.dict(), now, there.first, there.last)
+        period = asked_for(asked_range(request), now, there.first, there.last)
     except BadPeriod as error:
         wrong, period = error, ending_now(USUAL, now)
     split = split_of(request)

@@ -12,8 +12,9 @@ from django.urls import reverse
 from django.views.decorators.http import require_GET
 
 from sessions.access import team_of
+from sessions.actions.accounts.preferences import prefer
 from sessions.actions.demo.demo_tuning import NOTE
-from sessions.actions.demo.tour_stops import COOKIE, STOPS
+from sessions.actions.demo.tour_stops import STOPS
 from sessions.models import Revision, Run, Session, Simulation, Team
 from sessions.views.web.pages import Page
 from sessions.views.web.places import step_url
@@ -25,7 +26,6 @@ _TEXT = "8417"
 _AFTER = 14
 """Steps from the compaction until the agent says what it lacks."""
 
-_SECONDS = 30 * 86_400
 _STOPS = {str(at) for at in range(len(STOPS) + 1)}
 
 
@@ -35,16 +35,15 @@ def tour(request: HttpRequest) -> HttpResponse:
     number = request.GET.get("stop", "1")
     stop = int(number) if number in _STOPS else 1
     places = _places(team_of(request))
+    assert request.user.is_authenticated
     if stop and not places:
         messages.info(request, "The tour runs over the demo sessions. Load them first.")
         return redirect("start")
     if not stop:
-        answer = redirect("dashboard")
-        answer.delete_cookie(COOKIE, samesite="Lax")
-        return answer
-    answer = redirect(f"{places[stop - 1]}#tour")
-    answer.set_cookie(COOKIE, str(stop), max_age=_SECONDS, samesite="Lax", httponly=True)
-    return answer
+        prefer(request, request.user, tour=0)
+        return redirect("dashboard")
+    prefer(request, request.user, tour=stop)
+    return redirect(f"{places[stop - 1]}#tour")
 
 
 def _places(team: Team) -> Sequence[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from datetime import UTC, datetime
 from importlib.util import find_spec
 from typing import Any
 from urllib.parse import parse_qsl
@@ -13,18 +12,20 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils import timezone
 from django.views.decorators.http import require_GET
 
 from sessions.access import allowed, team_of, teams_of
+from sessions.actions.accounts.preferences import preferred
 from sessions.actions.dashboard.day_totals import keep_totals
 from sessions.actions.imports.uploads import FILES_AT_ONCE
+from sessions.figures import moment
 from sessions.importers import IMPORTERS
 from sessions.models import Block, Rollout, Session, Team
 from sessions.models.dashboard.facets import ALL, POLICY, Counted, facets
 from sessions.models.dashboard.matching import FACETS, FLAGS, NEAR_LIMIT, managed_by, matching
 from sessions.models.dashboard.tiles import COUNTED
-from sessions.models.web.periods import written
-from sessions.views.web.dates import RANGE, DateControl, date_control, dates_of
+from sessions.views.web.dates import RANGE, DateControl, listed_dates
 from sessions.views.web.demo_notice import demo_notice
 from sessions.views.web.filters import SORTS, SessionFilters, list_version
 from sessions.views.web.pages import Link, Page
@@ -81,11 +82,13 @@ class SessionRow:
 
 @require_GET
 def home(request: HttpRequest) -> HttpResponse:
-    """Redirect to the dashboard, or to the start page without sessions, or to the account page
-    without a team."""
+    """Redirect to the person's first page, to the start page without sessions, or to the account
+    page without a team."""
     if not teams_of(request):
         return redirect("account")
-    return redirect("dashboard" if _any(team_of(request)) else "start")
+    if not _any(team_of(request)):
+        return redirect("start")
+    return redirect(preferred(request).get("first_page") or "dashboard")
 
 
 def _any(team: Team) -> bool:
@@ -148,7 +151,7 @@ def _dates(query: QueryDict, filters: SessionFilters) -> DateControl:
     kept = parse_qsl(filters.address(**NO_DATES).removeprefix("?"))
     timed = filters.since is not None or filters.until is not None
     chosen = dict(filters.dates).get("range", "other" if timed else "")
-    return date_control(query, kept, chosen, ("", "Any time"), dates_of(query)[2])
+    return listed_dates(query, kept, chosen)
 
 
 def _chips(team: Team, filters: SessionFilters) -> list[tuple[str, str, str]]:
@@ -189,12 +192,13 @@ def _date_chips(filters: SessionFilters) -> list[tuple[str, str, str]]:
 
 
 def _day(ms: int) -> str:
-    at = datetime.fromtimestamp(ms / 1000, UTC)
+    at = timezone.localtime(moment(ms))
     return f"{at:%b} {at.day}, {at.year}"
 
 
 def _format_time(ms: int) -> str:
-    return written(ms).replace("T", " ").replace("Z", " UTC")
+    at = timezone.localtime(moment(ms))
+    return f"{_day(ms)}, {at:%H:%M %Z}"
 
 
 def _flags(filters: SessionFilters) -> list[tuple[str, str, str, bool]]:

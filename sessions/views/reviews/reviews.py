@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Any
 from urllib.parse import urlencode
 
@@ -29,13 +28,16 @@ from sessions.access import (
 from sessions.actions.reviews import agreement, reviews
 from sessions.actions.reviews.compaction_verdicts import is_missed
 from sessions.actions.reviews.reservations import offered, open_to, unskip
+from sessions.figures import moment
 from sessions.models import PolicyVersion, Review, ReviewItem, Team
+from sessions.models.web.periods import Period
 from sessions.views.reviews.rules import whole_number
+from sessions.views.web.dates import RANGE, Pairs, dates_of, listed_dates
 from sessions.views.web.pages import Link, Page
 from sessions.views.web.paging import page
 
-SINCE = {"1": "Today", "7": "7 days", "30": "30 days", "90": "90 days"}
-"""Periods for filtering results, in days."""
+CHOICES = ("verdict", "reason", "policy")
+"""Query parameters that filter results, besides dates."""
 
 WAITING = 50
 """Open items listed."""
@@ -50,7 +52,9 @@ class ReviewFilters:
     verdict: str = ""
     reason: str = ""
     policy: str = ""
-    since: str = ""
+    dates: Pairs = ()
+    period: Period | None = None
+    """The range in the URL, and the time it covers."""
 
     @classmethod
     def of(cls, query: QueryDict) -> ReviewFilters:
@@ -61,23 +65,29 @@ class ReviewFilters:
             return value if value in values else ""
 
         policy = query.get("policy", "")
+        dates, period, _ = dates_of(query)
         return cls(
             verdict=known("verdict", Review.Verdict.values),
             reason=known("reason", ReviewItem.Reason.values),
             policy=policy if policy.isdecimal() and len(policy) < 18 else "",
-            since=known("since", SINCE),
+            dates=dates,
+            period=period,
         )
 
     @property
     def active(self) -> bool:
         """Whether any filter is set."""
-        return any((self.verdict, self.reason, self.policy, self.since))
+        return any((self.verdict, self.reason, self.policy, self.dates))
 
     def address(self, cursor: str = "") -> str:
         """The query string of these filters."""
-        names = ("verdict", "reason", "policy", "since")
-        pairs = [(name, getattr(self, name)) for name in names] + [("cursor", cursor)]
+        pairs = [*self.kept, *self.dates, ("cursor", cursor)]
         return "?" + urlencode([(name, value) for name, value in pairs if value])
+
+    @property
+    def kept(self) -> list[tuple[str, str]]:
+        """The filters that choosing dates keeps."""
+        return [(name, value) for name in CHOICES if (value := getattr(self, name))]
 
     def rows(self, team: Team) -> QuerySet[ReviewItem]:
         """Finished items that match."""
@@ -90,16 +100,15 @@ class ReviewFilters:
             rows = rows.filter(reason=self.reason)
         if self.policy:
             rows = rows.filter(revision__policy_version=int(self.policy))
-        if self.since == "1":
-            rows = rows.filter(finished__gte=midnight())
-        elif self.since:
-            rows = rows.filter(finished__gte=timezone.now() - timedelta(days=int(self.since)))
+        if self.period:
+            begin, end = moment(self.period.since), moment(self.period.until)
+            rows = rows.filter(finished__gte=begin, finished__lt=end)
         return rows
 
 
 def midnight() -> Any:
-    """The start of the current day in UTC."""
-    return timezone.now().replace(hour=0, minute=0, second=0, microsecond=0)
+    """The start of the person's current day."""
+    return timezone.localtime().replace(hour=0, minute=0, second=0, microsecond=0)
 
 
 @never_cache
@@ -119,6 +128,7 @@ def queue(request: HttpRequest) -> HttpResponse:
         "any": items.exists(),
         "filters": filters,
         "filter_choices": _choices(team, filters),
+        "dates": listed_dates(request.GET, filters.kept, dict(filters.dates).get("range", "")),
         "rows": found.rows,
         "newer_url": filters.address(found.newer) if found.newer else "",
         "older_url": filters.address(found.older) if found.older else "",
@@ -212,7 +222,6 @@ def _choices(team: Team, filters: ReviewFilters) -> list[dict[str, Any]]:
         ("verdict", "Any verdict", [(one, one) for one in Review.Verdict.values]),
         ("reason", "Any reason", [(one.value, one.label) for one in ReviewItem.Reason]),
         ("policy", "Any policy", [(str(one.pk), str(one)) for one in versions]),
-        ("since", "Any time", list(SINCE.items())),
     ]
     return [
         {"name": name, "any": label, "values": values, "chosen": getattr(filters, name)}
@@ -282,7 +291,7 @@ def add(request: HttpRequest) -> HttpResponse:
 PAGES = (
     Page(
         route="review/",
-        query=("verdict", "reason", "policy", "since", "cursor"),
+        query=(*CHOICES, *RANGE, "cursor"),
         view=queue,
         name="reviews",
         link=Link(70, "Review", "review", "g r", "reviews", "Improve"),

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal, InvalidOperation
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import parse_qsl, urlencode
 from uuid import UUID
 
 from django.contrib import messages
@@ -37,6 +36,7 @@ from sessions.models.search.search import (
     sessions_with,
 )
 from sessions.models.search.search_words import QUERY_CHARS, SearchQuery
+from sessions.views.web.dates import RANGE, Pairs, dates_of, listed_dates
 from sessions.views.web.pages import Link, Page
 from sessions.views.web.places import entry_url
 
@@ -65,27 +65,23 @@ class SearchFilters:
     q: str = ""
     agent: str = ""
     model: str = ""
-    since: str = ""
-    until: str = ""
     tool: str = ""
     kind: str = ""
     error: str = ""
     cost: str = ""
     session: str = ""
+    dates: Pairs = ()
 
     @classmethod
     def of(cls, query: QueryDict) -> SearchFilters:
         """Parse the query string."""
-        found = {
-            one.name: query.get(one.name, "").replace("\x00", "").strip()[:QUERY_CHARS]
-            for one in fields(cls)
-        }
-        return cls(**found)
+        found = {one: query.get(one, "").replace("\x00", "").strip()[:QUERY_CHARS] for one in TEXTS}
+        return cls(**found, dates=dates_of(query)[0])
 
-    def address(self, **changes: str) -> str:
+    def address(self, **changes: Any) -> str:
         """The query string with some filters changed; "?" for none."""
         wanted = replace(self, **changes)
-        pairs = ((one.name, getattr(wanted, one.name)) for one in fields(self))
+        pairs = [*((one, getattr(wanted, one)) for one in TEXTS), *wanted.dates]
         return "?" + urlencode([(name, value) for name, value in pairs if value])
 
     @property
@@ -105,25 +101,21 @@ class SearchFilters:
 
     def page(self, teams: list[Team], after: int | None) -> SearchPage:
         """A page of hits."""
+        period = dates_of(QueryDict(urlencode(self.dates)))[1]
         rows = sessions_with(
             teams,
             agent=self.agent,
             model=self.model,
-            since=_begin(self.since),
-            until=_begin(self.until, 1),
+            since=period.since if period else None,
+            until=period.until if period else None,
             cost=_microusd(self.cost),
         )
         rows = rows.filter(pk=self.named) if self.named else rows
         return search(teams, self.wanted, rows, after=after, each=HITS if self.named else EACH)
 
 
-def _begin(text: str, later: int = 0) -> int | None:
-    """The begin of a day, or of one some days later, in ms."""
-    try:
-        at = datetime.combine(date.fromisoformat(text) + timedelta(days=later), time(), UTC)
-    except (ValueError, OverflowError):
-        return None
-    return int(at.timestamp()) * 1000
+TEXTS = tuple(one.name for one in fields(SearchFilters) if one.name != "dates")
+"""Query parameters of the search but its dates."""
 
 
 def _microusd(text: str) -> int | None:
@@ -191,6 +183,11 @@ def search_page(request: HttpRequest) -> HttpResponse:
         "older_url": f"{address}&after={found.after}" if found.after else "",
         "first_url": address if after else "",
         "chips": _chips(team, filters),
+        "dates": listed_dates(
+            request.GET,
+            parse_qsl(filters.address(dates=())[1:]),
+            dict(filters.dates).get("range", ""),
+        ),
         "facets": _facets(team, filters),
         "kinds": KINDS,
         "waiting": f"{WAITING:,}+" if waiting > WAITING else f"{waiting:,}" if waiting else "",
@@ -217,18 +214,18 @@ def _groups(found: SearchPage, filters: SearchFilters) -> list[dict[str, Any]]:
 def _chips(team: Team, filters: SearchFilters) -> list[tuple[str, str, str]]:
     """Active filters: name, value, and the URL without it."""
     chips = []
-    for one in fields(filters):
-        value = getattr(filters, one.name)
-        if not value or one.name == "q":
+    for one in TEXTS:
+        value = getattr(filters, one)
+        if not value or one == "q":
             continue
-        if one.name == "session":
+        if one == "session":
             named = (
                 filters.named and Session.objects.for_team(team).filter(pk=filters.named).first()
             )
             value = str(named) if named else "a missing session"
-        if one.name == "error":
+        if one == "error":
             value = "only"
-        chips.append((one.name, value, filters.address(**{one.name: ""})))
+        chips.append((one, value, filters.address(**{one: ""})))
     return chips
 
 
@@ -277,7 +274,7 @@ def remove(request: HttpRequest, search_id: int) -> HttpResponse:
 PAGES = (
     Page(
         route="search/",
-        query=(*(field.name for field in fields(SearchFilters)), "after"),
+        query=(*TEXTS, *RANGE, "after"),
         view=search_page,
         name="search",
         link=Link(25, "Search", "search", "g f", "search"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date, tzinfo
 from urllib.parse import urlencode
 
 from django.http import QueryDict
@@ -36,11 +37,26 @@ class DateControl:
     until: str
     kept: Pairs
     wrong: BadPeriod | None = None
+    zone: str = "UTC"
+
+    @property
+    def days(self) -> tuple[str, str]:
+        """The two days as people read them."""
+        return written_day(self.since or self.until), written_day(self.until or self.since)
 
     @property
     def custom(self) -> bool:
         """Whether days are entered instead of a preset."""
         return bool(self.since or self.until)
+
+
+def written_day(text: str) -> str:
+    """A day of the URL as people read it: Nov 17, 2026; as it stands if it is none."""
+    try:
+        day = date.fromisoformat(text)
+    except ValueError:
+        return text
+    return f"{day:%b} {day.day}, {day.year}"
 
 
 def date_control(
@@ -49,9 +65,10 @@ def date_control(
     chosen: str,
     all_dates: tuple[str, str],
     wrong: BadPeriod | None = None,
+    zone: str = "UTC",
 ) -> DateControl:
     """Return the control for a query; `all_dates` is the range of all dates ("" for none in the
-    URL) with its label, `chosen` the range in effect."""
+    URL) with its label, `chosen` the range in effect, `zone` whose days they are."""
     named = [(all_dates[0], all_dates[1]), *PRESETS.items()]
     presets = [
         (label, "?" + urlencode([*([("range", name)] if name else []), *kept]), name == chosen)
@@ -59,17 +76,29 @@ def date_control(
     ]
     custom = "" if query.get("range") else "x"
     since, until = (query.get(name, "") if custom else "" for name in ("from", "to"))
-    return DateControl(presets, since, until, kept, wrong)
+    return DateControl(presets, since, until, kept, wrong, zone)
+
+
+def current_zone() -> tzinfo:
+    """The person's time zone."""
+    return timezone.get_current_timezone()
+
+
+def listed_dates(query: QueryDict, kept: Pairs, chosen: str) -> DateControl:
+    """The control of a list, which begins with all dates."""
+    wrong = dates_of(query)[2]
+    zone = timezone.get_current_timezone_name()
+    return date_control(query, kept, chosen, ("", "Any time"), wrong, zone)
 
 
 def dates_of(query: QueryDict) -> tuple[Pairs, Period | None, BadPeriod | None]:
-    """Parse the range of a list: its parameters, the period (None for all dates), and why it was
-    refused."""
+    """Parse the range of a list, in days of the person's time zone: its parameters, the period
+    (None for all dates), and why it was refused."""
     pairs = [(name, text) for name in RANGE if (text := query.get(name, "").strip()[:40])]
     if not pairs or pairs[0] == ("range", ALL):
         return (), None, None
     try:
         now = int(timezone.now().timestamp() * 1000)
-        return pairs, asked_for(dict(pairs), now, None, None), None
+        return pairs, asked_for(dict(pairs), now, None, None, current_zone()), None
     except BadPeriod as error:
         return (), None, error

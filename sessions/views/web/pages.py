@@ -99,11 +99,11 @@ def _place(page: Page) -> list[tuple[bool, str]]:
 
 def navigation(_request: HttpRequest) -> dict[str, Any]:
     """Context processor: the main navigation."""
-    return {"navigation": _links()}
+    return {"navigation": links()}
 
 
 @cache
-def _links() -> tuple[tuple[Group, list[tuple[Link, str]]], ...]:
+def links() -> tuple[tuple[Group, list[tuple[Link, str]]], ...]:
     """The entries of the main navigation by group, in order, each with the name of its page."""
     found = sorted((page.link, page.name) for page in pages() if page.link is not None)
     return tuple(

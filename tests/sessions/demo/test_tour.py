@@ -7,7 +7,7 @@ import pytest
 from sessions import demo
 from sessions.actions.accounts.teams import local_team
 from sessions.actions.demo.demo import load_demo
-from sessions.actions.demo.tour_stops import COOKIE, STOPS
+from sessions.actions.demo.tour_stops import STOPS
 from tests.sessions.demo.played import NOW, count
 from tests.sessions.pages import page_of, signed_in
 
@@ -36,6 +36,7 @@ def test_each_stop_is_a_page_that_names_it_and_leads_on():
     assert f"/sessions/{session.pk}/" in client.get("/tour/?stop=3").headers["Location"]
     # It goes on where it was left, on any page, until it is ended.
     assert "Tour · 3 of" in page_of(client, "/jobs/").text
+    assert "Tour · 3 of" in page_of(signed_in(), "/jobs/").text, "in any browser of the person"
     assert client.get(address).headers["Location"] == "/dashboard/"
     assert "Tour ·" not in page_of(client, "/jobs/").text
 
@@ -44,4 +45,4 @@ def test_each_stop_is_a_page_that_names_it_and_leads_on():
 def test_without_the_demo_it_leads_to_where_it_is_loaded(stop: str):
     client = signed_in()
     assert client.get("/tour/", {"stop": stop}).headers["Location"] == "/start/"
-    assert COOKIE not in client.cookies
+    assert "preferences" not in client.session

@@ -33,9 +33,9 @@ def test_results_are_narrowed_and_nothing_matches_is_said(ours: Team):
         "": ["note of 1", "note of 2", "note of 3"],
         "verdict=fail": ["note of 2", "note of 3"],
         "verdict=fail&reason=share": ["note of 3"],
-        "since=7": ["note of 2", "note of 3"],
-        "since=1&reason=hand": ["note of 2"],
-        "verdict=nonsense&since=x&policy=x&reason=x": ["note of 1", "note of 2", "note of 3"],
+        "range=7d": ["note of 2", "note of 3"],
+        "range=today&reason=hand": ["note of 2"],
+        "verdict=nonsense&from=x&policy=x&reason=x": ["note of 1", "note of 2", "note of 3"],
     }
     for query, expected in narrowed.items():
         assert results(page_of(client, f"/review/?{query}")) == expected, query

@@ -281,7 +281,8 @@ def test_filters_of_sessions_in_the_address(
     }.items():
         assert len(program.get(f"/search?q=8417&{query}")["hits"]) == many, query
     client = signed_in(program.team)
-    for query, many in {f"since={day}": 1, f"until={day}": 1, "since=nonsense": 1, "cost=NaN": 1,
+    for query, many in {f"from={day}": 1, f"to={day}": 1, "from=2026-09-22": 0, "range=today": 0,
+                        "from=nonsense": 1, "cost=NaN": 1,
                         "cost=3": 0, "error=1": 0, "kind=nonsense": 1}.items():  # fmt: skip
         found = "<mark>" in page_of(client, f"/search/?q=8417&{query}").markup
         assert found == bool(many), query
