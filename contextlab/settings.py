@@ -195,7 +195,7 @@ DATABASES = {"default": _database}
 # Kind of job -> the function in sessions/actions that does it, in a process of its own.
 JOB_KINDS: dict[str, str] = {
     "assess": "sessions.actions.assessments.assess.assess",
-    "compact": "sessions.actions.live.on_request.compact",
+    "compact": "sessions.actions.live.requests.on_request.compact",
     "demo": "sessions.actions.demo.demo.demo_job",
     "demo-removal": "sessions.actions.demo.demo.removal_job",
     "import": "sessions.actions.imports.uploads.run",
@@ -208,8 +208,8 @@ JOB_KINDS: dict[str, str] = {
     "tuning": "sessions.actions.lab.tunings.tuning_job",
     "verify": "sessions.actions.record.verify.verify",
 }
-FORK_SERVER = [sys.executable, "-P", "-m", "contextlab.job"]
-JOB_PROCESS = "contextlab.job.run"
+FORK_SERVER = [sys.executable, "-P", "-m", "contextlab.processes.job"]
+JOB_PROCESS = "contextlab.processes.job.run"
 JOB_SECONDS = env.number("JOB_SECONDS", 900)  # per attempt, then it is killed
 # Job kinds queued by every live session: one that hangs must not block the others.
 JOB_SECONDS_OF = {

@@ -11,10 +11,10 @@ from django.conf import settings
 
 from compaction.prices import prices
 from compaction.proposals.plan import Count, Span
-from compaction.summaries.answer import Checks, read
 from compaction.summaries.extract import extractive
+from compaction.summaries.model.answer import Checks, read
+from compaction.summaries.model.prompt import Prompt, prompt
 from compaction.summaries.parts import batches
-from compaction.summaries.prompt import Prompt, prompt
 from sessions.provider import Talk, Unusable, client_of
 
 if TYPE_CHECKING:

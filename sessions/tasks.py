@@ -66,7 +66,7 @@ def end_idle(after: float = IDLE_SECONDS) -> None:
 
 
 class _Process:
-    """A job process (contextlab/job.py) and its output."""
+    """A job process (contextlab/processes/job.py) and its output."""
 
     def __init__(self) -> None:
         self.fresh = True

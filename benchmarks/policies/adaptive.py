@@ -31,8 +31,8 @@ from compaction.losses.weighty import named_later
 from compaction.policies.policy import Policy, Step
 from compaction.simulation.simulate import Run, simulate
 from compaction.strategies.compact_settings import Compact
-from compaction.summaries.asked import parts_of
 from compaction.summaries.extract import extractive
+from compaction.summaries.model.asked import parts_of
 from compaction.tokens import count
 from tests.planted import cases_of
 

@@ -32,7 +32,7 @@ from compaction.facts.noise import is_noise
 from compaction.facts.vocabulary import Vocabulary, kind_of
 from compaction.proposals.plan import Span
 from compaction.summaries.extract import extractive
-from compaction.summaries.supported import known_from, known_to, plain, unsupported
+from compaction.summaries.model.supported import known_from, known_to, plain, unsupported
 from sessions.importers import NotALog, parse, records
 
 STEPS = 40

@@ -30,9 +30,9 @@ from compaction.context.stubs import reference
 from compaction.proposals.plan import Span, SummaryForm
 from compaction.summaries.extract import extractive
 from compaction.summaries.merge import command_line, merge
+from compaction.summaries.model.supported import known_to, unsupported
 from compaction.summaries.sections import presence
 from compaction.summaries.summary import command, file_operation
-from compaction.summaries.supported import known_to, unsupported
 from sessions.importers import NotALog, parse
 
 BUDGET = 3_000

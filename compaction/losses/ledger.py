@@ -13,8 +13,8 @@ from compaction.facts.facts import RUN, texts_of
 from compaction.facts.vocabulary import FactKind, Vocabulary, kind_of, normal
 from compaction.losses.weighty import Weighty, weighty
 from compaction.summaries.lines import IndexedLines
+from compaction.summaries.model.supported import known_from, plain, unsupported
 from compaction.summaries.sections import Form, form_of
-from compaction.summaries.supported import known_from, plain, unsupported
 
 ENGINE = 3
 """Version of the rules that make a ledger."""

@@ -13,7 +13,7 @@ from compaction.facts.vocabulary import FactKind
 from compaction.losses.ledger import Fact, Ledger
 from compaction.losses.weighty import CHANGED, OPEN_ERROR, READ
 from compaction.redaction.redact import redact
-from compaction.summaries.asked import MESSAGES, TODOS, AskedSection
+from compaction.summaries.model.asked import MESSAGES, TODOS, AskedSection
 
 TARGET = 0.375
 """Maximum share of the window that a context may fill after a compaction (Shannon)."""

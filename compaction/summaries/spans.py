@@ -10,7 +10,7 @@ from compaction.context.stubs import digest
 from compaction.proposals.plan import Span, SummaryForm, View
 from compaction.summaries import images
 from compaction.summaries.extract import extractive
-from compaction.summaries.instructions import given_in
+from compaction.summaries.model.instructions import given_in
 from compaction.summaries.summary import board_apart, file_operations, problems, with_board
 
 OVERRUN = 1.25

@@ -24,7 +24,7 @@ def test_job_processes_carry_neither_the_reactor_nor_routes(tmp_path: Path):
     """All that is loaded before the fork is copied as soon as the server uses it."""
     lines = (
         "import sys",
-        "from contextlab import job",
+        "from contextlab.processes import job",
         "job.load()",
         "from contextlab.management.commands import serve",
         "names = 'twisted', 'autobahn', 'ninja', 'genai_prices', 'anthropic'",

@@ -11,9 +11,10 @@ from compaction.strategies.offload import Offload
 from sessions.actions.accounts.teams import local_team
 from sessions.actions.jobs.attempts import PermanentFailure, Running
 from sessions.actions.jobs.jobs import Lost, claim, enqueue
-from sessions.actions.live import managed, on_request, tend
+from sessions.actions.live import managed, tend
 from sessions.actions.live.deliver import Once, deliver, delivery
 from sessions.actions.live.live_sessions import SessionFields, put_session
+from sessions.actions.live.requests import on_request
 from sessions.actions.policies.policies import version_of
 from sessions.models import Entry, Job, ManagedContext, Message, Revision, Run, Session
 from sessions.models.record.values import contents

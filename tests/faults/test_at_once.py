@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from sessions.actions.live import advance, folds, on_request, pins, tend
-from sessions.actions.live.on_request import CannotUndo, undo_revision
-from sessions.actions.live.pins import pin
+from sessions.actions.live import advance, folds, tend
+from sessions.actions.live.requests import on_request, pins
+from sessions.actions.live.requests.on_request import CannotUndo, undo_revision
+from sessions.actions.live.requests.pins import pin
 from sessions.models import Run, Session
 from tests.faults.script import begin, compacted, kept, record_context, send, tended
 from tests.faults.test_write_fails import audit

@@ -11,9 +11,10 @@ from django.core.management import BaseCommand, CommandError
 from django.db import connection, connections
 from django.urls import reverse
 
-from contextlab import clean_stop, job, memory, safety, supervisor
+from contextlab import safety
 from contextlab.database import keep_connections
 from contextlab.environment import port
+from contextlab.processes import clean_stop, job, memory, supervisor
 from contextlab.schema import bring_up_to_date
 from sessions import live
 from sessions.actions.accounts.addresses import renew_address, why_off

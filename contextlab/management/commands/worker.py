@@ -28,7 +28,7 @@ class Command(BaseCommand):
         from celery.signals import worker_shutting_down
 
         from contextlab.celery import app
-        from contextlab.supervisor import Sweeper
+        from contextlab.processes.supervisor import Sweeper
         from sessions import tasks
 
         worker_shutting_down.connect(lambda **_: tasks.leaving.set(), weak=False)

@@ -14,7 +14,8 @@ from sessions import demo
 from sessions.actions.accounts import audit
 from sessions.actions.budgets import spending
 from sessions.actions.budgets.budgets import BudgetFields, put_budget
-from sessions.actions.live import next_call, tend
+from sessions.actions.live import tend
+from sessions.actions.live.handing_out import next_call
 from sessions.actions.live.live_sessions import put_session, session_fields
 from sessions.actions.memory import boards, shares
 from sessions.actions.record.append import LIVE, append

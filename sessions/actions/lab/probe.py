@@ -19,7 +19,7 @@ from compaction.render.content import readable
 from compaction.simulation.recording import Recording
 from compaction.tools import read_tool
 from sessions.actions.lab.simulated_figures import recording_of
-from sessions.actions.live.read_back import NothingThere, read_back
+from sessions.actions.live.handing_out.read_back import NothingThere, read_back
 from sessions.models import PolicyVersion, Session, Simulation, SimulationResult
 from sessions.models.record.values import wire_blocks
 from sessions.next_action import MOST_OUTPUT, Api, ModelAnswer, ModelClient, result_of

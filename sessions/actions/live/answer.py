@@ -13,7 +13,7 @@ from compaction.budget.budget import ContextFill, ContextLimits, budget_of, stan
 from compaction.fold.state import EVEN
 from compaction.policies.policy import InvalidPolicy, Policy, from_dict
 from sessions.actions.budgets.spending import Settled
-from sessions.actions.live.pausing import RETRY_SECONDS, paused_text
+from sessions.actions.live.requests.pausing import RETRY_SECONDS, paused_text
 from sessions.actions.record.numbering import Numbering, Taken
 from sessions.models import Block, Job, Revision, Run, Session
 from sessions.models.web.statements import Statement, given_int, given_uuid

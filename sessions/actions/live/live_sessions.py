@@ -11,7 +11,7 @@ from compaction import tokens
 from compaction.prices import prices
 from sessions.actions.budgets.budgets import begin_task
 from sessions.actions.live import tend
-from sessions.actions.live.on_request import request_compaction
+from sessions.actions.live.requests.on_request import request_compaction
 from sessions.actions.policies import guardrails
 from sessions.actions.policies.first_policy import policy_for_new
 from sessions.actions.policies.overrides import (

@@ -10,7 +10,7 @@ from compaction import tokens
 from compaction.losses.ledger import ENGINE, CompactedContext, Fact, Ledger, ledger_of
 from compaction.losses.quality import Compacted, Measure, measures
 from compaction.losses.weighty import named_later
-from compaction.summaries.asked import AskedSection, parts_of
+from compaction.summaries.model.asked import AskedSection, parts_of
 from sessions.actions.reviews.after_effects import STEPS, AfterEffects, after_effects
 from sessions.models import Edit, FactLedger, Revision, Session
 from sessions.models.record.replaced import (

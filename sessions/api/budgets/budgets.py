@@ -22,7 +22,7 @@ from sessions.actions.budgets.budgets import (
     remove_budget,
 )
 from sessions.actions.budgets.reserved import release as release_reserved
-from sessions.actions.live import next_call
+from sessions.actions.live.handing_out import next_call
 from sessions.api.budgets import shapes
 from sessions.api.web.exchange import done_once, fold_ready, json_answer
 from sessions.api.web.problems import Refusal

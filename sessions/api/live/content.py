@@ -10,8 +10,8 @@ from ninja import Path, Query, Router
 from compaction.context.excerpt import BadSelection, selection_of
 from compaction.tools import read_tool
 from sessions.access import session_of
-from sessions.actions.live.offload_files import file_of, reference_in
-from sessions.actions.live.read_back import NothingThere, read_back
+from sessions.actions.live.handing_out.offload_files import file_of, reference_in
+from sessions.actions.live.handing_out.read_back import NothingThere, read_back
 from sessions.api.live import shapes
 from sessions.api.web.exchange import bytes_answer, json_answer
 from sessions.api.web.problems import Refusal

@@ -18,7 +18,7 @@ from sessions.actions.live.managed import (
     plan_at,
     plan_of,
 )
-from sessions.actions.live.pausing import refuse_paused
+from sessions.actions.live.requests.pausing import refuse_paused
 from sessions.api.budgets.shapes import OverBudgetOut
 from sessions.api.live import shapes
 from sessions.api.live.handing_out import Form, Format, NoRoom, context_answer, hand_out

@@ -21,16 +21,16 @@ from compaction.prices.prefill import REFUSED, refuses_prefill
 from compaction.render.content import readable
 from sessions.access import may_write
 from sessions.actions.budgets.approvals import Admission, admit
-from sessions.actions.live.managed import Plan, record_context
-from sessions.actions.live.next_call import (
+from sessions.actions.live.handing_out.next_call import (
     Offer,
     offer,
     offers_read_back,
     with_hidden,
     with_read_back,
 )
-from sessions.actions.live.offload_files import Named, Names, with_paths
-from sessions.actions.live.one_turn import keep_sent, sent_before
+from sessions.actions.live.handing_out.offload_files import Named, Names, with_paths
+from sessions.actions.live.handing_out.one_turn import keep_sent, sent_before
+from sessions.actions.live.managed import Plan, record_context
 from sessions.api.live.needs import needs_of, one_turn_text
 from sessions.api.web.exchange import json_answer, json_bytes
 from sessions.models import ManagedContext, Session

@@ -13,8 +13,13 @@ from pydantic import Field, StrictStr
 
 from sessions.access import actor_of, session_of
 from sessions.actions.accounts.audit import Actor
-from sessions.actions.live import pausing
-from sessions.actions.live.pausing import REASON_CHARS, RETRY_SECONDS, NotPausable, paused_text
+from sessions.actions.live.requests import pausing
+from sessions.actions.live.requests.pausing import (
+    REASON_CHARS,
+    RETRY_SECONDS,
+    NotPausable,
+    paused_text,
+)
 from sessions.api.live.shapes import DeliveredOut
 from sessions.api.web.exchange import done_once, json_answer
 from sessions.api.web.problems import Refusal, problem

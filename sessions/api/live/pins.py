@@ -6,7 +6,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from ninja import Path, Router
 
 from sessions.access import actor_of, session_of
-from sessions.actions.live import pins as actions
+from sessions.actions.live.requests import pins as actions
 from sessions.api.live import shapes
 from sessions.api.web.exchange import done_once, fold_ready, json_answer
 from sessions.api.web.problems import Refusal

@@ -10,7 +10,7 @@ from ninja import Body, Path, Router
 
 from compaction.context.edits import CannotCompact, CannotUndo
 from sessions.access import actor_of, session_of
-from sessions.actions.live.on_request import request_compaction, undo_revision
+from sessions.actions.live.requests.on_request import request_compaction, undo_revision
 from sessions.api.jobs.jobs import job_asked
 from sessions.api.jobs.shapes import JobAsked
 from sessions.api.live import shapes

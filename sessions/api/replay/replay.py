@@ -13,8 +13,8 @@ from ninja import Query, Router
 from compaction.context import diff as diffs
 from compaction.context.blocks import KINDS
 from sessions.access import run_named, run_of, session_of
+from sessions.actions.live.handing_out.recited import recited_at
 from sessions.actions.live.managed import NoSuchStep
-from sessions.actions.live.recited import recited_at
 from sessions.api.live.shapes import Recitation
 from sessions.api.replay.entries import describe
 from sessions.api.replay.following import events_json, manifest_json, version_of

@@ -19,7 +19,7 @@ from ninja.errors import HttpError, ValidationError
 
 from sessions.access import KEYS_MAY, NotAllowed
 from sessions.actions.live.managed import StillReading
-from sessions.actions.live.pausing import RETRY_SECONDS, SessionPaused
+from sessions.actions.live.requests.pausing import RETRY_SECONDS, SessionPaused
 from sessions.actions.web.apart import NotInTime
 from sessions.importers.delivered.delivered import Unacceptable
 from sessions.models.accounts.teams import ROLE_MAY, Right

@@ -12,7 +12,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST
 
 from sessions.access import actor_of, session_of
-from sessions.actions.live.pausing import REASON_CHARS, NotPausable, pause, resume
+from sessions.actions.live.requests.pausing import REASON_CHARS, NotPausable, pause, resume
 from sessions.views.web.pages import Page
 
 

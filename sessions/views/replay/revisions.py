@@ -16,7 +16,7 @@ from compaction.context.edits import CannotUndo
 from compaction.policies.trigger_words import words
 from compaction.strategies import STRATEGIES
 from sessions.access import actor_of, allowed, session_of
-from sessions.actions.live.on_request import undo_revision
+from sessions.actions.live.requests.on_request import undo_revision
 from sessions.models import Revision, Run, Session
 from sessions.models.record import manifest
 from sessions.models.record.replaced import unseen

@@ -14,7 +14,7 @@ from django.urls import reverse
 
 from compaction.losses.ledger import ENGINE
 from compaction.losses.weighty import WHY
-from compaction.summaries.asked import TODOS
+from compaction.summaries.model.asked import TODOS
 from sessions.actions.reviews.after_effects import AfterEffects, Sign, after_effects
 from sessions.actions.reviews.compaction_verdicts import is_missed, verdict_on
 from sessions.actions.reviews.fact_ledgers import judge

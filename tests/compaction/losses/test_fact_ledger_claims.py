@@ -12,7 +12,7 @@ from compaction.facts.vocabulary import FactKind, Vocabulary, is_name, kind_of, 
 from compaction.losses.ledger import LISTED, CompactedContext, Fact, Ledger, ledger_of
 from compaction.proposals.plan import Span
 from compaction.summaries.extract import extractive
-from compaction.summaries.supported import claims
+from compaction.summaries.model.supported import claims
 from tests.build import Talk, coding
 from tests.compaction.losses.ledgers import of, states, worked
 from tests.compaction.talks import talks

@@ -14,8 +14,8 @@ from compaction.losses.ledger import CompactedContext, ledger_of
 from compaction.losses.quality import Compacted, Measure, fit, measures
 from compaction.losses.weighty import named_later
 from compaction.proposals.plan import Span
-from compaction.summaries.asked import parts_of
 from compaction.summaries.extract import extractive
+from compaction.summaries.model.asked import parts_of
 from tests.build import Talk, rough
 from tests.compaction.talks import talks
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from compaction.proposals.plan import Span
-from compaction.summaries.asked import AskedSection, parts_of
 from compaction.summaries.extract import extractive
 from compaction.summaries.lines import IndexedLines
+from compaction.summaries.model.asked import AskedSection, parts_of
 from compaction.summaries.sections import form_of, presence
 from compaction.summaries.summary import NINE, render
 from tests.build import Talk

@@ -12,6 +12,7 @@ from compaction.context.blocks import Block, FileRef
 from compaction.context.session import Session
 from compaction.proposals.plan import Span, SummaryForm
 from compaction.summaries.extract import extractive
+from compaction.summaries.model.supported import known_to, unsupported
 from compaction.summaries.summary import (
     FORMS,
     NINE,
@@ -23,7 +24,6 @@ from compaction.summaries.summary import (
     problems,
     render,
 )
-from compaction.summaries.supported import known_to, unsupported
 from tests.build import Talk, coding
 from tests.compaction.talks import talks
 

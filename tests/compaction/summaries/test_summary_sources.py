@@ -12,10 +12,10 @@ from compaction.context.blocks import Block
 from compaction.context.stubs import reference
 from compaction.proposals.plan import Span
 from compaction.summaries import images
-from compaction.summaries.instructions import given_in
-from compaction.summaries.language import language_of
-from compaction.summaries.quotes import quotes, verbatim
-from compaction.summaries.supported import known_to, unsupported, without
+from compaction.summaries.model.instructions import given_in
+from compaction.summaries.model.language import language_of
+from compaction.summaries.model.quotes import quotes, verbatim
+from compaction.summaries.model.supported import known_to, unsupported, without
 from tests.build import Talk
 
 

@@ -10,7 +10,7 @@ from sessions.actions.accounts.teams import local_team
 from sessions.actions.budgets.budgets import BudgetFields, put_budget
 from sessions.actions.budgets.spending import PlannedCall
 from sessions.actions.live.deliver import report_call
-from sessions.actions.live.next_call import check
+from sessions.actions.live.handing_out.next_call import check
 from sessions.models import Budget, Session, Use
 from tests.sessions.live.appends import live, send, user
 

@@ -12,7 +12,7 @@ from django.utils import timezone
 from sessions.actions.budgets.budgets import BudgetFields, put_budget
 from sessions.actions.budgets.spending import PlannedCall
 from sessions.actions.live.deliver import report_call
-from sessions.actions.live.next_call import check
+from sessions.actions.live.handing_out.next_call import check
 from sessions.models import Approval, AuditEntry, Budget, Membership, ModelCall, Session, Team
 from sessions.models.budgets.spent import projection_of
 from tests.sessions.budgets.spending import OWNER, budget, running

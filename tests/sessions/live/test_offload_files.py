@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from sessions.actions.live.offload_files import reference_in
+from sessions.actions.live.handing_out.offload_files import reference_in
 from sessions.api.live import handing_out
 from sessions.models import Blob, Block
 from tests.sessions.live.test_steps import STEPS, USAGE, said

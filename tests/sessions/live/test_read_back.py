@@ -10,8 +10,8 @@ from compaction.context.excerpt import ANSWER, BadSelection, Selection
 from compaction.tools.read_tool import asked
 from sessions.actions.accounts.teams import local_team
 from sessions.actions.lab.simulate import simulate_session
-from sessions.actions.live import read_back as reading
-from sessions.actions.live.read_back import NothingThere, read_back
+from sessions.actions.live.handing_out import read_back as reading
+from sessions.actions.live.handing_out.read_back import NothingThere, read_back
 from sessions.actions.record.append import append
 from sessions.actions.web.apart import NotInTime
 from sessions.importers import records

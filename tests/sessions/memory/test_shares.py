@@ -15,7 +15,7 @@ from sessions.actions.live import folds
 from sessions.actions.live.deliver import deliver, delivery
 from sessions.actions.live.live_sessions import put_session, session_fields
 from sessions.actions.live.managed import catch_up, plan_of, record_context
-from sessions.actions.live.on_request import request_compaction
+from sessions.actions.live.requests.on_request import request_compaction
 from sessions.actions.memory import shares
 from sessions.actions.memory.boards import board_of
 from sessions.actions.memory.gathering import gather

@@ -7,7 +7,7 @@ from django.test import Client
 
 from sessions.actions.accounts.teams import local_team
 from sessions.actions.dashboard.day_totals import keep_totals
-from sessions.actions.live.on_request import request_compaction
+from sessions.actions.live.requests.on_request import request_compaction
 from sessions.actions.record.append import link_parents
 from sessions.models import Run, Session
 from sessions.models.dashboard.matching import matching

@@ -27,7 +27,8 @@ from sessions.actions.imports.imports import begin_import
 from sessions.actions.ingestion import arrivals
 from sessions.actions.jobs import jobs
 from sessions.actions.lab import simulations, tunings
-from sessions.actions.live import next_call, pins
+from sessions.actions.live.handing_out import next_call
+from sessions.actions.live.requests import pins
 from sessions.actions.memory import boards, shares
 from sessions.actions.notifications import channels
 from sessions.actions.policies import bounds, rollouts

@@ -7,7 +7,7 @@ from typing import Any
 from compaction.context.blocks import Block, FileRef
 from compaction.context.stubs import reference
 from compaction.proposals.plan import Span
-from compaction.summaries.answer import Checks
+from compaction.summaries.model.answer import Checks
 from compaction.summaries.summary import file_operation, render
 from sessions.actions.jobs import jobs
 from sessions.actions.jobs.attempts import attempt

@@ -8,13 +8,13 @@ from sessions.actions.jobs import jobs
 from sessions.actions.jobs.attempts import attempt
 from sessions.actions.live import folds
 from sessions.actions.live.managed import catch_up, plan_of, record_context, serving
-from sessions.actions.live.on_request import (
+from sessions.actions.live.requests.on_request import (
     CannotCompact,
     CannotUndo,
     request_compaction,
     undo_revision,
 )
-from sessions.actions.live.pins import CannotPin, pin, unpin
+from sessions.actions.live.requests.pins import CannotPin, pin, unpin
 from sessions.models import Artefact, Entry, Job, Pin, Run, Session
 from sessions.models.record import manifest
 from tests.sessions.live.managed.test_managed import grown, send, stored_run, talk

@@ -13,7 +13,7 @@ from sessions.actions.jobs.jobs import claim
 from sessions.actions.live import folds
 from sessions.actions.live.answer import standing_of
 from sessions.actions.live.managed import catch_up, record_context
-from sessions.actions.live.on_request import request_compaction
+from sessions.actions.live.requests.on_request import request_compaction
 from sessions.actions.record.measure import measure
 from sessions.api.replay.heads import _session as session_head
 from sessions.models import ManagedContext, Run, Session

@@ -14,8 +14,8 @@ from compaction.simulation.simulate import simulate
 from sessions.actions.accounts.teams import local_team
 from sessions.actions.lab.simulate import simulate_session
 from sessions.actions.live import folds
+from sessions.actions.live.handing_out.recited import recited_at
 from sessions.actions.live.managed import catch_up, plan_at, plan_of, record_context
-from sessions.actions.live.recited import recited_at
 from sessions.actions.policies.policies import preset_version
 from sessions.actions.record.append import append
 from sessions.importers import records

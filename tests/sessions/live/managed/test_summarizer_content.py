@@ -10,9 +10,9 @@ import pytest
 from compaction.context.stubs import reference
 from compaction.proposals.plan import Span
 from compaction.summaries.extract import CODED
+from compaction.summaries.model.prompt import asked as asked_for
+from compaction.summaries.model.prompt import prompt
 from compaction.summaries.parts import batches
-from compaction.summaries.prompt import asked as asked_for
-from compaction.summaries.prompt import prompt
 from compaction.summaries.summary import problems, render
 from sessions.summarizers import Extractive, chosen
 from tests import provider as at

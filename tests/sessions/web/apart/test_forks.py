@@ -111,7 +111,7 @@ def test_all_end_with_the_owner_and_share_what_it_had_loaded(how: str):
     """Forked from the owner, processes have what it loaded; started, the server loads itself."""
     script = (
         "import os, sys\n"
-        "from contextlab import job\n"
+        "from contextlab.processes import job\n"
         "job.load()\n"
         "from sessions.actions.web import forks\n"
         f"import {HERE}\n"

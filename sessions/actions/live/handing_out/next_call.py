@@ -18,7 +18,7 @@ from compaction.tools.habits import OWN, WITHIN, Likely, habits_of, likely, read
 from compaction.tools.listed import each, tool_name, tools_in
 from sessions.actions.budgets.spending import PlannedCall, reserve
 from sessions.actions.live.managed import Plan, catch_up
-from sessions.actions.live.pausing import refused_call
+from sessions.actions.live.requests.pausing import refused_call
 from sessions.actions.memory.received import ending_with
 from sessions.actions.tools.graphs import caught_up
 from sessions.models import ManagedContext, Run, Session

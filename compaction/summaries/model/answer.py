@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from compaction.facts.vocabulary import Vocabulary
 from compaction.proposals.plan import Count, Span
 from compaction.summaries.extract import coded
-from compaction.summaries.prompt import asked
-from compaction.summaries.quotes import verbatim
+from compaction.summaries.model.prompt import asked
+from compaction.summaries.model.quotes import verbatim
+from compaction.summaries.model.supported import known_to, unsupported, without
 from compaction.summaries.spans import OVERRUN
 from compaction.summaries.summary import (
     WINDOW_HEAD,
@@ -21,7 +22,6 @@ from compaction.summaries.summary import (
     problems,
     render,
 )
-from compaction.summaries.supported import known_to, unsupported, without
 
 SHORT = 400
 """Code points up to which an answer that mentions an error counts as one (our choice)."""

@@ -19,8 +19,8 @@ from compaction.render.paths import (
     references,
     references_of,
 )
+from sessions.actions.live.handing_out.read_back import NothingThere, original_of, pieces
 from sessions.actions.live.managed import Plan
-from sessions.actions.live.read_back import NothingThere, original_of, pieces
 from sessions.models import Session
 from sessions.models.record.blobs import DamagedBlob
 from sessions.models.record.values import CHUNK, MissingBlob, contents

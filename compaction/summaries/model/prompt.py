@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from compaction.proposals.plan import Span, SummaryForm
 from compaction.summaries.extract import CODED
-from compaction.summaries.language import language_of
+from compaction.summaries.model.language import language_of
 from compaction.summaries.summary import FORMS, NONE, STATUSES, WINDOW, WINDOW_HEAD
 
 _SECTIONS = {

@@ -13,7 +13,7 @@ from django.conf import settings
 from django.db import close_old_connections, connection
 from django.utils import timezone
 
-from contextlab import memory
+from contextlab.processes import memory
 from sessions import tasks
 from sessions.actions.budgets.reserved import release_expired
 from sessions.actions.ingestion import arrivals

@@ -11,7 +11,8 @@ reads lines of "<job id> <token>" and writes:
                              process exits, because its memory may be corrupt
 
 It stays running between jobs, because what a session needs is in its memory; its parent ends it.
-`python -m contextlab.job <descriptor>` is the fork server where none was forked from the server.
+`python -m contextlab.processes.job <descriptor>` is the fork server where none was forked from the
+server.
 """
 
 import os
@@ -40,7 +41,7 @@ def load() -> None:
     from django.utils.module_loading import import_string
 
     from compaction import tokens
-    from contextlab import memory
+    from contextlab.processes import memory
 
     memory.share_heaps()
     for name in settings.JOB_KINDS.values():
@@ -55,8 +56,8 @@ def run(given: int, taken: int) -> None:
     should exit."""
     from django.db import close_old_connections
 
-    from contextlab import memory
     from contextlab.database import keep_connections
+    from contextlab.processes import memory
     from sessions import live
     from sessions.actions.jobs.attempts import attempt
 

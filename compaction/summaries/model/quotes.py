@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from compaction.context.blocks import Block
 from compaction.facts.facts import texts_of
 from compaction.proposals.plan import Span
-from compaction.summaries.supported import plain
+from compaction.summaries.model.supported import plain
 
 SHORTEST = 8
 """Minimum code points of a quotation that counts (our choice)."""

@@ -1,0 +1,1 @@
+"""What people and agents ask for between steps: compactions, undo, pins, pauses."""
