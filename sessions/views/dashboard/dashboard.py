@@ -23,7 +23,7 @@ from sessions.models.dashboard.dashboards import Dashboard, Number, SessionSpan,
 from sessions.models.dashboard.day_totals import spans_of
 from sessions.models.dashboard.slices import Split
 from sessions.models.dashboard.tiles import TILES
-from sessions.models.dashboard.troubles import breaks, nearest_limit
+from sessions.models.dashboard.troubles import nearest_limit
 from sessions.models.tools.unused import unused_in
 from sessions.models.web.periods import (
     DAY,
@@ -37,7 +37,7 @@ from sessions.models.web.periods import (
 )
 from sessions.models.web.sums import Tile
 from sessions.views.dashboard.charts import charts
-from sessions.views.dashboard.controls import SPLIT, asked_range, controls, split_of
+from sessions.views.dashboard.controls import SPLIT, asked_range, controls, query, split_of
 from sessions.views.dashboard.fixes import FixPlaces, fixes, loss_url
 from sessions.views.dashboard.hero import avoidable, change, recall, spend, success
 from sessions.views.dashboard.waiting import waiting_rows
@@ -45,7 +45,6 @@ from sessions.views.web.dates import RANGE
 from sessions.views.web.demo_notice import demo_notice
 from sessions.views.web.filters import SessionFilters, list_version
 from sessions.views.web.pages import Link, Page
-from sessions.views.web.places import step_url
 from sessions.views.web.sparklines import TREND
 
 AT_MOST_EVERY = 2_000
@@ -124,33 +123,25 @@ def page(request: HttpRequest) -> HttpResponse:
 def _filled(request: HttpRequest, team: Team, made: Dashboard, split: Split) -> dict[str, Any]:
     """The four figures, what to do, what waits, and the tables behind them."""
     period = made.period
-    found = breaks(team, period, split)
     unused, *unused_before = unused_in(team, list(reversed(spans_of(period))), split)
+    asked = asked_range(request) or {"range": USUAL}
     places = FixPlaces(
-        sessions_url(period, split, flags=("breaks",)),
+        reverse("cache") + query(split, **asked),
         sessions_url(period, split, counted="recall"),
         _unused_url(period),
         active_version(team),
         allowed(request, team, "write"),
         loss_url(team, made, split),
     )
-    todo = fixes(made, found, unused, places)
+    broken = sessions_url(period, split, flags=("breaks",))
+    todo = fixes(made, unused, places)
     return {
-        "avoidable": avoidable(
-            made, unused, unused_before[0] if unused_before else None, places.broken
-        ),
+        "avoidable": avoidable(made, unused, unused_before[0] if unused_before else None, broken),
         "fixes": todo,
         "fixes_cost": sum(one.microusd for one in todo),
         "fixes_known": all(one.basis == "measured" for one in todo),
         "waiting": waiting_rows(request, team),
         "trend_height": TREND,
-        "breaks": found,
-        "broken": made.whole.of["broken"],
-        "breaks_url": places.broken,
-        "causes": [
-            (cause, step_url(*cause.costliest) if cause.costliest else "") for cause in found.causes
-        ],
-        "by_format": len({name for cause in found.causes for name in cause.formats}) > 1,
         "nearest": [] if split else nearest_limit(team, period),
         "near_url": sessions_url(period, split, flags=("near-limit",), sort="peak"),
     }

@@ -12,12 +12,11 @@ from compaction.policies.origin import settings_in
 from compaction.policies.resolve import paths_of
 from sessions.figures import tokens
 from sessions.models import PolicyVersion, Team
+from sessions.models.cache.causes import CauseSums, causes_in
 from sessions.models.dashboard.dashboards import Dashboard
 from sessions.models.dashboard.latest_loss import latest_loss
 from sessions.models.dashboard.slices import Split
-from sessions.models.dashboard.troubles import Breaks, Cause
 from sessions.models.tools.unused import AgentTools, UnusedTools
-from sessions.views.web.places import step_url
 
 MOST = 5
 """Most fixes shown."""
@@ -40,7 +39,7 @@ CAUSES: dict[str, tuple[str, str]] = {
 class Fix:
     """One thing to do: the cause, its cost in micro-dollars in the range, and where it is done.
 
-    `kind` is break, reread or unused; `at_least` if only some sessions were looked at.
+    `kind` is break, reread or unused; `at_least` if some sessions have no cost.
     """
 
     kind: str
@@ -57,9 +56,9 @@ class Fix:
 
 @dataclass(frozen=True, slots=True)
 class FixPlaces:
-    """Where fixes lead: the session list, tools and compactions of the range and split."""
+    """Where fixes lead: the cache, tools and compactions of the range and split."""
 
-    broken: str
+    cache: str
     lost: str
     tools: str
     active: PolicyVersion
@@ -78,16 +77,16 @@ class FixPlaces:
         return f"{reverse('policy_edit', args=[name])}?{urlencode(asked)}"
 
 
-def fixes(made: Dashboard, found: Breaks, unused: UnusedTools, places: FixPlaces) -> list[Fix]:
+def fixes(made: Dashboard, unused: UnusedTools, places: FixPlaces) -> list[Fix]:
     """The most expensive things to fix in a range, at most `MOST`."""
-    partial = made.whole.of["broken"] > found.looked_at
+    causes = causes_in(made.whole)
     rows = [
         *(
-            _of_cause(one, places, partial)
-            for one in found.causes
-            if one.avoidable and one.cost and (one.kind != "ttl" or not made.whole.of["hour"])
+            _of_cause(one, places)
+            for one in causes
+            if one.avoidable and one.microusd and (one.kind != "ttl" or not made.whole.of["hour"])
         ),
-        *_of_ttl(made, found),
+        *_of_ttl(made, causes),
         *(_of_tools(one, places) for one in unused.agents if one.microusd),
         *_of_rereads(made, places),
     ]
@@ -102,25 +101,32 @@ def loss_url(team: Team, made: Dashboard, split: Split) -> str:
     return reverse("revision", args=[found.session, "recorded", found.number]) if found else ""
 
 
-def _of_cause(cause: Cause, places: FixPlaces, partial: bool) -> Fix:
-    title, why = CAUSES.get(cause.kind, (cause.title, cause.title))
-    many = f"{_count(cause.breaks, 'cache break')} in {_count(len(cause.sessions), 'session')}"
-    button, url = "Show sessions", places.broken
+def _of_cause(cause: CauseSums, places: FixPlaces) -> Fix:
+    title, why = CAUSES[cause.kind]
+    many = f"{_count(cause.breaks, 'cache break')} in {_count(cause.sessions, 'session')}"
+    button, url = "Show breaks", f"{places.cache}&cause={cause.kind}#worst"
     if cause.kind == "ttl":
         button, url = "Change TTL", places.setting("ttl", "1h")
     elif cause.kind == "edit":
         button, url = "Edit less often", places.setting("payback.patience")
     elif cause.kind == "tools":
         button, url = "Open tools", places.tools
-    elif cause.costliest is not None and cause.kind != "model":
-        button, url = "Show break", step_url(*cause.costliest)
-    return Fix("break", title, f"{why}: {many}.", cause.cost or 0, "measured", button, url, partial)
+    return Fix(
+        "break",
+        title,
+        f"{why}: {many}.",
+        cause.microusd or 0,
+        "measured",
+        button,
+        url,
+        cause.at_least,
+    )
 
 
-def _of_ttl(made: Dashboard, found: Breaks) -> Iterator[Fix]:
+def _of_ttl(made: Dashboard, causes: list[CauseSums]) -> Iterator[Fix]:
     """A one-hour TTL, where five minutes were requested and an hour would have cost less."""
     saved = made.whole.of["hour_saved"]
-    cause = next((one for one in found.causes if one.kind == "ttl"), None)
+    cause = next((one for one in causes if one.kind == "ttl"), None)
     if cause is not None and saved > 0:
         why = f"{CAUSES['ttl'][1]}: {_count(cause.breaks, 'cache break')}, after its write price."
         title = "Use the 1-hour cache TTL"

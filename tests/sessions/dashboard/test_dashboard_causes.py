@@ -1,4 +1,4 @@
-"""Causes of cache breaks on the dashboard, by log format."""
+"""Causes of cache breaks of the dashboard's API, by log format."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sessions.actions.accounts.teams import local_team
 from sessions.models import Run, Session
 from sessions.models.record.manifest import pack
 from sessions.models.record.tail import Figures
-from tests.sessions.pages import page_of, signed_in
+from tests.sessions.pages import signed_in
 
 pytestmark = [pytest.mark.django_db, pytest.mark.store]
 
@@ -33,12 +33,8 @@ def test_causes_have_a_cost_for_each_format_if_there_are_several() -> None:
     client = signed_in()
     broke("a", "pi", 300_000)
     broke("b", "pi", None)
-    assert "pi:" not in page_of(client, "/dashboard/").text
     broke("c", "claude-code", 2_500_000)
     broke("d", "pi", None, "model")
-    text = " ".join(page_of(client, "/dashboard/").text.split())
-    assert "TTL expired claude-code: $2.50, 1 break pi: $0.3000, 2 breaks" in text
-    assert "TTL expired pi: unknown, 1 break" in text
     ttl, model = client.get("/api/v1/dashboard").json()["causes"]
     assert ttl["formats"] == [
         {"format": "claude-code", "breaks": 1, "cost_microusd": 2_500_000},

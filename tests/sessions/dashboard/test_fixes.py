@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from compaction.cache.causes import AVOIDABLE
 from sessions.actions.accounts.teams import local_team
-from sessions.models import Assessment, Run, Session
+from sessions.models import Assessment, BreakTotals, Run, Session
 from sessions.models.record.manifest import pack
 from sessions.models.record.tail import Figures
 from sessions.views.dashboard.fixes import CAUSES, MOST
@@ -41,6 +41,10 @@ def made(costs: dict[str, int | None], **columns: Any) -> Session:
               "advice": ""} for kind, cost in costs.items()]  # fmt: skip
     figures = pack(msgspec.json.encode(Figures(causes=cards)))
     Run.objects.create(session=session, origin=Run.Origin.RECORDED, columns=figures)
+    for kind, cost in costs.items():
+        BreakTotals.objects.create(
+            session=session, cause=kind, breaks=1, tokens=9, cost_microusd=cost
+        )
     return session
 
 
@@ -56,7 +60,7 @@ def test_every_avoidable_cause_has_something_to_do() -> None:
 
 
 def test_fixes_are_ranked_by_dollars_and_lead_where_they_are_done(client: Client) -> None:
-    one = made({"ttl": 300_000, "system": 900_000, "rewind": 5_000_000, "unexplained": 8_000_000,
+    made({"ttl": 300_000, "system": 900_000, "rewind": 5_000_000, "unexplained": 8_000_000,
                 "look_back": None, "images": 0})  # fmt: skip
     made({"ttl": 1_500_000})
     page = page_of(client, "/dashboard/")
@@ -64,22 +68,19 @@ def test_fixes_are_ranked_by_dollars_and_lead_where_they_are_done(client: Client
         "Use a longer cache TTL The cache expired between two calls: 2 cache breaks in 2 sessions. "
         "$1.80 Change TTL",
         "Keep the system prompt constant It changed, so nothing after it was read: 1 cache break "
-        "in 1 session. $0.9000 Show break",
+        "in 1 session. $0.9000 Show breaks",
     ]
     assert "2 fixes, $2.70 in this range" in page.text
     assert page.links["Change TTL"] == "/policies/balanced/edit/?set=ttl&to=1h"
-    assert page.links["Show break"] == f"/sessions/{one.pk}/steps/3/"
+    assert page.links["Show breaks"] == "/cache/?range=7d&cause=system#worst"
 
 
-def test_no_more_than_five_and_a_lower_bound_where_not_all_were_looked_at(
-    client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("sessions.models.dashboard.troubles.COSTLIEST", 1)
+def test_no_more_than_five_and_a_lower_bound_where_a_session_has_no_cost(client: Client) -> None:
     made({kind: 100 + i for i, kind in enumerate(sorted(AVOIDABLE))})
     page = page_of(client, "/dashboard/")
     assert len(rows(page)) == MOST < len(AVOIDABLE)
     assert not any("≥" in row for row in rows(page))
-    made({"ttl": 1}, cost_microusd=1)
+    made(dict.fromkeys(AVOIDABLE), cost_microusd=None)
     assert all("≥" in row for row in rows(page_of(client, "/dashboard/")))
 
 
