@@ -1,6 +1,6 @@
 /* Asking the server, and what it says when it cannot answer. */
 
-export type Problem = { title: string; detail: string; reference: string };
+export type Problem = { title: string; detail: string; reference: string; status?: number };
 
 class Refused extends Error {
   constructor(readonly problem: Problem) {
@@ -19,6 +19,7 @@ async function problemOf(answer: Response): Promise<Problem> {
         : `The server answered ${answer.status}`),
     detail: text('detail'),
     reference: text('request_id') || answer.headers.get('x-request-id') || '',
+    status: answer.status,
   };
 }
 

@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from django.urls import reverse
 
 from compaction.policies.trigger_words import VENDORS
 from sessions.actions.assessments.assessments import ENGINE
 from sessions.actions.reviews.fact_ledgers import is_over
 from sessions.actions.web.verdicts import EventVerdict, Tone, counted
 from sessions.figures import money, percent
-from sessions.models import Assessment, Session
+from sessions.models import Assessment, FactLedger, Run, Session
 from sessions.models.web.statements import Statement, given_uuid
 
 MUCH = 0.05
 """Avoidable share of the cost from which a session is no success (our choice)."""
 
 FIELDS = ("avoidable_microusd", "needs", "lost", "reread_microusd")
+
+
+@dataclass(frozen=True, slots=True)
+class SessionVerdict(EventVerdict):
+    """`proofs` are words of the sentence, in order, and the address that shows where they come
+    from; None for the avoidable break that cost most, which the replay finds."""
+
+    proofs: tuple[tuple[str, str | None], ...] = ()
 
 
 def session_verdict(
@@ -27,13 +38,13 @@ def session_verdict(
     *,
     by: str,
     at_least: bool = False,
-) -> EventVerdict:
+) -> SessionVerdict:
     """Say what a session cost, how much of it for nothing, and what it lost and needed.
 
     Micro-dollars, None if unknown; `at_least` if the log lacks a part of the cost. `needs` and the
     `lost` of them are counts, None if no text left the context; `by` names what removed texts.
     """
-    return EventVerdict(
+    return SessionVerdict(
         _tone(cost, avoidable, lost),
         f"{_spent(cost, avoidable, at_least=at_least)} {_lost(needs, lost, by)}",
         f"Files read again: ≈{money(reread)}." if reread else "",
@@ -66,9 +77,9 @@ def _lost(needs: int | None, lost: int | None, by: str) -> str:
     return f"{lost:,} of {counted(needs, 'time')} that a fact was needed, {by} had lost it."
 
 
-def verdict_on_session(session: Session, *, managed: bool) -> EventVerdict | None:
-    """The verdict on a stored session, from one indexed row; None while it goes on, and before it
-    is assessed. `managed`: its context was ours."""
+def verdict_on_session(session: Session, *, managed: bool) -> SessionVerdict | None:
+    """The verdict on a stored session, from one indexed row, and one more if it lost facts; None
+    while it goes on, and before it is assessed. `managed`: its context was ours."""
     row: Sequence[int | None] | None = (
         _ASSESSED.first(session=session.pk) if session.step_count and is_over(session) else None
     )
@@ -76,11 +87,35 @@ def verdict_on_session(session: Session, *, managed: bool) -> EventVerdict | Non
         return None
     own = "compaction" if session.compaction_count else "edits"
     by = "its policy" if managed else f"{VENDORS.get(session.agent, 'the client')}'s {own}"
-    return session_verdict(session.cost_microusd, *row, by=by, at_least=session.cost_at_least)
+    found = session_verdict(session.cost_microusd, *row, by=by, at_least=session.cost_at_least)
+    return replace(found, proofs=tuple(_proofs(session, *row[:3])))
+
+
+def _proofs(
+    session: Session, avoidable: int | None, needs: int | None, lost: int | None
+) -> Iterator[tuple[str, str | None]]:
+    if session.cost_microusd is not None and avoidable:
+        yield f"≈{money(avoidable)}", None
+    if needs and lost and (address := _lost_at(session)):
+        yield f"{lost:,} of {counted(needs, 'time')}", address
+
+
+def _lost_at(session: Session) -> str:
+    """The address of the compaction after which most was missed; empty if none is known."""
+    found = _WORST.first(session=session.pk)
+    return reverse("revision", args=[session.pk, *found]) if found else ""
 
 
 _ASSESSED = Statement(
     lambda: Assessment.objects.filter(
         session_id=given_uuid("session"), engine__gte=ENGINE
     ).values_list(*FIELDS)
+)
+_WORST = Statement(
+    lambda: (
+        FactLedger.objects.filter(revision__run__session_id=given_uuid("session"), lost__gt=0)
+        .exclude(revision__run__origin=Run.Origin.SIMULATED)
+        .order_by("-after_effects", "-lost", "revision__number")
+        .values_list("revision__run__origin", "revision__number")[:1]
+    )
 )

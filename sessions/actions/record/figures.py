@@ -172,5 +172,6 @@ def cause_card(step: int, broken: Break, vendor_edit: str = "") -> dict[str, Any
         "cost_microusd": broken.cost,
         "idle": broken.idle,
         "ttl": broken.ttl,
+        "avoidable": causes.is_avoidable(broken.cause),
         "advice": causes.advice(broken.cause, vendor_edit),
     }

@@ -11,10 +11,12 @@ from sessions.actions.accounts.teams import local_team
 from sessions.actions.assessments.assessments import keep_assessment, outdate
 from sessions.actions.assessments.session_verdicts import session_verdict, verdict_on_session
 from sessions.actions.live.live_sessions import SessionFields, put_session
-from sessions.models import Assessment, Session
+from sessions.models import Assessment, FactLedger, Session
 from tests.sessions.made import says, user
 from tests.sessions.pages import page_of, signed_in
 from tests.sessions.replay.test_revision_page import compacted, stored
+
+_COMPACTION = "/sessions/{}/revisions/recorded/1/"
 
 
 def props(of: Session) -> dict[str, Any]:
@@ -98,12 +100,15 @@ def test_it_names_who_lost_a_fact() -> None:
     found = stored(compacted(says("c3", "src/f1.py and so on", key="z")))
     keep_assessment(found)
     Assessment.objects.update(needs=2, lost=1)
+    revision = found.runs.get(origin="recorded").revisions.get()
+    FactLedger.objects.update_or_create(revision=revision, defaults={"lost": 1})
     said = []
     for managed, compactions in ((False, 1), (False, 0), (True, 1)):
         found.compaction_count = compactions
         verdict = verdict_on_session(found, managed=managed)
         assert verdict is not None
         said.append(verdict.sentence.rpartition("needed, ")[2])
+        assert dict(verdict.proofs) == {"1 of 2 times": _COMPACTION.format(found.pk)}
     by = ("the client's compaction", "the client's edits", "its policy")
     assert said == [f"{one} had lost it." for one in by]
 

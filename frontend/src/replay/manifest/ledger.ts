@@ -90,6 +90,21 @@ export function ledgerAt(manifest: Manifest, composition: Composition, step: num
   };
 }
 
+/** From how many tokens on our count of the rows differs from the prompt by more than counting may be off. */
+export const isClear = (difference: number, prompt: number): boolean =>
+  Math.abs(difference) > Math.max(4000, prompt * 0.08);
+
+/** The most by which the rows of a step exceed what the provider reported, in tokens; 0 where none clearly do. */
+export function mostUncertain(manifest: Manifest, composition: Composition): number {
+  let most = 0;
+  manifest.steps.prompt.forEach((prompt, i) => {
+    if (prompt === null) return;
+    const excess = countedAt(manifest, composition, i + 1) - prompt;
+    if (isClear(excess, prompt)) most = Math.max(most, excess);
+  });
+  return most;
+}
+
 /** `peak` has one source, or it would fall when a report takes the place of a count: what the provider reported,
     where it reported anything of this run, as the list of sessions has it; else our count. */
 export type Totals = {

@@ -105,6 +105,7 @@ export type Cause = {
   kind: string;
   title: string;
   sentence?: string; // not in cards that an earlier release made
+  avoidable?: boolean;
   detail: string;
   tokens: number | null;
   cost_microusd: number | null;

@@ -15,7 +15,7 @@ import { merge, shifted, type DeltaJson } from '../manifest/delta';
 import { fetchNews, fetchRun, type Holding } from '../manifest/holding';
 import { fetchLabels, labeled } from '../manifest/labels';
 import { sizeAt } from '../manifest/ledger';
-import type { Manifest } from '../manifest/manifest';
+import type { Cause, Manifest } from '../manifest/manifest';
 import { AddressBar } from './addressbar';
 import { Announcer } from './announcer.svelte';
 import { RecordedRun } from './recorded';
@@ -55,6 +55,10 @@ export class Replay extends Shown {
     } catch (error) {
       const problem = problemFrom(error);
       if (!problem) return; // another request took its place
+      if (problem.status === 404 && run !== this.usual) {
+        this.missing = run;
+        return this.load(this.usual);
+      }
       this.problem = problem;
       this.loading = false;
     }
@@ -113,6 +117,7 @@ export class Replay extends Shown {
     else this.previews.renew(run, manifest.entries);
     this.#link(manifest);
     const sameRun = before !== null && run === this.run;
+    if (run !== this.usual) this.missing = '';
     const arrived = sameRun ? manifest.entries.count - this.#count : 0;
     this.#count = manifest.entries.count;
     const wanted = before ? this.step : (place.step ?? this.props.step ?? null);
@@ -151,9 +156,9 @@ export class Replay extends Shown {
   }
 
   /** The labels of the events and the cards of causes, once something is shown that has one. */
-  async label(): Promise<void> {
+  async label(step = this.step): Promise<void> {
     const { manifest, run } = this;
-    if (!manifest || this.step >= (manifest.labeled_from ?? 1) || this.#labeling === run) return;
+    if (!manifest || step >= (manifest.labeled_from ?? 1) || this.#labeling === run) return;
     this.#labeling = run;
     try {
       const found = await fetchLabels(this.props.events_url, run);
@@ -165,6 +170,18 @@ export class Replay extends Shown {
     } finally {
       if (this.#labeling === run) this.#labeling = '';
     }
+  }
+
+  /** To the avoidable cache break that cost most, wherever it is. */
+  async goToCostliestBreak(): Promise<void> {
+    await this.label(1);
+    const avoidable = this.manifest?.causes.filter((cause) => cause.avoidable) ?? [];
+    const size = (cause: Cause) => cause.cost_microusd ?? 0;
+    const most = avoidable.reduce<Cause | null>(
+      (found, cause) => (found && size(found) >= size(cause) ? found : cause),
+      null,
+    );
+    if (most) this.go(most.step, true);
   }
 
   #link(manifest: Manifest): void {

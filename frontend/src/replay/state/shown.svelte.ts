@@ -15,6 +15,15 @@ import { Notes } from './notes.svelte';
 import type { Baseline } from './recorded';
 import { rememberedScale, type Scale } from './scale';
 
+/** `proofs`: words of the sentence, and the address that shows where they come from; `null` is the
+    costliest break that was avoidable. */
+export type SessionVerdict = {
+  tone: string;
+  sentence: string;
+  detail: string;
+  proofs: [words: string, address: string | null][];
+};
+
 export type Props = {
   manifest_url: string;
   previews_url: string;
@@ -42,7 +51,7 @@ export type Props = {
   pins_url?: string;
   compactions_url?: string;
   limits?: Limits | null;
-  verdict?: { tone: string; sentence: string; detail: string }; // once a session is over
+  verdict?: SessionVerdict; // once a session is over
 };
 
 export class Shown {
@@ -52,6 +61,7 @@ export class Shown {
   problem = $state.raw<Problem | null>(null);
   loading = $state(true);
   run = $state('recorded');
+  missing = $state(''); // the run that the address names, where the session has none of that name
   usual = $state('recorded'); // the run that is shown where the address names none
   step = $state(1);
   selected = $state(-1);

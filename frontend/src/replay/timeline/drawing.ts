@@ -79,15 +79,24 @@ export function draw(
   for (let kind = 0; kind < kindCount; kind++)
     layer(fill.kinds[kind], (step) => composition.byKind[step * kindCount + kind]);
 
-  // Where the provider reported clearly more or less than stands here: its number, as a line.
-  context.fillStyle = palette.text;
+  // Where the provider reported clearly more or less than stands here: its number, as a line. What
+  // stands above it may have left the context before, so it is hatched.
   cols.forEach((column, i) => {
     const prompt = manifest.steps.prompt[column.step - 1];
     if (prompt === null || prompt === undefined) return;
-    const top = floor - prompt * perToken;
+    const top = Math.round(floor - prompt * perToken);
     if (Math.abs(top - bottom[i]) < 3 * ratio) return;
+    const wide = column.to - column.from;
+    if (bottom[i] < top) {
+      const high = Math.round(bottom[i]);
+      context.clearRect(column.from, high, wide, top - high);
+      context.fillStyle = fill.hidden;
+      context.fillRect(column.from, high, wide - gap, top - high);
+    }
     context.globalAlpha = 0.75;
-    context.fillRect(column.from, Math.round(top), column.to - column.from, Math.ceil(ratio));
+    context.fillStyle = palette.text;
+    context.fillRect(column.from, top, wide, Math.ceil(ratio));
+    context.globalAlpha = 1;
   });
   context.globalAlpha = 1;
   if (baseline?.length)
