@@ -113,7 +113,7 @@ def simulate(
     )
     added, blocks = _added(policy, count), session.blocks
     opening = [block for block in blocks if session.calls and block.born <= session.calls[0].step]
-    listed = added > 0 and is_listed(opening, 0, session.hidden)
+    listed = added > 0 and is_listed(opening, 0, session.hidden, binds=binds)
     # Unknown stays unknown: then the first reported prompt has both.
     hidden = session.hidden + (added if listed else 0) if session.hidden else 0
     state = start(policy, session.window, means, hidden)

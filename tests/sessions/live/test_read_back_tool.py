@@ -128,6 +128,18 @@ def test_with_a_small_setup_it_joins_at_the_first_revision(
         assert found == (["read", "read_back"] if place >= first else ["read"])
 
 
+def test_a_model_that_binds_thinking_has_it_from_the_first_step(
+    program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(read_tool, "LARGE_SETUP", 6_000)
+    found = {}
+    for model in ("claude-fable-5-2", "claude-sonnet-4-5"):
+        program.ask("PUT", f"/sessions/{model}", {"policy": "offload-first", "model": model})
+        first = program.post(f"/sessions/{model}/steps", {"messages": [said("Go.")]})
+        found[model] = names(first)
+    assert found == {"claude-fable-5-2": ["read_back"], "claude-sonnet-4-5": []}
+
+
 def long_turn(number: int) -> list[dict[str, Any]]:
     """A call of a tool with a long result."""
     call, result = turn(number)

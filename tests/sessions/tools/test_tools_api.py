@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from compaction.tools import read_tool
 from sessions.actions.record.measure import measure
 from sessions.models import AuditEntry, ManagedContext, Retry, ToolGraph
 from sessions.models.tools.tooling import tooling, tooling_at
@@ -32,6 +33,11 @@ STATES = {
     "after": {"browser_*": "browsing", "edit": "idle"},
     "initial": "idle",
 }
+
+
+@pytest.fixture(autouse=True)
+def every_setup_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(read_tool, "LARGE_SETUP", 0)
 
 
 @pytest.fixture

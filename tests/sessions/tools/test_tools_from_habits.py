@@ -8,6 +8,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from compaction.tools import read_tool
 from sessions.actions.assessments.assess import assess_session
 from sessions.models import Session, ToolGraph
 from sessions.models.tools.unused import ENOUGH
@@ -21,6 +22,11 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("jobs_wait")]
 NAMES = ("draw", "edit", "look", "plot")
 TOOLS = [defined(name) for name in NAMES]
 HABITS: dict[str, Any] = {"agent": "scout", "policy_overrides": {"tools": "habits"}}
+
+
+@pytest.fixture(autouse=True)
+def every_setup_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(read_tool, "LARGE_SETUP", 0)
 
 
 @pytest.fixture

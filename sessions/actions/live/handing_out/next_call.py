@@ -11,6 +11,7 @@ from compaction import tokens
 from compaction.budget.budget import ContextLimits, standing
 from compaction.context.blocks import Block
 from compaction.context.wire import WireBlock
+from compaction.prices.binding import binds_thinking
 from compaction.render import mask
 from compaction.tools import read_tool
 from compaction.tools.graph import OWN_USE
@@ -134,7 +135,8 @@ def offers_read_back(plan: Plan, format: str) -> bool:
     managed = plan.run.origin == Run.Origin.MANAGED
     if format not in TOOL_FORMATS or not managed or not plan.session.reads_back:
         return False
-    return read_tool.is_listed(plan.blocks, plan.revision)
+    binds = binds_thinking(plan.session.model)
+    return read_tool.is_listed(plan.blocks, plan.revision, binds=binds)
 
 
 def with_read_back(

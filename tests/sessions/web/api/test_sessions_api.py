@@ -18,7 +18,7 @@ def test_the_simplest_use(program: Program):
     given = program.get("/sessions/my-run/context?format=anthropic")
     assert given["messages"][0]["role"] == "user"
     assert given["messages"][0]["content"][0]["text"] == "Hi"
-    assert (given["system"], [tool["name"] for tool in given["tools"]]) == ([], ["read_back"])
+    assert (given["system"], given["tools"]) == ([], [])
     assert given["context_id"].startswith("ctx_")
 
 
