@@ -22,7 +22,7 @@ from django.db.models.functions import Length
 from django.utils import timezone
 
 from compaction.redaction.redact import redact
-from sessions.models import AcceptedRequests, RefusedRequest, Session
+from sessions.models import AcceptedRequests, RefusedRequest, Session, Team
 
 log = logging.getLogger(__name__)
 
@@ -143,12 +143,14 @@ def flush() -> None:
     if accepted:
         with transaction.atomic():
             _write_accepted(accepted)
+    teams = Team.objects.filter(pk__in={which.team for which in refused})
+    there = set(teams.values_list("pk", flat=True)) if refused else set()
     for which, one in refused.items():
-        with transaction.atomic():
-            _write_refused(which, one)
-    if refused:
-        for team in {which.team for which in refused}:
-            _shorten(team)
+        if which.team in there:  # not deleted since
+            with transaction.atomic():
+                _write_refused(which, one)
+    for team in there:
+        _shorten(team)
 
 
 def _write_accepted(accepted: dict[ArrivalKey, ArrivalCounts]) -> None:

@@ -121,7 +121,7 @@ def test_a_retry_sends_what_was_asked_for(
         ["system", "tools"], ["tools"], ["tools"],
     ]  # fmt: skip
     lists = [[tool["name"] for tool in body["tools"]] for body in model.bodies]
-    assert lists == [["Read", "read_back"], ["read_back"], ["read_back"]]
+    assert lists == [["Read"], ["read_back"], ["read_back"]]
     assert lab.request("GET", "sessions/retried")["steps"] == 3
     assert lab.request("GET", "sessions/retried/revisions")["revisions"]
 

@@ -6,6 +6,7 @@ import json
 import logging
 from datetime import timedelta
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.utils import timezone
@@ -208,6 +209,15 @@ def test_bounds(program: Program, monkeypatch: pytest.MonkeyPatch):
     for number in range(3):
         send(program, {"messages": [{"role": f"robot{number}", "content": ""}]})
     assert len(arrivals._refused) == 1
+
+
+def test_what_a_team_sent_that_was_deleted_since_is_left_out(program: Program):
+    send(program, BAD)
+    ((which, one),) = arrivals._refused.items()
+    arrivals._refused.clear()
+    arrivals._refused.update({which._replace(team=uuid4()): one, which: one})
+    arrivals.flush()
+    assert RefusedRequest.objects.get().team == program.team
 
 
 def test_old_rows_are_deleted(program: Program):
