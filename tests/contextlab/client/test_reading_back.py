@@ -162,7 +162,7 @@ def test_an_image_comes_back_as_an_image(
     read = Answer((use("r1", "read_back", ref="m5.0"),), "tool_use")
     script += [read, Text("A pixel.")]
     client = wrap(claude, session="seen", server=lab)
-    client.messages.create(messages=history([IMAGE]), system="Look.", **WITH)
+    client.messages.create(messages=history([IMAGE]), system="Look. " * 6_000, **WITH)
     assert bare(model.bodies[1]["messages"][-1]["content"]) == [
         {"type": "tool_result", "tool_use_id": "r1", "content": [IMAGE]}
     ]
