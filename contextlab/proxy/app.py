@@ -6,7 +6,7 @@ import asyncio
 import json
 import logging
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -21,7 +21,7 @@ from starlette.routing import Route
 from contextlab.client.connection import Refused, Unreachable
 from contextlab.proxy.calls import ManagedCall, kept, streamed, untouched
 from contextlab.proxy.recognized import recognized
-from contextlab.proxy.sessions import ProxySessions
+from contextlab.proxy.sessions import ObservedSession, ProxySessions
 from contextlab.proxy.upstream import PROVIDERS, Upstream, forwarded
 
 log = logging.getLogger(__name__)
@@ -46,6 +46,7 @@ class Proxy:
     upstreams: dict[str, Upstream]
     known: dict[str, float] = field(default_factory=dict)
     recording: set[asyncio.Task[None]] = field(default_factory=set)
+    newest: dict[ObservedSession, asyncio.Task[None]] = field(default_factory=dict)
 
     async def accepts(self, key: str) -> bool:
         """Whether our server accepts a key; also if it does not answer, so that calls go on."""
@@ -72,9 +73,16 @@ class Proxy:
             log.warning("a call was not stored: %s others wait", WAITING)
             return
         session = self.sessions.observed(key, call)
-        task = asyncio.create_task(asyncio.to_thread(session.record, request, answer))
+        before = self.newest.get(session)
+        task = asyncio.create_task(_after(before, partial(session.record, request, answer)))
+        self.newest[session] = task
         self.recording.add(task)
-        task.add_done_callback(self.recording.discard)
+        task.add_done_callback(partial(self._recorded, session))
+
+    def _recorded(self, session: ObservedSession, task: asyncio.Task[None]) -> None:
+        self.recording.discard(task)
+        if self.newest.get(session) is task:
+            del self.newest[session]
 
     async def close(self) -> None:
         """Finish what is being recorded, and close all connections."""
@@ -83,6 +91,16 @@ class Proxy:
         for upstream in self.upstreams.values():
             await upstream.close()
         self.sessions.close()
+
+
+async def _after(before: asyncio.Task[None] | None, work: Callable[[], None]) -> None:
+    """Run work in a thread once what came before it in its session is done.
+
+    A history that is stored after a longer one would count as a rewind.
+    """
+    if before is not None:
+        await asyncio.wait([before])
+    await asyncio.to_thread(work)
 
 
 def application(

@@ -45,6 +45,10 @@ LONGEST_WAIT = 30.0
 """Maximum seconds a request may wait for an artefact; less than the time-outs of clients and
 proxies."""
 
+FULL_SECONDS = 15.0
+"""How long a context that exceeds the window waits for an artefact, whatever the request says: the
+provider would refuse it."""
+
 LOOK_SECONDS = 0.1
 
 READING_SECONDS = 5.0
@@ -96,11 +100,15 @@ class Plan:
 def catch_up(session: Session, *, wait: float = 0) -> Plan:
     """The plan for the next model call, including everything committed so far.
 
-    Missing artefacts are queued (job `tend`) and awaited for up to `wait` seconds; otherwise the
-    plan goes without them and lists them in `missing`. Raises StillReading.
+    Missing artefacts are queued (job `tend`) and awaited for up to `wait` seconds, and at least
+    FULL_SECONDS if the context exceeds the window; otherwise the plan goes without them and lists
+    them in `missing`. Raises StillReading.
     """
-    end = time.monotonic() + min(wait, LONGEST_WAIT)
+    begun = time.monotonic()
     plan = _next_plan(session)
+    if plan.standing.share > 1:
+        wait = max(wait, FULL_SECONDS)
+    end = begun + min(wait, LONGEST_WAIT)
     if plan.missing:
         tend.ask(session)
     while plan.missing and time.monotonic() < end:

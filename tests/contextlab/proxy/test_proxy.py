@@ -14,6 +14,7 @@ import uvicorn
 
 from contextlab.client import ContextLab
 from contextlab.proxy.app import application
+from contextlab.proxy.sessions import ObservedSession
 from tests.conftest import Server, free_port
 from tests.contextlab.client.test_client import ASK, lab, model
 from tests.contextlab.client.test_client_budgets import limit
@@ -206,3 +207,33 @@ def test_a_paused_session_is_tried_again_later(
         client.messages.create(messages=history(), **WITH)
     assert int(caught.value.response.headers["Retry-After"]) >= 5
     assert not model.bodies, "no call goes out while it is paused"
+
+
+def test_calls_of_a_session_are_recorded_in_their_order(
+    lab: ContextLab, model: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    began, first_may_end = [], threading.Event()
+    record = ObservedSession.record
+
+    def slow(self: ObservedSession, request: dict[str, Any], answer: bytes) -> None:
+        began.append(len(request["messages"]))
+        if len(began) == 1:
+            assert first_may_end.wait(20)
+        record(self, request, answer)
+
+    monkeypatch.setattr(ObservedSession, "record", slow)
+    talk = history()
+    with (
+        proxy(lab.url, model) as url,
+        agent(f"{url}/{key_of(lab)}/anthropic", x_claude_code_session_id="ordered") as client,
+    ):
+        for _ in range(5):
+            reply = client.messages.create(messages=talk, **WITH)
+            talk += [
+                {"role": "assistant", "content": reply.content[0].text},
+                {"role": "user", "content": "Go on."},
+            ]
+        first_may_end.set()
+    assert began == sorted(began)
+    assert lab.request("GET", "sessions/ordered")["steps"] == 6
+    assert not lab.request("GET", "sessions/ordered/revisions")["revisions"]
