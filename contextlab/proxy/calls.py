@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
-from asyncio import to_thread
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from typing import Any
+from concurrent.futures import Executor
+from functools import partial
+from typing import Any, TypeVar
 
 import httpx2
 from starlette.responses import JSONResponse, Response, StreamingResponse
@@ -15,25 +17,32 @@ from contextlab.client.agent_call import AgentCall
 from contextlab.client.connection import OverBudget, Paused
 from contextlab.client.managed import ManagedSession
 from contextlab.client.streamed import AsyncStreamed
-from contextlab.proxy.events import EventStream, as_json, reply_of, sent_event
+from contextlab.proxy.events import EventStream, as_json, message_in, sent_event
 from contextlab.proxy.upstream import returned
 
 log = logging.getLogger(__name__)
 
 MARK = "x-contextlab"
-"""The header that says what we did to a call: managed, recorded, or passed and why."""
+"""The header that says what we did to a call: managed, recording, or passed and why."""
 _REFUSED = frozenset((400, 413, 422))
 """Statuses with which a provider refuses a request that it cannot take."""
 MOST_RECORDED = 64 * 1024 * 1024
 """Bytes of an answer that are kept to be recorded; a longer one passes unrecorded."""
 
+LATE_SECONDS = 8.0
+"""How long a call waits for its managed context, with a turn in the threads."""
+
+Result = TypeVar("Result")
+
 Send = Callable[[Mapping[str, str], bytes], Awaitable[httpx2.Response]]
 """Sends a body to the provider, with some more headers."""
 
 
-def streamed(answer: httpx2.Response, mark: str, body: AsyncIterator[bytes]) -> Response:
-    """A provider's answer on its way to the agent."""
-    headers = {**returned(answer.headers), MARK: mark}
+def streamed(
+    answer: httpx2.Response, mark: str, body: AsyncIterator[bytes], *, decoded: bool = False
+) -> Response:
+    """A provider's answer on its way to the agent; `decoded` if its compression was undone."""
+    headers = {**returned(answer.headers, decoded=decoded), MARK: mark}
     return StreamingResponse(body, answer.status_code, headers)
 
 
@@ -63,10 +72,17 @@ class ManagedCall:
     """A call of the Messages API with the managed context; `original` is the request as it came."""
 
     def __init__(
-        self, session: ManagedSession, send: Send, request: dict[str, Any], original: bytes
+        self,
+        session: ManagedSession,
+        send: Send,
+        request: dict[str, Any],
+        original: bytes,
+        threads: Executor,
     ) -> None:
-        self._session, self._send = session, send
-        self._request, self._original = request, original
+        self._session, self._send, self._threads = session, send, threads
+        # An agent has its own headers; a field of this name would become one.
+        self._request = {name: one for name, one in request.items() if name != "extra_headers"}
+        self._original = original
 
     async def answer(self, betas: str) -> Response:
         """The answer for the agent; `betas` is its own header anthropic-beta.
@@ -75,9 +91,12 @@ class ManagedCall:
         """
         headers = {"extra_headers": {"anthropic-beta": betas}} if betas else {}
         try:
-            call = await to_thread(AgentCall, self._session, {**self._request, **headers})
+            made = self._in_thread(AgentCall, self._session, {**self._request, **headers})
+            call = await asyncio.wait_for(made, LATE_SECONDS)
         except OverBudget as error:
             return over_budget(error)
+        except TimeoutError:
+            return await self._passed("ContextLab is late")
         except Paused as error:
             return paused(error)
         if not call.is_managed:
@@ -90,7 +109,7 @@ class ManagedCall:
         if answer.status_code != 200:
             return streamed(answer, "managed", untouched(answer))
         if self._request.get("stream"):
-            return streamed(answer, "managed", self._events(answer, call))
+            return streamed(answer, "managed", self._events(answer, call), decoded=True)
         return await self._whole(answer, call)
 
     async def _passed(self, why: str) -> Response:
@@ -99,7 +118,8 @@ class ManagedCall:
 
     async def _next(self, call: AgentCall) -> httpx2.Response:
         request = dict(call.request)
-        headers = request.pop("extra_headers", {})
+        added = request.pop("extra_headers", {}).items()
+        headers = {name: value for name, value in added if name.lower() == "anthropic-beta"}
         body = json.dumps(request, ensure_ascii=False, separators=(",", ":"))
         return await self._send(headers, body.encode("utf-8", "backslashreplace"))
 
@@ -120,20 +140,20 @@ class ManagedCall:
             await stream.close()
 
     async def _whole(self, answer: httpx2.Response, call: AgentCall) -> Response:
-        body = await answer.aread()
-        reply = reply_of(json.loads(body))
-        while await to_thread(call.again, reply):
-            answer = await self._next(call)
+        while True:
             body = await answer.aread()
-            if answer.status_code != 200:
-                return Response(
-                    body, answer.status_code, {**returned(answer.headers), MARK: "managed"}
-                )
-            reply = reply_of(json.loads(body))
-        shown = call.reply(reply)
+            reply = message_in(body) if answer.status_code == 200 else None
+            if reply is None or not await self._in_thread(call.again, reply):
+                break
+            answer = await self._next(call)
+        shown = call.reply(reply) if reply is not None else None
         if shown is not reply:
             body = json.dumps(as_json(shown), ensure_ascii=False).encode()
-        return Response(body, 200, {**returned(answer.headers), MARK: "managed"})
+        headers = {**returned(answer.headers, decoded=True), MARK: "managed"}
+        return Response(body, answer.status_code, headers)
+
+    def _in_thread(self, work: Callable[..., Result], *given: Any) -> asyncio.Future[Result]:
+        return asyncio.get_running_loop().run_in_executor(self._threads, partial(work, *given))
 
 
 def over_budget(error: OverBudget) -> Response:

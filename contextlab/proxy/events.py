@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import httpx2
@@ -11,14 +12,34 @@ from anthropic._models import construct_type  # accepts events that this version
 from anthropic.types import Message, RawMessageStreamEvent
 
 
-def reply_of(body: Any) -> Any:
-    """A reply's JSON as the SDK's object."""
-    return construct_type(type_=Message, value=body)
+@dataclass(frozen=True, slots=True)
+class UnknownEvent:
+    """An event that is no JSON object: it goes on as it came."""
+
+    data: bytes
+    type: str = ""
+
+
+def message_in(body: bytes) -> Any:
+    """The message in an answer as the SDK's object; None if it has none."""
+    try:
+        found = json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(found, dict) or not isinstance(found.get("content"), list):
+        return None
+    return construct_type(type_=Message, value=found)
 
 
 def event_of(data: bytes) -> Any:
-    """An event's JSON as the SDK's object. Raises ValueError."""
-    return construct_type(type_=RawMessageStreamEvent, value=json.loads(data))
+    """An event as the SDK's object."""
+    try:
+        found = json.loads(data)
+    except (ValueError, RecursionError):
+        return UnknownEvent(data)
+    if not isinstance(found, dict) or not isinstance(found.get("type"), str):
+        return UnknownEvent(data)
+    return construct_type(type_=RawMessageStreamEvent, value=found)
 
 
 def as_json(value: Any) -> Any:
@@ -28,6 +49,8 @@ def as_json(value: Any) -> Any:
 
 def sent_event(event: Any) -> bytes:
     """An event as a provider sends it."""
+    if isinstance(event, UnknownEvent):
+        return b"".join(b"data: " + line + b"\n" for line in event.data.split(b"\n")) + b"\n"
     data = json.dumps(as_json(event), ensure_ascii=False, separators=(",", ":"))
     return f"event: {event.type}\ndata: {data}\n\n".encode()
 
@@ -36,17 +59,19 @@ class EventReader:
     """Splits a stream of bytes into the data of its events."""
 
     def __init__(self) -> None:
-        self._line = b""
+        self._line: list[bytes] = []
         self._data: list[bytes] = []
 
     def feed(self, piece: bytes) -> Iterator[bytes]:
         """Yield the data of each event that a piece completes."""
-        *lines, self._line = (self._line + piece).split(b"\n")
+        first, *lines = piece.split(b"\n")
+        self._line.append(first)
         for line in lines:
-            line = line.rstrip(b"\r")
-            if line.startswith(b"data:"):
-                self._data.append(line[5:].removeprefix(b" "))
-            elif not line and self._data:
+            whole = b"".join(self._line).rstrip(b"\r")
+            self._line = [line]
+            if whole.startswith(b"data:"):
+                self._data.append(whole[5:].removeprefix(b" "))
+            elif not whole and self._data:
                 yield b"\n".join(self._data)
                 self._data = []
 
@@ -60,7 +85,7 @@ class EventStream:
 
     async def _read(self) -> AsyncIterator[Any]:
         reader = EventReader()
-        async for piece in self._answer.aiter_raw():
+        async for piece in self._answer.aiter_bytes():
             for data in reader.feed(piece):
                 yield event_of(data)
 

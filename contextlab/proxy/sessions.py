@@ -22,6 +22,8 @@ Kept = TypeVar("Kept")
 
 KEPT = 200
 """Sessions whose last context is kept; the least recently used are looked up again."""
+RECORD_SECONDS = 30.0
+"""How long storing a call is tried again, in the background."""
 OBSERVED_POLICY = "passthrough"
 """The policy of sessions whose requests are not changed."""
 
@@ -69,7 +71,7 @@ def whole_reply(streamed: bytes) -> Any:
     found = [event_of(data) for data in EventReader().feed(streamed)]
     if not any(event.type == "message_stop" for event in found):
         return None
-    events: Any = iter([event for event in found if event.type != "ping"])
+    events: Any = iter([event for event in found if event.type not in ("ping", "")])
     return as_json(MessageStream(events, not_given).get_final_message())
 
 
@@ -109,8 +111,9 @@ class ProxySessions:
         """The session of a call, recorded only."""
         named = (key, call.session)
         if named not in self._observed:
+            server = self.server(key).hurried(RECORD_SECONDS)
             fields = {**_fields(call), "policy": OBSERVED_POLICY}
-            self._observed[named] = ObservedSession(self.server(key), call.session, fields)
+            self._observed[named] = ObservedSession(server, call.session, fields)
         return _newest(self._observed, named)
 
 

@@ -55,6 +55,7 @@ def forwarded(headers: Mapping[str, str]) -> list[tuple[str, str]]:
     return [*kept, ("accept-encoding", "identity")]
 
 
-def returned(headers: httpx2.Headers) -> dict[str, str]:
-    """Headers of an answer for the agent."""
-    return {name: value for name, value in headers.items() if name.lower() not in _OF_ONE_HOP}
+def returned(headers: httpx2.Headers, *, decoded: bool = False) -> dict[str, str]:
+    """Headers of an answer for the agent; `decoded` if its compression was undone."""
+    left = _OF_ONE_HOP | {"content-encoding"} if decoded else _OF_ONE_HOP
+    return {name: value for name, value in headers.items() if name.lower() not in left}

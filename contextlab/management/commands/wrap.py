@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import signal
@@ -11,14 +12,16 @@ import threading
 import time
 from argparse import REMAINDER, ArgumentParser
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import httpx2
 from django.conf import settings
 from django.core.management import BaseCommand, CommandError
 from django.db import connections
+from django.utils import timezone
 
 from contextlab.schema import bring_up_to_date
 from sessions.actions.accounts.keys import create_key, revoke_key
@@ -29,6 +32,8 @@ ADDRESS = "ANTHROPIC_BASE_URL"
 NOT_YET = frozenset(("codex",))
 """Agents that speak an API whose calls the proxy only passes on."""
 START_SECONDS = 60.0
+KEY_LASTS = timedelta(days=7)
+"""A key that outlives its agent because this process was killed ends by itself."""
 
 
 class Command(BaseCommand):
@@ -60,6 +65,7 @@ class Command(BaseCommand):
                 f"There is no command {command[0]!r}. Install it first.", returncode=2
             )
         with _server(options["server"]) as server, _key(options) as key, _proxy(server) as proxy:
+            _check(server, key)
             mode = "/manage" if options["manage"] else ""
             address = {ADDRESS: f"{proxy}/proxy/{key}{mode}/anthropic"}
             code = _run(command, os.environ | address)
@@ -89,28 +95,66 @@ def _answers(server: str) -> bool:
 
 @contextmanager
 def _server(named: str | None) -> Iterator[str]:
-    """The address of a server that answers; one of our own until the end if there is none here."""
+    """The address of a server that answers; one of our own if there is none for our data here.
+
+    Several agents share it, and the last of them ends it.
+    """
     server = (named or f"http://127.0.0.1:{settings.PORT}").rstrip("/")
-    if _answers(server):
+    if named:
+        if not _answers(server):
+            raise CommandError(f"{server} does not answer. Start it, or leave --server out.")
         yield server
         return
-    if named:
-        raise CommandError(f"{server} does not answer. Start it, or leave --server out.")
+    pid = settings.DATA_DIR / "wrap-server.pid"
+    with (settings.DATA_DIR / "wrap.lock").open("a") as users:
+        fcntl.flock(users, fcntl.LOCK_EX)
+        if not _answers(server):
+            pid.write_text(str(_started(server)))
+        fcntl.flock(users, fcntl.LOCK_SH)
+        try:
+            yield server
+        finally:
+            _end_unused(users, pid)
+
+
+def _started(server: str) -> int:
+    """Start a server; return its process id."""
     command = [sys.executable, "-m", "contextlab.cli", "serve"]
     # In a session of its own: Ctrl+C is for the agent.
     ours = subprocess.Popen(  # noqa: S603 (our own)
         command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
     )
+    until = time.monotonic() + START_SECONDS
+    while not _answers(server):
+        if ours.poll() is not None or time.monotonic() > until:
+            ours.terminate()
+            raise CommandError("The server did not start. Run `contextlab serve` to see why.")
+        time.sleep(0.2)
+    return ours.pid
+
+
+def _end_unused(users: IO[str], pid: Path) -> None:
+    """End a server that a wrap started, unless another agent uses it."""
     try:
-        until = time.monotonic() + START_SECONDS
-        while not _answers(server):
-            if ours.poll() is not None or time.monotonic() > until:
-                raise CommandError("The server did not start. Run `contextlab serve` to see why.")
-            time.sleep(0.2)
-        yield server
-    finally:
-        ours.terminate()
-        ours.wait()
+        fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return
+    with suppress(OSError, ValueError):
+        started = int(pid.read_text())
+        pid.unlink()
+        os.kill(started, signal.SIGTERM)
+
+
+def _check(server: str, key: str) -> None:
+    """Raise CommandError if the server does not take the key, as one of another user."""
+    answer = httpx2.get(
+        f"{server}/api/v1/sessions?limit=1", headers={"Authorization": f"Bearer {key}"}, timeout=10
+    )
+    if answer.status_code in (401, 403):
+        raise CommandError(
+            f"The server on {server} does not know this key, so it has other data. Pass --server "
+            "and --key, or set PORT to a free port."
+        )
 
 
 @contextmanager
@@ -127,7 +171,8 @@ def _key(options: dict[str, Any]) -> Iterator[str]:
         )
     bring_up_to_date()
     team, _ = team_called(LOCAL_TEAM)
-    key, token = create_key(team, "contextlab wrap")
+    until = timezone.now() + KEY_LASTS
+    key, token = create_key(team, "contextlab wrap", expires=until)
     connections.close_all()
     try:
         yield token

@@ -55,7 +55,7 @@ def _note(
 ) -> None:
     team, key = asker.teams[0], asker.key.prefix if asker.key else ""
     size = int(request.META.get("CONTENT_LENGTH") or 0)
-    if response.status_code < 400 or response.status_code == 402:
+    if response.status_code < 400 or response.status_code in (402, 423):
         found: Session | None = getattr(request, "found_session", None)
         if not named and found is None:  # an import: its job says what it found
             return

@@ -9,23 +9,25 @@ from contextlib import contextmanager
 from typing import Any
 
 import anthropic
+import httpx2
 import pytest
 import uvicorn
 
 from contextlab.client import ContextLab
-from contextlab.proxy.app import application
+from contextlab.proxy.app import MOST_BODY, application
 from contextlab.proxy.sessions import ObservedSession
 from tests.conftest import Server, free_port
 from tests.contextlab.client.test_client import ASK, lab, model
 from tests.contextlab.client.test_client_budgets import limit
 from tests.contextlab.client.test_paused import act
 from tests.contextlab.client.test_reading_back import WITH, history, kinds, reads, script, use
-from tests.provider import Answer, Failure, Provider, RateLimited, Text
+from tests.provider import Answer, Failure, Provider, RateLimited, Raw, Text, provider
 
 __all__ = ["lab", "model", "script"]
 
 Agent = Callable[..., anthropic.Anthropic]
 NOWHERE = "http://127.0.0.1:9"
+PROVIDER_HEADERS = {"x-api-key": "none", "anthropic-version": "2023-06-01"}
 
 
 def key_of(lab: ContextLab) -> str:
@@ -237,3 +239,53 @@ def test_calls_of_a_session_are_recorded_in_their_order(
     assert began == sorted(began)
     assert lab.request("GET", "sessions/ordered")["steps"] == 6
     assert not lab.request("GET", "sessions/ordered/revisions")["revisions"]
+
+
+def test_agents_go_on_while_our_server_is_away(model: Provider) -> None:
+    with proxy(NOWHERE, model) as url:
+        for mode in ("observe", "manage"):
+            for number in range(12):
+                address = f"{url}/clk_{'a' * 46}/{mode}/anthropic"
+                with agent(address, x_contextlab_session=f"{mode}-{number}") as client:
+                    assert client.messages.create(messages=history(), **ASK).content
+    assert len(model.bodies) == 24
+
+
+@pytest.mark.parametrize("mode", ["observe", "manage"])
+@pytest.mark.parametrize("body", [b"<html>", b"[1]", b"{}", b"data: 5\n\ndata: {\n\n"])
+def test_an_answer_that_is_no_message_goes_on_as_it_came(
+    lab: ContextLab, model: Provider, mode: str, body: bytes
+) -> None:
+    streamed = body.startswith(b"data")
+    model.then(Raw(body))
+    request = {"messages": history(), "stream": streamed, **WITH}
+    with proxy(lab.url, model) as url:
+        address = f"{url}/{key_of(lab)}/{mode}/anthropic/v1/messages"
+        answer = httpx2.post(address, json=request, headers=PROVIDER_HEADERS)
+    assert (answer.status_code, answer.content) == (200, body)
+
+
+@pytest.mark.parametrize("mode", ["observe", "manage"])
+def test_bodies_that_are_not_ours_to_read_are_passed_on(
+    lab: ContextLab, model: Provider, mode: str
+) -> None:
+    with proxy(lab.url, model) as url:
+        address = f"{url}/{key_of(lab)}/{mode}/anthropic/v1/"
+        for body in (b"[" * 5_000, b"\xff", b"{}"):
+            answer = httpx2.post(f"{address}messages", content=body, headers=PROVIDER_HEADERS)
+            # A body this deep makes the provider hang up.
+            assert answer.status_code == (502 if body.startswith(b"[") else 400)
+            assert answer.json()["type"] == "error"
+        assert httpx2.get(f"{address}%00", headers=PROVIDER_HEADERS).status_code in (400, 404, 501)
+        injected = {"messages": history(), "extra_headers": {"Host": "evil"}, **WITH}
+        httpx2.post(f"{address}messages", json=injected, headers=PROVIDER_HEADERS)
+    assert mode == "observe" or "extra_headers" not in model.bodies[-1]
+
+
+def test_a_body_that_is_too_large_is_refused(lab: ContextLab) -> None:
+    with provider() as model, proxy(lab.url, model) as url:
+        address = f"{url}/{key_of(lab)}/anthropic/v1/messages"
+        pieces = (b" " * 1024 * 1024 for _ in range(MOST_BODY // (1024 * 1024) + 1))
+        answer = httpx2.post(address, content=pieces, headers=PROVIDER_HEADERS)
+    assert answer.status_code == 413
+    assert not model.bodies
