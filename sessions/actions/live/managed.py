@@ -45,6 +45,7 @@ LONGEST_WAIT = 30.0
 """Maximum seconds a request may wait for an artefact; less than the time-outs of clients and
 proxies."""
 
+FULL = 1.0
 FULL_SECONDS = 15.0
 """How long a context that exceeds the window waits for an artefact, whatever the request says: the
 provider would refuse it."""
@@ -106,7 +107,7 @@ def catch_up(session: Session, *, wait: float = 0) -> Plan:
     """
     begun = time.monotonic()
     plan = _next_plan(session)
-    if plan.standing.share > 1:
+    if plan.standing.share > FULL:
         wait = max(wait, FULL_SECONDS)
     end = begun + min(wait, LONGEST_WAIT)
     if plan.missing:

@@ -38,9 +38,13 @@ def test_a_summary_that_is_not_ready_is_named_and_asked_for(monkeypatch: pytest.
     assert any(block.kind == "summary" for block in plan.blocks)
 
 
-def test_a_caller_may_wait_for_a_summary(monkeypatch: pytest.MonkeyPatch):
+@pytest.mark.parametrize(("wait", "full"), [(20, 1.0), (0, 0.01)])
+def test_a_caller_may_wait_for_a_summary_and_must_if_the_window_is_full(
+    monkeypatch: pytest.MonkeyPatch, wait: int, full: float
+):
     monkeypatch.setattr(artefacts, "summary_now", artefacts.summary_text)
     stored = grown(24)
+    monkeypatch.setattr(managed, "FULL", full)
     waited: list[float] = []
 
     def work(seconds: float) -> None:
@@ -51,5 +55,5 @@ def test_a_caller_may_wait_for_a_summary(monkeypatch: pytest.MonkeyPatch):
         attempt(job.pk, job.token)
 
     monkeypatch.setattr(managed.time, "sleep", work)
-    plan = catch_up(stored, wait=20)
+    plan = catch_up(stored, wait=wait)
     assert (plan.missing, len(waited)) == ((), 1)
