@@ -50,6 +50,12 @@ class Sight:
     before: Shown
 
     @property
+    def at(self) -> int:
+        """The step at which it happened: that of the call which used it or asked for it; of a
+        message, the step that first saw it."""
+        return self.call if self.block.type == "tool_result" else self.step
+
+    @property
     def call(self) -> int:
         """The model call that used it or asked for it."""
         return self.step if self.block.role == "assistant" else max(self.step - 1, 1)

@@ -31,7 +31,7 @@ class SessionVerdict(EventVerdict):
 
 def session_verdict(
     cost: int | None,
-    avoidable: int | None,
+    broken: int | None,
     needs: int | None,
     lost: int | None,
     reread: int | None,
@@ -41,14 +41,21 @@ def session_verdict(
 ) -> SessionVerdict:
     """Say what a session cost, how much of it for nothing, and what it lost and needed.
 
-    Micro-dollars, None if unknown; `at_least` if the log lacks a part of the cost. `needs` and the
-    `lost` of them are counts, None if no text left the context; `by` names what removed texts.
+    `broken` is the cost of avoidable cache breaks, `reread` that of files read again: their text at
+    the price of a cache write, as on the dashboard. Micro-dollars, None if unknown; `at_least` if
+    the log lacks a part of the cost. `needs` and the `lost` of them are counts, None if no text
+    left the context; `by` names what removed texts.
     """
+    paid = _avoidable(broken, reread)
     return SessionVerdict(
-        _tone(cost, avoidable, lost),
-        f"{_spent(cost, avoidable, at_least=at_least)} {_lost(needs, lost, by)}",
-        f"Files read again: ≈{money(reread)}." if reread else "",
+        _tone(cost, paid, lost),
+        f"{_spent(cost, paid, at_least=at_least)} {_lost(needs, lost, by)}",
+        _parts(broken, reread),
     )
+
+
+def _avoidable(broken: int | None, reread: int | None) -> int | None:
+    return None if broken is None and reread is None else (broken or 0) + (reread or 0)
 
 
 def _tone(cost: int | None, avoidable: int | None, lost: int | None) -> Tone:
@@ -67,6 +74,15 @@ def _spent(cost: int | None, avoidable: int | None, *, at_least: bool) -> str:
         return f"{said}, nothing avoidable."
     share = f" ({percent(avoidable / cost)})" if cost else ""
     return f"{said}, ≈{money(avoidable)}{share} avoidable."
+
+
+def _parts(broken: int | None, reread: int | None) -> str:
+    """What the avoidable cost is made of, if a part of it is of files."""
+    if not reread:
+        return ""
+    parts = [f"cache breaks {money(broken)}"] if broken else []
+    parts.append(f"text of files read again ≈{money(reread)} (at the price of a cache write)")
+    return f"Avoidable: {', '.join(parts)}."
 
 
 def _lost(needs: int | None, lost: int | None, by: str) -> str:
@@ -88,14 +104,14 @@ def verdict_on_session(session: Session, *, managed: bool) -> SessionVerdict | N
     own = "compaction" if session.compaction_count else "edits"
     by = "its policy" if managed else f"{VENDORS.get(session.agent, 'the client')}'s {own}"
     found = session_verdict(session.cost_microusd, *row, by=by, at_least=session.cost_at_least)
-    return replace(found, proofs=tuple(_proofs(session, *row[:3])))
+    return replace(found, proofs=tuple(_proofs(session, *row)))
 
 
 def _proofs(
-    session: Session, avoidable: int | None, needs: int | None, lost: int | None
+    session: Session, broken: int | None, needs: int | None, lost: int | None, reread: int | None
 ) -> Iterator[tuple[str, str | None]]:
-    if session.cost_microusd is not None and avoidable:
-        yield f"≈{money(avoidable)}", None
+    if session.cost_microusd is not None and broken:
+        yield f"≈{money(_avoidable(broken, reread))}", None
     if needs and lost and (address := _lost_at(session)):
         yield f"{lost:,} of {counted(needs, 'time')}", address
 

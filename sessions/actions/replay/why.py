@@ -93,10 +93,9 @@ class Why:
         taken: set[int] = set()
         for sight in self.life.again:
             cause = _cause(sight.block)
-            step = sight.step if cause == "corrected" else sight.call
-            if cause and step not in taken:
-                taken.add(step)
-                steps[cause].append(step)
+            if cause and sight.at not in taken:
+                taken.add(sight.at)
+                steps[cause].append(sight.at)
         prices = dict(
             self.session.calls.filter(step__in=taken).values_list("step", "cost_microusd")
         )
@@ -126,7 +125,11 @@ class Why:
         )
         if needed is None:
             return f"{gone} It was not needed again."
-        return f"{gone} {_NEEDED[_need(needed)].format(step=needed.call)}"
+        said = _NEEDED[_need(needed)].format(step=needed.at)
+        used = next((one.at for one in life.used if one.at > needed.at), None)
+        if _need(needed) == "read again" and used is not None:
+            said = f"{said[:-1]} and used it at step {used}."
+        return f"{gone} {said}"
 
     @property
     def cost(self) -> int | None:

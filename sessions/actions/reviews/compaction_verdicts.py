@@ -88,8 +88,9 @@ def _followed(known: RemovalFacts) -> str:
         return ""
     cost = f"≈{money(known.repairs)}" if known.repairs else ""
     if known.needed:
-        return f"By step {known.watched}: {listed(signs)}{f' ({cost})' if cost else ''}."
-    return f"These calls cost {cost} by step {known.watched}." if cost else ""
+        paid = f" ({cost}, the whole cost of these calls)" if cost else ""
+        return f"By step {known.watched}: {listed(signs)}{paid}."
+    return f"The whole cost of these calls by step {known.watched}: {cost}." if cost else ""
 
 
 def _written(known: RemovalFacts) -> str:

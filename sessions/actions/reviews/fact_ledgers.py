@@ -12,11 +12,11 @@ from compaction.losses.quality import Compacted, Measure, measures
 from compaction.losses.weighty import named_later
 from compaction.summaries.model.asked import AskedSection, parts_of
 from sessions.actions.reviews.after_effects import STEPS, AfterEffects, after_effects
+from sessions.actions.reviews.sizes import sizes_of
 from sessions.models import Edit, FactLedger, Revision, Session
 from sessions.models.record.replaced import (
     REAL,
     SUMMARISING,
-    Replaced,
     replaced,
     summarised,
     unseen,
@@ -76,15 +76,15 @@ def judge(session: Session, revision: Revision) -> LedgerAssessment | None:
     )
     lacking = unseen(session, revision, sum(block.tokens for block in found.span))
     parts = parts_of(found.span, found.summary, found.standing)
-    before, after = _sizes(session, revision, found) if lacking is None else (None, None)
+    before, after = sizes_of(session, revision)
     made = Compacted(
         found.span,
         found.sources,
         found.standing,
         found.summary,
         session.scaled(tokens.count(found.summary)),
-        before,
-        after,
+        before.tokens if before else None,
+        after.tokens if after else None,
         session.window or None,
     )
     return LedgerAssessment(
@@ -95,17 +95,6 @@ def judge(session: Session, revision: Revision) -> LedgerAssessment | None:
         until,
         measures(made, ledger, parts),
     )
-
-
-def _sizes(session: Session, revision: Revision, found: Replaced) -> tuple[int, int]:
-    """Tokens before and after a compaction: as recorded, else by our own count. Logs that state
-    them exclude the hidden prompt from the count after."""
-    before, after = revision.tokens_before, revision.tokens_after
-    if before is not None and after is not None:
-        return before, after + (session.hidden_tokens if revision.tokens_stated else 0)
-    beside = session.hidden_tokens + sum(block.tokens for block in found.standing)
-    made = session.scaled(tokens.count(found.summary))
-    return beside + sum(block.tokens for block in found.span), beside + made
 
 
 def keep_ledger(session: Session, revision: Revision) -> FactLedger | None:

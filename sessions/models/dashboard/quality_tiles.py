@@ -12,9 +12,9 @@ from sessions.models.web.sums import Column, Tile, ratio, total
 RECALL = Tile(
     "recall",
     "Needed-later recall",
-    "Facts that later calls used and the model had read before: the share that was still in "
-    "context. The rest was named only, retrievable, or lost. Of managed contexts, and of recorded "
-    "ones that a text left. Found by rules.",
+    "Each time that a later call used a fact that the model had read before: the share of times "
+    "that it was still in context. In the rest it was named only, retrievable, or lost. Of managed "
+    "contexts, and of recorded ones that a text left. Found by rules.",
     "estimated",
     "recalled",
     lambda: Q(assessment__needs__gt=0),
@@ -23,8 +23,8 @@ RECALL = Tile(
         Column("named", "named", "share", ratio("named", "needs")),
         Column("retrievable", "retrievable", "share", ratio("retrievable", "needs")),
         Column("lost", "lost", "share", ratio("lost", "needs")),
-        Column("needs", "needs", "count", total("needs", "recalled")),
-        Column("kept", "in context", "count", total("in_context", "recalled")),
+        Column("needs", "times used", "count", total("needs", "recalled")),
+        Column("kept", "times in context", "count", total("in_context", "recalled")),
     ),
     (
         ("not_recalled", "whose context no text left, or with nothing needed again"),
@@ -54,8 +54,8 @@ LEDGER = Tile(
         Column("score", "mean score", "share", ratio("ledger_score", "ledger_permille")),
         Column("ledgers", "compactions", "count", total("ledgers", "ledgers")),
         Column("kept", "facts kept", "count", total("ledger_kept", "ledgers")),
-        Column("retrievable", "retrievable", "count", total("ledger_retrievable", "ledgers")),
-        Column("lost", "lost", "count", total("ledger_lost", "ledgers")),
+        Column("retrievable", "facts retrievable", "count", total("ledger_retrievable", "ledgers")),
+        Column("lost", "facts lost", "count", total("ledger_lost", "ledgers")),
         Column("unsupported", "unsupported", "count", total("ledger_unsupported", "ledgers")),
     ),
     (

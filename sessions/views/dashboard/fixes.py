@@ -154,8 +154,8 @@ def _of_rereads(made: Dashboard, places: FixPlaces) -> Iterator[Fix]:
         yield Fix(
             "reread",
             "Manage these sessions with a policy",
-            f"{_count(of['unmanaged_lost'], 'session')} without a policy lost "
-            f"{_count(of['lost_unmanaged'], 'fact')} and read files again.",
+            f"A needed fact was lost {_count(of['lost_unmanaged'], 'time')} in "
+            f"{_count(of['unmanaged_lost'], 'session')} without a policy; files were read again.",
             unmanaged,
             "estimated",
             "Choose a policy",

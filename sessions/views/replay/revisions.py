@@ -17,11 +17,11 @@ from compaction.policies.trigger_words import words
 from compaction.strategies import STRATEGIES
 from sessions.access import actor_of, allowed, session_of
 from sessions.actions.live.requests.on_request import undo_revision
+from sessions.actions.reviews.sizes import MEASURED, Size, call_of, sizes_of, written
 from sessions.models import Revision, Run, Session
 from sessions.models.record import manifest
 from sessions.models.record.replaced import unseen
 from sessions.views.reviews import ledgers, removal
-from sessions.views.reviews.sizes import MEASURED, Size, call_of, sizes_of, written
 from sessions.views.web.names import run_name
 from sessions.views.web.pages import Page
 from sessions.views.web.places import diff_url, step_url
@@ -94,6 +94,7 @@ def _shown(
     )
     if found is None:
         raise Http404("no such revision")
+    before, after = sizes_of(session, found)
     context = {
         "section": "sessions",
         "team": session.team,
@@ -110,12 +111,20 @@ def _shown(
         **_following(session, found),
         **ledgers.shown(request, session, found),
         **_title(found),
-        **(sizes := sizes_of(session, found)),
-        **_compositions(session, found, sizes["before"]),
+        **_sizes(before, after),
+        **_compositions(session, found, before),
         **_removal(session, found),
         **_places(session, its_run, found),
     }
     return render(request, "replay/revision/revision.html", context)
+
+
+def _sizes(before: Size | None, after: Size | None) -> dict[str, Any]:
+    shown: dict[str, Any] = {"before": before, "after": after, "change": None}
+    if before and after and before.tokens:
+        shown["change"] = after.tokens / before.tokens - 1
+        shown["change_share"] = abs(shown["change"])
+    return shown
 
 
 def _title(revision: Revision) -> dict[str, str]:

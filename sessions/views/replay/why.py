@@ -108,8 +108,11 @@ def _proof(found: Why, sight: Sight, *, first: bool) -> Proof:
     source = " ".join(filter(None, (block.tool or "", file))) or block.kind
     name = block.id.removeprefix("m").removesuffix(".0")
     run = found.run
+    at = sight.step if first else sight.at
+    if at != sight.step:
+        source += f", in context from step {sight.step}"
     return Proof(
-        sight.step,
+        at,
         step_url(found.session, sight.step, run, name),
         what,
         source,
@@ -187,6 +190,7 @@ def why_policies(request: HttpRequest, session_id: UUID) -> HttpResponse:
         found = why(session, run, text)
         rows = compared(found)
         lived = next((row.cost for row in rows if row.policy == "recorded"), None)
+        context["billed"] = session.cost_microusd
         context["rows"] = [_row(row, lived, found.life.steps) for row in rows]
     except (TooCommon, TooLong, MissingBlob, DamagedBlob) as error:
         context["problem"] = str(error)

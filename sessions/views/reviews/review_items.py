@@ -24,13 +24,13 @@ from compaction.context import wire
 from sessions.access import actor_of, allowed
 from sessions.actions.reviews import reviews
 from sessions.actions.reviews.reservations import TAKEN, open_to, room_for
+from sessions.actions.reviews.sizes import sizes_of
 from sessions.api.reviews.reviews import item_of, reviews_of
 from sessions.models import Review, ReviewItem
 from sessions.models.record.values import contents
 from sessions.views.reviews.removal import closed_by
 from sessions.views.reviews.review_original import original
 from sessions.views.reviews.reviews import midnight
-from sessions.views.reviews.sizes import sizes_of
 from sessions.views.web.names import run_name
 from sessions.views.web.pages import Page
 from sessions.views.web.places import step_url
@@ -133,7 +133,6 @@ def _around(item: ReviewItem, user: User) -> dict[str, Any]:
     if here is not None:
         before = before.filter(left__lt=here.left)
     back = before.first()
-    sizes = sizes_of(session, revision)
     acts = ("blocks", "submit", "renew", "skip", "release")
     return {
         "id": str(item.pk),
@@ -145,7 +144,7 @@ def _around(item: ReviewItem, user: User) -> dict[str, Any]:
         "trigger": revision.trigger,
         "sizes": [
             {"tokens": size.tokens, "basis": size.basis, "source": size.source}
-            for size in (sizes["before"], sizes["after"])
+            for size in sizes_of(session, revision)
             if size is not None
         ],
         "today": Review.objects.filter(

@@ -75,10 +75,14 @@ def test_a_session_says_its_cost_and_what_it_lost(known: Any, tone: str, sentenc
 def test_it_names_its_policy_bounds_and_what_was_read_again() -> None:
     found = session_verdict(2_000_000, 0, 5, 2, 840_000, by="its policy", at_least=True)
     assert found.sentence == (
-        "Cost at least $2.00, nothing avoidable. 2 of 5 times that a fact was needed, its policy "
-        "had lost it."
+        "Cost at least $2.00, ≈$0.8400 (42 %) avoidable. 2 of 5 times that a fact was "
+        "needed, its policy had lost it."
     )
-    assert found.detail == "Files read again: ≈$0.8400."
+    again = "text of files read again ≈$0.8400 (at the price of a cache write)"
+    assert found.detail == f"Avoidable: {again}."
+    found = session_verdict(2_000_000, 200_000, 5, 2, 840_000, by="its policy")
+    assert "≈$1.04 (52 %) avoidable." in found.sentence
+    assert found.detail == f"Avoidable: cache breaks $0.2000, {again}."
 
 
 @pytest.mark.django_db

@@ -90,8 +90,8 @@ def test_sessions_without_a_policy_that_read_files_again(client: Client) -> None
     Assessment.objects.create(session=one, uncached_microusd=1, avoidable_microusd=0, **columns)
     page = page_of(client, "/dashboard/")
     assert rows(page) == [
-        "Manage these sessions with a policy 1 session without a policy lost 4 facts and read "
-        "files again. $0.04000 Choose a policy"
+        "Manage these sessions with a policy A needed fact was lost 4 times in 1 session "
+        "without a policy; files were read again. $0.04000 Choose a policy"
     ]
     assert page.html.count("estimated") >= 2
     Assessment.objects.update(reread_microusd=0)

@@ -13,8 +13,9 @@ from sessions.actions.accounts.teams import local_team
 from sessions.actions.lab.simulate import simulate_session
 from sessions.actions.record.append import append
 from sessions.actions.record.measure import measure
+from sessions.actions.reviews.fact_ledgers import keep_ledger
 from sessions.importers import records
-from sessions.models import Session
+from sessions.models import Revision, Session
 from sessions.views.reviews.sections import LONG, SummarySection, sections
 from tests.sessions.made import count, reading, reads, result, says, session, user
 from tests.sessions.pages import Page, other_team, page_of, signed_in
@@ -98,6 +99,22 @@ def test_prompts_that_the_provider_reported_come_before_what_logs_state(client: 
     assert "−82 %" in page.text
     assert "900 read from the cache, 0 written, 10 uncached" in page.text
     assert "The log states" in page.text
+
+
+@pytest.mark.parametrize(
+    ("reported", "before", "after"), [(True, "5.0k", 910), (False, "999", 99 + 40)]
+)
+def test_the_measures_are_of_the_sizes_at_the_top(
+    client: Client, reported: bool, before: str, after: int
+):
+    made = compacted(says("c3", "on it", key="z"))
+    found = stored([*made, *([usage("c2", 10, 5_000), usage("c3", 10, 900)] if reported else [])])
+    Session.objects.filter(pk=found.pk).update(hidden_tokens=40)
+    found.refresh_from_db()
+    assert keep_ledger(found, Revision.objects.get(run__session=found)) is not None
+    page = shown(client, found)
+    assert f"{before} → {after}" in page.text
+    assert f"({after} of {'5,010' if reported else '999'})" in page.text
 
 
 def test_one_reported_prompt_alone_makes_no_difference_of_two(client: Client):

@@ -87,11 +87,13 @@ def test_what_removed_a_text_and_what_that_cost(forgetful: Session) -> None:
     ]
     assert found["removed"] == {"step": 4, "by": "Automatic compaction", "revision": 1}
     assert found["sentence"] == (
-        "Automatic compaction at step 4 removed it. At step 4 the agent read it again."
+        "Automatic compaction at step 4 removed it. At step 4 the agent read it again and used it "
+        "at step 5."
     )
     assert [(one["why"], one["steps"]) for one in found["costs"]] == [("read again", [4])]
     page = page_of(client, f"/sessions/{forgetful.pk}/why/?text={PORT}")
     assert found["sentence"] in page.text
+    assert "Step 4 Read again Read checkout.env, in context from step 5" in page.text
     assert "PORT=8417 <b>" in page.text, "content is shown as text"
     out = StringIO()
     call_command("why", "s1", PORT, stdout=out)

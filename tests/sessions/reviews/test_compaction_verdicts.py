@@ -76,11 +76,11 @@ def test_the_sentence_says_first_whether_something_lost_was_needed(
         (
             {"needed": [93], "signs": SIGNS, "repairs": 840_000},
             "By step 99: 3 files read again, 1 call repeated and 1 correction by the user "
-            "(≈$0.8400).",
+            "(≈$0.8400, the whole cost of these calls).",
         ),
         (
             {"needed": [], "signs": SIGNS, "repairs": 840_000},
-            "These calls cost ≈$0.8400 by step 99.",
+            "The whole cost of these calls by step 99: ≈$0.8400.",
         ),
         ({"signs": SIGNS, "repairs": None}, ""),
         ({"rewrite_cost": 66_980}, "Writing the cache again cost ≈$0.06698."),

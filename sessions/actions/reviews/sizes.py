@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
+from sessions.figures import tokens
 from sessions.models import ModelCall, Revision, Run, Session
 
 MEASURED, ESTIMATED, SIMULATED = "measured", "estimated", "simulated"
@@ -35,31 +35,34 @@ def _prompt(call: ModelCall) -> int:
     return (call.uncached or 0) + (call.cache_read or 0) + written(call)
 
 
-def sizes_of(session: Session, revision: Revision) -> dict[str, Any]:
-    """The sizes before and after, from the same source so that they are comparable.
+def sizes_of(session: Session, revision: Revision) -> tuple[Size, Size] | tuple[None, None]:
+    """The sizes before and after, from the same source so that they are comparable; None if
+    unknown.
 
-    Reported prompts are preferred, because logs omit the hidden prefix on one side only.
+    Reported prompts are preferred. Sizes stated by a log leave the hidden prompt out of the second,
+    so it is added there.
     """
     before_call = call_of(session, revision.run, revision.step - 1)
     after_call = call_of(session, revision.run, revision.step)
     if before_call is not None and after_call is not None:
         source = f"prompts reported by the provider for S{revision.step - 1} and S{revision.step}"
-        before = Size(_prompt(before_call), MEASURED, source)
-        after = Size(_prompt(after_call), MEASURED, source)
-    elif revision.tokens_before is not None and revision.tokens_after is not None:
-        basis, source = _stated(revision)
-        before = Size(revision.tokens_before, basis, source)
-        after = Size(revision.tokens_after, basis, source)
-    else:
-        return {"before": None, "after": None, "change": None}
-    change = after.tokens / before.tokens - 1 if before.tokens else None
-    share = abs(change) if change is not None else None
-    return {"before": before, "after": after, "change": change, "change_share": share}
+        return (
+            Size(_prompt(before_call), MEASURED, source),
+            Size(_prompt(after_call), MEASURED, source),
+        )
+    before, after = revision.tokens_before, revision.tokens_after
+    if before is None or after is None:
+        return None, None
+    hidden = session.hidden_tokens if revision.tokens_stated else 0
+    basis, source = _stated(revision, hidden)
+    return Size(before, basis, source), Size(after + hidden, basis, source)
 
 
-def _stated(revision: Revision) -> tuple[str, str]:
+def _stated(revision: Revision, hidden: int) -> tuple[str, str]:
     if revision.run.origin == Run.Origin.SIMULATED:
         return SIMULATED, "as the policy would have built it"
-    if revision.tokens_stated:
-        return MEASURED, "as stated in the log"
-    return ESTIMATED, "counted by us"
+    if not revision.tokens_stated:
+        return ESTIMATED, "counted by us"
+    if hidden:
+        return ESTIMATED, f"as stated in the log, the second with {tokens(hidden)} not in the log"
+    return MEASURED, "as stated in the log"
