@@ -7,7 +7,8 @@ from compaction.cache.uses import Break, Cause
 ADVICE: dict[Cause, str] = {
     "cold_start": "The first call of a session writes its prompt. Sessions that start with the "
     "same prefix share it.",
-    "ttl": "Answer within the TTL, or write these prefixes for one hour.",
+    "ttl": "Answer within the TTL. The Cache page says whether writing for one hour would cost "
+    "less.",
     "model": "Each model has a cache of its own: switch at a task boundary, where the context is "
     "small.",
     "tools": "Keep the tool list and its order constant within a session.",

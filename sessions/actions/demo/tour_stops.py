@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+PLACE = "tour_place"
+"""Where a browser's session keeps the path of the stop it was led to."""
+
 
 @dataclass(frozen=True, slots=True)
 class TourStop:
-    """A stop: its title, and what to look at."""
+    """A stop: its title, and what to look at; `beside` instead where a team has sessions of its
+    own, as those of the demo do not count then."""
 
     title: str
     text: str
+    beside: str = ""
 
 
 STOPS = (
@@ -18,11 +23,15 @@ STOPS = (
         "Dashboard",
         "What agents cost, what of it was avoidable, and whether the model still had what it "
         "needed. The sessions here are made up.",
+        "What agents cost, what of it was avoidable, and whether the model still had what it "
+        "needed. These are your own sessions: those of the demo do not count beside them.",
     ),
     TourStop(
         "What to do",
         "Fixes, ranked by dollars. One says that sessions without a policy lost facts; its link "
         "opens the latest compaction that dropped some.",
+        "Fixes for your own sessions, ranked by dollars; each button leads to where it is done. "
+        "The next stops show a demo session.",
     ),
     TourStop(
         "A compaction's verdict",

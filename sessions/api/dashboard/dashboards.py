@@ -159,7 +159,7 @@ def get_dashboard(
         raise Refusal(422, "Invalid range", str(error), field=f"?{error.field}") from None
     split = Split(agent, model, policy)
     made = dashboard(team, period, split)
-    found = breaks(team, period, split)
+    found = breaks(team, period, split, keep_ttl=bool(made.whole.of["keep_ttl"]))
     return json_answer(
         {
             **_period(period),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import get_args
 
@@ -16,7 +17,8 @@ from sessions.models.web.sums import Sums
 class CauseSums:
     """The breaks of one cause: how many, in how many sessions, tokens paid again, and what that
     cost above reading in micro-dollars: None if no session has a cost, a lower bound if only
-    `priced` of the sessions have one."""
+    `priced` of the sessions have one. `avoidable` if the sender, the client or a policy controls
+    the cause, and avoiding it would not cost more."""
 
     kind: str
     breaks: int
@@ -24,16 +26,12 @@ class CauseSums:
     tokens: int
     microusd: int | None
     priced: int
+    avoidable: bool
 
     @property
     def name(self) -> str:
         """The cause in words."""
         return name_of(self.kind)
-
-    @property
-    def avoidable(self) -> bool:
-        """Whether the sender, the client or a policy controls it."""
-        return is_avoidable(self.kind)
 
     @property
     def known(self) -> bool:
@@ -61,8 +59,19 @@ def causes_in(sums: Sums) -> list[CauseSums]:
         )
         if many:
             cost_known = cost if priced else None
-            found.append(CauseSums(kind, many, sessions, tokens, cost_known, priced))
+            can = is_avoidable(kind) and not (kind == "ttl" and sums.of["keep_ttl"])
+            found.append(CauseSums(kind, many, sessions, tokens, cost_known, priced, can))
     return sorted(found, key=lambda one: (-(one.microusd or 0), -one.tokens, one.kind))
+
+
+def judge_ttl(parts: Sequence[Sums]) -> None:
+    """Where a one-hour TTL would cost these sums more than it saves together, breaks by an expired
+    TTL are not avoidable in any of them: `keep_ttl`."""
+    if sum(part.of["hour_saved"] for part in parts) >= 0:
+        return
+    for of in (part.of for part in parts):
+        of["keep_ttl"] = 1
+        of["avoidable"] -= min(of[break_sum("ttl", "cost")], of["avoidable"])
 
 
 @dataclass(frozen=True, slots=True)

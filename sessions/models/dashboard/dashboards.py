@@ -10,6 +10,7 @@ from typing import Any
 
 from sessions.models.accounts.audit import AuditEntry
 from sessions.models.accounts.teams import Team
+from sessions.models.cache.causes import judge_ttl
 from sessions.models.dashboard.added_up import add_up, extents
 from sessions.models.dashboard.counted import LEFT
 from sessions.models.dashboard.day_totals import (
@@ -164,10 +165,13 @@ def dashboard(team: Team, period: Period, split: Split = EVERYTHING) -> Dashboar
         _add_all(team, period, parts)
     for part in parts:
         _work_out(part)
+    shown, earlier = parts[period.earlier :], parts[: period.earlier]
+    judge_ttl(shown)
+    judge_ttl(earlier)
     return Dashboard(
         period,
-        tuple(parts[period.earlier :]),
-        tuple(parts[: period.earlier]),
+        tuple(shown),
+        tuple(earlier),
         _marks(team, period),
     )
 
@@ -192,6 +196,7 @@ def _work_out(part: Sums) -> None:
     of["unledgered"] = compacted - of["with_ledger"]
     of["unscored"] = of["with_ledger"] - of["ledgered"]
     of["unreviewed"] = max(0, compacted - of["reviewed"])
+    of["avoidable_short"] = of["split_partial"] + of["no_price"]
     of["ledger_permille"] = 1000 * of["ledgers"]
     of["ledger_facts"] = of["ledger_kept"] + of["ledger_retrievable"] + of["ledger_lost"]
     of["reviews"] = sum(of[f"review_{verdict}"] for verdict in Review.Verdict.values)

@@ -63,8 +63,10 @@ AVOIDABLE = Tile(
     "split",
     lambda: Q(assessment__uncached_microusd__isnull=False),
     (
-        Column("avoidable", "Avoidable", "microusd", _assessed("avoidable"), "split_partial"),
-        Column("unexplained", "unexplained", "microusd", _assessed("unexplained"), "split_partial"),
+        Column("avoidable", "Avoidable", "microusd", _assessed("avoidable"), "avoidable_short"),
+        Column(
+            "unexplained", "unexplained", "microusd", _assessed("unexplained"), "avoidable_short"
+        ),
         Column("uncached", "uncached", "microusd", _assessed("uncached_cost"), "split_partial"),
         Column("write", "cache write", "microusd", _assessed("write_cost"), "split_partial"),
         Column("read", "cache read", "microusd", _assessed("read_cost"), "split_partial"),

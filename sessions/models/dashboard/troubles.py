@@ -81,14 +81,18 @@ class Breaks:
     looked_at: int
 
 
-def breaks(team: Team, period: Period, split: Split = EVERYTHING) -> Breaks:
+def breaks(
+    team: Team, period: Period, split: Split = EVERYTHING, *, keep_ttl: bool = False
+) -> Breaks:
     """Find the causes of cache breaks in the sessions that paid most for them; of these, in the
-    ones of a split."""
+    ones of a split. `keep_ttl`: an expired TTL is not avoidable, as a longer one would cost more.
+    """
     ids = _costliest_of(team, period, split)
     by_kind: dict[str, Cause] = {}
     for session, source, card in _cards(ids):
         kind = card["kind"]
-        cause = by_kind.setdefault(kind, Cause(kind, avoidable=is_avoidable(kind)))
+        can = is_avoidable(kind) and not (keep_ttl and kind == "ttl")
+        cause = by_kind.setdefault(kind, Cause(kind, avoidable=can))
         cause.add(session, source, card)
     places = [cause._place[0] for cause in by_kind.values() if cause._place]
     found = {row.pk: row for row in _TITLES.rows(places)}

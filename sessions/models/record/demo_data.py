@@ -32,6 +32,12 @@ def demo_data(team: Team) -> DemoData | None:
     return DemoData(many, not has_real(team.pk)) if many else None
 
 
+def uncounted(team: Team, *columns: str) -> list[tuple[Any, ...]]:
+    """These columns of the demo sessions that do not count; none while the demo is alone."""
+    rows = Session.objects.filter(~counts(team.pk), team=team).order_by()
+    return list(rows.values_list(*columns))
+
+
 def has_real(team_id: Any, but: Any = None) -> bool:
     """Whether the team has a session that does not belong to the demo, `but` one aside."""
     return Session.objects.filter(team_id=team_id, demo=False).exclude(pk=but).exists()

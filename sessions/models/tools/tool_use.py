@@ -12,6 +12,7 @@ from compaction.prices import prices
 from compaction.tools.graph import OWN_USE, ListCost, ToolGraph, list_cost
 from compaction.tools.habits import OWN, WITHIN, Habits, Likely, habits_of, likely, read
 from sessions.models.accounts.teams import Team
+from sessions.models.record.demo_data import counts
 from sessions.models.record.sessions import Session
 from sessions.models.reviews.assessments import Assessment
 from sessions.models.tools.definitions import (
@@ -169,8 +170,9 @@ def newest_steps(session: Session) -> list[list[str]]:
 
 
 def team_habits(team: Team) -> Habits:
-    """The habits of the team's newest assessed sessions."""
-    rows = Assessment.objects.filter(session__team=team).exclude(tools={})
+    """The habits of the team's newest assessed sessions that count."""
+    rows = Assessment.objects.filter(counts(team.pk, "session__"), session__team=team)
+    rows = rows.exclude(tools={})
     made = Habits()
     for stored in rows.order_by("-changed").values_list("tools", flat=True)[:LEARNED_FROM]:
         made.add(read(stored))

@@ -14,18 +14,25 @@ from django.views.decorators.http import require_GET
 from compaction.cache.rules import rules_of
 from sessions.access import team_of
 from sessions.actions.dashboard.day_totals import keep_totals
-from sessions.models.cache.causes import Calibration, CauseSums, calibration_in, causes_in, name_of
+from sessions.models.cache.causes import (
+    Calibration,
+    CauseSums,
+    calibration_in,
+    causes_in,
+    judge_ttl,
+    name_of,
+)
 from sessions.models.dashboard.added_up import Slice
 from sessions.models.dashboard.dashboards import dashboard, extent
 from sessions.models.dashboard.slices import REST, Split, slices_in
 from sessions.models.dashboard.troubles import COSTLIEST, worst_breaks
-from sessions.models.web.periods import HOUR, USUAL, BadPeriod, Period, asked_for, ending_now
+from sessions.models.web.periods import HOUR, Period
 from sessions.models.web.sums import Sums
 from sessions.views.cache.columns import columns
 from sessions.views.cache.verdict import verdict
-from sessions.views.dashboard.controls import SPLIT, asked_range, controls, query, split_of
+from sessions.views.dashboard.controls import SPLIT, controls, query, shown_range, split_of
 from sessions.views.dashboard.dashboard import sessions_url
-from sessions.views.dashboard.fixes import CAUSES
+from sessions.views.dashboard.fixes import fix_of
 from sessions.views.web.dates import RANGE
 from sessions.views.web.pages import Link, Page
 from sessions.views.web.places import step_url
@@ -44,17 +51,6 @@ PROVIDERS = {
     "none": "no cache",
 }
 """Whose rules, in words; `automatic`: as other providers cache prefixes."""
-
-NO_FIX: dict[str, tuple[str, str]] = {
-    "unexplained": ("Unknown", "The log does not show what changed"),
-    "cold_start": ("Nothing to fix", "The first call writes its prompt"),
-    "rewind": ("Nothing to fix", "A person went back to an earlier step"),
-    "thinking": ("Nothing to fix", "This model drops earlier thinking when a person writes"),
-    "steps": ("Nothing to fix", "This cache stores whole increments only"),
-    "search": ("Nothing to fix", "The provider searched within the call before"),
-    "minimum": ("Nothing to fix", "This model does not cache a prompt this short"),
-}
-"""Causes that cannot be avoided, and why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,11 +90,8 @@ def page(request: HttpRequest) -> HttpResponse:
     there = extent(team, 0)
     if not there.sessions:
         return redirect("start")
-    wrong = None
-    try:
-        period = asked_for(asked_range(request), now, there.first, there.last)
-    except BadPeriod as error:
-        wrong, period = error, ending_now(USUAL, now)
+    shown = shown_range(request, there, now)
+    period, wrong, asked = shown.period, shown.wrong, shown.asked
     split = split_of(request)
     cause = request.GET.get("cause", "")
     cause = cause if name_of(cause) else ""
@@ -108,13 +101,13 @@ def page(request: HttpRequest) -> HttpResponse:
         for one, sums in slices_in(team, period).items()
         if not split or split.matches(one)
     }
-    rows = [_row(request, one, made.whole, split) for one in causes_in(made.whole)]
-    asked = asked_range(request)
+    rows = [_row(asked, one, made.whole, split) for one in causes_in(made.whole)]
     context = {
         "section": "cache",
         "team": team,
         "period": period,
         "wrong": wrong,
+        "widened": shown.widened,
         "split": split,
         "cause": cause,
         "cause_name": name_of(cause),
@@ -138,17 +131,15 @@ def page(request: HttpRequest) -> HttpResponse:
     return render(request, "cache/cache.html", context, status=400 if wrong else 200)
 
 
-def _row(request: HttpRequest, one: CauseSums, whole: Sums, split: Split) -> CauseRow:
-    fix, why = (CAUSES | NO_FIX)[one.kind]
+def _row(asked: dict[str, str], one: CauseSums, whole: Sums, split: Split) -> CauseRow:
+    fix, why = fix_of(one)
     saved, note = one.microusd if one.avoidable else None, "at most"
     if one.kind == "ttl":
         saved, note = _hour(whole)
-        if saved is not None and saved < 0:
-            fix, why = "Keep the 5-minute TTL", "An hour costs more than it saves here"
     elif one.kind == "edit":
         saved, note = None, "edits also make prompts smaller; simulate in the lab"
-    url = query(split, **asked_range(request), cause=one.kind) + "#worst"
-    return CauseRow(one, fix, why, saved, note if one.avoidable else "", url)
+    url = query(split, **asked, cause=one.kind) + "#worst"
+    return CauseRow(one, fix, why, saved, note if one.avoidable or one.kind == "ttl" else "", url)
 
 
 def _hour(sums: Sums) -> tuple[int | None, str]:
@@ -167,6 +158,7 @@ def _split_rows(
         made[one[at], one == REST].add(sums)
     rows = []
     for (value, rest), sums in made.items():
+        judge_ttl([sums])
         of = sums.of
         prompt = of["uncached"] + of["read"] + of["write"]
         causes = causes_in(sums)

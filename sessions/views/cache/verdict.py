@@ -45,7 +45,7 @@ def verdict(whole: Sums, causes: Sequence[CauseSums]) -> EventVerdict:
     breaks = counted(many, "cache break")
     if not of["split"]:
         return EventVerdict("neutral", f"{breaks} could be avoided{top}. Cost unknown.", rest)
-    short = "≥" if of["split_partial"] or of["priced"] < of["usage"] else ""
+    short = "≥" if of["avoidable_short"] else ""
     paid, spent = money(of["avoidable"]), money(of["cost"])
     share = f"{finely(of['avoidable'] / of['cost'])} of spend." if of["cost"] else ""
     sentence = f"{short}{paid} of {spent} avoidable: {breaks}{top}."

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from collections import Counter
+from dataclasses import asdict, dataclass
 from typing import Any
 from urllib.parse import urlencode
 
@@ -10,9 +11,11 @@ from django.http import HttpRequest
 
 from sessions.actions.accounts.preferences import preferred
 from sessions.models import Team
+from sessions.models.dashboard.dashboards import SessionSpan
 from sessions.models.dashboard.facets import facets
 from sessions.models.dashboard.slices import Split
-from sessions.models.web.periods import ALL, BadPeriod, Period
+from sessions.models.record.demo_data import uncounted
+from sessions.models.web.periods import ALL, USUAL, BadPeriod, Period, asked_for, ending_now
 from sessions.views.web.dates import RANGE, date_control
 from sessions.views.web.filters import QUERY_CHARS
 
@@ -44,11 +47,31 @@ def controls(
     }
 
 
-def asked_range(request: HttpRequest) -> dict[str, str]:
-    """The range in the URL, or the one that the person prefers."""
-    asked = dict(range_of(request))
+@dataclass(frozen=True, slots=True)
+class ShownRange:
+    """The period of a page, the query parameters that name it, and why those of the URL were
+    refused. `widened` if nothing lies in the usual range, so that all is shown."""
+
+    period: Period
+    asked: dict[str, str]
+    wrong: BadPeriod | None = None
+    widened: bool = False
+
+
+def shown_range(request: HttpRequest, there: SessionSpan, now: int) -> ShownRange:
+    """The range in the URL, or the one that the person prefers; if neither names one that has
+    sessions, all."""
+    named = dict(range_of(request))
     usual = preferred(request).get("date_range")
-    return asked or ({"range": usual} if usual else {})
+    asked = named or ({"range": usual} if usual else {})
+    try:
+        period = asked_for(asked, now, there.first, there.last)
+        if not named and there.last is not None and there.last < period.since:
+            wide = {"range": ALL}
+            return ShownRange(asked_for(wide, now, there.first, there.last), wide, widened=True)
+    except BadPeriod as error:
+        return ShownRange(ending_now(USUAL, now), asked, error)
+    return ShownRange(period, asked)
 
 
 def split_of(request: HttpRequest) -> Split:
@@ -58,15 +81,26 @@ def split_of(request: HttpRequest) -> Split:
 
 
 def _choices(team: Team, split: Split) -> list[tuple[str, list[str], str]]:
-    """The values that a team's sessions can be split by, the most frequent first."""
+    """The values that a team's sessions which count can be split by, the most frequent first."""
     found, made = facets(team), []
-    for name in SPLIT:
+    hidden = [Counter(column) for column in zip(*_uncounted(team), strict=True)]
+    for at, name in enumerate(SPLIT):
         chosen = getattr(split, name)
-        values = [value for value, *_ in found.get(name, [])[:CHOICES]]
+        left = hidden[at] if hidden else Counter()
+        values = [value for value, n, _ in found.get(name, []) if n > left[value]][:CHOICES]
         unlisted = [chosen] if chosen and chosen not in values else []
         if values or unlisted:
             made.append((name, [*unlisted, *values], chosen))
     return made
+
+
+def _uncounted(team: Team) -> list[tuple[str, str, str]]:
+    """Agent, model and policy of the demo sessions that do not count."""
+    version = ("policy_version__policy__name", "policy_version__number")
+    return [
+        (agent, model, f"{policy}@{number}" if policy else "")
+        for agent, model, policy, number in uncounted(team, "agent", "model", *version)
+    ]
 
 
 def query(split: Split, **more: str) -> str:

@@ -29,15 +29,12 @@ from sessions.models.web.periods import (
     DAY,
     HOUR,
     USUAL,
-    BadPeriod,
     Period,
-    asked_for,
-    ending_now,
     month_of,
 )
 from sessions.models.web.sums import Tile
 from sessions.views.dashboard.charts import charts
-from sessions.views.dashboard.controls import SPLIT, asked_range, controls, query, split_of
+from sessions.views.dashboard.controls import SPLIT, controls, query, shown_range, split_of
 from sessions.views.dashboard.fixes import FixPlaces, fixes, loss_url
 from sessions.views.dashboard.hero import avoidable, change, recall, spend, success
 from sessions.views.dashboard.waiting import waiting_rows
@@ -86,11 +83,8 @@ def page(request: HttpRequest) -> HttpResponse:
     there = extent(team, month)
     if not there.sessions:
         return redirect("start")
-    wrong = None
-    try:
-        period = asked_for(asked_range(request), now, there.first, there.last)
-    except BadPeriod as error:
-        wrong, period = error, ending_now(USUAL, now)
+    shown = shown_range(request, there, now)
+    period, wrong = shown.period, shown.wrong
     split = split_of(request)
     made = dashboard(team, period, split)
     context = {
@@ -99,6 +93,7 @@ def page(request: HttpRequest) -> HttpResponse:
         "at_most_every": AT_MOST_EVERY,
         "period": period,
         "wrong": wrong,
+        "widened": shown.widened,
         **controls(request, team, period, split, wrong=wrong),
         "split": split,
         "unsplit": made.whole.of["unsplit"],
@@ -111,7 +106,7 @@ def page(request: HttpRequest) -> HttpResponse:
         **demo_notice(request, team),
     }
     if made.whole.of["sessions"]:
-        context |= _filled(request, team, made, split)
+        context |= _filled(request, team, made, split, shown.asked or {"range": USUAL})
         context |= _figures(
             team, made, split, _forecast(made.forecast(there.spent, now, left_days))
         )
@@ -120,11 +115,12 @@ def page(request: HttpRequest) -> HttpResponse:
     return render(request, "dashboard/dashboard.html", context, status=400 if wrong else 200)
 
 
-def _filled(request: HttpRequest, team: Team, made: Dashboard, split: Split) -> dict[str, Any]:
+def _filled(
+    request: HttpRequest, team: Team, made: Dashboard, split: Split, asked: dict[str, str]
+) -> dict[str, Any]:
     """The four figures, what to do, what waits, and the tables behind them."""
     period = made.period
     unused, *unused_before = unused_in(team, list(reversed(spans_of(period))), split)
-    asked = asked_range(request) or {"range": USUAL}
     places = FixPlaces(
         reverse("cache") + query(split, **asked),
         sessions_url(period, split, counted="recall"),

@@ -34,6 +34,19 @@ CAUSES: dict[str, tuple[str, str]] = {
 }
 """What to do about each avoidable cause of cache breaks, and why."""
 
+NO_FIX: dict[str, tuple[str, str]] = {
+    "unexplained": ("Unknown", "The log does not show what changed"),
+    "cold_start": ("Nothing to fix", "The first call writes its prompt"),
+    "rewind": ("Nothing to fix", "A person went back to an earlier step"),
+    "thinking": ("Nothing to fix", "This model drops earlier thinking when a person writes"),
+    "steps": ("Nothing to fix", "This cache stores whole increments only"),
+    "search": ("Nothing to fix", "The provider searched within the call before"),
+    "minimum": ("Nothing to fix", "This model does not cache a prompt this short"),
+}
+"""Causes that cannot be avoided, and why."""
+
+KEEP_TTL = ("Keep the 5-minute TTL", "An hour costs more than it saves here")
+
 
 @dataclass(frozen=True, slots=True)
 class Fix:
@@ -77,6 +90,13 @@ class FixPlaces:
         return f"{reverse('policy_edit', args=[name])}?{urlencode(asked)}"
 
 
+def fix_of(cause: CauseSums) -> tuple[str, str]:
+    """What to do about the breaks of a cause, and why."""
+    if cause.kind == "ttl" and not cause.avoidable:
+        return KEEP_TTL
+    return (CAUSES | NO_FIX)[cause.kind]
+
+
 def fixes(made: Dashboard, unused: UnusedTools, places: FixPlaces) -> list[Fix]:
     """The most expensive things to fix in a range, at most `MOST`."""
     causes = causes_in(made.whole)
@@ -102,13 +122,11 @@ def loss_url(team: Team, made: Dashboard, split: Split) -> str:
 
 
 def _of_cause(cause: CauseSums, places: FixPlaces) -> Fix:
-    title, why = CAUSES[cause.kind]
+    title, why = fix_of(cause)
     many = f"{_count(cause.breaks, 'cache break')} in {_count(cause.sessions, 'session')}"
     button, url = "Show breaks", f"{places.cache}&cause={cause.kind}#worst"
     if cause.kind == "ttl":
         button, url = "Change TTL", places.setting("ttl", "1h")
-    elif cause.kind == "edit":
-        button, url = "Edit less often", places.setting("payback.patience")
     elif cause.kind == "tools":
         button, url = "Open tools", places.tools
     return Fix(

@@ -159,7 +159,7 @@ def avoidable(
         "Avoidable spend",
         "" if value is None else money(round(value)),
         "estimated" if guessed else "measured",
-        bool(value) and bool(made.whole.of["split_partial"]),
+        bool(value) and bool(made.whole.of["avoidable_short"]),
         change(shown, was, "microusd"),
         *_trends(now, earlier),
         line if value is not None else made.none(tiles.AVOIDABLE),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
@@ -12,9 +12,9 @@ from django.urls import reverse
 from django.views.decorators.http import require_GET
 
 from sessions.access import team_of
-from sessions.actions.accounts.preferences import prefer
+from sessions.actions.accounts.preferences import prefer, preferred
 from sessions.actions.demo.demo_tuning import NOTE
-from sessions.actions.demo.tour_stops import STOPS
+from sessions.actions.demo.tour_stops import PLACE, STOPS
 from sessions.models import Revision, Run, Session, Simulation, Team
 from sessions.views.web.pages import Page
 from sessions.views.web.places import step_url
@@ -31,9 +31,10 @@ _STOPS = {str(at) for at in range(len(STOPS) + 1)}
 
 @require_GET
 def tour(request: HttpRequest) -> HttpResponse:
-    """Lead to a stop and remember it; at 0, end the tour."""
-    number = request.GET.get("stop", "1")
-    stop = int(number) if number in _STOPS else 1
+    """Lead to a stop and remember it; at 0, end the tour. Without a number, go on where it was
+    left."""
+    number = request.GET.get("stop", "")
+    stop = int(number) if number in _STOPS else preferred(request).get("tour") or 1
     places = _places(team_of(request))
     assert request.user.is_authenticated
     if stop and not places:
@@ -43,6 +44,7 @@ def tour(request: HttpRequest) -> HttpResponse:
         prefer(request, request.user, tour=0)
         return redirect("dashboard")
     prefer(request, request.user, tour=stop)
+    request.session[PLACE] = urlsplit(places[stop - 1]).path
     return redirect(f"{places[stop - 1]}#tour")
 
 
@@ -54,7 +56,7 @@ def _places(team: Team) -> Sequence[str]:
     if session is None or removal is None:
         return ()
     made = Simulation.objects.for_team(team).filter(note=NOTE).first()
-    dashboard = f"{reverse('dashboard')}?range=30d"
+    dashboard = f"{reverse('dashboard')}?range=all"
     return (
         dashboard,
         dashboard,

@@ -42,13 +42,14 @@ def limits(session: Session) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Gauge:
-    """The fill of a context as a bar of `GAUGE` units; marks beyond it are None.
+    """The fill of a context as a bar of `GAUGE` units, its window; marks beyond it are None.
 
-    `share` is of the window; the part beyond `room` is reserved for output.
+    The part beyond `room` is reserved for output. Without `known`, the next prompt's size is
+    unknown.
     """
 
     standing: ContextFill
-    share: float
+    known: bool
     used: int
     room: int
     reserve: int
@@ -67,7 +68,7 @@ def gauge(session: Session) -> Gauge:
 
     return Gauge(
         standing=now,
-        share=now.used / its.window,
+        known=session.used_tokens is not None,
         used=min(GAUGE, round(GAUGE * now.used / its.window)),
         room=(room := round(GAUGE * its.room / its.window)),
         reserve=GAUGE - room,
@@ -116,7 +117,7 @@ def live(request: HttpRequest) -> HttpResponse:
         LiveRow(session, gauge(session), newest.get(session.pk), next_steps[session.pk])
         for session in found
     ]
-    rows.sort(key=lambda row: (-row.gauge.share, row.session.created))
+    rows.sort(key=lambda row: (-row.gauge.standing.share, row.session.created))
     context = {
         "section": "live",
         "waiting": budgets.waiting_in(team),

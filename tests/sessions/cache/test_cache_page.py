@@ -19,9 +19,8 @@ from sessions.actions.assessments.break_totals import hour_saved, keep_breaks
 from sessions.models import Assessment, BreakTotals, Run, Session
 from sessions.models.record.manifest import pack
 from sessions.models.record.tail import Figures
-from sessions.views.cache.cache import NO_FIX
 from sessions.views.cache.verdict import NOUNS
-from sessions.views.dashboard.fixes import CAUSES
+from sessions.views.dashboard.fixes import CAUSES, NO_FIX
 from tests.sessions.pages import page_of, signed_in
 
 pytestmark = [pytest.mark.django_db, pytest.mark.store]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from html import unescape
 from typing import Any
 from uuid import uuid4
 
@@ -15,7 +16,7 @@ from django.utils import timezone
 
 from compaction.cache.causes import AVOIDABLE
 from sessions.actions.accounts.teams import local_team
-from sessions.models import Assessment, BreakTotals, Run, Session
+from sessions.models import Approval, Assessment, BreakTotals, Budget, Run, Session, Use
 from sessions.models.record.manifest import pack
 from sessions.models.record.tail import Figures
 from sessions.views.dashboard.fixes import CAUSES, MOST
@@ -102,11 +103,14 @@ def test_sessions_without_a_policy_that_read_files_again(client: Client) -> None
 def test_what_waits_is_counted_and_nothing_is_not_shown(client: Client) -> None:
     made({})
     assert "Waiting for you" not in page_of(client, "/dashboard/").text
-    for peak, more in ((850, {}), (850, {"outcome": "succeeded"}), (700, {})):
-        made({}, source="api", window=1000, peak_tokens=peak, **more)
-    made({}, window=1000, peak_tokens=900)
-    made({}, source="api", window=1000, peak_tokens=900, demo=True)
+    for used, more in ((850, {}), (850, {"outcome": "succeeded"}), (700, {}), (None, {})):
+        made({}, source="api", window=1000, peak_tokens=950, used_tokens=used, **more)
+    made({}, window=1000, used_tokens=900)
+    made({}, source="api", window=1000, used_tokens=900, demo=True)
     page = page_of(client, "/dashboard/")
+    assert "1 session is near its limit Running. The next call's prompt fills 80 %" in " ".join(
+        unescape(page.text).split()
+    )
     assert "Waiting for you 1 session is near its limit" in " ".join(page.text.split())
 
 
@@ -142,6 +146,25 @@ def test_a_split_asks_as_many_questions_for_many_sessions(client: Client) -> Non
     assert asked[0] == asked[1]
 
 
+def test_agents_of_the_demo_are_no_choice_beside_real_ones(client: Client) -> None:
+    made({}, agent="actor", model="m1", demo=True)
+    choices = page_of(client, "/dashboard/").html
+    assert 'value="actor"' in choices
+    made({}, agent="scout", model="m1")
+    choices = page_of(client, "/dashboard/").html
+    assert 'value="actor"' not in choices
+    assert choices.count('value="scout"') == choices.count('value="m1"') == 1
+
+
+def test_a_demo_approval_does_not_wait_beside_real_sessions(client: Client) -> None:
+    actor = made({}, demo=True)
+    use = Use.objects.create(budget=Budget.objects.create(team=local_team(), scope="task"), key="k")
+    Approval.objects.create(use=use, session=actor, tokens=1, microusd=1)
+    assert "1 call waits for approval" in page_of(client, "/dashboard/").text
+    made({})
+    assert "waits for approval" not in page_of(client, "/dashboard/").text
+
+
 @pytest.mark.parametrize(("saved", "listed"), [(90_000, "$0.09000"), (-1, "")])
 def test_a_longer_ttl_is_a_fix_only_if_it_pays(client: Client, saved: int, listed: str) -> None:
     one = made({"ttl": 300_000})
@@ -149,3 +172,17 @@ def test_a_longer_ttl_is_a_fix_only_if_it_pays(client: Client, saved: int, liste
     assert [row.rpartition("price. ")[2] for row in rows(page_of(client, "/dashboard/"))] == (
         [f"{listed} Change TTL"] if listed else []
     )
+
+
+def test_an_expired_ttl_is_not_avoidable_where_an_hour_costs_more(client: Client) -> None:
+    one = made({"ttl": 300_000, "edit": 200_000})
+    columns = {"hour_saved_microusd": -1, "avoidable_microusd": 500_000, "uncached_microusd": 9}
+    Assessment.objects.create(session=one, **columns)
+    page = page_of(client, "/dashboard/")
+    assert "Avoidable spend $0.2000" in " ".join(page.text.split())
+    assert page.links["Show breaks"] == "/cache/?range=7d&cause=edit#worst"
+    cache = " ".join(page_of(client, "/cache/").text.split())
+    assert "$0.2000 of $5.00 avoidable: 1 cache break, by context edits." in cache
+    assert "Keep the 5-minute TTLAn hour costs more than it saves here" in cache
+    causes = client.get("/api/v1/dashboard").json()["causes"]
+    assert {one["cause"]: one["avoidable"] for one in causes} == {"ttl": False, "edit": True}

@@ -8,7 +8,9 @@ from sessions import demo
 from sessions.actions.accounts.teams import local_team
 from sessions.actions.demo.demo import load_demo
 from sessions.actions.demo.tour_stops import STOPS
+from sessions.actions.record.append import append
 from tests.sessions.demo.played import NOW, count
+from tests.sessions.made import reading
 from tests.sessions.pages import page_of, signed_in
 
 pytestmark = pytest.mark.django_db
@@ -34,11 +36,24 @@ def test_each_stop_is_a_page_that_names_it_and_leads_on():
         assert page.links["End tour"] == "/tour/?stop=0"
         address = page.links["Next" if at < len(STOPS) else "Done"]
     assert f"/sessions/{session.pk}/" in client.get("/tour/?stop=3").headers["Location"]
-    # It goes on where it was left, on any page, until it is ended.
-    assert "Tour · 3 of" in page_of(client, "/jobs/").text
-    assert "Tour · 3 of" in page_of(signed_in(), "/jobs/").text, "in any browser of the person"
+    # It stays on its page, and goes on where it was left, in any browser, until it is ended.
+    assert "Tour ·" not in page_of(client, "/jobs/").text
+    assert f"/sessions/{session.pk}/" in signed_in().get("/tour/").headers["Location"]
     assert client.get(address).headers["Location"] == "/dashboard/"
     assert "Tour ·" not in page_of(client, "/jobs/").text
+
+
+@pytest.mark.usefixtures("small")
+def test_beside_own_sessions_it_does_not_call_them_made_up():
+    load_demo(local_team(), count, NOW)
+    append(local_team(), reading(3), count, source="test")
+    client = signed_in()
+    for stop, said in ((1, "These are your own sessions"), (2, "Fixes for your own sessions")):
+        place = client.get("/tour/", {"stop": stop}).headers["Location"]
+        page = page_of(client, place)
+        assert said in page.text
+        assert "made up" not in page.text
+        assert "Nothing in this range" not in page.text
 
 
 @pytest.mark.parametrize("stop", ["1", "7", "x", "9" * 40, "²"])

@@ -53,6 +53,19 @@ def test_a_corrected_count_is_marked_as_corrected(client: Client):
     assert b"we count 10,000, corrected by reported usage" in client.get("/live/").content
 
 
+def test_an_unknown_prompt_is_unknown_and_the_share_is_that_of_the_api(client: Client):
+    session("no count yet", used_tokens=None, step_count=11)
+    row = " ".join(page_of(client, "/live/").text.split()).partition("no count yet")[2]
+    assert "unknown 11" in row
+    assert "0 %" not in row
+    managed = session("managed", used_tokens=42_000)
+    managed.policy_version = preset_version(local_team(), "offload-first")
+    managed.save()
+    share = client.get(f"/api/v1/sessions/{managed.pk}").json()["budget"]["share"]
+    assert share > 0.42
+    assert f"{100 * share:.0f} %" in page_of(client, "/live/").text
+
+
 def test_without_agents_it_says_how_to_send_one(client: Client):
     page = page_of(client, "/live/")
     assert page.links["How to send one"] == "/start/"
