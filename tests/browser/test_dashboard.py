@@ -28,6 +28,7 @@ def test_it_follows_and_leaves_alone_what_is_in_use(page: Any, served: Server) -
     )
     page.locator("#more-figures > summary").click()
     page.locator("[data-props=chart-compactions-props] canvas").last.wait_for()
+    page.locator(".dates > summary").click()
     page.locator("#day-from").fill("2026-01-31")
     page.evaluate("""() => {
       window.kept = document.querySelector('[data-props=chart-compactions-props] canvas');

@@ -47,10 +47,10 @@ def test_the_first_page_makes_a_key_and_waits_for_the_first_message(page: Any, a
     assert follows(page)
     agent.step()
     assert_shows_step(page, 2)
-    assert page.get_by_role("button", name=re.compile("^managed")).count() == 0
+    page.locator(".run-menu > summary", has_text="Recorded").wait_for()
     # From its first managed context on, an open page shows what the policy makes of the session.
     agent.get("/context?format=anthropic")
-    page.get_by_role("button", name=re.compile("^managed"), pressed=True).wait_for()
+    page.locator(".run-menu > summary", has_text="Managed").wait_for()
 
 
 def test_the_replay_goes_along_until_the_reader_looks_back(
@@ -146,9 +146,11 @@ def test_a_compaction_is_undone_and_asked_for_again(page: Any, token: str, serve
     compact(page)
     page.locator(".happened .event.compaction").nth(1).wait_for()
     page.locator(".happened .event.undo").wait_for()
-    page.get_by_role("button", name="recorded").wait_for()
+    page.locator(".run-menu > summary").click()
+    page.locator(".run-menu").get_by_role("button", name=re.compile("^Recorded")).wait_for()
+    page.keyboard.press("Escape")
     page.locator("[data-figure=peak]", has_text="vs recorded").wait_for()
-    page.get_by_role("link", name=re.compile("^Compare with")).click()
+    page.get_by_role("link", name=re.compile("^Compare with recorded")).click()
     page.locator(".page-head .badge.managed").wait_for()
     page.goto("/sessions/?flag=compacted")
     row = page.locator("tr", has=page.locator(f"a[href*='{agent.id}']"))
@@ -198,7 +200,7 @@ def test_the_raw_request_is_asked_for_when_it_is_looked_at(
     open_replay(page, agent)
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
-    page.keyboard.press("t")
+    page.get_by_role("button", name="Request", exact=True).click()
     page.locator(".raw-request", has_text="Say <i>hello</i>.").wait_for()
     assert any("/context?format=anthropic&at=2" in url for url in asked)
     assert not faults(page, axe, "raw request")
