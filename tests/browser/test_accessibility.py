@@ -80,7 +80,7 @@ def open_session(page: Any, title: str) -> str:
 
 
 def test_the_replay_recorded_and_simulated(judged: Any) -> None:
-    long = open_session(judged, "Write a reference of all modules")
+    long = open_session(judged, "Move twenty services to the new cluster")
     judged.goto(f"{long}steps/112/")
     judged.locator("[role=grid] [role=row]").first.wait_for()
     judged.keyboard.press("j")
@@ -103,7 +103,7 @@ def test_the_replay_recorded_and_simulated(judged: Any) -> None:
 
 
 def test_the_diff_and_the_revision(judged: Any) -> None:
-    long = open_session(judged, "Write a reference of all modules")
+    long = open_session(judged, "Move twenty services to the new cluster")
     judged.goto(f"{long}revisions/recorded/1/")
     judged.assert_accessible("revision")
     judged.get_by_role("link", name="Diff").first.click()

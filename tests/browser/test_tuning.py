@@ -15,6 +15,7 @@ import pytest
 from tests.browser.agents import Agent, answered
 from tests.browser.logs import claude_code
 from tests.browser.test_accessibility import axe, faults
+from tests.browser.test_lab import draft_cost, press, simulated
 from tests.conftest import Server, wait_until
 
 __all__ = ["axe"]
@@ -96,26 +97,28 @@ def _done(job: urllib.request.Request) -> bool:
 
 
 def draft(page: Any) -> None:
-    """In the lab: keep tool results longer, and see the estimate move with the slider."""
+    """In the lab: keep tool results longer, and see the figures move with the slider."""
     page.goto("/lab/?draft=offload-first")
+    page.locator(".lab-choice > summary").click()
     page.get_by_label("At most", exact=True).fill(str(SESSIONS))
     page.get_by_label("At most", exact=True).press("Tab")
-    page.get_by_text(f"{SESSIONS} sessions,").wait_for()
-    sent = page.get_by_role("row", name=re.compile("^Tokens sent")).locator("td").first
-    before = sent.inner_text()
-    page.get_by_label("Keep results of the newest, slider").first.focus()
-    for _ in range(4):
-        page.keyboard.press("ArrowRight")
+    page.get_by_text(f"{SESSIONS} sessions,").first.wait_for()
+    page.locator(".lab-choice > summary").click()
+    simulated(page)
+    before = draft_cost(page)
+    press(page, "Offload a result after, slider", "ArrowRight", 4)
     page.wait_for_function(
-        "([at, old]) => at.innerText !== old", arg=[sent.element_handle(), before]
+        "old => document.querySelector('.draft-table td:last-child').innerText !== old", arg=before
     )
-    page.get_by_label("Save the draft as a version of").fill("longer")
+    simulated(page)
+    page.locator(".lab-save > summary").first.click()
+    page.get_by_label("Policy", exact=True).fill("longer")
     page.get_by_label("Note").fill("read less again")
 
 
 def simulate(page: Any) -> str:
-    """Run it with the keyboard; its permalink."""
-    page.keyboard.press("Control+Enter")
+    """Save it and run it; its permalink."""
+    page.get_by_role("button", name=f"Save and run on {SESSIONS} sessions").click()
     page.wait_for_url(SIMULATION)
     page.get_by_text(f"{SESSIONS} of {SESSIONS} sessions through").wait_for(timeout=60_000)
     return str(page.url)
