@@ -106,7 +106,7 @@ def draft(page: Any) -> None:
     page.locator(".lab-choice > summary").click()
     simulated(page)
     before = draft_cost(page)
-    press(page, "Offload a result after, slider", "ArrowRight", 4)
+    press(page, "Keep results of the newest, slider", "ArrowRight", 4)
     page.wait_for_function(
         "old => document.querySelector('.draft-table td:last-child').innerText !== old", arg=before
     )
