@@ -77,7 +77,7 @@ def replaying(visit: Visit) -> None:
     visit.read("Read /home/mara/harbor/docs/cluster.md →")
     visit.shoot("replay")
     page.goto(f"{long}steps/{COMPACTION + 14}/")
-    visit.read("I knew the port before my context was compacted")
+    page.locator("[role=grid]").wait_for()
     visit.shoot("what-was-lost")
     page.goto(f"{long}steps/{COMPACTION + 20}/?run=offload-first")
     page.get_by_text("[offloaded").first.wait_for()
@@ -106,7 +106,7 @@ def other_sessions(visit: Visit) -> None:
     broken = visit.replay("Why does the replay page take four seconds?")
     visit.at(f"{broken}steps/18/", "cache-break", ".happened")
     visit.replay("What can a hostile log file do to us?")
-    visit.page.locator(".lanes summary").first.click()
+    visit.page.locator(".lanes, .lane").first.wait_for()
     visit.shoot("sub-agents")
 
 
@@ -134,7 +134,7 @@ def tuning(visit: Visit) -> None:
     visit.at("/policies/careful/", "policy")
     visit.at("/policies/careful/1/", "policy-version")
     visit.at("/policies/careful/edit/", "policy-edit")
-    visit.at("/lab/", "lab", "main canvas")
+    visit.at("/lab/", "lab", ".frontier, main svg")
     page.goto("/policies/careful/")
     page.locator(SIMULATION).first.click()
     page.locator("main .scatter").first.wait_for()
@@ -163,8 +163,24 @@ def rolling_out(visit: Visit) -> None:
 
 
 def looking_over(visit: Visit) -> None:
-    """All sessions of a week, with the policy change."""
+    """All sessions of a week, what breaks the cache, a search, and the tour."""
     visit.at("/dashboard/", "dashboard", ".chart canvas")
+    visit.at("/cache/", "cache")
+    visit.at("/search/?q=8417", "search-text", "mark")
+    page, long = visit.page, visit.replay(LONG)
+    visit.at(f"{long}why/?text=8417", "why")
+    visit.at(
+        f"{long}steps/{COMPACTION - 1}/?view=transcript",
+        "transcript",
+        "[role=feed], .transcript, main",
+    )
+    visit.at(f"{long}steps/{COMPACTION - 1}/?view=treemap", "treemap", "main svg, .treemap, main")
+    first = long.rstrip("/").rpartition("/")[2]
+    broken = (
+        visit.replay("Why does the replay page take four seconds?").rstrip("/").rpartition("/")[2]
+    )
+    visit.at(f"/compare/{first}..{broken}/", "compare")
+    page.wait_for_load_state("networkidle")
 
 
 def reviewing(visit: Visit) -> None:
@@ -175,8 +191,8 @@ def reviewing(visit: Visit) -> None:
 
 
 def settings(visit: Visit) -> None:
-    """Members, team, keys, and the audit log."""
-    for name in ("keys", "members", "team", "audit"):
+    """Members, team, keys, notifications, ingestion, and the audit log."""
+    for name in ("keys", "members", "team", "audit", "notifications", "ingestion"):
         visit.at(f"/settings/{name}/", f"settings-{name}")
     visit.at("/account/", "account")
 
