@@ -1,6 +1,6 @@
 /* What the lab holds: a draft, the sessions it is tried on, and what its simulation found. */
 import { problemFrom, send, type Problem } from '../web/request';
-import { fromQuery, toQuery, wanted, type Choice } from './choice';
+import { fromQuery, toQuery, wanted, type Choice } from './simulation/choice';
 import { Undo } from './draft';
 import { isSame, valueAt, withValue, type Field, type PolicyDocument, type Value } from './policy';
 import { fromHash, toHash } from './address';

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { fromHash, toHash } from '../../src/lab/address';
 import { Undo } from '../../src/lab/draft';
-import { fromQuery, described, toQuery, wanted } from '../../src/lab/choice';
+import { fromQuery, described, toQuery, wanted } from '../../src/lab/simulation/choice';
 import { isSame, valueAt, withValue, type Field } from '../../src/lab/policy';
 import { inWords, problemOf, reachOf, snapped } from '../../src/lab/slider';
-import { changeOf, changeText } from '../../src/lab/changes';
+import { changeOf, changeText } from '../../src/lab/simulation/changes';
 import { compact, offload, policy } from './policies';
 
 describe('changes', () => {

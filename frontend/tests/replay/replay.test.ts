@@ -5,7 +5,7 @@ import { ceiling } from '../../src/replay/timeline/drawing';
 import { matcher, parseFilter, toolOf } from '../../src/replay/state/filter';
 import { decode, type SessionEvent } from '../../src/replay/manifest/manifest';
 import { entryOf } from '../../src/replay/manifest/entry';
-import { stepsAxis, timeAxis } from '../../src/replay/timeline/axis';
+import { stepsAxis, timeAxis } from '../../src/replay/state/axis';
 import { barsOf } from '../../src/replay/timeline/lanes';
 import { cluster, nextIn } from '../../src/replay/timeline/marks';
 import { eventAfter, eventBefore } from '../../src/replay/manifest/events';

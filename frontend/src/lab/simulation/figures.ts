@@ -1,6 +1,6 @@
 /* The figures of a version, and how they differ from another's. */
 import * as format from '../../web/format';
-import { changeText, pointsText } from '../changes';
+import { changeText, pointsText } from './changes';
 import type { Sums, Version } from './body';
 
 export type Change = { text: string; tone: 'less' | 'more' | 'muted' };

@@ -1,6 +1,6 @@
 /* What is said of a simulation in words. */
 import * as format from '../../web/format';
-import { changeText } from '../changes';
+import { changeText } from './changes';
 import { reference, type Beside, type Body, type Spread, type Version } from './body';
 import { losers } from './lines';
 

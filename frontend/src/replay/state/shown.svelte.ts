@@ -6,7 +6,7 @@ import { rowsAt, type Composition } from '../manifest/composition';
 import { said } from '../manifest/fate';
 import { ledgerAt, sizeAt, totals } from '../manifest/ledger';
 import type { Manifest } from '../manifest/manifest';
-import { stepsAxis, timeAxis, type Axis } from '../timeline/axis';
+import { stepsAxis, timeAxis, type Axis } from './axis';
 import { Previews } from '../manifest/previews.svelte';
 import { standing, type Limits } from './budget';
 import { matcher, parseFilter } from './filter';

@@ -3,7 +3,7 @@
 import type { Composition } from '../manifest/composition';
 import { kindCount } from '../manifest/composition';
 import type { Manifest } from '../manifest/manifest';
-import type { Axis, Column } from './axis';
+import type { Axis, Column } from '../state/axis';
 import { fills, type Palette } from './palette';
 import type { Scale } from '../state/scale';
 

@@ -1,6 +1,6 @@
 /* Sub-agents as bars: from the step that started one to the last step before it ended. */
 import type { Child } from '../manifest/manifest';
-import type { Axis } from './axis';
+import type { Axis } from '../state/axis';
 
 export type Bar = { child: Child; x: number; width: number; lane: number };
 

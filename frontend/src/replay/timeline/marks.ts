@@ -1,6 +1,6 @@
 /* Marks of events on the timeline: one where several would stand on each other. */
 import { shapeOf } from '../manifest/events';
-import type { Axis } from './axis';
+import type { Axis } from '../state/axis';
 import type { EventKind, SessionEvent } from '../manifest/manifest';
 
 // The shape of a cluster: what changed the context before what merely happened in it.
