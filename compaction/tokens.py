@@ -6,15 +6,12 @@ import gzip
 import hashlib
 import os
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
-
-from compaction.context.blocks import Block
-from compaction.context.session import Session
 
 Basis = Literal["exact", "calibrated", "estimated"]
 """`exact`: the model's own vocabulary; `calibrated`: o200k times a ratio learned from this
@@ -189,10 +186,10 @@ RATIOS: dict[str, int] = {
 }
 """Permille of o200k tokens by model name prefix, longest first.
 
-The first four are medians of `calibrate` over recorded Claude Code sessions (7, 1, 2 and 2). The
-next three and DeepSeek scale the ratio of Opus 4.6 by characters per token: 2.81 against 2.38,
-2.90, 3.22 and 3.36 (docs/sources.md, Token ratios). Sonnet 4.5 uses the ratio of Opus 4.5, which
-is of the same generation; other Claude models use that of Opus 4.6.
+The first four are medians of `token_ratio.calibrate` over recorded Claude Code sessions (7, 1, 2
+and 2). The next three and DeepSeek scale the ratio of Opus 4.6 by characters per token: 2.81
+against 2.38, 2.90, 3.22 and 3.36 (docs/sources.md, Token ratios). Sonnet 4.5 uses the ratio of Opus
+4.5, which is of the same generation; other Claude models use that of Opus 4.6.
 """
 
 
@@ -211,60 +208,6 @@ def default_counting(model: str) -> Counting:
 def scaled(o200k: int, permille: int) -> int:
     """Convert an o200k count to a session's counting; the frontend computes the same."""
     return (o200k * permille + 500) // 1000
-
-
-LEAST_GROWTH = 300
-"""Minimum o200k tokens that a step must add to count for the ratio (our choice)."""
-
-LEAST_STEPS = 5
-"""Minimum clean steps to learn a ratio from (our choice)."""
-
-
-def calibrate(session: Session, o200k: Mapping[str, int]) -> int | None:
-    """Learn a session's token ratio from its reported usage, in permille; None if it cannot be
-    learned.
-
-    The ratio is the growth of the reported prompt over the growth of o200k tokens (`o200k`: counts
-    by block id), summed over clean steps, so that large results weigh more, as they do in a
-    context. A step is clean if the call before it reported usage for the same model, the prompt
-    grew, at least 300 tokens were added, and none of them are hidden in logs or counted separately
-    (thinking, media). With fewer than five clean steps, thinking whose text the log shows is
-    allowed. Ratios outside 0.5 to 3 are rejected. The method follows docs/sources.md, Token ratios;
-    the sum instead of a median is our choice, because it matches the reported prompts more closely.
-    """
-    return _ratio(session, o200k, thinking=False) or _ratio(session, o200k, thinking=True)
-
-
-def _ratio(session: Session, o200k: Mapping[str, int], *, thinking: bool) -> int | None:
-    fresh: dict[int, list[Block]] = {}
-    for block in session.blocks:
-        fresh.setdefault(block.born, []).append(block)
-
-    def clean(block: Block) -> bool:
-        shown = thinking and block.type == "thinking" and o200k.get(block.id, 0) > 0
-        return shown or block.type in ("text", "tool_use", "tool_result")
-
-    steps, grown, added = 0, 0, 0
-    for before, now in zip(session.calls, session.calls[1:], strict=False):
-        blocks = fresh.get(now.step, [])
-        if before.usage is None or now.usage is None or before.model != now.model:
-            continue
-        growth = now.usage.prompt - before.usage.prompt
-        tokens = sum(o200k.get(block.id, 0) for block in blocks)
-        if now.step != before.step + 1 or tokens < LEAST_GROWTH or not all(map(clean, blocks)):
-            continue
-        if 0.5 <= growth / tokens <= 3.0:
-            steps, grown, added = steps + 1, grown + growth, added + tokens
-    return round(grown / added * 1000) if steps >= LEAST_STEPS else None
-
-
-def counting_for(session: Session, o200k: Mapping[str, int]) -> Counting:
-    """Choose the best counting for a recorded session: exact, else calibrated, else estimated."""
-    given = default_counting(session.model)
-    if given.basis == "exact":
-        return given
-    permille = calibrate(session, o200k)
-    return given if permille is None else Counting("calibrated", permille)
 
 
 def estimate(texts: Iterable[str], chars_per_token: int = 4) -> int:

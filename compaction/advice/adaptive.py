@@ -72,7 +72,7 @@ def suggestions(past: Sequence[Past], now: Compact, model: Model) -> tuple[Sugge
 
     With fewer than `LEAST` compactions no value is suggested, and the reason says so. Each rule
     moves a value by one step, so that the next compactions show whether that was right; all rules
-    and numbers are our choice (docs/policies/strategies.md).
+    and numbers are our choice.
     """
     if len(past) < LEAST:
         few = f"unknown: {len(past)} of the {LEAST} compactions needed"

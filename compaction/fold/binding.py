@@ -31,11 +31,11 @@ def unbound_by(state: State, arrived: Sequence[Block], retooled: bool) -> Edit |
     """Remove thinking that what has just arrived makes invalid; return the edit, None if there is
     none.
 
-    That is all thinking if the system prompt grew or a tool graph changed the list of tools, which
-    stand before every message; thinking that has just arrived, if the prompt it answers ended with
-    a recitation, which is no longer there, or was changed by a request since. A recitation in a
-    system message is still there. After a switch from a model that does not bind, it is what stayed
-    although something before it had changed.
+    That is all thinking if the system prompt grew or the list of tools changed after the newest
+    answer was made, which stand before every message; thinking that has just arrived, if the prompt
+    it answers ended with a recitation, which is no longer there, or was changed by a request since.
+    A recitation in a system message is still there. After a switch from a model that does not bind,
+    it is what stayed although something before it had changed.
     """
     if not state.means.binds:
         state.bound = False

@@ -44,7 +44,7 @@ BREAKER = 3
 """Refusals after which a strategy is disabled (Claude Code gives up after as many)."""
 
 LEAST_SCALE, MOST_SCALE = 500, 3_000
-"""Plausible range of the provider's count in permille of ours (as in `tokens.calibrate`)."""
+"""Plausible range of the provider's count in permille of ours (as in `token_ratio`)."""
 
 
 class OutOfOrder(ValueError):
@@ -62,7 +62,8 @@ class Arrival:
     removed (a rewind, a newer setup), `pinned` and `unpinned` those that people pinned and
     unpinned. `last` is when the newest call before it began, as recorded; None if that was given
     earlier. `past` says that the call was made without this context: nothing is decided for it;
-    `retooled`, that a tool graph lists other tools from it on.
+    `retooled`, that it begins with other tools or another system prompt than the newest answer was
+    made with.
     """
 
     step: int
@@ -280,19 +281,19 @@ def resume(
     """Bring a new or older state up to what is stored.
 
     `arrived` are the originals added since, unpinned, each with the step before which it arrived;
-    `revisions` those made since; `marks` is the result of `marks_of`.
+    `revisions` those made since; `marks` come from `marks_of`, or an export: taken where they fit.
     """
     for step, block in arrived:
         take_in(state, block, step)
     for revision in revisions:
         follow(state, revision)
-    state.step, state.window = marks["step"], marks["window"]
+    state.step, state.window, state.last = marks["step"], marks["window"], marks.get("last")
     state.hidden, state.scale = marks["hidden"], marks.get("scale")
     state.requested, state.bound = marks.get("requested"), marks.get("bound", True)
-    state.last = marks.get("last")
-    state.marks = [dict(mark) for mark in marks["marks"]]
-    state.failures, state.waiting = list(marks["failures"]), list(marks["waiting"])
-    for place in set(pinned(state)) ^ set(marks["pins"]):
+    if len(marks["marks"]) == len(state.marks):
+        state.marks = [{**own, **one} for own, one in zip(state.marks, marks["marks"], strict=True)]
+        state.failures, state.waiting = list(marks["failures"]), list(marks["waiting"])
+    for place in (set(pinned(state)) ^ set(marks["pins"])) & state.originals.keys():
         set_pinned(state, place, pinned=place in marks["pins"])
     leave_for_good(state, {p for one in marks["gone"] for p in range(one[0], one[1] + 1)})
     state.ending = ending_of(state)

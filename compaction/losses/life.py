@@ -106,8 +106,10 @@ class Life:
 
 
 def shows(block: Block, text: str) -> bool:
-    """Return whether a block's text, or a text in its tool input, holds this text."""
-    return any(text in one for one in texts_of(block))
+    """Return whether a block's text, or a text in its tool input, holds this text, in any case:
+    search finds it so too."""
+    wanted = text.lower()
+    return any(wanted in one.lower() for one in texts_of(block))
 
 
 def life_of(text: str, holders: Sequence[Block], entries: Iterable[Entry], steps: int) -> Life:

@@ -48,3 +48,18 @@ def setting(
         far = max(4 * default, 20, *details.get("tries", ()))
         said.setdefault("slider", (low, high if share else min(high, far)))
     return field(default=default, metadata=said)
+
+
+def least_share(label: str, says: str, unit: str) -> Any:
+    """Return the setting of a share by which a summary must shrink, or a context grow: 10 %."""
+    return setting(
+        0.10,
+        label,
+        says,
+        "Compaction",
+        unit,
+        between=(0.0, 0.9),
+        advanced=True,
+        zero="anything",
+        drawn=(0.0, 0.1, 0.3),
+    )

@@ -153,6 +153,14 @@ def _option(name: bytes) -> bytes:
     return rb"(?i)--[a-z0-9-]*" + name + rb"(?:[ \t]+|=)\\?[\"']?([^\s\"'\\]{4,})"
 
 
+def _beside(name: bytes, value: bytes) -> bytes:
+    """The value of an object with a name and a value, as in lists of headers."""
+    quote, then = rb"\\*[\"']", rb"[ \t\r\n]{0,8}"
+    of = rb"(?i)" + quote + rb"(?:name|key|header)" + quote + then + rb":" + then + quote
+    beside = quote + then + rb"," + then + quote + rb"value" + quote + then + rb":" + then + quote
+    return of + name + beside + value
+
+
 _IPV6 = rb"([0-9A-Fa-f]{0,4}(?::[0-9A-Fa-f]{0,4}){3,7})"
 _PHONE_NAMED = (
     rb"(?i)\b(?:phone|tel|telephone|mobile|fax)(?:[ _-]?(?:number|no|nr))?\\?[\"']?"
@@ -169,6 +177,27 @@ RULES: tuple[Rule, ...] = (
     Rule("BEARER_TOKEN", _HEADER, check.credential),
     Rule("BEARER_TOKEN", _BEARER, check.credential),
     Rule("SECRET", _COOKIE, check.cookie),
+    Rule(
+        "BEARER_TOKEN",
+        _beside(
+            rb"(?:proxy-)?authorization",
+            rb"(?:(?:basic|bearer|token|bot)[ \t]{1,2})?([A-Za-z0-9._~+/=:-]{8,})",
+        ),
+        check.credential,
+    ),
+    Rule(
+        "SECRET", _beside(rb"(?:set-)?cookie", rb"([^\s=;\"'\\]+=[^\r\n\"'\\]{6,})"), check.cookie
+    ),
+    Rule(
+        "SECRET",
+        _beside(rb"[a-z0-9_.-]{0,40}" + _SECRET_NAME, rb"([^\s\"'\\]{8,})"),
+        check.secret,
+    ),
+    Rule(
+        "PASSWORD",
+        _beside(rb"[a-z0-9_.-]{0,40}" + _PASSWORD_NAME, rb"([^\s\"'\\]{4,})"),
+        check.password,
+    ),
     Rule("PASSWORD", _URL, check.url_password),
     Rule("PASSWORD", _USER, check.password),
     Rule("PASSWORD", _SSHPASS, check.password),

@@ -12,11 +12,23 @@ from typing import Any
 from compaction.context.blocks import Block, Ending
 from compaction.render.chat import openai
 from compaction.render.content import WireOf, text_part
+from compaction.render.gemini import gemini
 from compaction.render.messages_api import anthropic, anthropic_from
 from compaction.render.pairs import pairs
 from compaction.render.prefix import Prefix
+from compaction.render.responses import responses
 
-__all__ = ["Prefix", "WireOf", "anthropic", "anthropic_from", "as_blocks", "openai", "pairs"]
+__all__ = [
+    "Prefix",
+    "WireOf",
+    "anthropic",
+    "anthropic_from",
+    "as_blocks",
+    "gemini",
+    "openai",
+    "pairs",
+    "responses",
+]
 
 
 def as_blocks(

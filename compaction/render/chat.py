@@ -13,7 +13,7 @@ from compaction.render.normalise import normalise
 from compaction.render.prefix import ContentPart, Turn, is_system
 from compaction.render.tools import as_function, tools_of
 
-DIALECT = Dialect(ids=40, names=64, thinking=False)
+DIALECT = Dialect(ids=40, names=64)
 
 
 def openai(

@@ -6,9 +6,9 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from compaction.context.blocks import Block
 from compaction.context.wire import WireBlock, text_of, type_of
@@ -26,29 +26,16 @@ _BASE64 = re.compile(r"[A-Za-z0-9+/]+={0,2}\Z")
 _DATA_URL = re.compile(r"data:([a-z]+/[a-z0-9.+-]+);base64,", re.IGNORECASE)
 _SOURCE_FIELDS = {"base64": "data", "url": "url", "file": "file_id", "text": "data"}
 
-TEXT_ONLY = re.compile(
-    r"(?:^|[/.:])(?:"
-    r"gpt-3\.5|o1-mini|o1-preview|o3-mini|gpt-oss"
-    r"|claude-2|claude-instant"
-    r"|deepseek-(?:coder|r1|v3|v4-pro)"
-    r"|codestral|qwen[\d.]*-coder"
-    r"|glm-4[.p][56](?!v)|kimi-k2(?![.p])"
-    r"|llama-?v?3[.p][13]-"
-    r")",
-    re.IGNORECASE,
-)
-"""Names of models without image input (docs/sources.md, Models that read text alone).
-
-Aliases of newer models that read images are left out. Unlisted models count as reading images."""
-
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """A provider's limits: code points of ids and tool names, and whether it accepts thinking."""
+    """A provider's limits: code points of ids and tool names, the thinking it accepts, and the
+    types of blocks that it ran itself and takes back unchanged."""
 
     ids: int
     names: int
-    thinking: bool
+    thinking: Literal["none", "signed", "encrypted"] = "none"
+    own: frozenset[str] = frozenset()
 
 
 @dataclass(slots=True)
@@ -136,6 +123,8 @@ def parts_of(
     form = type_of(wire)
     if form == "thinking":
         return _thinking(block, wire, speaker, dialect, notes)
+    if wire.get("type") in dialect.own and speaker == "assistant" and sendable(wire) == wire:
+        return [wire]
     if form in ("image", "document"):
         found = media(wire) if speaker == "user" else None
         if found is not None:
@@ -160,9 +149,11 @@ def parts_of(
 def _thinking(
     block: Block, wire: WireBlock, speaker: str, dialect: Dialect, notes: Notes
 ) -> list[WireBlock]:
-    if not dialect.thinking or speaker != "assistant":
+    if dialect.thinking == "none" or speaker != "assistant":
         notes.add("Thinking was left out: the provider does not accept it here", block)
         return []
+    if dialect.thinking == "encrypted":
+        return _encrypted(block, wire, notes)
     fields = ("data",) if wire.get("type") == "redacted_thinking" else ("signature", "thinking")
     kept = {name: wire.get(name) for name in (*fields, "type")}
     signed = kept.get("data") or kept.get("signature")
@@ -173,6 +164,15 @@ def _thinking(
         notes.add("Thinking was left out: it cannot be sent unchanged", block)
         return []
     return [kept]
+
+
+def _encrypted(block: Block, wire: WireBlock, notes: Notes) -> list[WireBlock]:
+    if not isinstance(wire.get("encrypted_content"), str):
+        notes.add("Reasoning was left out: it is not encrypted", block)
+        return []
+    kept: WireBlock = {name: wire[name] for name in ("encrypted_content", "id") if name in wire}
+    summary = wire.get("summary")
+    return [{**kept, "summary": summary if isinstance(summary, list) else [], "type": "thinking"}]
 
 
 def media(wire: WireBlock) -> WireBlock | None:
@@ -271,26 +271,3 @@ def result_content(block: Block, wire: WireBlock, notes: Notes) -> str | list[Wi
         if (text := text_of(wrapped)).strip():
             parts.append(text_part(text))
     return parts or ""
-
-
-def reads_images(model: str, text_only: Collection[str] = ()) -> bool:
-    """Return whether a model accepts images; `text_only` lists models known not to."""
-    return model not in text_only and TEXT_ONLY.search(model) is None
-
-
-def readable(model: str, wire_of: WireOf, text_only: Collection[str] = ()) -> WireOf:
-    """Return blocks in the form a model accepts: for a text-only model, each image becomes a word
-    in brackets."""
-    if reads_images(model, text_only):
-        return wire_of
-    return lambda block: _without_images(wire_of(block))
-
-
-def _without_images(wire: WireBlock) -> WireBlock:
-    if type_of(wire) == "image":
-        return {"type": "text", "text": text_of(wire)}
-    content: Any = wire.get("content")
-    if type_of(wire) != "tool_result" or not isinstance(content, list):
-        return wire
-    parts = [_without_images(part) if isinstance(part, dict) else part for part in content]
-    return wire if parts == content else {**wire, "content": parts}

@@ -15,7 +15,7 @@ from compaction.render.normalise import normalise
 from compaction.render.prefix import ContentPart, Prefix, Turn
 from compaction.render.tools import tools_of
 
-DIALECT = Dialect(ids=200, names=128, thinking=True)
+DIALECT = Dialect(ids=200, names=128, thinking="signed")
 EPHEMERAL = {"type": "ephemeral"}
 HOUR = {"type": "ephemeral", "ttl": "1h"}
 

@@ -14,7 +14,7 @@ from compaction.render.content import Dialect, Notes, WireOf
 from compaction.render.normalise import normalise
 from compaction.render.prefix import ContentPart, Turn
 
-DIALECT = Dialect(ids=200, names=128, thinking=False)
+DIALECT = Dialect(ids=200, names=128)
 
 ATTRIBUTE = 200
 """Maximum code points of an argument written as an attribute; longer ones become elements."""

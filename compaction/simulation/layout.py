@@ -89,7 +89,7 @@ def managed(run: Run) -> Iterator[Layout]:
     timeline, standing = _Timeline.of(run.entries), _BlockCounts(run.entries)
     triggers = {revision.number: revision.trigger for revision in run.revisions}
     last, once_from = 0, None
-    before = run.prelude_at(run.steps[0].step) if run.steps else 0
+    before = run.steps[0].added if run.steps else 0
     for number, step in enumerate(run.steps):
         appended = 0
         for passed in range(last + 1, step.step + 1):
@@ -101,11 +101,11 @@ def managed(run: Run) -> Iterator[Layout]:
         changed: Cause = "unexplained"
         if step.revision is not None:
             changed = "rewind" if triggers.get(step.revision) == "rewind" else "edit"
-        prelude = run.prelude_at(step.step)
+        prelude = run.hidden + step.added
         hidden, total = HIDDEN_BLOCKS if prelude else 0, prelude + step.total
         # A tool that joins is before everything else.
-        unchanged = prelude + step.unchanged_prefix if number and prelude == before else 0
-        before = prelude
+        unchanged = prelude + step.unchanged_prefix if number and step.added == before else 0
+        before = step.added
         yield Layout(
             step=step,
             total=total,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 from compaction.cache.economy import asked_for, session_rates
 from compaction.context.edits import Entry, RefusedEdits, Revision
@@ -30,7 +30,8 @@ class StepTokens:
     without one. `by_kind` follows the order of `context.KINDS`. `revision` is the number of the
     revision that this step saw first. Of `total`, `recited` tokens are in no block, and `once` are
     those of results sent at this step only: the first of them is at position `once_from` (None
-    without any), with `lasting` tokens before it.
+    without any), with `lasting` tokens before it. Before the blocks come, besides the hidden
+    prompt, `added` tokens: our definition of `read_back`, if this context lists it.
     """
 
     step: int
@@ -44,6 +45,7 @@ class StepTokens:
     once: int = 0
     once_from: int | None = None
     lasting: int = 0
+    added: int = 0
 
     @property
     def passing(self) -> int:
@@ -60,8 +62,7 @@ class StepTokens:
 class Run:
     """A simulated session under a policy: `entries` give the context of each step (`context_at`).
 
-    `steps` holds one record per model call, in order. `hidden` is the session's, `added` the tokens
-    of the `read_back` definition, which contexts list from step `added_from` on (None: never).
+    `steps` holds one record per model call, in order. `hidden` is the session's.
     """
 
     policy: Policy
@@ -70,18 +71,11 @@ class Run:
     revisions: tuple[Revision, ...]
     refusals: tuple[RefusedEdits, ...]
     hidden: int = 0
-    added: int = 0
-    added_from: int | None = None
-
-    def prelude_at(self, step: int) -> int:
-        """Tokens before the blocks of a step."""
-        listed = self.added_from is not None and step >= self.added_from
-        return self.hidden + (self.added if listed else 0)
 
     @property
     def preludes(self) -> int:
         """Tokens before the blocks of all steps."""
-        return sum(self.prelude_at(step.step) for step in self.steps)
+        return sum(self.hidden + step.added for step in self.steps)
 
     @property
     def sent(self) -> int:
@@ -104,18 +98,11 @@ def simulate(
     pass one that remembers them for many runs. Linear in the length of the session. Blocks born
     after the last recorded call are not seen by any.
     """
-    began = session.calls[0].at if session.calls else None
-    recorded = asked_for(call.usage for call in session.calls if call.usage is not None)
-    rates = session_rates(session.model, began, recorded, policy.ttl)
-    binds, one_turn = binds_thinking(session.model), takes_system_messages(session.model)
-    means = Means(
-        count, summarize, outline, rates, binds=binds, one_turn=one_turn, facts_of=facts_of
-    )
-    added, blocks = _added(policy, count), session.blocks
-    opening = [block for block in blocks if session.calls and block.born <= session.calls[0].step]
-    listed = added > 0 and is_listed(opening, 0, session.hidden, binds=binds)
+    means = _means(session, policy, count, summarize, outline, facts_of)
+    blocks, read_back = session.blocks, _read_back_tokens(policy, count)
+    added = read_back if _lists_at_once(session, means) else 0
     # Unknown stays unknown: then the first reported prompt has both.
-    hidden = session.hidden + (added if listed else 0) if session.hidden else 0
+    hidden = session.hidden + added if session.hidden else 0
     state = start(policy, session.window, means, hidden)
     steps: list[StepTokens] = []
     revisions: list[Revision] = []
@@ -131,41 +118,56 @@ def simulate(
         if revision is not None:
             revisions.append(revision)
         last = call.at
-        steps.append(_figures(state, call.at, revision))
+        listed = read_back if revisions else added
+        steps.append(_figures(state, call.at, revision, listed))
         # Reported prompts apply to the recorded context: ignore them once ours differs by more than
         # the recitation and the definition.
         usage = call.usage
         comparable = usage is not None and not revisions
-        more = state.ending.tokens + (added if listed else 0)
+        more = state.ending.tokens + added
         prompt = usage.prompt + more if usage is not None and comparable else None
         if prompt is None:
             state.hidden, state.scale = hidden, None
-    return Run(
-        policy,
-        tuple(steps),
-        tuple(state.entries),
-        tuple(revisions),
-        tuple(state.refusals),
-        session.hidden,
-        added,
-        _added_from(session, revisions, listed) if added else None,
+    entries, refusals = tuple(state.entries), tuple(state.refusals)
+    return Run(policy, tuple(steps), entries, tuple(revisions), refusals, session.hidden)
+
+
+def _means(
+    session: Session,
+    policy: Policy,
+    count: Count,
+    summarize: Summarize,
+    outline: Outline,
+    facts_of: FactsOf,
+) -> Means:
+    began = session.calls[0].at if session.calls else None
+    recorded = asked_for(call.usage for call in session.calls if call.usage is not None)
+    return Means(
+        count,
+        summarize,
+        outline,
+        session_rates(session.model, began, recorded, policy.ttl),
+        binds=binds_thinking(session.model),
+        one_turn=takes_system_messages(session.model),
+        facts_of=facts_of,
     )
 
 
-def _added_from(session: Session, revisions: Sequence[Revision], listed: bool) -> int | None:
-    if listed:
-        return session.calls[0].step
-    return revisions[0].step if revisions else None
+def _lists_at_once(session: Session, means: Means) -> bool:
+    """Whether the first context lists `read_back`, and not only those with edits."""
+    first = session.calls[0].step if session.calls else 0
+    opening = takewhile(lambda block: block.born <= first, session.blocks)
+    return is_listed(opening, 0, session.hidden, binds=means.binds)
 
 
-def _added(policy: Policy, count: Count) -> int:
+def _read_back_tokens(policy: Policy, count: Count) -> int:
     """Tokens of the `read_back` definition, which contexts of an editing policy list."""
     if not policy.steps:
         return 0
     return sized({"tools": [definition("anthropic")]}, count)[0].tokens
 
 
-def _figures(state: State, at: int | None, revision: Revision | None) -> StepTokens:
+def _figures(state: State, at: int | None, revision: Revision | None, added: int) -> StepTokens:
     once, recited = state.ending.once, state.ending.tokens
     return StepTokens(
         step=state.step,
@@ -179,4 +181,5 @@ def _figures(state: State, at: int | None, revision: Revision | None) -> StepTok
         once=sum(state.standing[place].tokens for place in once),
         once_from=once[0] if once else None,
         lasting=state.prefix_tokens(once[0]) if once else 0,
+        added=added,
     )

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from compaction.proposals.setting import setting
+from compaction.proposals.setting import least_share, setting
 from compaction.proposals.strategy import Place, Remark
 from compaction.summaries.settings_lint import summary_remarks
 
@@ -50,27 +50,15 @@ class Compact:
         zero="none",
         drawn=range(401),
     )
-    progress: float = setting(
-        0.10,
+    progress: float = least_share(
         "Compact if it frees at least",
         "Skip a summary that would free less than this share of the prompt.",
-        "Compaction",
         "% of the prompt",
-        between=(0.0, 0.9),
-        advanced=True,
-        zero="anything",
-        drawn=(0.0, 0.1, 0.3),
     )
-    rearm: float = setting(
-        0.10,
+    rearm: float = least_share(
         "Compact again after growth of",
         "Try again only after the prompt has grown by this share of the window.",
-        "Compaction",
         "% of the window",
-        between=(0.0, 0.9),
-        advanced=True,
-        zero="anything",
-        drawn=(0.0, 0.1, 0.3),
     )
     instructions: str = setting(
         "",

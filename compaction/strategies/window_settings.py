@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from compaction.proposals.setting import setting
+from compaction.proposals.setting import least_share, setting
 from compaction.proposals.strategy import Place, Remark
 from compaction.summaries.settings_lint import summary_remarks
 
@@ -102,27 +102,15 @@ class Window:
         tries=(0.0, 0.15, 0.3),
         drawn=(0.0, 0.3, 0.8),
     )
-    progress: float = setting(
-        0.10,
+    progress: float = least_share(
         "Summarize if it frees at least",
         "Skip a summary that would free less than this share of the context.",
-        "Compaction",
         "% of the context",
-        between=(0.0, 0.9),
-        advanced=True,
-        zero="anything",
-        drawn=(0.0, 0.1, 0.3),
     )
-    rearm: float = setting(
-        0.10,
+    rearm: float = least_share(
         "Summarize again after growth of",
         "Try again only after the context has grown by this share of the budget.",
-        "Compaction",
         "% of the budget",
-        between=(0.0, 0.9),
-        advanced=True,
-        zero="anything",
-        drawn=(0.0, 0.1, 0.3),
     )
 
 

@@ -12,7 +12,7 @@ WITHIN = 3
 
 OWN = 5
 """Weight of a session's own steps relative to those of other sessions (our choice, measured:
-docs/policies/strategies.md, Tools)."""
+docs/tools/tools.md, Recommendations)."""
 
 
 MOST = 64
@@ -69,6 +69,12 @@ class Habits:
         for way in self.follows.get(tool, ()):
             found.update(way)
         return found
+
+    def after(self, tool: str) -> Counter[str]:
+        """Return what the next step used after a tool, and how often: at most as often as the tool
+        itself."""
+        ways = self.follows.get(tool)
+        return ways[0].copy() if ways else Counter()
 
     def stored(self) -> dict[str, Any]:
         """As JSON."""

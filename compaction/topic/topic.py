@@ -121,7 +121,7 @@ class Signs:
 
     @property
     def points(self) -> int:
-        """Evidence for a new topic; weights: docs/policies/strategies.md."""
+        """Evidence for a new topic; weights are ours, fitted on half of the recorded sessions."""
         points = min(self.unseen, 60) + min(self.strange, 3)
         points -= min(self.share, 50) // 5 + 2 * min(self.back, 4)
         points += 7 if not self.share else 0

@@ -146,7 +146,7 @@ def test_a_run_is_sent_by_openais_rules() -> None:
     found = simulate_cache(run, session.calls, Terms(GPT, rules="openai"))
     assert run.revisions and len(found.uses) == len(run.steps)
     for use, step in zip(found.uses, run.steps, strict=True):
-        assert use.prompt == step.total + run.prelude_at(step.step) and use.read % 128 == 0
+        assert use.prompt == step.total + run.hidden + step.added and use.read % 128 == 0
         assert use.write_5m == use.write_1h == 0
     assert {use.broken.cause for use in found.recorded if use.broken} <= {"cold_start", "minimum"}
     assert any(use.broken and use.broken.cause == "edit" for use in found.uses)

@@ -173,11 +173,11 @@ def test_leaving_costs_no_cache_and_what_is_recited_is_paid_fresh_each_time() ->
     cache = simulate_cache(run, session.calls, Terms(price=rates))
     assert [use.broken for use in cache.uses[1:]] == [None] * (len(cache.uses) - 1)
     for step, use in zip(run.steps, cache.uses, strict=True):
-        assert use.prompt == step.total + run.prelude_at(step.step)
+        assert use.prompt == step.total + run.hidden + step.added
         assert use.uncached == step.total - step.cacheable
         assert use.uncached >= step.recited > 0 or step.step < 3
     for one, two, figures in zip(cache.uses, cache.uses[1:], run.steps, strict=False):
-        assert two.read == figures.cacheable + run.prelude_at(figures.step) or two.read >= one.read
+        assert two.read == figures.cacheable + run.hidden + figures.added or two.read >= one.read
     assert all(payback.rewritten == 0 for payback in cache.revisions)
     assert cache.cost is not None and cache.recorded_cost is not None
     assert cache.cost < cache.recorded_cost

@@ -46,6 +46,18 @@ def test_secrets_are_masked_wherever_they_stand(seed: int) -> None:
         ("PASSWORD=swordfish", "PASSWORD=[PASSWORD_1]"),
         ('{"password":"ünï9"}', '{"password":"[PASSWORD_1]"}'),
         ('{"content":"a\\nann@acme.io\\n"}', '{"content":"a\\n[EMAIL_1]\\n"}'),
+        (
+            '{"name": "Cookie", "value": "sid=8fK2mQ9xLw3zR7vT"}',
+            '{"name": "Cookie", "value": "[SECRET_1]"}',
+        ),
+        (
+            r"{\"name\":\"Authorization\",\"value\":\"Bearer 8fK2mQ9xLw3z\"}",
+            r"{\"name\":\"Authorization\",\"value\":\"Bearer [BEARER_TOKEN_1]\"}",
+        ),
+        (
+            '{"key":"DB_PASSWORD",\n"value":"hunter2-x"}',
+            '{"key":"DB_PASSWORD",\n"value":"[PASSWORD_1]"}',
+        ),
         ("ann@acme.io, bob@acme.io, ann@acme.io", "[EMAIL_1], [EMAIL_2], [EMAIL_1]"),
         ("[EMAIL_4] and ann@acme.io", "[EMAIL_4] and [EMAIL_5]"),
     ],

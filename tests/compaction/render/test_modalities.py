@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from compaction.context.blocks import Block
-from compaction.render.content import readable, reads_images
+from compaction.render.images import readable, reads_images
 from tests.build import coding
 
 IMAGE = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}}

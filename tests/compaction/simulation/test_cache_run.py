@@ -95,7 +95,7 @@ def test_layouts_are_those_of_the_contexts(
         if before:
             new = [b for b in now if b.position > before[-1].position]
             assert layout.appended == sum(b.tokens for b in new)
-        assert alone.total + made.added >= layout.total
+        assert alone.total + layout.step.added >= layout.total
         assert alone.total - alone.unchanged == alone.appended
         before = now
 
@@ -107,10 +107,10 @@ def test_every_prompt_is_accounted_for(steps: int, sizes: list[int], frontier: b
     made = run(session, 2, 2)
     judged = simulate_cache(made, session.calls, Terms(SONNET, frontier=frontier))
     assert [use.prompt for use in judged.uses] == [
-        made.prelude_at(step.step) + step.total for step in made.steps
+        made.hidden + step.added + step.total for step in made.steps
     ]
     for use, step in zip(judged.uses[1:], made.steps[1:], strict=True):
-        assert use.read <= made.prelude_at(step.step) + step.unchanged_prefix
+        assert use.read <= made.hidden + step.added + step.unchanged_prefix
     assert 0 <= judged.cache_read_share <= 1
     assert judged.cost == pytest.approx(sum(use.cost or 0 for use in judged.uses), abs=steps)
     assert all(use.basis == "simulated" for use in (*judged.uses, *judged.recorded))
@@ -215,7 +215,7 @@ def test_a_long_run_accounts_for_every_token_of_every_step() -> None:
     made = run(session, 5, 1)
     uses = simulate_cache(made, session.calls, Terms(SONNET)).uses
     assert [use.prompt for use in uses] == [
-        step.total + made.prelude_at(step.step) for step in made.steps
+        step.total + made.hidden + step.added for step in made.steps
     ]
 
 

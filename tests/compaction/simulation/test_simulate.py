@@ -65,7 +65,7 @@ def test_hidden_tokens_count_towards_the_trigger_and_not_in_totals() -> None:
     assert simulate(session, policy, rough).revisions == ()
     hidden = simulate(replace(session, hidden=40_000), policy, rough)
     (revision,) = hidden.revisions
-    assert revision.tokens_before + hidden.prelude_at(56) >= 70_000
+    assert revision.tokens_before + hidden.hidden + hidden.steps[-1].added >= 70_000
     assert revision.tokens_before < 35_000
 
 
@@ -97,7 +97,7 @@ def test_contexts_of_an_editing_policy_list_read_back_in_every_prompt() -> None:
     for steps, added in (((), 0), ((Step("offload", Offload()),), tool.tokens)):
         run = simulate(session, Policy("p", steps=steps), rough)
         sent = simulate_cache(run, session.calls, Terms(rules="anthropic"))
-        assert (run.added, run.prelude_at(1)) == (added, 6_000 + added)
+        assert {step.added for step in run.steps} == {added}
         assert sent.uses[0].prompt - sent.recorded[0].prompt == added
 
 
@@ -105,9 +105,10 @@ def test_with_a_small_setup_read_back_joins_at_the_first_revision() -> None:
     session = replace(coding(60, 500), hidden=5_000)
     run = simulate(session, Policy("p", steps=(Step("offload", Offload()),)), rough)
     first = run.revisions[0].step
-    assert first > 1 and run.added_from == first
+    [tool] = sized({"tools": [definition("anthropic")]}, rough)
+    assert first > 1
     sent = simulate_cache(run, session.calls, Terms(rules="anthropic"))
     for use, step in zip(sent.uses, run.steps, strict=True):
-        assert use.prompt == step.total + 5_000 + (run.added if step.step >= first else 0)
+        assert use.prompt == step.total + 5_000 + (tool.tokens if step.step >= first else 0)
     assert sent.uses[first - 1].read == 0, "the definition is before everything else"
     assert sent.uses[first].read > 5_000

@@ -9,11 +9,10 @@ import pytest
 
 from compaction import tokens
 from compaction.context.session import Call, Session, Usage
+from compaction.token_ratio import calibrate, counting_for
 from compaction.tokens import (
-    calibrate,
     count,
     counted,
-    counting_for,
     encoding_for,
     estimate,
     scaled,

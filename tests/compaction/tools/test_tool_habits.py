@@ -16,6 +16,8 @@ def test_pairs_are_counted_within_a_few_steps() -> None:
     made = habits_of(STEPS)
     assert made.uses == {"read": 2, "edit": 2, "test": 2, "lint": 1}
     assert made.pairs("read") == {"edit": 2, "test": 2, "lint": 1, "read": 1}
+    assert max(made.after("read").values()) <= made.uses["read"]
+    assert made.after("unknown") == {}
     assert "read" not in habits_of([["read"], [], ["edit"]]).pairs("edit")
 
 
