@@ -11,7 +11,7 @@ from django.http import Http404, HttpRequest
 
 from sessions.actions.accounts import audit
 from sessions.models import Key, Membership, Run, Session, Team
-from sessions.models.accounts.teams import Right, may
+from sessions.models.accounts.teams import Right
 from sessions.models.web.statements import Statement, given_int, given_text, given_uuid
 
 SAFE = ("GET", "HEAD", "OPTIONS")
@@ -97,7 +97,8 @@ def allowed(request: HttpRequest, team: Team, right: Right) -> bool:
     asker = getattr(request, "auth", None)
     if isinstance(asker, Asker) and asker.key is not None:
         return asker.key.team_id == team.pk and right in KEYS_MAY and right in asker.key.scopes
-    return may(request.user.pk, team, right)
+    rows = _MEMBERSHIPS.rows(user=request.user.pk)
+    return any(row.team_id == team.pk and row.may(right) for row in rows)
 
 
 def require(request: HttpRequest, team: Team, right: Right) -> None:
@@ -180,8 +181,7 @@ def run_named(session: Session, wanted: str) -> Run:
         run = _other_run(session, wanted)
     if run is None:
         raise Http404("no such run")
-    run.session = session
-    return run
+    return run.of_session(session)
 
 
 def _other_run(session: Session, wanted: str) -> Run | None:

@@ -38,7 +38,8 @@ def window(count: int | None) -> str:
 
 
 def money(microusd: int | None) -> str:
-    """Micro-dollars as $0.0575 (three significant digits or more) or $31.40; "unknown" for None."""
+    """Micro-dollars as $0.058 (two significant digits below a dollar) or $31.40; "unknown" for
+    None."""
     if microusd is None:
         return UNKNOWN
     if microusd < 0:
@@ -48,7 +49,13 @@ def money(microusd: int | None) -> str:
         return "$0"
     if dollars >= 1:
         return f"${dollars:,.2f}"
-    return f"${dollars:.{min(6, max(2, 3 - math.floor(math.log10(dollars))))}f}"
+    rounded = float(f"{dollars:.1e}")
+    return f"${rounded:.{min(6, max(2, 1 - math.floor(math.log10(rounded))))}f}"
+
+
+def roughly(microusd: int | None) -> str:
+    """Estimated micro-dollars as ≈$0.058; "unknown" for None."""
+    return UNKNOWN if microusd is None else f"≈{money(microusd)}"
 
 
 def percent(share: float | None, digits: int = 0) -> str:
@@ -103,6 +110,12 @@ def moment(ms: int | None) -> datetime | None:
         return datetime.fromtimestamp(ms / 1000, UTC)
     except (ValueError, OverflowError, OSError):
         return None
+
+
+def day(at: datetime) -> str:
+    """A day as Nov 21; with its year, as Nov 21, 2025, if that is not the current one."""
+    year = "" if at.year == timezone.now().year else f", {at.year}"
+    return f"{at:%b} {at.day}{year}"
 
 
 def age(at: datetime | None) -> str:

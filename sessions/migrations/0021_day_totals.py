@@ -1,7 +1,7 @@
 """Kept sums of days, and an index for each order of the session list."""
 
 import django.db.models.deletion
-import sessions.models.web.periods
+import sessions.models.web.happened
 from django.db import migrations, models
 
 
@@ -36,19 +36,19 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name='session',
-            index=models.Index(models.F('team'), models.OrderBy(sessions.models.web.periods.OrElse(models.F('ended_at'), 0), descending=True), models.OrderBy(models.F('id'), descending=True), name='session_by_newest'),
+            index=models.Index(models.F('team'), models.OrderBy(sessions.models.web.happened.OrElse(models.F('ended_at'), 0), descending=True), models.OrderBy(models.F('id'), descending=True), name='session_by_newest'),
         ),
         migrations.AddIndex(
             model_name='session',
-            index=models.Index(models.F('team'), models.OrderBy(sessions.models.web.periods.Fill('peak_tokens', 'window'), descending=True), models.OrderBy(models.F('id'), descending=True), name='session_by_peak'),
+            index=models.Index(models.F('team'), models.OrderBy(sessions.models.web.happened.Fill('peak_tokens', 'window'), descending=True), models.OrderBy(models.F('id'), descending=True), name='session_by_peak'),
         ),
         migrations.AddIndex(
             model_name='session',
-            index=models.Index(models.F('team'), models.OrderBy(sessions.models.web.periods.OrElse(models.F('cost_microusd'), -1), descending=True), models.OrderBy(models.F('id'), descending=True), name='session_by_cost'),
+            index=models.Index(models.F('team'), models.OrderBy(sessions.models.web.happened.OrElse(models.F('cost_microusd'), -1), descending=True), models.OrderBy(models.F('id'), descending=True), name='session_by_cost'),
         ),
         migrations.AddIndex(
             model_name='session',
-            index=models.Index(models.F('team'), models.OrderBy(sessions.models.web.periods.OrElse(models.F('step_count'), 0), descending=True), models.OrderBy(models.F('id'), descending=True), name='session_by_steps'),
+            index=models.Index(models.F('team'), models.OrderBy(sessions.models.web.happened.OrElse(models.F('step_count'), 0), descending=True), models.OrderBy(models.F('id'), descending=True), name='session_by_steps'),
         ),
         migrations.AddIndex(
             model_name='session',

@@ -19,7 +19,8 @@ from sessions.models.record.revisions import Revision, Run
 from sessions.models.record.sessions import Session
 from sessions.models.reviews.assessments import FactLedger
 from sessions.models.reviews.reviews import Review
-from sessions.models.web.periods import DAY, StatementIn, happened, happened_in
+from sessions.models.web.happened import StatementIn, happened, happened_in
+from sessions.models.web.periods import DAY
 from sessions.models.web.statements import Given, given_int, given_text, given_uuid
 from sessions.models.web.sums import Sums
 
@@ -40,6 +41,9 @@ _CHOSEN: dict[str, tuple[str, Callable[[str], Given]]] = {
 """What sessions can be chosen by: a column of a session."""
 
 SLICE = ("agent", "model", "policy_version__policy__name", "policy_version__number")
+
+_ALL = 1 << 40
+"""More sessions than there are."""
 
 _TEAM = given_uuid("team")
 _PART = (F("happened") - given_int("origin")) / given_int("size")
@@ -107,10 +111,21 @@ def _inside(
     """Rows whose session counts, happened in these times and has the values of these names, grouped
     by its `part` and by these columns of it. `path` leads from the row to its session, as in
     `happened`."""
-    wanted = {path + _CHOSEN[name][0]: _CHOSEN[name][1](name) for name in chosen}
-    counted = rows.filter(counts(_TEAM, path), happened_in(times, path), **wanted)
-    timed = counted.annotate(happened=happened(path))
+    inside = sessions_inside(times, chosen)
+    if path:
+        # With its limit PostgreSQL finds the few sessions first, and then what belongs to them:
+        # else it may read all managed runs for the sessions of a day.
+        rows = rows.filter(**{f"{path.removesuffix('__')}__in": inside.values("pk")[:_ALL]})
+    else:
+        rows = rows & inside
+    timed = rows.annotate(happened=happened(path))
     return timed.annotate(part=_PART).order_by().values(*_group(path, by))
+
+
+def sessions_inside(times: Times, chosen: Sequence[str] = ()) -> QuerySet[Session]:
+    """The sessions of a team that count, happened in these times and have these values."""
+    wanted = {_CHOSEN[name][0]: _CHOSEN[name][1](name) for name in chosen}
+    return Session.objects.filter(counts(_TEAM), happened_in(times), team_id=_TEAM, **wanted)
 
 
 def _group(path: str, by: Sequence[str]) -> list[str]:

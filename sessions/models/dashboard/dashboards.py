@@ -45,9 +45,7 @@ class SessionSpan:
 
 def extent(team: Team, since: int) -> SessionSpan:
     """Count the team's sessions, and add up what they cost since `since` (ms, a whole day)."""
-    due = due_days(team)
-    days = [row for row in _KEPT.rows(team=team.pk) if row[0] not in due]
-    found = [row for row in [*days, *extents(team, ranges_of(due))] if row[1]]
+    found = _extents(team)
     costs = [cost for day, *_, cost in found if day * DAY >= since and cost is not None]
     return SessionSpan(
         sum(row[1] for row in found),
@@ -55,6 +53,22 @@ def extent(team: Team, since: int) -> SessionSpan:
         max((row[3] for row in found), default=None),
         sum(costs) if costs else None,
     )
+
+
+def day_costs(team: Team, period: Period) -> dict[int, int]:
+    """What each day of a period cost in micro-dollars; days without a known cost are left out."""
+    return {
+        day: cost
+        for day, *_, cost in _extents(team)
+        if cost and period.since <= day * DAY < period.until
+    }
+
+
+def _extents(team: Team) -> list[tuple[int, int, int, int, int | None]]:
+    """Each day with sessions, as `extents`: from what is kept, and from the rows of due days."""
+    due = due_days(team)
+    days = [row for row in _KEPT.rows(team=team.pk) if row[0] not in due]
+    return [row for row in [*days, *extents(team, ranges_of(due))] if row[1]]
 
 
 _KEPT = Statement(

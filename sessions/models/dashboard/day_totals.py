@@ -11,8 +11,9 @@ from django.db.models import F, Q
 
 from sessions.models.accounts.teams import Team
 from sessions.models.record.sessions import Session
-from sessions.models.web.periods import DAY, HOUR, WEEK, Period, happened, monday
-from sessions.models.web.statements import Statement, given_int, given_uuid
+from sessions.models.web.happened import happened
+from sessions.models.web.periods import DAY, HOUR, WEEK, Period, monday
+from sessions.models.web.statements import Statement, StatementAmong, given_int, given_uuid
 from sessions.models.web.sums import Sums
 
 Range = tuple[int, int]
@@ -149,11 +150,11 @@ def kept(team: Team, spans: Iterable[Range], *, hourly: bool = False) -> KeptTim
     return KeptTimes(frozenset(days), frozenset(hours), tuple(rest))
 
 
-def ranges_of(days: Iterable[int], length: int = 1) -> list[Range]:
-    """The times of days, or of what is `length` days long, neighbors together."""
+def ranges_of(days: Iterable[int]) -> list[Range]:
+    """The times of days, neighbors together."""
     found: list[Range] = []
     for day in sorted(days):
-        _extend(found, day * DAY, (day + length) * DAY)
+        _extend(found, day * DAY, (day + 1) * DAY)
     return found
 
 
@@ -194,10 +195,10 @@ def kept_texts(
     left = set(days)
     if weekly:
         mondays = [day for day in left if day == monday(day) and left.issuperset(week(day))]
-        for day, text in _texts(team, mondays, name, WEEK):
+        for day, text in _TEXTS[name].rows(sorted(mondays), team=team.pk, days=WEEK):
             left -= set(week(day))
             yield day, text
-    yield from _texts(team, left, name, 1)
+    yield from _TEXTS[name].rows(sorted(left), team=team.pk, days=1)
 
 
 def week(first: int) -> range:
@@ -205,17 +206,12 @@ def week(first: int) -> range:
     return range(first, first + WEEK)
 
 
-def _texts(team: Team, days: Collection[int], name: str, length: int) -> Iterator[tuple[int, str]]:
-    for since, until in ranges_of(days, length):
-        given = {"team": team.pk, "days": length, "since": since // DAY, "until": until // DAY}
-        yield from _TEXTS[name].rows(**given)
-
-
-def _text_of(name: str) -> Statement:
+def _text_of(name: str) -> StatementAmong:
     rows = DayTotals.objects.filter
     given = {"team_id": given_uuid("team"), "days": given_int("days")}
-    span = {"day__gte": given_int("since"), "day__lt": given_int("until")}
-    return Statement(lambda: rows(**given, **span).values_list("day", name))
+    return StatementAmong(
+        lambda days: rows(**given, day__in=days).values_list("day", name), given_int
+    )
 
 
 TEXTS = ("sums", "hours", "facets", "slices", "fullest", "costliest")

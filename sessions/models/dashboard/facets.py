@@ -18,7 +18,7 @@ from sessions.models.dashboard.day_totals import (
 )
 from sessions.models.dashboard.matching import FACETS, HAS_WARM_UP
 from sessions.models.record.sessions import Session
-from sessions.models.web.periods import happened_in
+from sessions.models.web.happened import happened_in
 
 ALL = "all"
 """The name under which all sessions are counted, with the value "all"."""

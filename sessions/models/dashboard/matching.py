@@ -13,7 +13,8 @@ from sessions.models.record.demo_data import counts
 from sessions.models.record.messages import Block
 from sessions.models.record.revisions import Revision, Run
 from sessions.models.record.sessions import Session
-from sessions.models.web.periods import LAST, happened_in
+from sessions.models.web.happened import happened_in
+from sessions.models.web.periods import LAST
 
 NEAR_LIMIT = 0.8
 """Share of the window from which a session counts as near the limit."""

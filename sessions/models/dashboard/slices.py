@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from heapq import nlargest
 
@@ -23,6 +23,17 @@ REST: Slice = ("", "", "…")
 
 KeptSlices = list[tuple[str, str, str, KeptSums]]
 """Slices as stored."""
+
+
+class _KeptCounts(msgspec.Struct):
+    """The sums of a slice by name."""
+
+    of: dict[str, int] = {}
+
+
+_UNREAD = msgspec.json.Decoder(list[tuple[str, str, str, msgspec.Raw]])
+"""Slices with the sums of each as text: a split needs those of few."""
+_WHOLE, _COUNTS = msgspec.json.Decoder(KeptSums), msgspec.json.Decoder(_KeptCounts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,28 +96,40 @@ def split_sums(team: Team, period: Period, split: Split) -> Iterator[tuple[int, 
     number of sessions that are not split counts as `unsplit`."""
     found = kept(team, spans_of(period), hourly=period.size < DAY)
     for day, text in kept_texts(team, found.days, "slices", weekly=period.weekly):
-        for one, sums in read_slices(text):
-            yield from _shown((day * DAY - period.origin) // period.size, one, sums, split)
+        for agent, model, policy, unread in _UNREAD.decode(text):
+            sums = _shown((agent, model, policy), unread, split)
+            if sums is not None:
+                yield (day * DAY - period.origin) // period.size, sums
     rest = found.but_days
     yield from add_up_some(team, rest, period.origin, period.size, split.chosen).items()
 
 
-def slices_in(team: Team, period: Period) -> dict[Slice, Sums]:
-    """The sums of each slice of a period, the rare ones of a day as one (`REST`)."""
+def slices_in(
+    team: Team, period: Period, split: Split = EVERYTHING, names: Collection[str] = ()
+) -> dict[Slice, Sums]:
+    """The sums of each slice of a period that a split shows, without one also the rare ones of a
+    day together (`REST`); of kept days only those with these names, if any is given, and without
+    `peaks` and `steps`, which take most of the time to read."""
     found = kept(team, [(period.since, period.until)])
     made: dict[Slice, Sums] = defaultdict(Sums)
     for _, text in kept_texts(team, found.days, "slices", weekly=True):
-        for one, sums in read_slices(text):
-            made[one].add(sums)
+        for agent, model, policy, unread in _UNREAD.decode(text):
+            one = agent, model, policy
+            if not split or split.matches(one):
+                of = _COUNTS.decode(unread).of
+                made[one].of.update({name: of[name] for name in names or of if name in of})
     for (_, one), sums in add_up_slices(team, found.but_days, 0, DAY).items():
-        made[one].add(sums)
+        if not split or split.matches(one):
+            made[one].add(sums)
     return made
 
 
-def _shown(part: int, one: Slice, sums: Sums, split: Split) -> Iterator[tuple[int, Sums]]:
+def _shown(one: Slice, unread: msgspec.Raw, split: Split) -> Sums | None:
+    sums = Sums()
     if split.matches(one):
-        yield part, sums
+        _WHOLE.decode(unread).add_to(sums)
     elif one == REST:
-        unsplit = Sums()
-        unsplit.of["unsplit"] = sums.of["sessions"]
-        yield part, unsplit
+        sums.of["unsplit"] = _COUNTS.decode(unread).of["sessions"]
+    else:
+        return None
+    return sums

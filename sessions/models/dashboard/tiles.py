@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from django.db.models import Q
 
+from sessions.models.dashboard.counted import CONDITIONS
 from sessions.models.dashboard.matching import NEAR_LIMIT
 from sessions.models.dashboard.quality_tiles import (
     FAILURES,
@@ -170,5 +171,16 @@ TILES = (
     *(RECALL, REVIEWS, FAILURES, OUTCOMES, STEPS, SCHEMAS),
 )  # fmt: skip
 
-COUNTED: dict[str, Tile] = {tile.name: tile for tile in TILES}
+LOST = Tile(
+    "lost",
+    "Facts lost without a policy",
+    "Sessions without a policy that lost a fact that was needed again.",
+    "estimated",
+    "unmanaged_lost",
+    lambda: CONDITIONS["unmanaged_lost"],
+    (),
+)
+"""No figure of its own: what the dashboard's advice counts."""
+
+COUNTED: dict[str, Tile] = {tile.name: tile for tile in (*TILES, LOST)}
 """Tiles by name, as used in URLs: filters the session list to the sessions a tile counts."""

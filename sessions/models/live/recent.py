@@ -17,7 +17,11 @@ from sessions.models.record.sessions import Session
 @dataclass(slots=True)
 class RecentCalls:
     """The newest calls by step: tokens of the prompt (reported, else as we sent it), and for each
-    call its time (ms), billed tokens and micro-dollars, None if not reported."""
+    call its time (ms), billed tokens and micro-dollars, None if not reported.
+
+    Contexts sent before the first report are left out: we did not know yet what else was in the
+    prompt, so the next one would seem to have grown by that.
+    """
 
     prompts: dict[int, int] = field(default_factory=dict)
     calls: dict[int, tuple[int | None, int | None, int | None]] = field(default_factory=dict)
@@ -27,6 +31,7 @@ def recent_calls(sessions: Iterable[Session]) -> dict[UUID, RecentCalls]:
     """The last `STEPS` + 1 calls of each session, in two queries for all."""
     ids = [session.pk for session in sessions]
     found = {pk: RecentCalls() for pk in ids}
+    reported: dict[UUID, int] = {}
     contexts = ManagedContext.objects.filter(
         run__session__in=ids, step__gte=F("run__session__step_count") - STEPS, retry_of=None
     )
@@ -44,4 +49,8 @@ def recent_calls(sessions: Iterable[Session]) -> dict[UUID, RecentCalls]:
         prompt = uncached + sum(filter(None, cached))
         found[pk].prompts[step] = prompt
         found[pk].calls[step] = (at, prompt + (output or 0), cost)
+        reported.setdefault(pk, step)
+    for pk, first in reported.items():
+        recent = found[pk]
+        recent.prompts = {step: one for step, one in recent.prompts.items() if step >= first}
     return found

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 
 from django.db.models import Count
 
 from sessions.models.accounts.teams import Team
 from sessions.models.policies.policies import PolicyVersion, Rollout
-from sessions.models.record.demo_data import counts
-from sessions.models.record.revisions import Run
 from sessions.models.record.sessions import SOURCE_LIVE, Session
 from sessions.models.reviews.reviews import Review
 
-SIMULATED = 500
-"""Most simulated runs to add up, newest first."""
 LOOKED_AT = 300
 """Most single-step sessions to look at, newest first."""
 
@@ -69,47 +64,6 @@ def use_of(team: Team, active: PolicyVersion | None) -> PolicyUse:
         active.pk if active is not None else None,
         {one.version_id: one for one in rollouts},
         dict(counts),
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class Effect:
-    """What a version did to the team's sessions, simulated: relative change of the cost against the
-    recorded contexts (None without prices), and the share of needs in context (None without)."""
-
-    sessions: int
-    change: float | None
-    in_context: float | None
-
-
-def effects_of(team: Team) -> dict[int, Effect]:
-    """The effect of each policy version on the newest sessions simulated under it."""
-    rows = (
-        Run.objects.filter(policy_version__policy__team=team, origin=Run.Origin.SIMULATED)
-        .filter(counts(team.pk, "session__"))
-        .order_by("-created")
-        .values_list("policy_version", "figures")[:SIMULATED]
-    )
-    sums: dict[int, Counter[str]] = {}
-    for version, figures in rows:
-        if "needs" not in figures:
-            continue
-        found = sums.setdefault(version, Counter())
-        found["sessions"] += 1
-        found["needs"] += figures["needs"]
-        found["kept"] += figures["in_context"] * figures["needs"]
-        cost, recorded = figures["cost_microusd"], figures["cost_recorded_microusd"]
-        if cost is not None and recorded:
-            found["cost"] += cost
-            found["recorded"] += recorded
-    return {version: _effect(found) for version, found in sums.items()}
-
-
-def _effect(found: Counter[str]) -> Effect:
-    return Effect(
-        found["sessions"],
-        found["cost"] / found["recorded"] - 1 if found["recorded"] else None,
-        found["kept"] / found["needs"] if found["needs"] else None,
     )
 
 

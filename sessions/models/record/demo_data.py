@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from django.db.models import Exists, Q
 
 from sessions.models.accounts.teams import Team
 from sessions.models.record.sessions import Session
+from sessions.models.web.statements import Statement, given_uuid
 
 
 def counts(team: Any, path: str = "") -> Q:
@@ -28,14 +30,26 @@ class DemoData:
 
 def demo_data(team: Team) -> DemoData | None:
     """The demo in a team, if it is there."""
-    many = Session.objects.filter(team=team, demo=True).count()
+    many = len(_DEMO.rows(team=team.pk))
     return DemoData(many, not has_real(team.pk)) if many else None
+
+
+_DEMO = Statement(
+    lambda: Session.objects.filter(team_id=given_uuid("team"), demo=True).values_list("pk")
+)
 
 
 def uncounted(team: Team, *columns: str) -> list[tuple[Any, ...]]:
     """These columns of the demo sessions that do not count; none while the demo is alone."""
-    rows = Session.objects.filter(~counts(team.pk), team=team).order_by()
-    return list(rows.values_list(*columns))
+    return _uncounted(columns).rows(team=team.pk)
+
+
+@cache
+def _uncounted(columns: tuple[str, ...]) -> Statement:
+    its = given_uuid("team")
+    return Statement(
+        lambda: Session.objects.filter(~counts(its), team_id=its).order_by().values_list(*columns)
+    )
 
 
 def has_real(team_id: Any, but: Any = None) -> bool:

@@ -1,4 +1,5 @@
-"""The version of a team's list of sessions: changes with every session and every change."""
+"""The version of a team's list of sessions: changes with every session and every change, also with
+its assessment, which follows later."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ _SEEN = Statement(
     lambda: (
         Session.objects.filter(team_id=given_uuid("team"))
         .order_by("-changed")
-        .values_list("id", "version", "changed")[:NEWEST]
+        .values_list("id", "version", "changed", "assessment__steps", "assessment__engine")[:NEWEST]
     )
 )
 

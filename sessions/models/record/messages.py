@@ -117,6 +117,8 @@ class ModelCall(models.Model):
             models.UniqueConstraint(fields=["session", "call"], name="call_once_per_session"),
             models.UniqueConstraint(fields=["session", "step"], name="step_once_per_session"),
         ]
+        # Copies of a call in other sessions are looked up by their id.
+        indexes = [models.Index(fields=["call"], name="call_by_id")]
 
     def __str__(self) -> str:
         return f"S{self.step}"

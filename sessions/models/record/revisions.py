@@ -40,6 +40,9 @@ class Run(models.Model):
     token_ratio = models.PositiveIntegerField(default=1000, help_text="permille, frozen")
     steps = models.PositiveIntegerField(default=0, help_text="number of steps")
     head = models.PositiveIntegerField(default=0, help_text="number of the newest revision")
+    indexed_head = models.PositiveIntegerField(
+        default=0, help_text="managed: newest revision whose replacements search can find"
+    )
     taken = models.PositiveIntegerField(
         default=0, help_text="managed: originals that the fold has processed"
     )
@@ -78,6 +81,12 @@ class Run(models.Model):
                 condition=models.Q(origin="simulated"),
                 name="run_simulated",
             ),
+            models.Index(
+                # SQLite uses a partial index only if its condition has no values.
+                fields=["origin", "session"],
+                condition=models.Q(head__gt=models.F("indexed_head")),
+                name="run_unindexed",
+            ),
         ]
         constraints = [
             models.UniqueConstraint(
@@ -99,6 +108,13 @@ class Run(models.Model):
 
     def __str__(self) -> str:
         return f"{self.origin} {self.policy_version or ''}".strip()
+
+    def of_session(self, session: Session) -> Run:
+        """Itself with its session, which then counts, in memory only, as a simulation did."""
+        if self.origin == Run.Origin.SIMULATED:
+            session.count_with(self.token_ratio, self.figures.get("hidden_tokens"))
+        self.session = session
+        return self
 
     @classmethod
     def of(cls, session: Session, origin: Run.Origin) -> Run | None:

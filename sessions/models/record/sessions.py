@@ -11,7 +11,7 @@ from django.db.models import F
 from django.utils import timezone
 
 from compaction.prices import prices
-from sessions.models.web.periods import Fill, OrElse, ended
+from sessions.models.web.happened import Fill, OrElse, ended
 from sessions.models.web.statements import Statement, given_text, given_uuid
 
 SOURCE_LIVE = "api"
@@ -59,7 +59,8 @@ class Session(models.Model):
     """One agent's work from start to end, under one external id.
 
     Counters and sums are updated as records arrive. Token sums are the provider's (normalized);
-    `token_ratio` (permille) scales the o200k counts stored with blocks, frozen per revision.
+    `token_ratio` (permille) scales the o200k counts stored with blocks, frozen per revision;
+    `learned_ratio` is what a live session's usage shows since, for its simulations.
     `version` rises with every change: pages compare it, hints carry it.
     """
 
@@ -118,6 +119,7 @@ class Session(models.Model):
     compaction_count = models.PositiveIntegerField(default=0)
 
     token_ratio = models.PositiveIntegerField(default=1000, help_text="permille")
+    learned_ratio = models.PositiveIntegerField(null=True, help_text="permille, live sessions")
     token_basis = models.CharField(max_length=12, choices=Basis.choices, default=Basis.ESTIMATED)
     hidden_tokens = models.PositiveIntegerField(
         default=0, help_text="prompt tokens not shown in the log, inferred"
@@ -246,6 +248,11 @@ class Session(models.Model):
         return bool((self.policy_document or {}).get("steps"))
 
     @property
+    def cost_is_bound(self) -> bool:
+        """Whether its cost is only a lower bound: some calls reported no usage, or too little."""
+        return self.cost_at_least or self.usage_calls < self.step_count
+
+    @property
     def cache_read_share(self) -> float | None:
         """Share of reported prompt tokens read from the cache; None without usage."""
         prompt = self.uncached_tokens + self.cache_read_tokens + self.cache_write_tokens
@@ -260,6 +267,12 @@ class Session(models.Model):
     def window_taken(self) -> int:
         """The window, or an assumed one if unknown; `window` null tells them apart."""
         return self.window or prices.window(self.model) or prices.UNKNOWN_WINDOW
+
+    def count_with(self, ratio: int, hidden: int | None = None) -> None:
+        """Count, in memory only, with another token ratio, and the hidden prompt that it shows."""
+        if ratio != self.token_ratio:
+            self.token_ratio, self.token_basis = ratio, Session.Basis.CALIBRATED
+            self.hidden_tokens = self.hidden_tokens if hidden is None else hidden
 
     def scaled(self, tokens: int) -> int:
         """Scale stored o200k tokens to the session's counting; the browser repeats this rule."""

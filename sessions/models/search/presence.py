@@ -10,14 +10,13 @@ from uuid import UUID
 from compaction.context.wire import decode
 from sessions.models.record.messages import Block
 from sessions.models.record.revisions import Entry, Replacement, Run
-from sessions.models.record.sessions import SOURCE_LIVE, Session
 from sessions.models.record.values import block_id, readable
 from sessions.models.search.search_words import searched_text
 
 LONGEST_CHAIN = 20
 """Replacements of replacements that are followed."""
 
-State = Literal["in_context", "named", "retrievable", "lost", "left"]
+State = Literal["in_context", "named", "retrievable", "lost", "left", "ended"]
 
 
 class BlockState(NamedTuple):
@@ -25,8 +24,9 @@ class BlockState(NamedTuple):
 
     `named`: not itself, but a replacement that stands holds what was looked for. `retrievable`: a
     replacement that stands refers to it. `lost`: neither. `left`: it was taken back, as by a
-    rewind. `step` is the first step without the block; if it is lost, the first at which nothing
-    held it any more. None in context.
+    rewind. `ended`: it is a replacement that itself was replaced or undone. `step` is the first
+    step without the block; if it is lost, the first at which nothing held it any more. None in
+    context.
     """
 
     state: State
@@ -53,17 +53,6 @@ class _Successors:
     @property
     def open(self) -> bool:
         return len(self.ends) < len(self.holders) <= LONGEST_CHAIN
-
-
-def shown_runs(sessions: Collection[Session]) -> dict[UUID, Run]:
-    """The run with which the replay of each session opens, by session."""
-    rows = Run.objects.filter(session__in=sessions).defer(*Run.LARGE, "fold", "figures")
-    live = {session.pk for session in sessions if session.source == SOURCE_LIVE}
-    found: dict[UUID, Run] = {}
-    for run in rows.exclude(origin=Run.Origin.SIMULATED).order_by("-origin"):  # recorded first
-        if run.origin == Run.Origin.RECORDED or run.session_id in live:
-            found[run.session_id] = run
-    return found
 
 
 def presences(

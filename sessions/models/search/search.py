@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 from uuid import UUID
@@ -14,13 +14,15 @@ from django.db.models import QuerySet
 from compaction.context import wire
 from sessions.models.accounts.teams import Team
 from sessions.models.record.messages import Block
-from sessions.models.record.revisions import Run
+from sessions.models.record.revisions import Entry, Replacement, Run
 from sessions.models.record.sessions import Session
+from sessions.models.record.shown_runs import shown_runs
 from sessions.models.record.values import readable
 from sessions.models.search import text_index
-from sessions.models.search.presence import IN_CONTEXT, BlockState, presences, shown_runs
+from sessions.models.search.presence import IN_CONTEXT, BlockState, presences
 from sessions.models.search.search_words import SearchQuery, label, searched_text
-from sessions.models.web.periods import LAST, happened_in
+from sessions.models.web.happened import happened_in
+from sessions.models.web.periods import LAST
 
 HITS = 50
 """Hits per page."""
@@ -60,20 +62,29 @@ class Wanted:
 
 
 class _Matching(NamedTuple):
-    block: Block
+    key: int
+    session: UUID
+    block: Block | Replacement
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
     """A block that matches: its session, the run that its replay opens with, an excerpt in parts
-    (whether it matches, and its text), and where the block is at the end of that run."""
+    (whether it matches, and its text), and where the block is at the end of that run.
+
+    A replacement that matches is `replacement`, the text that stood from `step` on in a managed
+    context; `run` is that context's, and `block` the first that it replaced.
+    """
 
     session: Session
     run: Run | None
     block: Block
     excerpt: list[tuple[bool, str]]
     presence: BlockState
+    step: int
+    replacement: str = ""
+    """Its name in the addresses of the replay."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,14 +130,14 @@ def search(
     for keys in _strides(wanted, owners, after):
         for part, known in _of_sessions(keys, sessions):
             for match in _matching(part, known, wanted.query):
-                pk = match.block.session_id
+                pk = match.session
                 if shown[pk] == each:
                     more.add(pk)
                     continue
                 shown[pk] += 1
                 found.append(match)
                 if len(found) == limit:
-                    return page(match.block.pk)
+                    return page(match.key)
             if time.monotonic() > until:
                 return page(part[-1], stopped=True)
         if time.monotonic() > until:
@@ -163,6 +174,11 @@ def _of_sessions(
     The index may hold blocks that another transaction is deleting.
     """
     of = dict(Block.objects.filter(pk__in=keys).values_list("pk", "session_id"))
+    replaced = Replacement.objects.filter(pk__in=_replacements(keys))
+    of |= {
+        text_index.REPLACEMENTS + pk: session
+        for pk, session in replaced.values_list("pk", "run__session_id")
+    }
     known = dict(sessions.filter(pk__in=set(of.values())).values_list("pk", "team_id"))
     left = [key for key in keys if of.get(key) in known]
     for start in range(0, len(left), AT_ONCE):
@@ -170,18 +186,31 @@ def _of_sessions(
 
 
 def _matching(keys: list[int], teams: dict[UUID, UUID], query: SearchQuery) -> Iterator[_Matching]:
-    """Blocks whose texts match, in the order of `keys`."""
-    blocks = Block.objects.select_related("message").in_bulk(keys)
-    texts = _texts(list(blocks.values()), teams)
+    """Blocks and replacements whose texts match, in the order of `keys`."""
+    found: dict[int, tuple[UUID, Block | Replacement]] = {
+        key: (one.session_id, one)
+        for key, one in Block.objects.select_related("message").in_bulk(keys).items()
+    }
+    replaced = Replacement.objects.select_related("run").defer(*(f"run__{n}" for n in Run.LARGE))
+    for pk, made in replaced.in_bulk(_replacements(keys)).items():
+        found[text_index.REPLACEMENTS + pk] = made.run.session_id, made
+    texts = _texts(found.values(), teams)
     for key in keys:
-        if key in blocks and query.matches(text := texts.get(blocks[key].sha, "")):
-            yield _Matching(blocks[key], text)
+        if key in found and query.matches(text := texts.get(found[key][1].sha, "")):
+            yield _Matching(key, *found[key], text)
 
 
-def _texts(blocks: list[Block], teams: dict[UUID, UUID]) -> dict[str, str]:
+def _replacements(keys: list[int]) -> list[int]:
+    """The primary keys of the replacements among keys of the index."""
+    return [key - text_index.REPLACEMENTS for key in keys if key < 0]
+
+
+def _texts(
+    found: Iterable[tuple[UUID, Block | Replacement]], teams: dict[UUID, UUID]
+) -> dict[str, str]:
     by_team: dict[UUID, list[str]] = {}
-    for block in blocks:
-        by_team.setdefault(teams[block.session_id], []).append(block.sha)
+    for session, block in found:
+        by_team.setdefault(teams[session], []).append(block.sha)
     return {
         sha: searched_text(wire.decode(data))
         for team, shas in by_team.items()
@@ -191,23 +220,58 @@ def _texts(blocks: list[Block], teams: dict[UUID, UUID]) -> dict[str, str]:
 
 def _hits(wanted: Wanted, found: list[_Matching]) -> list[Hit]:
     rows = Session.objects.defer("sparkline", "meta")
-    sessions = rows.in_bulk({block.session_id for block, _ in found})
+    sessions = rows.in_bulk({match.session for match in found})
     runs = shown_runs(list(sessions.values()))
-    left = [match for match in found if match.block.session_id in sessions]
+    left = [match for match in found if match.session in sessions]
+    originals = [match.block for match in left if isinstance(match.block, Block)]
     where: dict[int, BlockState] = {}
     for team in {session.team_id for session in sessions.values()}:
-        blocks = [block for block, _ in left if sessions[block.session_id].team_id == team]
+        blocks = [one for one in originals if sessions[one.session_id].team_id == team]
         where |= presences(team, blocks, runs, wanted.query.matches)
-    return [
-        Hit(
-            sessions[block.session_id],
-            runs.get(block.session_id),
-            block,
-            wanted.query.excerpt(text, before=BEFORE, after=AFTER),
-            where.get(block.pk, IN_CONTEXT),
+    stays = _stays([one.block for one in left if isinstance(one.block, Replacement)])
+    hits = []
+    for _, pk, block, text in left:
+        excerpt = wanted.query.excerpt(text, before=BEFORE, after=AFTER)
+        if isinstance(block, Block):
+            state = where.get(block.pk, IN_CONTEXT)
+            hits.append(Hit(sessions[pk], runs.get(pk), block, excerpt, state, block.born))
+        elif block.pk in stays:
+            original, entry, name = stays[block.pk]
+            ended = entry.to_step is not None
+            state = BlockState("ended", entry.to_step) if ended else IN_CONTEXT
+            step = entry.from_step
+            hits.append(Hit(sessions[pk], block.run, original, excerpt, state, step, name))
+    return hits
+
+
+def _stays(replacements: list[Replacement]) -> dict[int, tuple[Block, Entry, str]]:
+    """The first block that each replacement replaced, its stay, and its name in addresses."""
+    found: dict[int, tuple[Block, Entry, str]] = {}
+    if not replacements:
+        return found
+    wanted = {one.pk: one for one in replacements}
+    opened = Entry.objects.filter(replacement__in=wanted).values("opened_by__revision")
+    beside = Entry.objects.filter(opened_by__revision__in=opened, replacement__isnull=False)
+    originals = {
+        (block.session_id, block.position): block
+        for block in Block.objects.select_related("message").filter(
+            session__in={one.run.session_id for one in replacements},
+            position__in={one.position for one in replacements},
         )
-        for block, text in left
-    ]
+    }
+    numbers: Counter[int] = Counter()
+    for entry in beside.select_related("opened_by__revision").order_by("position", "pk"):
+        revision = entry.opened_by.revision if entry.opened_by else None
+        if revision is None:
+            continue
+        name = f"r{revision.number}.{numbers[revision.pk]}"
+        numbers[revision.pk] += 1
+        made = wanted.get(entry.replacement_id or 0)
+        if made is not None:
+            original = originals.get((made.run.session_id, made.position))
+            if original is not None:
+                found.setdefault(made.pk, (original, entry, name))
+    return found
 
 
 def sessions_with(

@@ -1,10 +1,11 @@
 """The index of block texts: which blocks hold which words. SQL of both databases.
 
-A row per block: its distinct words and its labels (team, session, tool, kind, error), without their
-order. On SQLite an FTS5 table that keeps no text, no positions and no lengths: 15 % of the stored
-bytes instead of 49 %. It gets words separated by blanks, and splits none, because what is not ASCII
-counts as a letter there. On PostgreSQL an array of the words' CRC-32 with a GIN index: words may
-share one, so what it finds must be looked for in the texts.
+A row per block, and per replacement of a managed context: its distinct words and its labels (team,
+session, tool, kind, error), without their order. On SQLite an FTS5 table that keeps no text, no
+positions and no lengths: 15 % of the stored bytes instead of 49 %. It gets words separated by
+blanks, and splits none, because what is not ASCII counts as a letter there. On PostgreSQL an array
+of the words' CRC-32 with a GIN index: words may share one, so what it finds must be looked for in
+the texts.
 """
 
 from __future__ import annotations
@@ -21,8 +22,11 @@ FREQUENT = 5_000
 """On PostgreSQL: blocks with the words of a query up to which all are read and sorted; of more, the
 newest are found by walking from the newest block back."""
 
+REPLACEMENTS = -(2**52)
+"""Added to the keys of replacements, so that they come after all blocks."""
+
 IndexRow = tuple[int, Collection[str]]
-"""The key of a block, and its words and labels."""
+"""The key of a block or replacement, and its words and labels."""
 
 
 def add(rows: Iterable[IndexRow]) -> None:

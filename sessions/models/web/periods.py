@@ -3,16 +3,9 @@
 from __future__ import annotations
 
 import calendar
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta, tzinfo
-from typing import Any
-
-from django.db.models import BigIntegerField, DateTimeField, F, Func, Q, QuerySet
-from django.db.models.functions import Coalesce
-from django.db.models.lookups import GreaterThanOrEqual, LessThan
-
-from sessions.models.web.statements import Given, Statement, given_int
 
 LAST = 253_370_764_800_000
 """The beginning of the year 9999, after everything."""
@@ -35,6 +28,8 @@ CALENDAR = {"today": "Today", "month": "This month", "last-month": "Last month"}
 """Ranges of whole days, with their labels."""
 
 ALL = "all"
+CUSTOM = "custom"
+"""Two days of one's own, in `from` and `to`."""
 USUAL = "7d"
 PARTS = 62
 """Most parts per range: hours, days, weeks, or multiples of four weeks."""
@@ -89,103 +84,6 @@ class Period:
         return tuple(range(self.since, self.until, self.size))
 
 
-class _Milliseconds(Func):
-    """A datetime as whole seconds since the epoch, in ms."""
-
-    output_field = BigIntegerField()
-
-    def as_sqlite(self, compiler: Any, connection: Any, **extra: Any) -> Any:
-        template = "CAST(strftime('%%%%s', %(expressions)s) AS INTEGER) * 1000"
-        return self.as_sql(compiler, connection, template=template, **extra)
-
-    def as_postgresql(self, compiler: Any, connection: Any, **extra: Any) -> Any:
-        template = "CAST(FLOOR(EXTRACT(EPOCH FROM %(expressions)s)) AS BIGINT) * 1000"
-        return self.as_sql(compiler, connection, template=template, **extra)
-
-
-def happened(path: str = "") -> Coalesce:
-    """When a session happened, in ms: its last step, or its arrival if its log has no times.
-
-    `path` leads from the row to its session, as in "run__session__".
-    """
-    return Coalesce(F(f"{path}ended_at"), _Milliseconds(F(f"{path}created")))
-
-
-class OrElse(Func):
-    """A column, or a number where it is null: the number is in the text, as in an index's."""
-
-    template = "COALESCE(%(expressions)s, %(number)s)"
-    output_field = BigIntegerField()
-
-    def __init__(self, expression: Any, number: int) -> None:
-        super().__init__(expression, number=number)
-
-
-class Fill(Func):
-    """A peak in millionths of a window; -1 if the window is unknown."""
-
-    template = "COALESCE(CAST(1000000 AS bigint) * %(expressions)s, 0), -1)"
-    arg_joiner = " / NULLIF("
-    output_field = BigIntegerField()
-
-
-def ended(path: str = "") -> OrElse:
-    """When the last step of a session happened, in ms; 0 if its log has no times."""
-    return OrElse(F(f"{path}ended_at"), 0)
-
-
-def happened_in(ranges: Iterable[tuple[int | Given, int | Given]], path: str = "") -> Q:
-    """Sessions that happened in one of these [since, until), in a form that indexes serve."""
-    found = Q(pk__in=[])
-    for since, until in ranges:
-        timed = Q(GreaterThanOrEqual(ended(path), since), LessThan(ended(path), until))
-        timed &= Q(**{f"{path}ended_at__isnull": False})
-        arrived = {"gte": _second(since), "lt": _second(until)}
-        found |= timed | Q(
-            **{f"{path}ended_at": None},
-            **{f"{path}created__{side}": at for side, at in arrived.items()},
-        )
-    return found
-
-
-def _second(ms: int | Given) -> datetime | Given:
-    """The whole second from which a rounded-down arrival is not before `ms`."""
-    if isinstance(ms, Given):
-        return Given(f"{ms.name}_second", DateTimeField())
-    return datetime.fromtimestamp(-(-ms // 1000), UTC)
-
-
-class StatementIn:
-    """A query for sessions of several times; `build` gets these for `happened_in`.
-
-    It is composed once for each power of two, and the last time is repeated to fill that number.
-    """
-
-    def __init__(
-        self, build: Callable[[Sequence[tuple[Given, Given]]], QuerySet[Any, Any]]
-    ) -> None:
-        self._build = build
-        self._sized: dict[int, Statement] = {}
-
-    def rows(self, ranges: Sequence[tuple[int, int]], **given: Any) -> list[Any]:
-        """The rows of all these times; none without any."""
-        if not ranges:
-            return []
-        size = 1 << (len(ranges) - 1).bit_length()
-        for number in range(size):
-            pair = ranges[min(number, len(ranges) - 1)]
-            for side, ms in zip(("since", "until"), pair, strict=True):
-                given[f"{side}_{number}"] = ms
-                given[f"{side}_{number}_second"] = _second(ms)
-        return self._of(size).rows(**given)
-
-    def _of(self, size: int) -> Statement:
-        if size not in self._sized:
-            named = [(given_int(f"since_{i}"), given_int(f"until_{i}")) for i in range(size)]
-            self._sized[size] = Statement(lambda: self._build(named))
-        return self._sized[size]
-
-
 def ending_now(name: str, now: int) -> Period:
     """A range of RANGES; its parts are whole hours or days in UTC, the last one unfinished."""
     _, length, size = RANGES[name]
@@ -221,14 +119,17 @@ def asked_for(
     `zone`. Raises BadPeriod.
     """
     since, until, name = (query.get(field, "").strip() for field in ("from", "to", "range"))
-    if not name and (since or until):
+    if name in ("", CUSTOM) and (since or until):
         return between(*read_days(since, until), zone)
+    if name == CUSTOM:
+        raise BadPeriod("from", "Custom dates need a first or a last day: ?from=2026-11-30.")
     if name == ALL:
         return of_all(first or now, max(last or now, now))
     if name in CALENDAR:
         return replace(between(*_days_of(name, now, zone), zone), name=name)
     if name and name not in RANGES:
-        raise BadPeriod("range", f"Use one of {', '.join((*RANGES, *CALENDAR, ALL))}.")
+        names = ", ".join((*RANGES, *CALENDAR, ALL, CUSTOM))
+        raise BadPeriod("range", f"“{name[:40]}” is not a range. Use one of {names}.")
     period = ending_now(name or USUAL, now)
     if period.size == HOUR or zone == UTC:
         return period
