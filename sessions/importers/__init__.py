@@ -6,6 +6,7 @@ only serves, with how the log begins, to name a session whose file has no id.
 
 from __future__ import annotations
 
+from io import BytesIO
 from itertools import islice
 
 from compaction.records import in_order, records_in
@@ -20,6 +21,9 @@ __all__ = ["IMPORTERS", "Counts", "Importer", "NotALog", "counts", "detect", "pa
 _HEAD = 200
 """Number of readable lines inspected to detect the format of a JSONL file."""
 
+_START = 4096
+"""Bytes inspected to detect a format that is not JSON."""
+
 
 IMPORTERS: dict[str, Importer] = in_order(records_in(__name__, __path__, "IMPORTER"))
 """In order of detection: specific formats first, because later, broader ones would accept their
@@ -32,6 +36,10 @@ def detect(data: bytes, name: str = "") -> str | None:
     `name` is ignored; it is accepted so that all importers share one signature.
     """
     del name
+    start = data[:_START].decode("utf-8-sig", "replace")
+    for log_format, importer in IMPORTERS.items():
+        if importer.knows_text is not None and importer.knows_text(start):
+            return log_format
     head = _objects(data)
     for log_format, importer in IMPORTERS.items():
         if importer.knows_lines is not None and head and importer.knows_lines(head):
@@ -51,11 +59,31 @@ def parse(data: bytes, name: str = "") -> Log:
     log_format = detect(data, name)
     if log_format is None:
         raise NotALog(_what(data))
-    log = IMPORTERS[log_format].read(data, name)
+    importer = IMPORTERS[log_format]
+    parts = importer.split(data) if importer.split is not None else []
+    log = _joined(importer, data, parts, name) if len(parts) > 1 else importer.read(data, name)
     for session in log.sessions:
         if not session.external_id:
             name_by_file(session, name, log_format)
     return log
+
+
+def _joined(importer: Importer, data: bytes, parts: list[list[int]], name: str) -> Log:
+    """Read the logs of a file, each from its lines, as if it were a file of its own."""
+    whole = Log(importer.name)
+    whole.problems.append(
+        f"The file has the logs of {len(parts)} sessions; each was imported by itself. Line "
+        "numbers below count from where its log begins."
+    )
+    raw = list(BytesIO(data))
+    for numbers in parts:
+        log = importer.read(b"".join(raw[number - 1] for number in numbers), name)
+        for one in (*log.skipped, *(record for each in log.sessions for record in each.records)):
+            one.line = numbers[one.line - 1] if one.line else 0
+        whole.sessions += log.sessions
+        whole.skipped += log.skipped
+        whole.problems += log.problems
+    return whole
 
 
 def _objects(data: bytes) -> list[dict[str, Json]]:

@@ -10,8 +10,8 @@ from sessions.importers.records import Json, Log
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Importer:
-    """How to read a format, and how to tell it: from the objects of the first lines (JSONL), or
-    from the whole document (JSON)."""
+    """How to read a format, and how to tell it: from the objects of the first lines (JSONL), from
+    the whole document (JSON), or from its text."""
 
     name: str
     """Stored with each file and session that was read so: it never changes."""
@@ -25,5 +25,9 @@ class Importer:
     read: Callable[[bytes, str], Log]
     knows_lines: Callable[[list[dict[str, Json]]], bool] | None = None
     knows_document: Callable[[Json], bool] | None = None
+    knows_text: Callable[[str], bool] | None = None
+    """For formats that are not JSON: from the first characters."""
+    split: Callable[[bytes], list[list[int]]] | None = None
+    """For formats whose files people join with `cat`: the numbers of the lines of each log."""
     folder: str = ""
     """Where agents leave such files on the machine of their user."""

@@ -18,7 +18,7 @@ _LONGEST = 200
 def stem_of(name: str) -> str:
     """The name of a file without its folder and the endings of logs."""
     stem = PurePath(name).name
-    for ending in (".jsonl", ".json", ".traj"):
+    for ending in (".gz", ".jsonl", ".json", ".traj", ".eval"):
         stem = stem.removesuffix(ending)
     return stem
 

@@ -10,6 +10,7 @@ from sessions.importers.message_array import (
     conversation_of,
     document,
 )
+from sessions.importers.naming import name_by_file, stem_of
 from sessions.importers.openai_wire import CallIds, assistant_blocks, content_blocks, result_block
 from sessions.importers.records import Json, Log, Message
 from sessions.importers.reported import NOTHING, openai_usage
@@ -26,7 +27,12 @@ def recognises(value: Json) -> bool:
     if found is None:
         return False
     roles = [item["role"] for item in found.messages if isinstance(item, dict) and "role" in item]
-    return all(string(role) in _ROLES for role in roles)
+    return all(map(is_role, roles))
+
+
+def is_role(value: Json) -> bool:
+    """Whether a value is a role of this API."""
+    return string(value) in _ROLES
 
 
 def read(data: bytes, name: str = "") -> Log:
@@ -44,6 +50,11 @@ def read(data: bytes, name: str = "") -> Log:
             writer.no_message(index)
     _answer(reader, found)
     log = writer.log(FORMAT, found.around, name)
+    if log.sessions[0].external_id == "" and mapping(found.around.get("response")):
+        # One file per call: those of a session begin alike and have names that count.
+        stem = stem_of(name).rstrip("0123456789.").rstrip("-_ ") or "calls"
+        name_by_file(log.sessions[0], stem, FORMAT)
+        log.sessions[0].title = stem
     window = found.around.get("context_window")
     if isinstance(window, int) and 0 < window < 10**9:
         log.sessions[0].window = window
@@ -58,10 +69,14 @@ def _preface(writer: ArraySession, found: Conversation) -> None:
 
 def _answer(reader: MessageReader, found: Conversation) -> None:
     """Add the response that a recorder stored with the request, if any."""
-    response = mapping(found.around.get("response"))
+    # OpenHands rewrites calls of models without tools: the raw answer is what the history repeats.
+    response = mapping(found.around.get("raw_response")) or mapping(found.around.get("response"))
     choices = sequence(response.get("choices") or found.around.get("choices"))
     answer = mapping(mapping(choices[0]).get("message")) if choices else {}
     if answer:
+        stop = sequence(mapping(found.around.get("kwargs")).get("stop"))
+        if "</function" in stop and "<function=" in (text := string(answer.get("content"))):
+            answer = {**answer, "content": f"{text}</function>"}
         raw = response.get("usage") or found.around.get("usage")
         own = {"usage": raw, "model": response.get("model"), "created": response.get("created")}
         reader.take({**own, **answer, "role": "assistant"}, len(found.messages) + 1)

@@ -8,6 +8,7 @@ from compaction.context.blocks import Role
 from compaction.context.session import Usage
 from sessions.importers.decoded import Faults, Line, lines
 from sessions.importers.importer import Importer
+from sessions.importers.joined import by_headers
 from sessions.importers.records import (
     Call,
     Compaction,
@@ -271,4 +272,5 @@ IMPORTER = Importer(
     "or messages with `api` and `provider`",
     read=read,
     knows_lines=recognises,
+    split=lambda data: by_headers(data, "session", lambda one: string(one.get("id"))),
 )

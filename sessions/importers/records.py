@@ -79,12 +79,14 @@ class Call:
 class Compaction:
     """A compaction recorded in the log: the context was replaced here.
 
-    `keep` lists the keys of messages that stay (empty: none). The summary follows as a Message of
-    kind "summary". Token counts are the log's own, None if missing.
+    `keep` lists the keys of messages that stay (empty: none). Instructions and tools stay anyway,
+    unless the log is `exact` about them, too. The summary follows as a Message of kind "summary".
+    Token counts are the log's own, None if missing.
     """
 
     trigger: Literal["auto", "manual", "unknown"] = "unknown"
     keep: tuple[str, ...] = ()
+    exact: bool = False
     tokens_before: int | None = None
     tokens_after: int | None = None
     at: int | None = None
@@ -157,12 +159,17 @@ class Session:
 
 @dataclass(slots=True)
 class Log:
-    """The content of one file. `problems` are sentences for people: what was odd, and where."""
+    """The content of one file. `problems` are sentences for people: what was odd, and where.
+
+    `rows` are the numbered lines of our own export, which the store takes as they are; the sessions
+    then show what it would have recorded.
+    """
 
     format: str
     sessions: list[Session] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
+    rows: list[tuple[int, dict[str, Json]]] | None = None
 
     def close(self, sessions: Iterable[Session]) -> Self:
         """Add those of a file's sessions that have records; without any, say so."""

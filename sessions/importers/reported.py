@@ -26,6 +26,15 @@ class Reported(NamedTuple):
 NOTHING = Reported(None, True)
 
 
+def any_usage(given: dict[str, Json]) -> Reported:
+    """Parse usage in Anthropic's, OpenAI's or Gemini's form, distinguished by field names."""
+    if "promptTokenCount" in given or "prompt_token_count" in given:
+        return gemini_usage(given)
+    openai = ("prompt_tokens", "total_tokens", "input_tokens_details", "prompt_tokens_details")
+    foreign = any(given.get(name) is not None for name in openai)
+    return openai_usage(given) if foreign else anthropic_usage(given)
+
+
 def anthropic_usage(raw: Json) -> Reported:
     """Parse a Messages API usage object; all zeros count as not reported."""
     given = mapping(raw)
@@ -76,6 +85,21 @@ def openai_usage(raw: Json) -> Reported:
         reasoning=_count(more, "reasoning_tokens") or _count(given, "reasoning_output_tokens"),
     )
     return _reported(usage, reconciles)
+
+
+def gemini_usage(raw: Json) -> Reported:
+    """Parse Gemini's usage, from REST or the SDK; thoughts are output, and beside it there."""
+    given = mapping(raw)
+    prompt = _first(given, "promptTokenCount", "prompt_token_count")
+    prompt += _first(given, "toolUsePromptTokenCount", "tool_use_prompt_token_count")
+    cached = _first(given, "cachedContentTokenCount", "cached_content_token_count")
+    thoughts = _first(given, "thoughtsTokenCount", "thoughts_token_count")
+    output = thoughts + _first(given, "candidatesTokenCount", "candidates_token_count")
+    total = _first(given, "totalTokenCount", "total_token_count")
+    usage = Usage(
+        uncached=max(prompt - cached, 0), cache_read=cached, output=output, reasoning=thoughts
+    )
+    return _reported(usage, prompt >= cached and total in (0, prompt + output))
 
 
 def cline_usage(raw: Json) -> Reported:

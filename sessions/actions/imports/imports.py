@@ -6,24 +6,30 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from django.db import transaction
+from django.db import DataError, transaction
 
 from sessions import importers
 from sessions.actions.assessments import assess
 from sessions.actions.assessments.assessments import outdate
-from sessions.actions.record.append import append, link_parents
+from sessions.actions.imports.changed import IfChanged, ImportedSession, append_log
+from sessions.actions.imports.opened import is_archive, logs_in, read_log
+from sessions.actions.record.append import link_parents
 from sessions.actions.record.measure import measure
 from sessions.actions.record.prepare import Count
+from sessions.actions.record.restored import restore
 from sessions.actions.search import indexing
 from sessions.importers import records
-from sessions.models import Blob, Import, ImportFile, Job, SkippedRecord, Team
+from sessions.importers.bundles import is_event, name_of
+from sessions.models import Blob, Import, ImportFile, Job, Session, SkippedRecord, Team
 from sessions.models.record.blobs import sha256
-
-FILE_LIMIT = 256 * 1024 * 1024
-"""Maximum size of a file in bytes, because it is read into memory."""
 
 KEPT_PER_TYPE = 200
 """Maximum skipped records per type whose bytes are kept; all are counted."""
+
+_TOO_LONG = (
+    "An id or a number in it is larger than the database takes. Give sessions ids of at most 300 "
+    "characters, and calls of at most 200."
+)
 
 SESSIONS_NAMED = 200
 """Maximum sessions of a file linked in its report."""
@@ -33,14 +39,17 @@ Progress = Callable[[int, int], None]
 
 
 def files_under(paths: Iterable[Path]) -> Iterator[Path]:
-    """All files at or below the given paths, in a stable order. Raises OSError for unreadable
-    folders."""
+    """All files at or below the given paths, in a stable order; folders that are one log stay
+    whole. Raises OSError for unreadable folders."""
     for path in paths:
-        if path.is_dir():
-            next(path.iterdir(), None)  # rglob would silently find nothing
-            yield from sorted(p for p in path.rglob("*") if p.is_file() and not _hidden(p, path))
-        else:
+        if not path.is_dir():
             yield path
+            continue
+        next(path.iterdir(), None)  # rglob would silently find nothing
+        files = sorted(p for p in path.rglob("*") if p.is_file() and not _hidden(p, path))
+        events = [file for file in files if is_event(file.name)]
+        yield from (file for file in files if not is_event(file.name))
+        yield from dict.fromkeys(file.parent for file in events)
 
 
 def _hidden(path: Path, root: Path) -> bool:
@@ -60,7 +69,12 @@ def begin_import(team: Team, files: Iterable[tuple[str, str, int]], job: Job | N
     return import_run
 
 
-def run_import(import_run: Import, count: Count, progress: Progress) -> None:
+def run_import(
+    import_run: Import,
+    count: Count,
+    progress: Progress,
+    if_changed: IfChanged = IfChanged.KEEP,
+) -> None:
     """Import every waiting file; unreadable ones are refused with a sentence.
 
     Files are imported completely or not at all, so an interrupted import can continue.
@@ -69,7 +83,7 @@ def run_import(import_run: Import, count: Count, progress: Progress) -> None:
     for done, file in enumerate(files):
         progress(done, len(files))
         if file.state == ImportFile.State.WAITING:
-            import_file(import_run.team, file, count)
+            _import_waiting(import_run, file, count, if_changed)
     for parent in link_parents(import_run.team):
         measure(parent)
     assess.ask_all(import_run.team)
@@ -77,38 +91,105 @@ def run_import(import_run: Import, count: Count, progress: Progress) -> None:
     progress(len(files), len(files))
 
 
-def import_file(team: Team, file: ImportFile, count: Count) -> None:
+def _import_waiting(
+    import_run: Import, file: ImportFile, count: Count, if_changed: IfChanged
+) -> None:
+    """Import a file, or each log of an archive, which gets a row of its own.
+
+    The row of an archive goes when all its logs have theirs.
+    """
+    path = Path(file.stored)
+    try:
+        if not is_archive(path):
+            import_file(import_run.team, file, lambda: read_log(path), count, if_changed)
+            return
+        done = set(import_run.files.exclude(pk=file.pk).values_list("path", flat=True))
+        log = None
+        for log in logs_in(path):
+            named = f"{file.path}/{log.name}".rstrip("/")[:1000]
+            row = ImportFile(import_run=import_run, path=named, stored=file.stored, size=file.size)
+            if named not in done:
+                into = row if log.name else file
+                import_file(import_run.team, into, log.read, count, if_changed)
+        if log is None:
+            raise importers.NotALog("The archive has no files. Choose another one.")
+        if file.state == ImportFile.State.WAITING:
+            file.delete()
+    except (importers.NotALog, OSError) as error:
+        _refuse(file, error)
+
+
+def _refuse(file: ImportFile, error: Exception) -> None:
+    file.state = ImportFile.State.REFUSED
+    file.problems = [_sentence(error)]
+    file.save()
+
+
+def import_file(
+    team: Team,
+    file: ImportFile,
+    content: Callable[[], bytes],
+    count: Count,
+    if_changed: IfChanged,
+) -> None:
     """Parse one file and store its sessions; record the result on its row."""
     try:
-        log = _read(Path(file.stored), file.path)
-    except (importers.NotALog, OSError) as error:
-        file.state = ImportFile.State.REFUSED
-        file.problems = [_sentence(error)]
-        file.save()
+        data = content()
+        file.size = len(data)
+        log = importers.parse(data, name_of(file.path))
+        is_trusted = file.import_run.job_id is None
+        created = False
+        for session, messages, new in _stored(team, log, count, if_changed, trusted=is_trusted):
+            created = created or new
+            if len(file.found) < SESSIONS_NAMED:
+                file.found.append(str(session.pk))
+            file.new_messages += messages
+            if not session.measured:
+                measure(session)
+                outdate(session)
+    except DataError:
+        _refuse(file, importers.NotALog(_TOO_LONG))
         return
-    created = False
-    for session in log.sessions:
-        appended = append(team, session, count, source=log.format)
-        created = created or appended.created
-        if len(file.found) < SESSIONS_NAMED:
-            file.found.append(str(appended.session.pk))
-        file.new_messages += appended.messages
-        if not appended.session.measured:
-            measure(appended.session)
-            outdate(appended.session)
+    except (importers.NotALog, OSError) as error:
+        _refuse(file, error)
+        return
     _report(file, log, created)
     with transaction.atomic():
         file.save()
         _keep_skipped(team, file, log.skipped)
 
 
-def _read(path: Path, name: str) -> records.Log:
-    size = path.stat().st_size
-    if size > FILE_LIMIT:
-        raise importers.NotALog(
-            f"The file has {size:,} bytes; the limit is {FILE_LIMIT:,}. Split it by session."
+def _stored(
+    team: Team, log: records.Log, count: Count, if_changed: IfChanged, *, trusted: bool
+) -> Iterable[ImportedSession]:
+    """Store a log's sessions, one after the other. Files named in a command are trusted, uploads
+    are not. Raises NotALog for an export that does not fit together."""
+    if log.rows is None:
+        return (append_log(team, log, one, count, if_changed) for one in log.sessions)
+    restored = restore(team, log.rows, trusted=trusted)
+    try:
+        for session in restored.sessions:
+            if not session.measured:
+                _measure_restored(session)
+    except Exception as error:  # of any kind: values need not be such as we write
+        Session.objects.filter(pk__in=restored.new).delete()
+        said = "No figures can be computed from the export's values. Export it again."
+        raise importers.NotALog(said) from error
+    log.problems += restored.problems
+    return [
+        ImportedSession(
+            one, one.message_count if one.pk in restored.new else 0, one.pk in restored.new
         )
-    return importers.parse(path.read_bytes(), name)
+        for one in restored.sessions
+    ]
+
+
+def _measure_restored(session: Session) -> None:
+    changed = session.changed
+    measure(session)
+    outdate(session)
+    # Measuring is no sign that its agent is at work.
+    Session.objects.filter(pk=session.pk).update(changed=changed)
 
 
 def _sentence(error: Exception) -> str:

@@ -6,6 +6,7 @@ import os
 import shutil
 import uuid
 from collections.abc import Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
@@ -13,14 +14,20 @@ from django.conf import settings
 from django.db import transaction
 
 from sessions.actions.accounts import audit
+from sessions.actions.imports.changed import IfChanged
 from sessions.actions.imports.imports import begin_import, report, run_import
 from sessions.actions.jobs.attempts import JobOutcome, PermanentFailure, Running
 from sessions.actions.jobs.jobs import enqueue
-from sessions.models import Import, ImportFile, Team
+from sessions.models import Import, ImportFile, Job, Team
 
 KIND = "import"
 FILES_AT_ONCE = 100
 """Maximum files per upload: Django's limit on form parts."""
+
+
+MOST_WAITING = 500
+"""Uploads of a team that may wait for their job: an exporter of traces sends one every few
+seconds."""
 
 
 class Uploaded(Protocol):
@@ -32,8 +39,29 @@ class Uploaded(Protocol):
         """The bytes in chunks."""
 
 
+class BodyFile:
+    """A request body as an uploaded file."""
+
+    def __init__(self, name: str, data: bytes) -> None:
+        self.name: str | None = name
+        self._data = data
+
+    def chunks(self) -> Iterable[bytes]:
+        """The bytes, in one piece."""
+        yield self._data
+
+
+def has_room(team: Team) -> bool:
+    """Whether a team may upload more before its jobs have read what waits."""
+    waiting = Job.objects.filter(team=team, kind=KIND, state=Job.State.QUEUED)
+    return waiting[:MOST_WAITING].count() < MOST_WAITING
+
+
 def begin_upload(
-    team: Team, files: Sequence[Uploaded], actor: audit.Actor = audit.COMMAND
+    team: Team,
+    files: Sequence[Uploaded],
+    actor: audit.Actor = audit.COMMAND,
+    if_changed: IfChanged = IfChanged.KEEP,
 ) -> Import:
     """Store the files and queue their import; on return they survive a crash.
 
@@ -45,9 +73,10 @@ def begin_upload(
         kept = [_keep(file, folder / str(number)) for number, file in enumerate(files)]
         with transaction.atomic():
             import_run = begin_import(team, kept, job=None)
-            import_run.job = enqueue(team, KIND, {"import": str(import_run.pk)})
+            named, choice = str(import_run.pk), str(if_changed)
+            import_run.job = enqueue(team, KIND, {"import": named, "if_changed": choice})
             import_run.save(update_fields=["job"])
-            audit.note(team, actor, "import.asked", str(import_run.pk), files=len(kept))
+            audit.note(team, actor, "import.asked", named, files=len(kept), if_changed=choice)
         return import_run
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
@@ -82,7 +111,9 @@ def run(running: Running) -> JobOutcome:
         raise PermanentFailure(
             "The upload no longer exists", "Its record was deleted.", "Upload the files again."
         )
-    run_import(import_run, counted, lambda done, total: running.progress(done, total, "files"))
+    if_changed = IfChanged(running.payload.get("if_changed", IfChanged.KEEP))
+    progress = partial(running.progress, unit="files")
+    run_import(import_run, counted, progress, if_changed)
     return _end(import_run)
 
 

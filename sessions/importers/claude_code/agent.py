@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 from sessions.importers.claude_code.attachments import attached, is_known
-from sessions.importers.claude_code.calls import Calls
+from sessions.importers.claude_code.calls import SYNTHETIC, Calls
 from sessions.importers.claude_code.entry import LogEntry
 from sessions.importers.claude_code.tree import Parents, TreeContext, TreeMessage
 from sessions.importers.records import (
@@ -121,17 +121,22 @@ class Agent:
 
     def _assistant(self, entry: LogEntry) -> NoRecord | None:
         call = entry.call
-        if call not in self._calls and not self._repeats_a_tool_call(entry):
+        # Written by the client: in the context, but of no model call.
+        by_client = entry.message.get("model") == SYNTHETIC and not entry.is_error
+        if by_client:
+            # On resuming: the client goes on from its parent, whatever else came after that.
+            self._fall(entry, self._standing.rewind(entry.parent, root=False))
+        elif call not in self._calls and not self._repeats_a_tool_call(entry):
             self._fall(entry, self._standing.retry(entry.parent))
         if not entry.is_error:
             blocks = blocks_of(entry.message.get("content"))
             message = self._message(entry, "assistant", blocks)
-            message.call = call
+            message.call = None if by_client else call
             for block in blocks:
                 if block.get("type") == "tool_use":
                     self._asked[string(block.get("id"))] = call
             self._stand(message, TreeMessage(call=call))
-        report = self._calls.report(entry)
+        report = None if by_client else self._calls.report(entry)
         if report is not None:
             self.session.records.append(report)
         elif entry.is_error:

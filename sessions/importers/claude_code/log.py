@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from sessions.importers.claude_code.agent import Agent
 from sessions.importers.claude_code.entry import LogEntry
+from sessions.importers.claude_code.joined import by_session
 from sessions.importers.claude_code.tree import Parents
 from sessions.importers.decoded import Faults, Line, lines
 from sessions.importers.importer import Importer
@@ -254,5 +255,6 @@ IMPORTER = Importer(
     recognised_by="lines with `sessionId` and a wire message, or its side lines",
     read=read,
     knows_lines=recognises,
+    split=lambda data: by_session(data, _CONVERSATION),
     folder="~/.claude/projects",
 )

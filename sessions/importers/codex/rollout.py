@@ -9,6 +9,7 @@ from sessions.importers.codex.history import History
 from sessions.importers.codex.items import Item, item_of
 from sessions.importers.decoded import Faults, Line, lines
 from sessions.importers.importer import Importer
+from sessions.importers.joined import by_headers
 from sessions.importers.records import (
     Call,
     Compaction,
@@ -136,7 +137,7 @@ class _CodexReader:
 
     def _meta(self, line: Line, payload: dict[str, Json], at: int | None) -> None:
         if not self._metas:
-            self.session.external_id = string(payload.get("id") or payload.get("session_id"))
+            self.session.external_id = _id_of(payload)
             parent = string(payload.get("parent_thread_id"))
             self.session.parent = parent or None
             for name in ("cli_version", "cwd", "originator", "thread_source"):
@@ -161,13 +162,15 @@ class _CodexReader:
 
     def _compacted(self, line: Line, payload: dict[str, Json], at: int | None) -> None:
         replacement = payload.get("replacement_history")
+        exact = isinstance(replacement, list)
         if isinstance(replacement, list):
             keep, new = self._history.replace(replacement)
         else:
             keep, new = self._history.summarize(string(payload.get("message")))
         self._turns.clear()
         key = f"line-{line.number}"
-        self.session.records.append(Compaction(keep=keep, at=at, key=key, line=line.number))
+        record = Compaction(keep=keep, exact=exact, at=at, key=key, line=line.number)
+        self.session.records.append(record)
         for index, item in enumerate(new):
             # A repeated prompt does not begin a turn.
             self._write(item._replace(human=False), f"{key}.{index}", line.number, at)
@@ -227,6 +230,10 @@ class _CodexReader:
         return True
 
 
+def _id_of(meta: dict[str, Json]) -> str:
+    return string(meta.get("id") or meta.get("session_id"))
+
+
 IMPORTER = Importer(
     name=FORMAT,
     order=30,
@@ -235,5 +242,8 @@ IMPORTER = Importer(
     recognised_by="lines of `type` and `payload`",
     read=read,
     knows_lines=recognises,
+    split=lambda data: by_headers(
+        data, "session_meta", lambda one: _id_of(mapping(one.get("payload")))
+    ),
     folder="~/.codex/sessions",
 )

@@ -1,7 +1,7 @@
 """Parsing of live agents' input (JSON values) into records; invalid input is reported with its
 place.
 
-Each message may be in Anthropic's, OpenAI's or our own format.
+Each message may be in Anthropic's, OpenAI's, Gemini's or our own format.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from sessions.importers.delivered.messages import (
     time_of,
     usage_of,
 )
+from sessions.importers.gemini_wire import gemini_tools
 from sessions.importers.records import Call, Json, Message, Record
 from sessions.importers.wire import blocks_of
 
@@ -57,7 +58,7 @@ def delivery(body: Json) -> Batch:
     if not isinstance(body, dict):
         raise Unacceptable("", 'must be an object: {"messages": […]}')
     made = Batch(
-        tools=_list(body, "tools"),
+        tools=_tools(body),
         system=_system(body),
         model=_text(body, "model"),
         history=_history(body),
@@ -172,6 +173,11 @@ def _list(body: dict[str, Json], name: str) -> list[Json] | None:
             if depth(tool) > MAX_DEPTH:
                 raise Unacceptable(f"/tools/{index}", f"is nested over {MAX_DEPTH} levels deep")
     return value
+
+
+def _tools(body: dict[str, Json]) -> list[Json] | None:
+    tools = _list(body, "tools")
+    return None if tools is None else [one for tool in tools for one in gemini_tools(tool)]
 
 
 def _system(body: dict[str, Json]) -> list[dict[str, Json]] | None:

@@ -7,9 +7,10 @@ from typing import get_args
 from compaction.context.blocks import Kind, Role
 from compaction.context.session import Usage
 from sessions.importers.decoded import MAX_DEPTH, clean, depth
+from sessions.importers.gemini_wire import gemini_message
 from sessions.importers.openai_wire import assistant_blocks, content_blocks, result_block
 from sessions.importers.records import Call, Json, Message
-from sessions.importers.reported import Reported, anthropic_usage, openai_usage
+from sessions.importers.reported import Reported, any_usage
 from sessions.importers.wire import Block, is_said_in, milliseconds
 
 LONGEST_ID = 200
@@ -58,6 +59,8 @@ class Unacceptable(ValueError):
 def message(item: Json, place: str) -> tuple[Message, Call | None]:
     """Parse a message and, for an assistant's, its call. Raises Unacceptable."""
     given = _object(item, place)
+    if isinstance(given.get("parts"), list):
+        given = gemini_message(given)
     role = _role(given, place)
     if depth(given) > MAX_DEPTH:
         raise Unacceptable(place, f"is nested more than {MAX_DEPTH} levels deep")
@@ -80,15 +83,12 @@ def message(item: Json, place: str) -> tuple[Message, Call | None]:
 
 
 def usage_of(raw: Json, place: str) -> Reported:
-    """Parse usage in Anthropic's or OpenAI's format, distinguished by field names. Raises
-    Unacceptable."""
+    """Parse usage in any provider's format. Raises Unacceptable."""
     given = _object(raw, place)
     for name, count in given.items():
         if isinstance(count, (int, float)) and not isinstance(count, bool) and count < 0:
             raise Unacceptable(f"{place}/{name}", "must not be below zero")
-    openai = ("prompt_tokens", "total_tokens", "input_tokens_details", "prompt_tokens_details")
-    foreign = any(given.get(name) is not None for name in openai)
-    reported = openai_usage(given) if foreign else anthropic_usage(given)
+    reported = any_usage(given)
     if reported.usage is not None and _largest(reported.usage) > MOST_TOKENS:
         raise Unacceptable(place, f"counts more than {MOST_TOKENS:,} tokens")
     return reported

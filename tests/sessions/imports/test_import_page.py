@@ -35,10 +35,10 @@ def folder(settings, tmp_path: Path) -> Path:
     return tmp_path / "uploads"
 
 
-def upload(client: Client, *files: tuple[str, bytes]) -> str:
+def upload(client: Client, *files: tuple[str, bytes], **fields: str) -> str:
     """The address of the report that an upload leads to."""
     given = [SimpleUploadedFile(name, data) for name, data in files]
-    response = client.post("/imports/", {"files": given})
+    response = client.post("/imports/", {"files": given, **fields})
     assert response.status_code == 302, response.content
     return str(response.headers["Location"])
 
@@ -59,7 +59,7 @@ def test_an_upload_is_kept_asks_for_a_job_and_shows_it(client: Client, folder: P
     kept = [Path(file.stored) for file in import_run.files.order_by("pk")]
     assert [path.read_bytes() for path in kept] == [SAMPLE, NO_LOG]
     assert [path.stat().st_mode & 0o777 for path in kept] == [0o600, 0o600]
-    assert Job.objects.get().payload == {"import": str(import_run.pk)}
+    assert Job.objects.get().payload == {"import": str(import_run.pk), "if_changed": "keep"}
     page = page_of(client, address)
     assert "queued" in page.classes
     assert f'data-topic="job:{import_run.job_id}"' in page.html
@@ -128,6 +128,17 @@ def test_names_that_a_database_refuses_are_mended(name: str, folder: Path):
     assert stored
     assert "\x00" not in stored
     stored.encode()
+
+
+def test_the_form_says_what_becomes_of_a_changed_log(client: Client, folder: Path):
+    upload(client, ("a.jsonl", SAMPLE))
+    work()
+    assert "Replace the stored session" in page_of(client, "/imports/").text
+    upload(
+        client, ("a.jsonl", SAMPLE.replace(b'"role":"user"', b'"role": "user" ')), if_changed="new"
+    )
+    asked = Job.objects.get(kind="import", state=Job.State.QUEUED)
+    assert asked.payload["if_changed"] == "new"
 
 
 def test_an_upload_without_a_file_says_so_beside_the_field(client: Client, folder: Path):

@@ -21,7 +21,7 @@ from sessions.models import Block, ImportFile, Message, Session, SkippedRecord
 pytestmark = [pytest.mark.django_db, pytest.mark.store]
 
 SAMPLES = Path(__file__).parents[1] / "importers" / "samples"
-JSONL = sorted(SAMPLES.rglob("*.jsonl"))
+GROWING = [path for path in sorted(SAMPLES.rglob("*.jsonl")) if path.stem != "contextlab-export"]
 CLAUDE_CODE = SAMPLES / "claude-code" / "claude-code.jsonl"
 
 
@@ -68,7 +68,7 @@ def test_importing_twice_changes_nothing():
     assert {file["state"] for file in again["files"]} == {"known"}
 
 
-@pytest.mark.parametrize("path", JSONL, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", GROWING, ids=lambda path: path.stem)
 def test_a_log_imported_line_by_line_is_the_log_imported_whole(path: Path, tmp_path: Path):
     lines = path.read_bytes().splitlines(keepends=True)
     growing = tmp_path / path.name
@@ -139,6 +139,13 @@ def test_exit_codes_say_what_went_wrong(names: list[str], code: int, tmp_path: P
     with pytest.raises(CommandError) as raised:
         call_command("import_logs", *[str(tmp_path / n) for n in names], stdout=StringIO())
     assert raised.value.returncode == code
+
+
+def test_what_is_there_is_imported_when_another_path_is_missing():
+    with pytest.raises(CommandError, match="No such file or folder: nowhere") as raised:
+        call_command("import_logs", str(CLAUDE_CODE), "nowhere", stdout=StringIO())
+    assert raised.value.returncode == 1
+    assert Session.objects.count() == 1
 
 
 def test_what_an_import_left_unmeasured_the_next_one_measures(monkeypatch: pytest.MonkeyPatch):

@@ -1,0 +1,145 @@
+"""Spans of the real OpenTelemetry exporter become sessions."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import subprocess
+import sys
+import urllib.request
+from typing import Any
+
+import pytest
+from google.protobuf.json_format import MessageToJson
+from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
+from opentelemetry.exporter.otlp.proto.http import Compression
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor, SpanExportResult
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+from compaction.tokens import counted
+from sessions.actions.imports import uploads
+from sessions.actions.imports.imports import run_import
+from sessions.models import Import, ImportFile, Job, Message, ModelCall, Session, Team
+from tests.conftest import Server, wait_until
+from tests.sessions.programs import Program, assert_problem
+
+ASKED = [{"role": "user", "parts": [{"type": "text", "content": "What grows in the harbor?"}]}]
+SAID = [{"role": "assistant", "parts": [{"type": "text", "content": "Kelp."}]}]
+MORE = [{"role": "user", "parts": [{"type": "text", "content": "And where?"}]}]
+PROTOBUF, JSON = "application/x-protobuf", "application/json"
+
+
+def spans() -> list[ReadableSpan]:
+    """Model calls of one conversation, by the GenAI semantic conventions."""
+    kept = InMemorySpanExporter()
+    provider = TracerProvider(resource=Resource({"service.name": "gardener"}))
+    provider.add_span_processor(SimpleSpanProcessor(kept))
+    for prompt in (ASKED, [*ASKED, *SAID, *MORE]):
+        with provider.get_tracer("test").start_as_current_span("chat claude-sonnet-5") as span:
+            span.set_attributes(
+                {
+                    "gen_ai.operation.name": "chat",
+                    "gen_ai.conversation.id": "harbor-1",
+                    "gen_ai.request.model": "claude-sonnet-5",
+                    "gen_ai.input.messages": json.dumps(prompt),
+                    "gen_ai.output.messages": json.dumps(SAID),
+                    "gen_ai.usage.input_tokens": 100,
+                    "gen_ai.usage.output_tokens": 7,
+                }
+            )
+    provider.shutdown()
+    return list(kept.get_finished_spans())
+
+
+def stored() -> tuple[int, int, list[str]]:
+    """Messages, calls and sessions of all that was sent."""
+    for one in Import.objects.filter(files__state=ImportFile.State.WAITING):
+        run_import(one, counted, lambda done, total: None)
+    names = sorted(Session.objects.values_list("external_id", flat=True))
+    return Message.objects.count(), ModelCall.objects.count(), names
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("jobs_wait")
+class TestOperation:
+    """In this process, without a server."""
+
+    @pytest.mark.parametrize("packed", [False, True])
+    @pytest.mark.parametrize("kind", [PROTOBUF, JSON])
+    def test_requests_of_each_form_make_the_same_session(
+        self, program: Program, kind: str, packed: bool
+    ):
+        made = spans()
+        for sent_now in (made[:1], made[1:], made, made):
+            request = encode_spans(sent_now)
+            body = request.SerializeToString() if kind == PROTOBUF else MessageToJson(request)
+            data = body if isinstance(body, bytes) else body.encode()
+            how = {"content_encoding": "gzip"} if packed else {}
+            sent = gzip.compress(data) if packed else data
+            answer = program.ask("POST", "/traces", sent, content_type=kind, **how)
+            assert (answer.status_code, answer["Content-Type"]) == (200, kind)
+            assert answer.content == (b"" if kind == PROTOBUF else b"{}")
+        assert stored() == (4, 2, ["harbor-1"])
+
+    def test_what_is_refused(self, program: Program):
+        def status(code: int, body: bytes, kind: str, **how: str) -> None:
+            assert_problem(program.ask("POST", "/traces", body, content_type=kind, **how), code)
+
+        status(415, b"x", "text/plain")
+        status(415, b"{}", JSON, content_encoding="br")
+        status(401, b"{}", JSON, authorization="")
+        assert not Import.objects.exists()
+
+    def test_what_waits_is_bounded(self, program: Program, monkeypatch: pytest.MonkeyPatch):
+        monkeypatch.setattr(uploads, "MOST_WAITING", 1)
+        Job.objects.create(team=Team.objects.get(), kind=uploads.KIND)
+        for path, kind in (("/traces", JSON), ("/imports?name=a", "application/octet-stream")):
+            answer = program.ask("POST", path, b"{}", content_type=kind)
+            assert_problem(answer, 429)
+            assert answer.headers["Retry-After"] == "10"
+        assert not Import.objects.exists()
+
+    def test_what_is_no_request_is_refused_in_its_report(self, program: Program):
+        broken = encode_spans(spans()).SerializeToString()[:-9]
+        assert program.ask("POST", "/traces", broken, content_type=PROTOBUF).status_code == 200
+        assert stored()[2] == []
+        (file,) = ImportFile.objects.all()
+        assert (file.state, "protobuf" in file.problems[0]) == ("refused", True)
+
+
+@pytest.mark.parametrize("packed", [Compression.NoCompression, Compression.Gzip])
+def test_the_exporter_of_opentelemetry_sends_to_a_server(served: Server, packed: Compression):
+    key = token(served)
+    at = f"{served.address}/api/v1/traces"
+    exporter = OTLPSpanExporter(at, headers={"Authorization": f"Bearer {key}"}, compression=packed)
+    assert exporter.export(spans()) is SpanExportResult.SUCCESS
+    exporter.shutdown()
+    wait_until(lambda: "harbor-1" in names(served, key))
+    without = OTLPSpanExporter(at, compression=packed)
+    assert without.export(spans()) is SpanExportResult.FAILURE
+    without.shutdown()
+
+
+def token(served: Server) -> str:
+    """A key of the server's own."""
+    made = subprocess.run(
+        [sys.executable, "-m", "contextlab.cli", "token", "create"],
+        env={**os.environ, "CONTEXTLAB_DATA_DIR": str(served.data_dir), "DATABASE_URL": ""},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    return next(word for word in made.split() if word.startswith("clk_"))
+
+
+def names(served: Server, key: str) -> list[str]:
+    """The ids of the server's sessions."""
+    asked: Any = urllib.request.Request(
+        f"{served.address}/api/v1/sessions", headers={"Authorization": f"Bearer {key}"}
+    )
+    with urllib.request.urlopen(asked) as answer:
+        return [one["external_id"] for one in json.loads(answer.read())["sessions"]]
