@@ -89,8 +89,13 @@ def _lost(needs: int | None, lost: int | None, by: str) -> str:
     if needs is None or lost is None:
         return "Nothing is known to have left the context."
     if not lost:
-        return "No needed fact was lost."
-    return f"{lost:,} of {counted(needs, 'time')} that a fact was needed, {by} had lost it."
+        return "No fact was lost when it was used again."
+    return f"{by[0].upper()}{by[1:]} had lost a fact {_times(needs, lost)}."
+
+
+def _times(needs: int, lost: int) -> str:
+    """Uses, not facts, as on the dashboard: one fact may be used often."""
+    return f"{lost:,} of {counted(needs, 'time')} that one was used again"
 
 
 def verdict_on_session(session: Session, *, managed: bool) -> SessionVerdict | None:
@@ -113,7 +118,7 @@ def _proofs(
     if session.cost_microusd is not None and broken:
         yield f"≈{money(_avoidable(broken, reread))}", None
     if needs and lost and (address := _lost_at(session)):
-        yield f"{lost:,} of {counted(needs, 'time')}", address
+        yield _times(needs, lost), address
 
 
 def _lost_at(session: Session) -> str:

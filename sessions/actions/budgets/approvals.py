@@ -16,6 +16,7 @@ from sessions.actions.budgets import spending, uses
 from sessions.actions.budgets.reserved import open_reservations, release_expired
 from sessions.actions.web.changed import publish
 from sessions.models import Approval, Session, Team, Use
+from sessions.models.record.demo_data import counts
 
 NOTHING = Amount()
 
@@ -31,6 +32,11 @@ class Admission:
 
     answer: dict[str, Any] | None
     budgets: tuple[dict[str, Any], ...] = ()
+
+
+def shown_approvals(team: Team) -> QuerySet[Approval]:
+    """Approvals of the team's sessions that count: the demo's only while it is alone."""
+    return approvals_of([team]).filter(counts(team.pk, "session__"))
 
 
 def approvals_of(teams: list[Team]) -> QuerySet[Approval]:

@@ -26,7 +26,8 @@ from sessions.models.dashboard.matching import compactions_managed
 from sessions.models.dashboard.slices import merged, read_slices
 from sessions.models.dashboard.troubles import COSTLIEST, NEAREST, costliest_in, fullest_in
 from sessions.models.record.demo_data import has_real
-from sessions.models.web.periods import DAY, HOUR, WEEK, happened, monday
+from sessions.models.web.happened import happened
+from sessions.models.web.periods import DAY, HOUR, WEEK, monday
 from sessions.models.web.sums import Sums
 
 AT_ONCE = 5_000

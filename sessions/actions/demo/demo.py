@@ -17,10 +17,11 @@ from sessions.actions.demo.demo_tuning import tune_demo, untune_demo
 from sessions.actions.jobs.attempts import JobOutcome, Running
 from sessions.actions.lab.simulate import simulate_session
 from sessions.actions.record.append import append_all, link_parents
+from sessions.actions.record.erased import erase, erase_unused
 from sessions.actions.record.measure import measure
 from sessions.actions.record.prepare import Count
 from sessions.importers import records
-from sessions.models import Blob, Block, Replacement, Session, Team
+from sessions.models import Session, Team
 
 SOURCE = KIND = "demo"
 REMOVAL = "demo-removal"
@@ -98,24 +99,10 @@ def remove_demo(team: Team) -> int:
     end_live(team)
     sessions = Session.objects.for_team(team).filter(demo=True)
     many = sessions.count()
-    shas = set(Block.objects.filter(session__in=sessions).values_list("sha", flat=True))
-    shas |= set(Replacement.objects.filter(run__session__in=sessions).values_list("sha", flat=True))
-    sessions.delete()
-    _erase_unused(team, sorted(shas))
+    erase_unused(team, erase(team, sessions))
     if many:
         audit.note(team, audit.COMMAND, "demo.removed", sessions=many)
     return many
-
-
-def _erase_unused(team: Team, shas: Sequence[str]) -> None:
-    """Delete blobs that no block or replacement of the team uses."""
-    for start in range(0, len(shas), CHUNK):
-        chunk = set(shas[start : start + CHUNK])
-        kept = Block.objects.filter(session__team=team, sha__in=chunk)
-        replaced = Replacement.objects.filter(run__session__team=team, sha__in=chunk)
-        chunk -= set(kept.values_list("sha", flat=True))
-        chunk -= set(replaced.values_list("sha", flat=True))
-        Blob.objects.filter(team=team, sha__in=chunk).delete()
 
 
 def demo_job(running: Running) -> JobOutcome:

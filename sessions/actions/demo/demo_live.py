@@ -13,8 +13,9 @@ from django.utils import timezone
 from sessions import demo
 from sessions.actions.accounts import audit
 from sessions.actions.budgets import spending
-from sessions.actions.budgets.budgets import BudgetFields, put_budget
+from sessions.actions.budgets.budgets import BudgetFields, budgets_of, put_budget
 from sessions.actions.live import tend
+from sessions.actions.live.answer import note_use
 from sessions.actions.live.handing_out import next_call
 from sessions.actions.live.live_sessions import put_session, session_fields
 from sessions.actions.memory import boards, shares
@@ -24,6 +25,8 @@ from sessions.actions.record.prepare import Count
 from sessions.actions.tools.graphs import set_graph
 from sessions.importers import records
 from sessions.models import Board, Budget, Session, Team
+from sessions.models.record.demo_data import has_real
+from sessions.models.record.values import blocks_of
 
 DONE, RUNNING = "demo:gateway", "demo:notices"
 TASKS = {DONE: "demo: limits of text messages", RUNNING: "demo: late ships, both languages"}
@@ -52,6 +55,7 @@ BUDGETS = (
     BudgetFields("task", TASKS[RUNNING], tokens=38_000, mode="approval"),
     BudgetFields("agent", "demo-writer", period="day", microusd=100_000, mode="soft"),
 )
+NAMES = {one.name for one in BUDGETS}
 
 
 def begin_live(team: Team, now_ms: int, count: Count) -> list[Session]:
@@ -71,6 +75,9 @@ def begin_live(team: Team, now_ms: int, count: Count) -> list[Session]:
         append(team, played[session.external_id], count, source=LIVE)
         measure(session)
     put_session(team, DONE, session_fields({"outcome": "succeeded"}))
+    # As an agent's own appends note it.
+    note_use(running, None, sum(one.tokens for one in blocks_of(running, with_text=False)))
+    running.save(update_fields=["used_tokens", "counted_tokens", "peak_tokens"])
     tend.ask(running)
     wanted = spending.PlannedCall(f"{running.step_count + 1}", running.peak_tokens + EXPECTED)
     next_call.check(running, wanted, timezone.now())
@@ -88,8 +95,14 @@ def _named(team: Team, played: records.Session) -> Session:
     return session
 
 
+def shown_budgets(team: Team) -> list[Budget]:
+    """Budgets of a team: the demo's only while it is alone."""
+    found = budgets_of(team)
+    return [one for one in found if one.name not in NAMES] if has_real(team.pk) else found
+
+
 def end_live(team: Team) -> None:
     """Delete budgets and boards of the demo sessions, and what projects learned from them."""
-    Budget.objects.filter(team=team, name__in=[one.name for one in BUDGETS]).delete()
+    Budget.objects.filter(team=team, name__in=NAMES).delete()
     Board.objects.filter(team=team, kind=Board.Kind.TASK, name__in=TASKS.values()).delete()
     boards.forget(team, Session.objects.for_team(team).filter(demo=True))

@@ -29,7 +29,7 @@ STOPS = (
     TourStop(
         "What to do",
         "Fixes, ranked by dollars. One says that sessions without a policy lost facts; its link "
-        "opens the latest compaction that dropped some.",
+        "lists them.",
         "Fixes for your own sessions, ranked by dollars; each button leads to where it is done. "
         "The next stops show a demo session.",
     ),
@@ -45,8 +45,8 @@ STOPS = (
     ),
     TourStop(
         "Replay",
-        "The exact context at the step where the agent says that it lacks the port. The arrow keys "
-        "move through the session.",
+        "The message in which the agent says that the summary lacks the port, in the context with "
+        "the page that it read again. The arrow keys move through the session.",
     ),
     TourStop(
         "Simulation",

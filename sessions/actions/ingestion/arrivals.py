@@ -38,7 +38,6 @@ TEAM_ROWS, TEAM_BYTES = 500, 20 * 1024 * 1024
 
 KEPT, REFUSED_KEPT = timedelta(days=7), timedelta(days=14)
 DETAIL_CHARS = 500
-"""Of an answer's detail; it may quote what was sent."""
 
 
 class ArrivalKey(NamedTuple):
@@ -111,6 +110,16 @@ def note_accepted(
         counts.messages += messages
         counts.size += size
         counts.last = now
+
+
+def storable(text: str, most: int) -> str:
+    """Text that PostgreSQL stores: without NUL and lone surrogates."""
+    return text.replace("\x00", "").encode("utf-8", "replace").decode()[:most]
+
+
+def masked(detail: str) -> str:
+    """An answer's detail as it is stored: it may quote what was sent, so secrets are masked."""
+    return redact(storable(detail, DETAIL_CHARS)).text[:DETAIL_CHARS]
 
 
 def digest_of(body: bytes) -> str:
@@ -199,7 +208,7 @@ def _write_refused(which: RefusalKey, one: WaitingRefusal) -> None:
         return
     RefusedRequest.objects.create(
         **columns,
-        detail=redact(one.detail[:DETAIL_CHARS]).text[:DETAIL_CHARS],
+        detail=masked(one.detail),
         bytes=one.size,
         body=zlib.compress(one.body) if one.body else b"",
         kept=one.kept,

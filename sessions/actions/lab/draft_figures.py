@@ -64,8 +64,8 @@ class DraftFigures:
         return peak / (1 << (20 if sys.platform == "darwin" else 10)) > FULL_MB
 
     def lines(self, asked: Mapping[str, Any]) -> Iterator[Line | None]:
-        """Answer a request: {team, sessions: [ids], active: its name, policies: {draft, active,
-        begun: documents}, effects: {path: document}, points: {name: document}, guardrail}; or
+        """Answer a request: {team, sessions: [ids], active: its name, policies: {draft, active:
+        documents}, effects: {path: document}, points: {name: document}, guardrail}; or
         {team, session: id, text, steps, policies: {name: document}}, see `_kept_text`.
 
         Yields None after each simulation, where the caller may stop, and these lines:
@@ -238,20 +238,18 @@ class _Trial:
         ]
 
     def effects(self) -> Iterator[Line | None]:
-        """Simulate each changed setting alone, against the version that the draft began from."""
+        """Simulate each changed setting alone, against the active version."""
         for path, document in self.asked["effects"].items():
             for key in self.good:
-                self._found(key, "begun")
-                yield None
                 self._under(key, document)
                 yield None
-            begun = self._sums("begun")
+            active = self._sums("active")
             alone = sums([self._under(key, document) for key in self.good])
-            if begun["priced"] and begun["priced"] == alone["priced"]:
-                cost = alone["cost_microusd"] - begun["cost_microusd"]
+            if active["priced"] and active["priced"] == alone["priced"]:
+                cost = alone["cost_microusd"] - active["cost_microusd"]
             else:
                 cost = None
-            points = _minus(alone["in_context"], begun["in_context"])
+            points = _minus(alone["in_context"], active["in_context"])
             yield {"kind": "effect", "path": path, "cost_microusd": cost, "in_context": points}
 
     def points(self) -> Iterator[Line | None]:

@@ -15,7 +15,7 @@ from compaction.context.wire import WireBlock
 from compaction.losses.next_action import Action, actions, match, spaced
 from compaction.policies.policy import from_dict
 from compaction.prices.prices import Price, cost
-from compaction.render.content import readable
+from compaction.render.images import readable
 from compaction.simulation.recording import Recording
 from compaction.tools import read_tool
 from sessions.actions.lab.simulated_figures import recording_of

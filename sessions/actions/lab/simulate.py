@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any
 
 import msgspec
@@ -31,13 +32,15 @@ def simulate_session(session: Session, ref: str) -> Run:
     policy = from_dict(version.document)
     recording = recording_of(session)
     simulated = figures_of(recording, policy)
-    run = _store_run(session, version, simulated.run, recording.counted)
+    counted = copy(session)
+    counted.count_with(recording.permille, recording.value.hidden)
+    run = _store_run(counted, version, simulated.run, recording.counted)
     run.figures = simulated.figures | _for_the_page(session, recording, policy, simulated)
     uses = {use.step: use for use in simulated.cache.uses}
     recited = {step.step: step.recited for step in simulated.run.steps}
-    computed = figures(session, run, recording.value.calls, uses, recited)
+    computed = figures(counted, run, recording.value.calls, uses, recited)
     run.columns = manifest.pack(msgspec.json.encode(computed))
-    delta.keep_entries(session, run)
+    delta.keep_entries(counted, run)
     run.save(update_fields=["figures", "columns", "entries_packed", "entries_key"])
     _note_paybacks(run, simulated.cache)
     session.refresh_from_db(fields=["version"])
@@ -118,16 +121,17 @@ def _for_the_page(
     calls = recording.value.calls
     measured = session.usage_calls == session.step_count
     reported = sum(call.usage.prompt for call in calls if call.usage)
+    run, window = simulated.run, recording.value.window
+    added = run.steps[0].added if run.steps else 0
     return {
         "basis": "simulated",
         "tokens_sent_reported": reported if measured else recording.lived_sent,
         "tokens_sent_measured": measured,
         "refusals": len(simulated.run.refusals),
-        "trigger_tokens": _trigger_tokens(
-            policy, recording.value.window, simulated.run.prelude_at(1)
-        ),
-        "added_tokens": simulated.run.prelude_at(1) - simulated.run.hidden,
+        "trigger_tokens": _trigger_tokens(policy, window, run.hidden + added),
+        "added_tokens": added,
         "window_assumed": session.window is None,
+        "hidden_tokens": recording.value.hidden,
     }
 
 

@@ -6,7 +6,8 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 from time import thread_time
 from typing import Any
 
@@ -20,6 +21,7 @@ from compaction.simulation.defined import Defined, defined
 from compaction.simulation.recording import Recording
 from compaction.simulation.run import CacheRun, simulate_cache
 from compaction.simulation.simulate import Run as RunValue
+from sessions.actions.record.measure import least_gap
 from sessions.models import Session
 from sessions.models.record.lived import recorded_run
 from sessions.models.record.values import recorded_session
@@ -36,9 +38,20 @@ NOT_COMPACTIONS = ("clear", "rewind", "setup")
 
 
 def recording_of(session: Session) -> Recording:
-    """Read a stored session completely. Raises MissingBlob, DamagedBlob."""
+    """Read a stored session completely, counted as its usage shows. Raises MissingBlob,
+    DamagedBlob."""
+    learned = session.learned_ratio
+    if learned is not None:
+        session = copy(session)
+        session.count_with(learned)
     value = recorded_session(session, window=session.window_taken)
-    return Recording(value, recorded_run(session), session.token_ratio)
+    lived = recorded_run(session)
+    if learned is not None:
+        seen = {step.step: step.total for step in lived.steps}
+        prompts = {call.step: call.usage.prompt for call in value.calls if call.usage is not None}
+        hidden = least_gap((), prompts, seen)
+        value, lived = replace(value, hidden=hidden), replace(lived, hidden=hidden)
+    return Recording(value, lived, session.token_ratio)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +89,10 @@ def figures_of(recording: Recording, policy: Policy) -> Simulated:
     taken = (thread_time() - began) * 1000
     cache = simulate_cache(run, value.calls, recording.terms)
     found = recall(value, run, recording.index)
-    whole = feasibility(recording.edits, run)
     price = recording.terms.price
     again = charged(cache.uses, found.readings, price) if price is not None else None
-    steps = len(run.steps)
     figures = {
-        "steps": steps,
+        "steps": len(run.steps),
         "tokens_sent": run.sent + run.preludes,
         "tokens_sent_recorded": recording.lived_sent,
         "hidden_tokens_sent": run.preludes,
@@ -95,14 +106,13 @@ def figures_of(recording: Recording, policy: Policy) -> Simulated:
         "compactions": _compactions(run),
         "revisions": len(run.revisions),
         "read_backs_microusd": again,
-        "edits": whole.edits,
-        "edits_feasible": whole.share,
         "read_back_tokens": found.read_back,
+        **_of_edits(recording, run),
         **_of_recall(found),
         "retrievable": found.retrievable,
         "lost": found.lost,
         "costliest": _costliest(cache),
-        "ms_per_step": round(taken / max(steps, 1), 3),
+        "ms_per_step": round(taken / max(len(run.steps), 1), 3),
     }
     return Simulated(run, cache, found, figures, _worst(found.worst))
 
@@ -116,7 +126,7 @@ def recorded_figures(recording: Recording) -> dict[str, Any]:
 def lived_figures(recording: Recording) -> dict[str, Any]:
     """The figures of the recorded baseline, as far as they apply."""
     value, run = recording.value, recording.lived
-    found, whole = recall(value, run, recording.index), feasibility(recording.edits, run)
+    found = recall(value, run, recording.index)
     compactions = [one for one in run.revisions if one.trigger not in NOT_COMPACTIONS]
     return {
         "steps": len(run.steps),
@@ -128,9 +138,13 @@ def lived_figures(recording: Recording) -> dict[str, Any]:
         "compactions": len(compactions),
         **_of_recall(found),
         "lost": found.retrievable + found.lost,
-        "edits": whole.edits,
-        "edits_feasible": whole.share,
+        **_of_edits(recording, run),
     }
+
+
+def _of_edits(recording: Recording, run: RunValue) -> dict[str, Any]:
+    found = feasibility(recording.edits, run)
+    return {"edits": found.edits, "edits_feasible": found.share}
 
 
 def _of_recall(found: Recall) -> dict[str, Any]:
@@ -154,7 +168,7 @@ def _of_definitions(tools: Defined) -> dict[str, Any]:
 
 
 def _peak(run: RunValue) -> int:
-    return max((step.total + run.prelude_at(step.step) for step in run.steps), default=0)
+    return max((run.hidden + step.added + step.total for step in run.steps), default=0)
 
 
 def _compactions(run: RunValue) -> int:
@@ -209,7 +223,7 @@ def state_of(session: Session, head: int) -> str:
         session.cache_read_tokens,
         session.cache_write_tokens,
         session.output_tokens,
-        session.token_ratio,
+        session.learned_ratio or session.token_ratio,
         session.hidden_tokens,
         session.window_taken,
         session.model,

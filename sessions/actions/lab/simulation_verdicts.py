@@ -27,12 +27,14 @@ class SimulationVerdict(EventVerdict):
 
 
 class Difference(NamedTuple):
-    """A draft against another version: which figure `cost` is of, the relative change of it, and
-    recall in context as a difference of shares; None if unknown."""
+    """A draft against another version: which figure `cost` is of, the relative change of it, recall
+    in context as a difference of shares, and the relative change of the cost with reading back
+    what was needed and missing; None if unknown."""
 
     of: Literal["cost", "tokens sent"]
     cost: float | None
     recall: float | None
+    charged: float | None = None
 
     @property
     def text(self) -> str:
@@ -52,10 +54,17 @@ class Difference(NamedTuple):
 
 
 def difference(draft: Sums, other: Sums) -> Difference:
-    """Compare sums over the same sessions; by tokens if they were not priced alike."""
+    """Compare sums over the same sessions; by tokens if they were not priced alike.
+
+    What was recorded has its own reading again in its cost, so no figure of it.
+    """
     recall = _minus(draft.get("in_context"), other.get("in_context"))
     if draft["priced"] and draft["priced"] == other["priced"]:
-        return Difference("cost", _ratio(draft["cost_microusd"], other["cost_microusd"]), recall)
+        cost, its = draft["cost_microusd"], other["cost_microusd"]
+        again, its_again = draft.get("read_backs_microusd"), other.get("read_backs_microusd", 0)
+        known = again is not None and its_again is not None
+        charged = _ratio(cost + again, its + its_again) if known else None
+        return Difference("cost", _ratio(cost, its), recall, charged)
     sent = _ratio(draft.get("tokens_sent"), other.get("tokens_sent"))
     return Difference("tokens sent", sent, recall)
 
@@ -100,7 +109,16 @@ def _judged(found: Difference) -> tuple[Tone, str]:
     if "same" in (cost, recall):
         worse = "worse" in (cost, recall)
         return ("bad" if worse else "good"), f"{'Worse' if worse else 'Better'}: {found.text}."
-    return "neutral", f"Better on one, worse on the other: {found.text}."
+    return _by_charged(found)
+
+
+def _by_charged(found: Difference) -> tuple[Tone, str]:
+    """Judge a draft that is better in one and worse in the other."""
+    side = _side(found.charged, -1)
+    if side not in ("better", "worse"):
+        return "neutral", f"Undecided: {found.text}."
+    said = f"{_change(found.charged)} cost including reading back ({found.text})"
+    return "good" if side == "better" else "bad", f"{side.capitalize()}: {said}."
 
 
 def _amounts(found: Difference, draft: Sums, other: Sums, through: int) -> str:

@@ -18,6 +18,7 @@ from compaction.policies.presets import PRESETS
 from compaction.prices import prices
 from compaction.simulation.recording import Recording
 from compaction.simulation.simulate import Run as RunValue
+from compaction.token_ratio import counting_for
 from sessions.actions.record.measure import least_gap
 from sessions.actions.record.prepare import Preparation, PreparedMessage
 from sessions.actions.record.recorded import CLEARED, STAYS
@@ -47,7 +48,7 @@ def recording_of_log(found: records.Session) -> Recording | None:
     value = SessionValue(
         tuple(b for b in blocks if b.message not in reading.summaries), calls, model, window
     )
-    counting = tokens.counting_for(value, {block.id: block.tokens for block in blocks})
+    counting = counting_for(value, {block.id: block.tokens for block in blocks})
     return _scaled(reading, value, counting.permille)
 
 

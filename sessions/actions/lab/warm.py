@@ -1,8 +1,9 @@
 """Warm workers: processes that hold recordings of sessions and simulate policies on them.
 
 The lab asks with every move of a slider, "Why did it forget?" once per text. A worker belongs to
-one team, reads the sessions itself, and keeps what it read (`draft_figures`); it exits after
-IDLE_SECONDS without a request, and is killed if it does not stop in time. Requests and answers are
+one team, reads the sessions itself, and keeps what it read (`warm_worker`); it exits after some
+minutes without a request, and is killed if it does not stop in time. A team may use all
+workers, until a team without one asks. Requests and answers are
 lines of JSON.
 """
 
@@ -18,15 +19,12 @@ from multiprocessing.connection import Connection
 from typing import Any
 from uuid import UUID, uuid4
 
-from django.db import connections
-
-from sessions.actions.lab.draft_figures import DraftFigures
+from sessions.actions.lab.warm_worker import CANCEL, END, PREPARE
 from sessions.actions.web import forks
 from sessions.actions.web.apart import FailedApart, NotInTime
 
 WORKERS = 2
 """Most worker processes of a server, of all teams."""
-IDLE_SECONDS = 300.0
 WAIT_SECONDS = 3.0
 """How long a request may wait for a worker."""
 SECONDS = 60.0
@@ -36,7 +34,7 @@ STOP_SECONDS = 5.0
 BEAT_SECONDS = 1.0
 """A blank line is sent this often, because only sending tells whether the page is gone."""
 
-BEAT, CANCEL, END, GONE = b"\n", b"cancel", b"end", b"gone"
+BEAT, GONE, TAKEN = b"\n", b"gone", b"taken"
 
 
 class NoWorker(Exception):
@@ -57,6 +55,10 @@ def stream(team: UUID, page: str, asked: Mapping[str, Any]) -> Iterator[bytes]:
         for line in _lines(team, page, asked, SECONDS):
             if line == GONE:
                 line = _problem("The simulation stopped", "Its worker ended twice. Try again.")
+            elif line == TAKEN:
+                line = _problem(
+                    "The simulation stopped", "Another team needed its worker. Try again."
+                )
             yield line
     except NoWorker as refused:
         if refused.busy:
@@ -75,18 +77,26 @@ def answer(team: UUID, asked: Mapping[str, Any], seconds: float) -> dict[str, An
         raise NotInTime(WAIT_SECONDS, busy=True) from None
     finally:
         _one.release()
-    if found is None:
-        raise NotInTime(seconds, busy=False)
+    if found is None or found == TAKEN:
+        raise NotInTime(seconds, busy=found == TAKEN)
     line = {"kind": "failed", "error": "its process ended"} if found == GONE else json.loads(found)
     if line["kind"] == "failed":
         raise FailedApart(line["error"])
     return dict(line)
 
 
+def prepare(team: UUID) -> None:
+    """Start a worker for a team that has none, if a place is free: its page will soon ask."""
+    if forks.is_running():  # a page does not wait for the fork server
+        with contextlib.suppress(OSError):
+            _workers.prepare(team)
+
+
 def _lines(
     team: UUID, page: str, asked: Mapping[str, Any], seconds: float
 ) -> Generator[bytes, None, None]:
-    """Yield the lines of an answer; GONE if its worker ended twice. Raises NoWorker."""
+    """Yield the lines of an answer; last GONE if its worker ended twice, TAKEN if another team got
+    it. Raises NoWorker."""
     worker = _workers.take(team, page)
     call = json.dumps({**asked, "team": str(team)}).encode()
     end = time.monotonic() + seconds
@@ -97,6 +107,8 @@ def _lines(
                     yield line
             if worker.alive:
                 break
+        if worker.taken:
+            yield TAKEN
     finally:
         _workers.put(worker)
 
@@ -110,7 +122,7 @@ class _WarmWorker:
     """A worker as the server sees it; its process starts with the first request."""
 
     def __init__(self, team: UUID, entry: str) -> None:
-        self.team, self.page, self.busy = team, "", False
+        self.team, self.page, self.busy, self.taken = team, "", False, False
         self._entry = entry
         self._process: forks.Forked | None = None
         self._sending = threading.Lock()
@@ -142,6 +154,12 @@ class _WarmWorker:
         finally:
             if not over:
                 self._stop()
+
+    def prepare(self) -> None:
+        """Start its process, and let it load what every request needs."""
+        if self._process is None:
+            self._start()
+            self._send(PREPARE)
 
     def cancel(self) -> None:
         """Ask it to end the current answer after this session."""
@@ -181,11 +199,12 @@ class _WarmWorker:
 class WarmWorkers:
     """The workers of this server, each for one request at a time."""
 
-    def __init__(self, most: int, entry: str = f"{__name__}.work") -> None:
+    def __init__(self, most: int, entry: str = "sessions.actions.lab.warm_worker.work") -> None:
         self._most, self._entry = most, entry
         self._workers: list[_WarmWorker] = []
         self._changed = threading.Condition()
         self._newest: dict[tuple[UUID, str], object] = {}
+        self._waiting: list[UUID] = []
 
     def take(self, team: UUID, page: str) -> _WarmWorker:
         """A worker, if possible the one that this page had. Raises NoWorker."""
@@ -193,25 +212,38 @@ class WarmWorkers:
         end = time.monotonic() + WAIT_SECONDS
         with self._changed:
             self._newest[key] = mine
+            self._waiting.append(team)
             try:
                 for worker in self._workers:
                     if worker.busy and (worker.team, worker.page) == key:
                         worker.cancel()
                 self._changed.notify_all()
                 while (found := self._free(team, page)) is None:
+                    self._take_from_others(team)
                     waited = self._changed.wait(max(end - time.monotonic(), 0))
                     if self._newest.get(key) is not mine or not waited:
                         raise NoWorker(busy=not waited)
             finally:
+                self._waiting.remove(team)
                 if self._newest.get(key) is mine:
                     del self._newest[key]
             found.busy, found.page = True, page
             return found
 
+    def prepare(self, team: UUID) -> None:
+        """Start a worker for a team that has none, if a place is free."""
+        with self._changed:
+            if all(one.team != team for one in self._workers) and len(self._workers) < self._most:
+                self._workers.append(_WarmWorker(team, self._entry))
+                self._workers[-1].prepare()
+
     def put(self, worker: _WarmWorker) -> None:
         """Give it back."""
         with self._changed:
             worker.busy = False
+            if worker.taken:
+                worker.end()
+                self._workers.remove(worker)
             self._changed.notify_all()
 
     def end(self) -> None:
@@ -225,6 +257,8 @@ class WarmWorkers:
         own = [one for one in self._workers if one.team == team]
         if any(one.busy and one.page == page for one in own):
             return None  # it is cancelled, and warm
+        if any(one.busy for one in own) and self._others_wait(team):
+            return None
         idle = [one for one in own if not one.busy]
         if idle:
             return next((one for one in idle if one.page == page), idle[0])
@@ -237,27 +271,18 @@ class WarmWorkers:
         self._workers.append(_WarmWorker(team, self._entry))
         return self._workers[-1]
 
+    def _others_wait(self, team: UUID) -> bool:
+        """Whether another team waits that has no worker."""
+        return bool({*self._waiting} - {team} - {one.team for one in self._workers})
+
+    def _take_from_others(self, team: UUID) -> None:
+        """For a team without a worker: end the newest request of a team that uses several."""
+        held = [one.team for one in self._workers]
+        several = [one for one in self._workers if held.count(one.team) > 1]
+        if team not in held and several and not any(one.taken for one in self._workers):
+            several[-1].taken = True
+            several[-1].cancel()
+
 
 _workers = WarmWorkers(WORKERS)
 _one = threading.BoundedSemaphore()
-
-
-# In the worker
-
-
-def work(given: int, taken: int) -> None:
-    """Answer requests until none comes any more; runs in the worker."""
-    calls, answers = Connection(given, writable=False), Connection(taken, readable=False)
-    figures = DraftFigures()
-    with contextlib.suppress(EOFError, OSError):
-        while not figures.full and calls.poll(IDLE_SECONDS):
-            asked = calls.recv_bytes()
-            if asked == CANCEL:  # the answer ended before it came
-                continue
-            for line in figures.lines(json.loads(asked)):
-                if line is not None:
-                    answers.send_bytes(json.dumps(line).encode() + b"\n")
-                if calls.poll(0):
-                    break
-            connections.close_all()
-            answers.send_bytes(END)

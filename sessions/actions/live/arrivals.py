@@ -74,7 +74,8 @@ class NewRecords:
     """Records in the store that a fold has not processed.
 
     `recorded` are (number, step) of revisions of the recorded run, `gone` positions of originals
-    they removed, by step. `retooled` are steps from which a tool graph lists other tools.
+    they removed, by step. `retooled` are steps whose context begins otherwise than the one that the
+    newest answer was made with, as far as that matters.
     `looked_at` counts the blocks processed.
     """
 
@@ -105,7 +106,7 @@ class NewRecords:
             recorded,
             gone,
             {place for place in pins if place is not None},
-            retooled_at(session) if facts.tooled and fold.state.means.binds else set(),
+            _retooled(session, fold, blocks, facts),
         )
 
     def out(self, block: Block) -> bool:
@@ -147,6 +148,44 @@ class NewRecords:
             not last and calls.made_without(step),
             step in self.retooled,
         )
+
+
+def _retooled(session: Session, fold: Fold, blocks: list[Block], facts: Facts) -> set[int]:
+    """Steps at which a tool graph lists other tools, or whose preceding answer was made before the
+    agent changed its tools or system prompt; none for models that do not bind thinking."""
+    if not fold.state.means.binds:
+        return set()
+    found = retooled_at(session) if facts.tooled else set()
+    # A body may have an answer and the tools of the next call: these then count for both calls.
+    changes = [(one.born, one.message) for one in blocks if one.type == "tools"]
+    changes += [
+        (step, int(key.rpartition("@")[2]))
+        for step, key in _SETUPS.rows(session=session.pk, after=fold.state.step - 1)
+    ]
+    for step, message in changes:
+        sent = _SENT.first(run=fold.run_id, step=step)
+        if sent is not None and sent[0] < message:
+            found.add(step + 1)
+    return found
+
+
+_SETUPS = Statement(
+    lambda: Revision.objects.filter(
+        run__session_id=given_uuid("session"),
+        run__origin=Run.Origin.RECORDED,
+        trigger="setup",
+        step__gte=given_int("after"),
+    ).values_list("step", "key")
+)
+_SENT = Statement(
+    lambda: (
+        ManagedContext.objects.filter(
+            run_id=given_uuid("run"), step=given_int("step"), retry_of=None
+        )
+        .order_by("-seq")
+        .values_list("seq")
+    )
+)
 
 
 _PINS = Statement(

@@ -31,7 +31,7 @@ from sessions.importers import records
 from sessions.importers.delivered.delivered import Batch, Unacceptable, delivery
 from sessions.live import hint
 from sessions.models import Budget, Job, ManagedContext, Reservation, Run, Session
-from sessions.models.web.statements import Statement, Update, given_columns, given_uuid
+from sessions.models.web.statements import Statement, Update, given_columns, given_text, given_uuid
 
 __all__ = [
     "AnotherRequest",
@@ -164,9 +164,15 @@ def _contexts(batch: Batch) -> list[str]:
 def _asked_at(session: Session, batch: Batch) -> int | None:
     """When the context of the reported call was sent (ms since the epoch)."""
     named = _contexts(batch)[-1:]
-    rows = ManagedContext.objects.filter(run__session=session, pk__in=named)
-    created = rows.values_list("created", flat=True).first() if named else None
-    return None if created is None else int(created.timestamp() * 1000)
+    sent = _SENT.first(session=session.pk, context=named[0]) if named else None
+    return None if sent is None else int(sent[0].timestamp() * 1000)
+
+
+_SENT = Statement(
+    lambda: ManagedContext.objects.filter(
+        run__session_id=given_uuid("session"), pk=given_text("context")
+    ).values_list("created")
+)
 
 
 def _begin(session: Session, batch: Batch) -> None:

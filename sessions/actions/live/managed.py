@@ -20,26 +20,13 @@ from sessions.actions.live import tend
 from sessions.actions.live.advance import advance_to
 from sessions.actions.live.arrivals import Facts, stood_in
 from sessions.actions.live.folds import Fold, serving, with_fold
-from sessions.actions.live.retries import NothingFailed, errors_of
+from sessions.actions.live.retries import errors_of
 from sessions.actions.memory.openings import with_opening
 from sessions.actions.memory.received import ending_with, known_then, known_to
 from sessions.models import ManagedContext, Run, Session, ToolGraph
 from sessions.models.record.lived import lived_context
 from sessions.models.record.model_calls import begun_before
 from sessions.models.web.statements import insert_object
-
-__all__ = [
-    "NoSuchStep",
-    "NothingFailed",
-    "Plan",
-    "StillReading",
-    "catch_up",
-    "record_context",
-    "plan_again",
-    "plan_at",
-    "plan_of",
-    "serving",
-]
 
 LONGEST_WAIT = 30.0
 """Maximum seconds a request may wait for an artefact; less than the time-outs of clients and

@@ -11,6 +11,7 @@ import http.client
 import socket
 import ssl
 import threading
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
@@ -114,6 +115,7 @@ def resolve(host: str, port: int, scheme: str) -> list[str]:
 
 def post(url: str, body: bytes, headers: Mapping[str, str]) -> Reply:
     """POST a body once. Never raises for what the other side does."""
+    deadline = time.monotonic() + ALL_SECONDS
     try:
         parts = check_address(url)
         port = parts.port or (443 if parts.scheme == "https" else 80)
@@ -122,19 +124,25 @@ def post(url: str, body: bytes, headers: Mapping[str, str]) -> Reply:
         return Reply(None, str(error))
     except (OSError, UnicodeError):
         return Reply(None, "The host name could not be resolved.", again=True)
-    connection = _Pinned(parts, port, addresses)
-    limit = threading.Timer(ALL_SECONDS, connection.abort)
+    connection = _Pinned(parts, port, addresses, deadline)
+    limit = threading.Timer(max(deadline - time.monotonic(), 0), connection.abort)
     limit.daemon = True
     limit.start()
     try:
         path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         connection.request("POST", path, body, dict(headers))
-        return judged(connection.getresponse().status)
+        status = connection.getresponse().status
+        if connection.aborted:  # within the headers, which then look complete
+            return Reply(None, _TOO_SLOW, again=True)
+        return judged(status)
     except (OSError, http.client.HTTPException, ValueError) as error:
-        return Reply(None, _said(error), again=True)
+        return Reply(None, _TOO_SLOW if connection.aborted else _said(error), again=True)
     finally:
         limit.cancel()
         connection.close()
+
+
+_TOO_SLOW = f"It did not answer completely within {ALL_SECONDS:g} seconds."
 
 
 def judged(status: int) -> Reply:
@@ -161,28 +169,43 @@ def _said(error: Exception) -> str:
 class _Pinned(http.client.HTTPConnection):
     """A connection to one of the checked addresses of a host."""
 
-    def __init__(self, parts: SplitResult, port: int, addresses: list[str]) -> None:
+    def __init__(
+        self, parts: SplitResult, port: int, addresses: list[str], deadline: float
+    ) -> None:
         super().__init__(parts.hostname or "", port, timeout=CONNECT_SECONDS)
         # Names the port only if it is not the scheme's own.
         self.default_port = 443 if parts.scheme == "https" else 80
         self._encrypts = parts.scheme == "https"
         self._addresses = addresses
+        self._deadline = deadline
+        self.aborted = False
 
     def connect(self) -> None:
         """Connect to the first address that answers."""
         for number, address in enumerate(self._addresses, start=1):
+            left = self._deadline - time.monotonic()
+            if left <= 0:
+                self.aborted = True
+                raise TimeoutError
             try:
-                self.sock = socket.create_connection((address, self.port), CONNECT_SECONDS)
+                wait = min(CONNECT_SECONDS, left)
+                self.sock = socket.create_connection((address, self.port), wait)
                 break
             except OSError:
                 if number == len(self._addresses):
                     raise
+        self.sock.settimeout(CONNECT_SECONDS)
         if self._encrypts:
             context = ssl.create_default_context()
-            self.sock = context.wrap_socket(self.sock, server_hostname=self.host)
+            # The handshake comes after the assignment, so that `abort` ends it, too.
+            self.sock = context.wrap_socket(
+                self.sock, server_hostname=self.host, do_handshake_on_connect=False
+            )
+            self.sock.do_handshake()
 
     def abort(self) -> None:
         """End whatever the connection waits for, from another thread."""
+        self.aborted = True
         if self.sock is not None:
             try:
                 socket.socket.shutdown(self.sock, socket.SHUT_RDWR)

@@ -21,6 +21,7 @@ from sessions.models import Policy, PolicyVersion, Team
 from sessions.models.policies.policy_documents import preset_document
 from sessions.models.policies.policy_use import PolicyUse, use_of
 from sessions.models.record.blobs import sha256
+from sessions.models.web.statements import Statement, given_text, given_uuid
 
 NAME = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,78}[a-z0-9])?")
 """Valid policy names: 1 to 80 characters that need no escaping in a URL."""
@@ -111,9 +112,41 @@ def preset_version(team: Team, name: str) -> PolicyVersion:
     return version_of(team, name, to_dict(PRESETS[name]), preset=True)
 
 
-@transaction.atomic
+def imported_version(team: Team, name: str, document: dict[str, Any]) -> PolicyVersion:
+    """The version with this document of the policy of that name; if there is none, a version of
+    `NAME-imported`. Raises InvalidPolicy."""
+    if name in PRESETS and document == to_dict(PRESETS[name]):
+        return preset_version(team, name)
+    if (known := _KNOWN.first(team=team.pk, name=name, digest=_digest(document))) is not None:
+        return known
+    name = f"{name.removesuffix('-imported')[:71]}-imported"
+    return version_of(team, name, checked(name, document, "", ""), preset=False)
+
+
 def version_of(team: Team, name: str, document: dict[str, Any], *, preset: bool) -> PolicyVersion:
     """The policy version with exactly this document; created with the next number if missing."""
+    # Pages only look it up: no lock, nothing to commit.
+    known = _KNOWN.first(team=team.pk, name=name, digest=_digest(document))
+    return known or _made_version(team, name, document, preset=preset)
+
+
+_KNOWN = Statement(
+    lambda: (
+        PolicyVersion.objects.filter(
+            policy__team_id=given_uuid("team"),
+            policy__name=given_text("name"),
+            digest=given_text("digest"),
+        )
+        .select_related("policy")
+        .order_by("pk")
+    )
+)
+
+
+@transaction.atomic
+def _made_version(
+    team: Team, name: str, document: dict[str, Any], *, preset: bool
+) -> PolicyVersion:
     policy, _ = Policy.objects.select_for_update().get_or_create(
         team=team, name=name, defaults={"preset": preset}
     )

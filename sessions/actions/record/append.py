@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from uuid import UUID
 
 from django.db import transaction
 from django.db.models import Q
@@ -22,23 +23,48 @@ LIVE = "api"
 
 @dataclass(frozen=True, slots=True)
 class AppendResult:
-    """The result of an append: rows added, and messages already known."""
+    """The result of an append: rows added, messages already known, and the lines of those whose
+    content is another than stored."""
 
     session: Session
     created: bool
     messages: int
     known: int
     changed: bool
+    other_lines: list[int]
 
 
-def append(team: Team, incoming: records.Session, count: Count, *, source: str) -> AppendResult:
+class ChangedLog(Exception):
+    """A log has other messages than are stored under the same keys."""
+
+    def __init__(self, session: Session, lines: Sequence[int]) -> None:
+        super().__init__(f"{len(lines)} messages of {session.pk} differ")
+        self.session, self.lines = session, lines
+
+
+def append(
+    team: Team,
+    incoming: records.Session,
+    count: Count,
+    *,
+    source: str,
+    only_same: bool = False,
+    pk: UUID | None = None,
+) -> AppendResult:
     """Append the given records to a session; all or nothing is stored.
 
     Known messages are recognized by key, or by the longest prefix of equal digests; a history that
     diverges after a known prefix is recorded as a rewind. Blocks are counted and hashed before the
-    transaction begins.
+    transaction begins. With `only_same`, raises ChangedLog if a known message is another now, or if
+    the session is of another kind: recorded live, or not. `pk` is the id of a new session.
     """
-    return append_all(team, [incoming], count, source=source)[0]
+    prepared = _prepared(team, incoming, count)
+    with transaction.atomic():
+        made = _append(team, incoming, prepared, source, demo=False, pk=pk)
+        is_other_kind = (made.session.source == LIVE) != (source == LIVE)
+        if only_same and (made.other_lines or is_other_kind):
+            raise ChangedLog(made.session, made.other_lines)
+        return made
 
 
 def append_all(
@@ -65,9 +91,10 @@ def _append(
     source: str,
     *,
     demo: bool,
+    pk: UUID | None = None,
 ) -> AppendResult:
     named = _named(team, incoming, prepared)
-    session, created = _session(team, incoming, named, source, demo=demo)
+    session, created = _session(team, incoming, named, source, demo=demo, pk=pk)
     new = Numbering(session)
     new.take(incoming.records, prepared)
     if new.fresh:
@@ -79,7 +106,8 @@ def _append(
     session.measured = session.measured and not changed
     if _learn(session, incoming, new.fresh) or changed:
         touch(session)
-    return AppendResult(session, created, len(new.fresh), new.known, changed)
+    lines = new.other_lines
+    return AppendResult(session, created, len(new.fresh), new.known, changed, lines)
 
 
 def _prepared(team: Team, incoming: records.Session, count: Count) -> dict[int, PreparedMessage]:
@@ -103,7 +131,13 @@ def _named(team: Team, incoming: records.Session, prepared: Mapping[int, Prepare
 
 
 def _session(
-    team: Team, incoming: records.Session, named: str, source: str, *, demo: bool
+    team: Team,
+    incoming: records.Session,
+    named: str,
+    source: str,
+    *,
+    demo: bool,
+    pk: UUID | None,
 ) -> tuple[Session, bool]:
     session, created = Session.objects.select_for_update().get_or_create(
         team=team,
@@ -118,6 +152,7 @@ def _session(
             "meta": incoming.meta,
             "parent_external_id": incoming.parent or "",
             "parent_call": incoming.parent_call or "",
+            **({"id": pk} if pk else {}),
         },
     )
     return session, created

@@ -1,129 +1,94 @@
-"""Export: a session as JSON lines, with secrets masked by default."""
+"""Export: a session with its sub-agents as JSON lines, with secrets masked by default."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import Any
 
-from compaction.context import wire
+from compaction.context.wire import ABOUT_CHARS
 from compaction.redaction.redact import Masker
-from sessions.models import Block, Message, ModelCall, Run, Session
-from sessions.models.record.model_calls import usage_of
+from sessions.actions.record.exported import BY_NAME, TABLES, Line, Table, own, value_of
+from sessions.importers.exported import VERSION
+from sessions.models import PolicyVersion, Review, Revision, Run, Session
 from sessions.models.record.values import contents
 
 AT_ONCE = 200
-"""Messages whose contents are in memory at the same time."""
+"""Rows whose contents are in memory at the same time."""
 
-STATED_KINDS = frozenset({"summary", "memory", "system", "tools"})
-"""Kinds that cannot be derived from role and blocks."""
-
-Line = dict[str, Any]
+CUT = ("preview", "title", "reason")
+"""Columns with the beginning of a longer text: half a secret at its end is not recognized."""
+_CUT_WORD = re.compile(r"""(?<![^\s"'`\\])[^\s"'`\\]*…[^\s"'`\\/]*""")
+_NAMES = ("name", "key", "header")
+"""Fields that say what `value` beside them is, as in lists of headers."""
 
 
 def export(session: Session, masker: Masker | None) -> Iterator[Line]:
-    """Yield the session line, then messages and model calls in order of steps, then revisions.
+    """Yield a line for the file, for each policy that the sessions refer to, and for each row of
+    the session and of its sub-agents (`exported.TABLES`).
 
-    A message line is in the API's format (`id`, `role`, `content`, `call`, `at`, `kind`, `human`),
-    plus its `seq`. With a masker every string is masked; its `masked` counts the findings. Raises
-    MissingBlob, DamagedBlob.
+    `import` makes the same session of it. With a masker every string is masked; its `masked`
+    counts the findings. Raises MissingBlob, DamagedBlob.
     """
     convert = _masked(masker) if masker is not None else _as_it_is
-    yield convert(_session(session))
-    calls = iter(session.calls.order_by("step"))
-    call = next(calls, None)
-    for message, rows, blocks in _messages(session):
-        while call is not None and call.step < message.born:
-            yield convert(_call(call))
-            call = next(calls, None)
-        yield convert(_message(message, rows, blocks))
-    while call is not None:
-        yield convert(_call(call))
-        call = next(calls, None)
-    for run in session.runs.exclude(origin=Run.Origin.SIMULATED).order_by("created"):
-        for row in run.revisions.order_by("number"):
-            yield convert(
-                {
-                    "type": "revision",
-                    "run": run.origin,
-                    "number": row.number,
-                    "step": row.step,
-                    "trigger": row.trigger,
-                    "reason": row.reason,
-                    "policy": str(row.policy_version) if row.policy_version else None,
-                    "tokens_before": row.tokens_before,
-                    "tokens_after": row.tokens_after,
-                }
-            )
+    yield {"is": "export", "version": VERSION, "masked": masker is not None}
+    family = list(_family(session))
+    numbers: dict[tuple[type, Any], int] = {}
+    for number, version in enumerate(_policies(family), 1):
+        numbers[PolicyVersion, version.pk] = number
+        yield convert({"is": "policy", "id": number, "name": version.policy.name,
+                       "note": version.note, "document": version.document})  # fmt: skip
+    for number, one in enumerate(family, 1):
+        numbers[Session, one.pk] = number
+        for table in TABLES:
+            for line in _rows(table, one, numbers, sealed=masker is None):
+                yield convert(line)
 
 
-def _session(session: Session) -> Line:
-    return {
-        "type": "session",
-        "external_id": session.external_id,
-        "agent": session.agent,
-        "model": session.model,
-        "title": session.title,
-        "task": session.task,
-        "window": session.window,
-        "source": session.source,
-        "parent": session.parent_external_id or None,
-        "outcome": session.outcome or None,
-        "metadata": session.meta,
-    }
+def _family(session: Session) -> Iterator[Session]:
+    yield session
+    for child in session.children.order_by("created", "external_id"):
+        yield from _family(child)
 
 
-def _messages(session: Session) -> Iterator[tuple[Message, list[Block], list[Line]]]:
-    last = 0
-    while batch := list(session.messages.filter(seq__gt=last).order_by("seq")[:AT_ONCE]):
-        last = batch[-1].seq
-        rows = Block.objects.filter(message__in=batch).order_by("message__seq", "index")
-        by_message: dict[int, list[Block]] = {}
-        for row in rows:
-            by_message.setdefault(row.message_id, []).append(row)
-        data = contents(session, [row.sha for row in rows])
-        for message in batch:
-            found = by_message.get(message.pk, [])
-            yield message, found, [wire.decode(data[row.sha]) for row in found]
+def _policies(family: list[Session]) -> list[PolicyVersion]:
+    """The versions of policies that rows of the sessions refer to."""
+    found = {one.policy_version_id for one in family}
+    runs = Run.objects.filter(session__in=family).exclude(origin=Run.Origin.SIMULATED)
+    found |= set(runs.values_list("policy_version_id", flat=True))
+    revisions = Revision.objects.filter(run__in=runs).order_by()
+    found |= set(revisions.values_list("policy_version_id", flat=True).distinct())
+    rows = PolicyVersion.objects.filter(pk__in=[one for one in found if one])
+    return list(rows.select_related("policy").order_by("pk"))
 
 
-def _message(message: Message, rows: list[Block], blocks: list[Line]) -> Line:
-    kinds = {row.kind for row in rows}
-    return {
-        "type": "message",
-        "seq": message.seq,
-        "id": message.key,
-        "role": message.role,
-        "content": blocks,
-        "call": message.call or None,
-        "kind": kinds.pop() if len(kinds) == 1 and kinds <= STATED_KINDS else None,
-        "human": message.human,
-        "at": message.at,
-    }
-
-
-def _call(call: ModelCall) -> Line:
-    usage = usage_of(call)
-    return {
-        "type": "call",
-        "call": call.call,
-        "step": call.step,
-        "model": call.model,
-        "at": call.at,
-        "usage": None
-        if usage is None
-        else {
-            "uncached": usage.uncached,
-            "cache_read": usage.cache_read,
-            "cache_write_5m": usage.cache_write_5m,
-            "cache_write_1h": usage.cache_write_1h,
-            "output": usage.output,
-        },
-        "cost_microusd": call.cost_microusd,
-        "context_id": call.context or None,
-        "stop_reason": call.stop_reason or None,
-        "settings": call.settings or None,
-        "client": call.client or None,
-    }
+def _rows(
+    table: Table, session: Session, numbers: dict[tuple[type, Any], int], *, sealed: bool
+) -> Iterator[Line]:
+    columns = table.columns()
+    rows = own(table, session).iterator(AT_ONCE)
+    number = 0
+    while batch := list(islice(rows, AT_ONCE)):
+        shas = [
+            sha
+            for name, one in table.contents
+            if one.is_blob
+            for row in batch
+            if (sha := getattr(row, name))
+        ]
+        data = contents(session, shas)
+        for row in batch:
+            number = numbers.setdefault((table.model, row.pk), number + 1)
+            line = {column.name: value_of(column, row, numbers) for column in columns}
+            for name, one in table.contents:
+                stored = getattr(row, name)
+                line[name] = stored if one.is_blob and sealed else None
+                held = data.get(stored) if one.is_blob else bytes(stored)
+                line[f"{name}_content"] = None if held is None else one.read(held)
+            if isinstance(row, Review):
+                line["reviewer"] = row.reviewer.get_username()
+            yield {"is": table.name, "id": number, **line}
 
 
 def _as_it_is(line: Line) -> Line:
@@ -131,13 +96,47 @@ def _as_it_is(line: Line) -> Line:
 
 
 def _masked(masker: Masker) -> Callable[[Line], Line]:
-    def mask(value: Any) -> Any:
+    def mask(value: Any, name: str = "") -> Any:
         if isinstance(value, str):
-            return masker.mask(value)
+            return _masked_value(masker, name, value) if name else masker.mask(value)
         if isinstance(value, list):
-            return [mask(item) for item in value]
+            made = [mask(item, name) for item in value]
+            if len(value) == 2 and all(isinstance(one, str) for one in value):  # as of headers
+                made[1] = _masked_value(masker, value[0], made[1])
+            return made
         if isinstance(value, dict):
-            return {masker.mask(key): mask(item) for key, item in value.items()}
+            beside = next((one for n in _NAMES if isinstance(one := value.get(n), str)), "value")
+            return {
+                masker.mask(key): mask(item, beside if key == "value" else key)
+                for key, item in value.items()
+            }
+        if type(value) is int and (masked := mask(str(value), name)) != str(value):
+            return masked
         return value
 
-    return mask
+    def column(line: Line, name: str, value: Any) -> Any:
+        # Numbers of columns are figures, and `is` says which row it is.
+        if name == "is" or isinstance(value, int):
+            return value
+        return mask(_without_cut_word(line, name) if name in CUT else value)
+
+    return lambda line: {name: column(line, name, value) for name, value in line.items()}
+
+
+def _without_cut_word(line: Line, name: str) -> Any:
+    """A column without a word that is there in part only."""
+    text = line[name]
+    if not isinstance(text, str) or len(text) < ABOUT_CHARS:
+        return text
+    columns = BY_NAME[line["is"]].columns()
+    longest = next(column.max_length for column in columns if column.name == name)
+    return _CUT_WORD.sub("…", f"{text}…" if len(text) == longest else text)[:longest]
+
+
+def _masked_value(masker: Masker, name: str, value: str) -> str:
+    """A value that may be a secret only because of its name, as in `{"password": "…"}`."""
+    before = f'"{name}": "'
+    masked = masker.mask(f'{before}{value}"')
+    if not masked.startswith(before):  # the name was masked, too
+        return masker.mask(value)
+    return masked[len(before) :].removesuffix('"')

@@ -15,6 +15,7 @@ from django.db.models import Q
 from compaction import tokens
 from compaction.context.session import Call
 from compaction.prices import prices
+from compaction.token_ratio import counting_for
 from sessions.actions.record import tally as tallies
 from sessions.actions.record.measured import ENGINE, Bases, Measuring, is_live, keep
 from sessions.actions.record.news import MANAGED, RECORDED, News, read_news
@@ -136,7 +137,7 @@ def _choose_counting(session: Session, calls: Sequence[Call]) -> None:
     _learn_model(session, calls)
     value = recorded_session(session, window=0, with_text=False)
     rows = session.blocks.values_list("message__seq", "index", "tokens")
-    counting = tokens.counting_for(value, {block_id(seq, i): count for seq, i, count in rows})
+    counting = counting_for(value, {block_id(seq, i): count for seq, i, count in rows})
     session.token_ratio, session.token_basis = counting.permille, counting.basis
     if counting.encoding != tokens.STORED:
         session.token_basis = Session.Basis.ESTIMATED

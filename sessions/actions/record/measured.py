@@ -12,6 +12,7 @@ from django.db.models import F
 from django.utils import timezone
 
 from compaction.context import composition
+from compaction.tokens import default_counting
 from sessions.actions.memory.openings import opening_tokens
 from sessions.actions.record import tally as tallies
 from sessions.actions.record.events import Event, retries, sub_agents
@@ -35,7 +36,7 @@ SPARKLINE_COLUMNS = 60
 BASES_APART = 128
 """Steps between bases that are kept for long: what changes late is rare."""
 
-ENGINE = 6
+ENGINE = 7
 """Increment when a rule of figures changes: older figures are then recomputed."""
 
 
@@ -218,8 +219,13 @@ def _session_fields(made: Measuring) -> dict[str, Any]:
         "window": session.window,
     }
     if is_live(session):
-        return fields
+        return fields | {"learned_ratio": _learned_ratio(made)}
     return fields | {"token_ratio": session.token_ratio, "token_basis": session.token_basis}
+
+
+def _learned_ratio(made: Measuring) -> int | None:
+    exact = default_counting(made.session.model).basis == "exact"
+    return None if exact else made.tally.growth.ratio
 
 
 def _forecast_fields(sums: UsageSums) -> dict[str, int]:

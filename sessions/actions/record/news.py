@@ -13,6 +13,7 @@ from compaction.context import edits as values
 from compaction.context.blocks import KINDS
 from compaction.context.session import Call, Usage
 from compaction.simulation.moments import WRITES, ContextChange, Placed, is_program, is_search
+from compaction.token_ratio import Added, added
 from sessions.actions.record.figures import turn_starts
 from sessions.models import Block, Edit, ManagedContext, ModelCall, Revision, Run, Session
 from sessions.models.record import delta
@@ -31,8 +32,8 @@ class News:
 
     `entries` are new and newly closed ones; `calls` model calls by step, with row id and stored
     cost; `managed` maps steps with a managed context to the recited tokens; `starts` are turns by
-    the step that began them; `images`, `changing` and `others` are positions of images, of
-    tool calls that change program files, and of blocks of unknown types.
+    the step that began them; `images`, `documents`, `changing` and `others` are positions of
+    images, of documents, of tool calls that change program files, and of blocks of unknown types.
     """
 
     runs: Mapping[str, Run]
@@ -43,6 +44,7 @@ class News:
     starts: Mapping[int, list[int]]
     errors: Sequence[tuple[int, str]]
     images: frozenset[int]
+    documents: frozenset[int]
     changing: frozenset[int]
     others: frozenset[int]
 
@@ -66,6 +68,16 @@ class News:
         """Step of birth, kind and o200k tokens of new recorded entries."""
         for row in self.entries[RECORDED][0]:
             yield max(row[_FROM], 1), _KIND[row[_KIND_OF]], row[_TOKENS]
+
+    def added(self) -> dict[int, Added]:
+        """What each step adds to the prompt, as far as a token ratio can be learned from it."""
+        apart = self.images | self.documents | self.others
+        found: dict[int, list[tuple[str, int]]] = {}
+        for row in self.entries[RECORDED][0]:
+            kind = "other" if row[_POSITION] in apart or row[_KIND_OF] == "tools" else "text"
+            form = "thinking" if row[_KIND_OF] == "thinking" else kind
+            found.setdefault(max(row[_FROM], 1), []).append((form, row[_TOKENS]))
+        return {step: added(blocks) for step, blocks in found.items()}
 
     def changes(self, origin: str) -> Iterator[tuple[int, int, int]]:
         """Step, kind and o200k tokens of entries added (positive) and removed (negative)."""
@@ -164,6 +176,7 @@ def read_news(
         turn_starts(session, seq),
         [(born, preview) for _, born, _, error, _, _, preview in marked if error],
         frozenset(position for position, _, type, *_ in marked if type == "image"),
+        frozenset(position for position, _, type, *_ in marked if type == "document"),
         frozenset(
             position
             for position, _, type, _, action, path, _ in marked
@@ -246,7 +259,7 @@ _MARKED = Statement(
     lambda: (
         Block.objects.filter(
             Q(error=True)
-            | Q(type__in=("image", "other"))
+            | Q(type__in=("image", "document", "other"))
             | Q(type="tool_use", file_action__in=list(WRITES)),
             session_id=given_uuid("session"),
             position__gte=given_int("first"),
@@ -255,7 +268,7 @@ _MARKED = Statement(
         .values_list("position", "born", "type", "error", "file_action", "file_path", "preview")
     )
 )
-"""Blocks that the timeline or the cache treats differently."""
+"""Blocks that the timeline, the cache or the token ratio treats differently."""
 
 
 def _call(row: tuple[Any, ...]) -> Call:

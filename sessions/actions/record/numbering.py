@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 from sessions.actions.record.calls import UNNAMED, steps_of, update_call
 from sessions.actions.record.known import KnownMessages, as_imported
 from sessions.actions.record.prepare import PreparedBlock, PreparedMessage
-from sessions.actions.record.recorded import BATCH, RecordedRun, Stand
+from sessions.actions.record.recorded import RecordedRun, Stand
 from sessions.importers import records
 from sessions.models import ModelCall, Run, Session
+from sessions.models.web.statements import StatementAmong, given_uuid
 
 
 class Taken(NamedTuple):
@@ -28,6 +29,11 @@ def recorded_run(session: Session) -> Run:
     return found or Run.objects.get_or_create(session=session, origin=Run.Origin.RECORDED)[0]
 
 
+_CALLS = StatementAmong(
+    lambda names: ModelCall.objects.filter(session_id=given_uuid("session"), call__in=names)
+)
+
+
 class Numbering:
     """Numbers new records and collects the rows to write.
 
@@ -36,8 +42,9 @@ class Numbering:
     belongs to a call, whether named or not. Use inside a transaction that holds the session's lock.
 
     `fresh` are the new messages, `messages` their columns without the session's, `blocks` message
-    number, block, and step of birth; `known` counts messages already stored, `tokens_left` tokens
-    that left the recorded context.
+    number, block, and step of birth; `known` counts messages already stored, `other_lines` are the
+    lines of those that are other ones now, `tokens_left` counts tokens that left the recorded
+    context.
     """
 
     def __init__(self, session: Session, *, live: bool = False) -> None:
@@ -51,6 +58,7 @@ class Numbering:
         self.changed_calls: dict[str, ModelCall] = {}
         self.revised: RecordedRun | None = None
         self.known = 0
+        self.other_lines: list[int] = []
         self.tokens_left = 0
         self._steps_before = session.step_count
         self._calls: dict[str, ModelCall] = {}
@@ -133,9 +141,8 @@ class Numbering:
         if keys:
             self.recorded.recall(keys)
         wanted = list(calls - {""})
-        for start in range(0, len(wanted), BATCH):
-            rows = self.session.calls.filter(call__in=wanted[start : start + BATCH])
-            self._calls.update({row.call: row for row in rows})
+        rows = _CALLS.rows(wanted, session=self.session.pk) if wanted else ()
+        self._calls.update({row.call: row for row in rows})
         self._recall_renamed([one for one in wanted if one not in self._calls])
 
     def _recall_renamed(self, missing: Iterable[str]) -> None:
@@ -148,6 +155,8 @@ class Numbering:
         stored = known.stored.get(index)
         if stored is not None:
             self.known += 1
+            if stored.digest != message.digest:
+                self.other_lines.append(message.record.line)
             self._last_call = stored.call or self._last_call
             return
         if index == known.diverges_at:

@@ -19,7 +19,7 @@ BATCH = 500
 CLEARED = "[cleared by the agent; the log does not contain its replacement]"
 
 STAYS = frozenset({"system", "tools"})
-"""Kinds that recorded compactions never remove, because they precede the history."""
+"""Kinds that precede the history: recorded compactions remove them only if the log says so."""
 
 
 @dataclass(slots=True)
@@ -107,13 +107,15 @@ class RecordedRun:
         return list(self._stands().values())
 
     def compact(self, record: records.Compaction) -> None:
-        """Remove everything except what the log keeps and what precedes the history."""
+        """Remove everything except what the log keeps and, unless it is exact, what precedes the
+        history."""
         kept = set(record.keep)
+        stays = frozenset() if record.exact else STAYS
         change = self._close(
             record.trigger,
             "compaction",
             "recorded in the log",
-            lambda block: block.kind not in STAYS and block.key not in kept,
+            lambda block: block.kind not in stays and block.key not in kept,
             key=record.key or f"line:{record.line}",
         )
         if change is None:

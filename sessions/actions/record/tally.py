@@ -14,6 +14,7 @@ from compaction.cache.uses import CacheUse
 from compaction.context.blocks import KINDS
 from compaction.prices import prices
 from compaction.simulation.moments import ContextChange, ContextState
+from compaction.token_ratio import Added, PromptGrowth
 from sessions.actions.record.figures import Before, FigureInputs, figures_after, is_break
 from sessions.actions.record.news import MANAGED, RECORDED, News
 from sessions.models import Run, Session
@@ -73,7 +74,8 @@ class Tally(msgspec.Struct):
     the revisions up to `heads`, the tokens `standing` by kind, and the state of its figures.
     `known` is what calls have shown of their cache, `stands` each run's context as caches see it.
     `hidden` is None until a prompt was reported. `managed` says whether the model saw the managed
-    context. `largest` is the fullest context and its step.
+    context. `largest` is the fullest context and its step. `growth` is what usage has shown of the
+    token ratio.
     """
 
     step: int = 0
@@ -88,6 +90,7 @@ class Tally(msgspec.Struct):
     hidden: int | None = None
     managed: bool = False
     largest: tuple[int, int] = (-1, 0)
+    growth: PromptGrowth = msgspec.field(default_factory=PromptGrowth)
 
 
 @dataclass(slots=True)
@@ -146,12 +149,19 @@ def go_on(tally: Tally, session: Session, news: News, last: int) -> TallyPart:
 def _use_cache(tally: Tally, news: News, part: TallyPart, last: int) -> None:
     """The cache use of each call, and the cause of its break, from the context it was sent."""
     since = {origin: news.since(origin, tally.step, last) for origin in news.runs}
+    added, before = news.added(), MANAGED if tally.managed else RECORDED
     for call in news.calls_between(tally.step, last):
         moments = {
             origin: tally.stands[origin].next(call, steps.get(call.step, ContextChange()))
             for origin, steps in since.items()
         }
-        moment = moments[MANAGED if call.step in part.managed else RECORDED]
+        sent = MANAGED if call.step in part.managed else RECORDED
+        moment, change = moments[sent], since[sent].get(call.step, ContextChange())
+        edited = sent != before or bool(change.revisions or change.closes)
+        tally.growth.see(call, added.get(call.step, Added(0)), edited=edited)
+        if news.managed.get(call.step):
+            tally.growth.prompt = None  # it ends with a recitation, which the next one lacks
+        before = sent
         use = measured.follow(tally.known, moment, call, price_of=_price_of)
         if use is not None:
             part.uses[call.step] = use

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
+from django.db.models import Count, Sum
 from msgspec import convert
 
 from compaction.context import wire
@@ -27,6 +28,11 @@ LONGEST = 200
 """Most code points of a text."""
 MOST = 300
 """Most blocks that hold it: a commoner text has no life of its own."""
+FEW, SHARE = 15, 50
+"""So few may always hold it; more only up to one in so many blocks (our choice)."""
+
+MOST_BYTES = 64_000_000
+"""Most content that is read for one answer: it is searched in the web process."""
 
 Cause = str
 """What a step after the loss was for: "read again", "failed", "corrected"."""
@@ -38,11 +44,11 @@ MOST_STEPS, SECONDS = 3_000, 20.0
 
 
 class TooCommon(ValueError):
-    """More than `MOST` blocks hold the text."""
+    """More blocks hold the text than one can follow."""
 
 
 class TooLong(ValueError):
-    """The session has more than `MOST_STEPS` steps."""
+    """The session has more than `MOST_STEPS` steps, or more than `MOST_BYTES` of content."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,13 +170,24 @@ def _sum(amounts: list[int | None]) -> int | None:
 
 
 def why(session: Session, run: Run, text: str) -> Why:
-    """Find the life of a text in a run. Raises TooCommon, MissingBlob, DamagedBlob.
+    """Find the life of a text in a run. Raises TooCommon, TooLong, MissingBlob, DamagedBlob.
 
     Reads every block of the session once, without parsing those that do not hold the text.
     """
-    blocks = [block for block in blocks_at(session, _places(session, text)) if shows(block, text)]
-    if len(blocks) > MOST:
-        raise TooCommon(f"{len(blocks):,} blocks hold this text. Choose a longer or rarer one.")
+    whole = session.blocks.aggregate(size=Sum("bytes"), count=Count("pk"))
+    size = whole["size"] or 0
+    if size > MOST_BYTES:
+        raise TooLong(
+            f"This session holds {size / 1e6:,.0f} MB, too much to look through while you wait. "
+            "Search for the text instead, and open a step that shows it."
+        )
+    places = _places(session, text)
+    if len(places) > min(MOST, max(FEW, whole["count"] // SHARE)):
+        raise TooCommon(
+            f"It appears in {len(places):,} blocks: too common to follow. "
+            "Choose a longer or rarer text."
+        )
+    blocks = [block for block in blocks_at(session, places) if shows(block, text)]
     entries = list(_entries(session, run, blocks, text))
     life = life_of(text, blocks, entries, session.step_count)
     left = life.left
@@ -215,17 +232,18 @@ def _worst(row: KeptText) -> int:
 
 
 def _places(session: Session, text: str) -> list[int]:
-    """Positions of the blocks whose bytes contain the text as JSON writes it."""
-    wanted = json.dumps(text, ensure_ascii=False)[1:-1].encode("utf-8", "surrogatepass")
-    inner = json.dumps(wanted.decode("utf-8", "surrogatepass"), ensure_ascii=False)[1:-1]
-    nested = inner.encode("utf-8", "surrogatepass")
+    """Positions of the blocks whose JSON contains the text as JSON writes it, in any case."""
+    written = json.dumps(text, ensure_ascii=False)[1:-1]
+    nested = json.dumps(written, ensure_ascii=False)[1:-1].lower()
+    wanted = written.lower()
     rows = list(session.blocks.order_by("position").values_list("position", "sha"))
     found = []
     for begin in range(0, len(rows), CHUNK):
         part = rows[begin : begin + CHUNK]
         data = contents(session, [sha for _, sha in part])
         for position, sha in part:
-            if wanted in data[sha] or nested in data[sha]:
+            held = data[sha].decode("utf-8", "surrogatepass").lower()
+            if wanted in held or nested in held:
                 found.append(position)
     return found
 
@@ -253,7 +271,10 @@ def _replacements(session: Session, run: Run, held: set[str], text: str) -> Iter
     for begin in range(0, len(rows), CHUNK):
         data |= contents(session, [sha for _, sha, _ in rows[begin : begin + CHUNK]])
     texts = {pk: wire.text_of(wire.decode(data[sha])) for pk, sha, _ in rows}
-    about = {pk: refs for pk, _, refs in rows if text in texts[pk] or not held.isdisjoint(refs)}
+    wanted = text.lower()
+    about = {
+        pk: refs for pk, _, refs in rows if wanted in texts[pk].lower() or not held.isdisjoint(refs)
+    }
     spans = Entry.objects.filter(run=run, replacement__in=about).select_related("replacement")
     for row in spans:
         made = row.replacement

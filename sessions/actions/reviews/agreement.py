@@ -17,7 +17,7 @@ from uuid import UUID
 from django.db.models import Count, QuerySet
 
 from sessions.models import PolicyVersion, Review, ReviewItem, Session, Team
-from sessions.models.web.periods import StatementIn, happened_in
+from sessions.models.web.happened import StatementIn, happened_in
 from sessions.models.web.statements import Given, given_uuid
 
 FEWEST = 5

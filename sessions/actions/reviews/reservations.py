@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from sessions.actions.reviews.review_rules import rules_of
 from sessions.models import Review, ReviewItem, Team
+from sessions.models.record.demo_data import counts
 from sessions.models.reviews.reviews import ReviewItemQuerySet
 
 TAKEN = "Someone else is reviewing this compaction. Try again later, or choose another one."
@@ -45,12 +46,13 @@ def room_for(item: ReviewItem, user: User) -> bool:
 
 
 def open_to(team: Team, user: User) -> ReviewItemQuerySet:
-    """Items the user could review now, oldest first."""
+    """Items the user could review now, oldest first; those of the demo only while it is alone."""
     now = timezone.now()
     mine = Review.objects.filter(reviewer=user).exclude(submitted=None, skipped=None)
     theirs = Q(reviews__submitted__isnull=False) | Q(reviews__reserved_until__gt=now)
     held = Count("reviews", filter=theirs & ~Q(reviews__reviewer=user))
-    rows = ReviewItem.objects.for_team(team).filter(finished=None)
+    counted = counts(team.pk, "revision__run__session__")
+    rows = ReviewItem.objects.for_team(team).filter(counted, finished=None)
     rows = rows.exclude(pk__in=mine.values("item"))
     return rows.annotate(held=held).filter(held__lt=F("wanted")).order_by("created", "pk")
 

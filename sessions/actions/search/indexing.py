@@ -1,4 +1,4 @@
-"""Index: make the texts of blocks searchable, in the background."""
+"""Index: make the texts of blocks and replacements searchable, in the background."""
 
 from __future__ import annotations
 
@@ -8,17 +8,23 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.db import connection, transaction
-from django.db.models import F, Q
+from django.db.models import F, Q, QuerySet
 
 from compaction.context import wire
 from sessions.actions.jobs import jobs
 from sessions.actions.jobs.attempts import Running
-from sessions.models import Block, Job, Session, Team
+from sessions.models import Block, Edit, Job, Run, Session, Team
 from sessions.models.record.values import CHUNK, readable
 from sessions.models.search import text_index
 from sessions.models.search.search_words import label, searched_text, words_of
 
 UNINDEXED = Q(block_count__gt=F("indexed_blocks"))
+
+UNINDEXED_RUNS = Q(origin="managed", head__gt=F("indexed_head"))
+"""Managed runs with replacements that are not in the index."""
+
+RUNS = 100
+"""Most runs whose replacements are indexed per transaction."""
 
 STRIDE = CHUNK
 """Blocks per transaction."""
@@ -52,8 +58,8 @@ class _Row(NamedTuple):
 
 
 def ask(team: Team, *, after: float = 0) -> Job | None:
-    """Queue the indexing of a team's new blocks; None if there are none."""
-    if not Session.objects.for_team(team).filter(UNINDEXED).exists():
+    """Queue the indexing of a team's new blocks and replacements; None if there are none."""
+    if not Session.objects.for_team(team).filter(UNINDEXED).exists() and not _runs(team).exists():
         return None
     return jobs.ask_once(team, "index", {}, f"index:{team.pk}", after=after)
 
@@ -72,7 +78,7 @@ def index(running: Running) -> None:
     until = time.monotonic() + TURN
     done = 0
     while time.monotonic() < until:
-        many = index_some(running.team)
+        many = index_some(running.team) + index_replacements(running.team)
         if not many:
             break
         done += many
@@ -95,6 +101,43 @@ def index_some(team: Team) -> int:
             if mine.update(indexed_blocks=part.end):
                 text_index.add(entries)
     return sum(part.end - part.start for part in parts)
+
+
+def index_replacements(team: Team) -> int:
+    """Index the replacements of some managed runs of a team; return the number of their new
+    revisions, 0 if there are none."""
+    done = 0
+    for run in _runs(team).only("session_id", "head", "indexed_head").order_by("pk")[:RUNS]:
+        last = min(run.head, run.indexed_head + STRIDE)
+        entries = _entries(team, _replaced(run, run.indexed_head, last))
+        with transaction.atomic():
+            mine = Run.objects.filter(pk=run.pk, indexed_head=run.indexed_head)
+            if mine.update(indexed_head=last):
+                text_index.add(entries)
+        done += last - run.indexed_head
+    return done
+
+
+def _runs(team: Team) -> QuerySet[Run]:
+    return Run.objects.filter(UNINDEXED_RUNS, session__team=team)
+
+
+def _replaced(run: Run, after: int, last: int) -> list[_Row]:
+    """The replacements made by the revisions (after, last] of a run."""
+    made = Edit.objects.filter(
+        revision__run=run,
+        revision__number__gt=after,
+        revision__number__lte=last,
+        replacement__isnull=False,
+    )
+    names = (
+        "replacement_id",
+        *(f"replacement__{name}" for name in ("type", "kind", "tool", "sha")),
+    )
+    return [
+        _Row(text_index.REPLACEMENTS + pk, run.session_id, type, kind, tool, False, sha)
+        for pk, type, kind, tool, sha in made.order_by("replacement_id").values_list(*names)
+    ]
 
 
 def _next_parts(team: Team) -> list[_Stretch]:
@@ -146,6 +189,10 @@ def forget(sender: type, instance: Session, **_: Any) -> None:  # noqa: ARG001
                 blocks = _rows(instance.pk, start, min(start + STRIDE, last))
                 text_index.remove(_entries(instance.team, blocks))
         rows.update(indexed_blocks=0)
+        for run in instance.runs.filter(indexed_head__gt=0).only("session_id", "indexed_head"):
+            replaced = _replaced(run, 0, run.indexed_head)
+            text_index.remove(_entries(instance.team, replaced))
+        instance.runs.update(indexed_head=0)
     transaction.on_commit(_ask_to_merge, robust=True)
 
 

@@ -123,6 +123,11 @@ def begin() -> None:
     _current = _Server(pid, ours)
 
 
+def is_running() -> bool:
+    """Whether a process could be started at once."""
+    return _current is not None and _current.alive
+
+
 def fits(process: Forked) -> bool:
     """Whether a new process would have the same environment."""
     return process.environment == dict(os.environ)

@@ -11,6 +11,7 @@ from typing import Any
 from django.utils import timezone
 
 from sessions.models import Answer, Team
+from sessions.models.web.statements import Statement, given_text, given_uuid, insert, stored_uuid
 
 KEPT = timedelta(hours=24)
 """How long responses are kept; a later repetition counts as a new request."""
@@ -33,23 +34,26 @@ class Once:
 
     def answered(self, team: Team) -> Answer | None:
         """The stored response to this request, if any. Raises AnotherRequest."""
-        found = Answer.objects.filter(team=team, key=self.key).first()
+        found: Answer | None = _ANSWERED.first(team=team.pk, key=self.key)
         if found is not None and found.request != self.request:
             raise AnotherRequest(
                 "This Idempotency-Key was used for a different request. Send a new key."
             )
         return found
 
-    def keep(self, team: Team, status: int, answer: Any) -> Answer:
-        """Store the response (JSON), in the transaction of the request's changes.
+    def keep(self, team: Team, status: int, answer: Any) -> bytes:
+        """Store the response (JSON), in the transaction of the request's changes; return its body.
 
         Raises IntegrityError if a concurrent request with the same key was faster: roll back, and
         call `answered` again.
         """
         body = json.dumps(answer, separators=(",", ":")).encode()
-        return Answer.objects.create(
-            team=team, key=self.key, request=self.request, status=status, body=body
-        )
+        row = (stored_uuid(team.pk), self.key, self.request, status, body, timezone.now())
+        insert(Answer, ("team_id", "key", "request", "status", "body", "created"), [row])
+        return body
+
+
+_ANSWERED = Statement(lambda: Answer.objects.filter(team=given_uuid("team"), key=given_text("key")))
 
 
 def forget_answers() -> int:

@@ -88,7 +88,11 @@ def offer(
     wires[setup.id] = {**wire, "tools": [by_name[name] for name in listed]}
     out = set(counted).difference(listed)
     left_out = sum(plan.session.scaled(counted[one]) for one in out)
-    masked = format in ("anthropic", "pairs") and len(allowed) < len(listed) and bool(allowed)
+    masked = (
+        format in ("anthropic", "gemini", "pairs", "responses")
+        and len(allowed) < len(listed)
+        and bool(allowed)
+    )
     read_back = read_back and read_tool.NAME not in counted
     more_tools = [read_tool.NAME] if read_back else []
     words = mask.words([*allowed, *more_tools], state) if masked else ""
@@ -125,7 +129,7 @@ def _likely(
     return tuple(one for one in ranked if one.tool in names)[:LIKELY]
 
 
-TOOL_FORMATS = frozenset({"anthropic", "openai"})
+TOOL_FORMATS = frozenset({"anthropic", "gemini", "openai", "responses"})
 """Formats in which a context has a list of tools."""
 
 
