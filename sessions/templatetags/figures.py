@@ -18,6 +18,7 @@ for write in (
     figures.signed,
     figures.window,
     figures.money,
+    figures.roughly,
     figures.percent,
     figures.finely,
     figures.change,

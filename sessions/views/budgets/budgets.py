@@ -18,7 +18,8 @@ from compaction.budget.spending import Account, Amount, Projection
 from sessions.access import actor_of, allowed, require, team_of, teams_of
 from sessions.actions.budgets import approvals as asked
 from sessions.actions.budgets import uses
-from sessions.actions.budgets.budgets import budget_of_teams, budgets_of, put_budget, remove_budget
+from sessions.actions.budgets.budgets import budget_of_teams, put_budget, remove_budget
+from sessions.actions.demo.demo_live import shown_budgets
 from sessions.figures import UNKNOWN, money, tokens
 from sessions.importers.delivered.delivered import Unacceptable
 from sessions.models import Approval, Budget, Session, Team, Use
@@ -114,7 +115,7 @@ class Waiting:
 
 def waiting_in(team: Team) -> list[Waiting]:
     """Calls of a team waiting for approval, oldest first."""
-    rows = asked.approvals_of([team]).filter(state=Approval.State.WAITING).order_by("created")
+    rows = asked.shown_approvals(team).filter(state=Approval.State.WAITING).order_by("created")
     made = []
     for row in rows:
         more = None if row.use.budget.tokens is None else row.use.budget.tokens // 4
@@ -134,7 +135,7 @@ def _limits(account: Account) -> str:
 def near_limit(team: Team, running: Iterable[Session]) -> list[tuple[str, BudgetGauge]]:
     """Uses of running sessions that are near or over their limit, fullest first."""
     keys = {name for session in running for name in uses.keys_of(session).values() if name}
-    limiting, now = budgets_of(team), timezone.now()
+    limiting, now = shown_budgets(team), timezone.now()
     held = uses.in_force(limiting)
     found = [
         (uses.called(use), shown(use))
@@ -174,14 +175,15 @@ def _back(team: Team) -> HttpResponse:
 def _page(
     request: HttpRequest, team: Team, form: BudgetForm | None = None, status: int = 200
 ) -> HttpResponse:
+    version = list_version(request)  # before the rows: a change in between is announced again
     now = timezone.now()
     rows = [
         (row, [shown(use) for use in found[:USES]], len(found))
-        for row in budgets_of(team)
+        for row in shown_budgets(team)
         for found in [uses.fullest(row, now)]
     ]
     chosen = _chosen(request, team)
-    decided = asked.approvals_of([team]).exclude(state=Approval.State.WAITING)
+    decided = asked.shown_approvals(team).exclude(state=Approval.State.WAITING)
     context: dict[str, Any] = {
         "section": "budgets",
         "team": team,
@@ -193,7 +195,7 @@ def _page(
         "may": allowed(request, team, "accept"),
         "form": form or BudgetForm(initial=as_shown(chosen) if chosen else None),
         "chosen": chosen,
-        "version": list_version(request),
+        "version": version,
         "gauge_width": GAUGE,
     }
     return render(request, "budgets/budgets.html", context, status=status)

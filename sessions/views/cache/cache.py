@@ -31,8 +31,8 @@ from sessions.models.web.sums import Sums
 from sessions.views.cache.columns import columns
 from sessions.views.cache.verdict import verdict
 from sessions.views.dashboard.controls import SPLIT, controls, query, shown_range, split_of
-from sessions.views.dashboard.dashboard import sessions_url
-from sessions.views.dashboard.fixes import fix_of
+from sessions.views.dashboard.fixes import EDITS_ALSO_SAVE, fix_of
+from sessions.views.dashboard.links import sessions_url
 from sessions.views.web.dates import RANGE
 from sessions.views.web.pages import Link, Page
 from sessions.views.web.places import step_url
@@ -68,7 +68,8 @@ class CauseRow:
 
 @dataclass(frozen=True, slots=True)
 class CacheRow:
-    """The sessions of one agent or model; costs are in micro-dollars."""
+    """The sessions of one agent or model; costs are in micro-dollars. `at_least` if an avoidable
+    break has no known cost."""
 
     name: str
     url: str
@@ -77,6 +78,7 @@ class CacheRow:
     avoidable: int | None
     breaks: int
     top: CauseSums | None
+    at_least: bool
     hour: int | None
     read: float | None
 
@@ -137,7 +139,7 @@ def _row(asked: dict[str, str], one: CauseSums, whole: Sums, split: Split) -> Ca
     if one.kind == "ttl":
         saved, note = _hour(whole)
     elif one.kind == "edit":
-        saved, note = None, "edits also make prompts smaller; simulate in the lab"
+        saved, note = None, EDITS_ALSO_SAVE
     url = query(split, **asked, cause=one.kind) + "#worst"
     return CauseRow(one, fix, why, saved, note if one.avoidable or one.kind == "ttl" else "", url)
 
@@ -156,12 +158,16 @@ def _split_rows(
     made: dict[tuple[str, bool], Sums] = defaultdict(Sums)
     for one, sums in slices.items():
         made[one[at], one == REST].add(sums)
+    # Together, as the headline is: rows that were judged apart would not add up to it.
+    judge_ttl(list(made.values()))
     rows = []
     for (value, rest), sums in made.items():
-        judge_ttl([sums])
         of = sums.of
         prompt = of["uncached"] + of["read"] + of["write"]
         causes = causes_in(sums)
+        can = [cause for cause in causes if cause.avoidable]
+        short = any(cause.microusd is None or cause.at_least for cause in can)
+        known = bool(of["split"] and (of["avoidable"] or not short))
         chosen = Split(**{**asdict(split), name: value})
         rows.append(
             CacheRow(
@@ -169,9 +175,10 @@ def _split_rows(
                 "" if rest or not value else query(chosen, **asked),
                 of["sessions"],
                 of["cost"] if of["priced"] else None,
-                of["avoidable"] if of["split"] else None,
+                of["avoidable"] if known else None,
                 sum(cause.breaks for cause in causes),
-                next((cause for cause in causes if cause.avoidable), None),
+                can[0] if can else None,
+                short,
                 of["hour_saved"] if of["hour"] else None,
                 of["read"] / prompt if prompt else None,
             )

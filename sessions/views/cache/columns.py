@@ -5,18 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from sessions.figures import money
+from sessions.figures import day, money
 from sessions.models.cache.causes import CauseSums, causes_in
 from sessions.models.dashboard.dashboards import Dashboard
 from sessions.models.dashboard.slices import Split
 from sessions.models.web.periods import HOUR, Period
 from sessions.views.dashboard.controls import query
+from sessions.views.dashboard.links import part_days
 
 HEIGHT = 1000
 WIDTH = 100
 """Units of the plot, and of a column with its gap."""
 
-LABELS = 8
+LABELS = 4
 """Most labels below the columns."""
 
 REST = "rest"
@@ -68,7 +69,7 @@ def columns(made: Dashboard, period: Period, split: Split) -> CauseColumns | Non
     every = -(-len(found) // LABELS)
     drawn = []
     for index, (at, causes) in enumerate(zip(period.parts, found, strict=True)):
-        urls = _days(at, period)
+        urls = part_days(at, at + period.size)
         parts, y = [], HEIGHT
         by_kind = {one.kind: one for one in causes}
         for one in order:
@@ -106,12 +107,6 @@ def _color(one: CauseSums) -> str:
     return one.kind if one.avoidable or not one.known else REST
 
 
-def _days(at: int, period: Period) -> dict[str, str]:
-    """The range of a part, as query parameters."""
-    first, last = (datetime.fromtimestamp(ms / 1000, UTC) for ms in (at, at + period.size - 1))
-    return {"from": f"{first:%Y-%m-%d}", "to": f"{last:%Y-%m-%d}"}
-
-
 def _when(at: int, period: Period) -> str:
     time = datetime.fromtimestamp(at / 1000, UTC)
-    return f"{time:%H:%M}" if period.size == HOUR else f"{time:%b} {time.day}"
+    return f"{time:%H:%M}" if period.size == HOUR else day(time)

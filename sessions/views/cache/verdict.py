@@ -60,6 +60,6 @@ def _rest(unexplained: int, causes: Sequence[CauseSums]) -> str:
         parts.append(f"{money(unexplained)} more is unexplained")
     fixed = sum(one.microusd or 0 for one in causes if one.known and not one.avoidable)
     if fixed:
-        parts.append(f"{money(fixed)} could not be avoided")
+        parts.append(f"{money(fixed)} more could not be avoided")
     said = listed(parts)
     return f"{said[0].upper()}{said[1:]}." if said else ""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlencode
 
+from django.db.models import Q
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -21,9 +21,11 @@ from sessions.figures import figure
 from sessions.models import Team
 from sessions.models.dashboard.dashboards import Dashboard, Number, SessionSpan, dashboard, extent
 from sessions.models.dashboard.day_totals import spans_of
+from sessions.models.dashboard.matching import matching
 from sessions.models.dashboard.slices import Split
 from sessions.models.dashboard.tiles import TILES
 from sessions.models.dashboard.troubles import nearest_limit
+from sessions.models.lab.savings import SimulatedSaving, simulated_saving
 from sessions.models.tools.unused import unused_in
 from sessions.models.web.periods import (
     DAY,
@@ -33,19 +35,31 @@ from sessions.models.web.periods import (
     month_of,
 )
 from sessions.models.web.sums import Tile
+from sessions.views.dashboard.changes import changed_figures
 from sessions.views.dashboard.charts import charts
 from sessions.views.dashboard.controls import SPLIT, controls, query, shown_range, split_of
-from sessions.views.dashboard.fixes import FixPlaces, fixes, loss_url
+from sessions.views.dashboard.fixes import FixPlaces, fixes
 from sessions.views.dashboard.hero import avoidable, change, recall, spend, success
+from sessions.views.dashboard.links import part_days, sessions_url
+from sessions.views.dashboard.peak import cost_peak
 from sessions.views.dashboard.waiting import waiting_rows
 from sessions.views.web.dates import RANGE
 from sessions.views.web.demo_notice import demo_notice
-from sessions.views.web.filters import SessionFilters, list_version
+from sessions.views.web.filters import list_version
 from sessions.views.web.pages import Link, Page
 from sessions.views.web.sparklines import TREND
 
 AT_MOST_EVERY = 2_000
 """Minimum milliseconds between two updates of an open page."""
+
+
+COMPARED = {
+    "today": "yesterday",
+    "24h": "the 24 hours before",
+    "7d": "the week before",
+    "30d": "the 30 days before",
+}
+"""The period before, by range."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +94,7 @@ def page(request: HttpRequest) -> HttpResponse:
     now = int(timezone.now().timestamp() * 1000)
     month, left_days = month_of(now)
     keep_totals(team)
+    version = list_version(request)  # before the rows: a change in between is announced again
     there = extent(team, month)
     if not there.sessions:
         return redirect("start")
@@ -89,7 +104,7 @@ def page(request: HttpRequest) -> HttpResponse:
     made = dashboard(team, period, split)
     context = {
         "section": "dashboard",
-        "version": list_version(request),
+        "version": version,
         "at_most_every": AT_MOST_EVERY,
         "period": period,
         "wrong": wrong,
@@ -103,6 +118,7 @@ def page(request: HttpRequest) -> HttpResponse:
         "list_url": sessions_url(period, split),
         "outside": 0 if split else there.sessions - made.whole.of["sessions"],
         "hourly": period.size == HOUR,
+        "waiting": waiting_rows(request, team),
         **demo_notice(request, team),
     }
     if made.whole.of["sessions"]:
@@ -118,25 +134,23 @@ def page(request: HttpRequest) -> HttpResponse:
 def _filled(
     request: HttpRequest, team: Team, made: Dashboard, split: Split, asked: dict[str, str]
 ) -> dict[str, Any]:
-    """The four figures, what to do, what waits, and the tables behind them."""
+    """What to do, the most expensive day, what changed, and the tables behind them."""
     period = made.period
     unused, *unused_before = unused_in(team, list(reversed(spans_of(period))), split)
     places = FixPlaces(
         reverse("cache") + query(split, **asked),
-        sessions_url(period, split, counted="recall"),
+        sessions_url(period, split, counted="lost"),
         _unused_url(period),
         active_version(team),
         allowed(request, team, "write"),
-        loss_url(team, made, split),
     )
     broken = sessions_url(period, split, flags=("breaks",))
-    todo = fixes(made, unused, places)
     return {
         "avoidable": avoidable(made, unused, unused_before[0] if unused_before else None, broken),
-        "fixes": todo,
-        "fixes_cost": sum(one.microusd for one in todo),
-        "fixes_known": all(one.basis == "measured" for one in todo),
-        "waiting": waiting_rows(request, team),
+        "fixes": fixes(made, unused, places, _saving(team, period, split)),
+        "peak": cost_peak(team, made, split),
+        "changes": changed_figures(team, made, split),
+        "compared_with": COMPARED.get(period.name, "the period before") if period.before else "",
         "trend_height": TREND,
         "nearest": [] if split else nearest_limit(team, period),
         "near_url": sessions_url(period, split, flags=("near-limit",), sort="peak"),
@@ -163,12 +177,18 @@ def _figures(team: Team, made: Dashboard, split: Split, forecast: str) -> dict[s
     }
 
 
+def _saving(team: Team, period: Period, split: Split) -> SimulatedSaving | None:
+    """What a policy would have saved for the sessions without one, if it was simulated."""
+    given = {name: value for name, value in asdict(split).items() if value and name != "policy"}
+    rows = matching(
+        team, facets=given, within=(period.since, period.until), counted=Q(policy_version=None)
+    )
+    return None if split.policy else simulated_saving(team, rows)
+
+
 def _unused_url(period: Period) -> str:
     """The URL of the tools that no session of a period used."""
-    asked = {"range": period.name}
-    if not period.name:
-        since, last = (datetime.fromtimestamp(ms / 1000, UTC) for ms in (period.since, period.last))
-        asked = {"from": f"{since:%Y-%m-%d}", "to": f"{last:%Y-%m-%d}"}
+    asked = {"range": period.name} if period.name else part_days(period.since, period.until)
     return f"{reverse('team_tools')}?{urlencode(asked)}#unused"
 
 
@@ -218,18 +238,11 @@ def row_of(made: Dashboard, tile: Tile, split: Split, note: str = "") -> TileRow
     )
 
 
-def sessions_url(period: Period, split: Split, **narrowed: Any) -> str:
-    """The URL of the session list for a period and split, with further filters."""
-    wanted = SessionFilters(since=period.since, until=period.until, **asdict(split), **narrowed)
-    return reverse("sessions") + wanted.address()
-
-
 def _offer(there: SessionSpan) -> dict[str, Any]:
     """The time of the last session, and the URL of the seven days up to it."""
     assert there.last is not None
-    days = [f"{datetime.fromtimestamp(ms / 1000, UTC):%Y-%m-%d}" for ms in
-            (there.last - 6 * DAY, there.last)]  # fmt: skip
-    return {"last": there.last, "url": "?" + urlencode({"from": days[0], "to": days[1]})}
+    days = part_days(there.last - 6 * DAY, there.last + 1)
+    return {"last": there.last, "url": "?" + urlencode(days)}
 
 
 PAGES = (

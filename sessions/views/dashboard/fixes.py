@@ -1,4 +1,4 @@
-"""What to do: what cost money for nothing, and where to change it, by dollars."""
+"""What to do: what cost money for nothing, and where to change it, by what it saves."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from django.urls import reverse
 
 from compaction.policies.origin import settings_in
 from compaction.policies.resolve import paths_of
+from sessions.actions.lab.simulation_verdicts import difference
 from sessions.figures import tokens
-from sessions.models import PolicyVersion, Team
+from sessions.models import PolicyVersion
 from sessions.models.cache.causes import CauseSums, causes_in
 from sessions.models.dashboard.dashboards import Dashboard
-from sessions.models.dashboard.latest_loss import latest_loss
-from sessions.models.dashboard.slices import Split
+from sessions.models.lab.savings import SimulatedSaving
 from sessions.models.tools.unused import AgentTools, UnusedTools
 
 MOST = 5
@@ -45,12 +45,18 @@ NO_FIX: dict[str, tuple[str, str]] = {
 }
 """Causes that cannot be avoided, and why."""
 
+EDITS_ALSO_SAVE = "edits also make prompts smaller; simulate in the lab"
+"""Why it is unknown what fewer edits would save."""
+
+SIMULATE = "Simulate"
+
 KEEP_TTL = ("Keep the 5-minute TTL", "An hour costs more than it saves here")
 
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """One thing to do: the cause, its cost in micro-dollars in the range, and where it is done.
+    """One thing to do: the cause, the micro-dollars that it saves in the range (None if unknown,
+    and then `basis` says why), and where it is done.
 
     `kind` is break, reread or unused; `at_least` if some sessions have no cost.
     """
@@ -58,7 +64,7 @@ class Fix:
     kind: str
     title: str
     why: str
-    microusd: int
+    microusd: int | None
     basis: str
     button: str
     url: str
@@ -76,8 +82,6 @@ class FixPlaces:
     tools: str
     active: PolicyVersion
     may_write: bool
-    loss: str = ""
-    """The latest compaction that lost what was needed again."""
 
     def setting(self, key: str, value: str = "") -> str:
         """The editor at a setting of the active policy, with a proposed value; the policy's page
@@ -97,8 +101,10 @@ def fix_of(cause: CauseSums) -> tuple[str, str]:
     return (CAUSES | NO_FIX)[cause.kind]
 
 
-def fixes(made: Dashboard, unused: UnusedTools, places: FixPlaces) -> list[Fix]:
-    """The most expensive things to fix in a range, at most `MOST`."""
+def fixes(
+    made: Dashboard, unused: UnusedTools, places: FixPlaces, saving: SimulatedSaving | None
+) -> list[Fix]:
+    """What saves most in a range, at most `MOST`; what may save an unknown amount comes last."""
     causes = causes_in(made.whole)
     rows = [
         *(
@@ -108,17 +114,13 @@ def fixes(made: Dashboard, unused: UnusedTools, places: FixPlaces) -> list[Fix]:
         ),
         *_of_ttl(made, causes),
         *(_of_tools(one, places) for one in unused.agents if one.microusd),
+        *_of_policies(made, places, saving),
         *_of_rereads(made, places),
     ]
-    return sorted(rows, key=lambda one: (-one.microusd, one.title))[:MOST]
-
-
-def loss_url(team: Team, made: Dashboard, split: Split) -> str:
-    """The latest compaction that lost what was needed again, if one is known."""
-    if split or not made.whole.of["lost_unmanaged"]:
-        return ""
-    found = latest_loss(team, made.period)
-    return reverse("revision", args=[found.session, "recorded", found.number]) if found else ""
+    ordered = sorted(
+        rows, key=lambda one: (one.microusd is None, -(one.microusd or 0), one.button != SIMULATE)
+    )
+    return ordered[:MOST]
 
 
 def _of_cause(cause: CauseSums, places: FixPlaces) -> Fix:
@@ -133,8 +135,8 @@ def _of_cause(cause: CauseSums, places: FixPlaces) -> Fix:
         "break",
         title,
         f"{why}: {many}.",
-        cause.microusd or 0,
-        "measured",
+        None if cause.kind == "edit" else cause.microusd or 0,
+        EDITS_ALSO_SAVE if cause.kind == "edit" else "measured",
         button,
         url,
         cause.at_least,
@@ -165,21 +167,35 @@ def _of_tools(one: AgentTools, places: FixPlaces) -> Fix:
     )
 
 
+def _of_policies(
+    made: Dashboard, places: FixPlaces, saving: SimulatedSaving | None
+) -> Iterator[Fix]:
+    """What a policy would save for sessions without one, as simulated; unknown if it was not."""
+    of = made.whole.of
+    if saving is None and not of["lost_unmanaged"]:
+        return
+    title, lost, proof = "Manage these sessions with a policy", "", ""
+    if of["lost_unmanaged"]:
+        many, where = of["lost_unmanaged"], of["unmanaged_lost"]
+        lost = f"A needed fact was lost {_count(many, 'time')} in {_count(where, 'session')}."
+        proof = places.lost
+    if saving is None:
+        why, url = "what a policy saves is known after a simulation", reverse("lab")
+        yield Fix("reread", title, lost, None, why, SIMULATE, url, proof_url=proof)
+    elif saving.microusd > 0:
+        change = difference(saving.simulated, saving.recorded).text
+        said = f"{saving.version} over {_count(saving.sessions, 'session')}: {change}. {lost}"
+        url = reverse("simulation", args=[saving.simulation])
+        basis = "simulated"
+        yield Fix(
+            "reread", title, said.strip(), saving.microusd, basis, "Open simulation", url,
+            proof_url=proof,
+        )  # fmt: skip
+
+
 def _of_rereads(made: Dashboard, places: FixPlaces) -> Iterator[Fix]:
     of = made.whole.of
-    unmanaged, managed = of["reread_unmanaged"], of["reread"] - of["reread_unmanaged"]
-    if unmanaged > 0:
-        yield Fix(
-            "reread",
-            "Manage these sessions with a policy",
-            f"A needed fact was lost {_count(of['lost_unmanaged'], 'time')} in "
-            f"{_count(of['unmanaged_lost'], 'session')} without a policy; files were read again.",
-            unmanaged,
-            "estimated",
-            "Choose a policy",
-            reverse("policies"),
-            proof_url=places.loss,
-        )
+    managed = of["reread"] - of["reread_unmanaged"]
     if managed > 0:
         yield Fix(
             "reread",

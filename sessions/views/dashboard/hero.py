@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from sessions.figures import figure, finely, money
+from sessions.models.cache.causes import causes_in
 from sessions.models.dashboard import quality_tiles, tiles
 from sessions.models.dashboard.dashboards import Dashboard
 from sessions.models.tools.unused import UnusedTools
@@ -67,16 +68,18 @@ def _signed(amount: int, unit: str, *, plural: bool = False) -> str:
 
 
 def _trends(now: Sequence[Value], before: Sequence[Value]) -> tuple[Trend | None, Trend | None]:
-    """Both on one scale; None where no line connects two values."""
+    """Both on one scale; None where there is no trend to see."""
     top = max((one for one in (*now, *before) if one is not None), default=None)
-    drawn, earlier = trend(now, top), trend(before, top)
-    return drawn if drawn and "L" in drawn.path else None, earlier
+    return trend(now, top), trend(before, top)
 
 
 def spend(made: Dashboard, url: str, forecast: str) -> HeroTile:
     """What the sessions cost."""
-    each = figure(tiles.SPEND.columns[1].of(made.whole), "microusd")
-    line = f"{each} per session, {_count(made.whole.of['priced'], 'session')} with a cost{forecast}"
+    column = tiles.SPEND.columns[1]
+    bound = "≥" if column.at_least(made.whole) else ""
+    each = figure(column.of(made.whole), "microusd")
+    priced = _count(made.whole.of["priced"], "session")
+    line = f"{bound}{each} per session, {priced} with a cost{forecast}"
     return _tile(made, tiles.SPEND, url, line)
 
 
@@ -159,7 +162,7 @@ def avoidable(
         "Avoidable spend",
         "" if value is None else money(round(value)),
         "estimated" if guessed else "measured",
-        bool(value) and bool(made.whole.of["avoidable_short"]),
+        value is not None and _short(made.whole, value),
         change(shown, was, "microusd"),
         *_trends(now, earlier),
         line if value is not None else made.none(tiles.AVOIDABLE),
@@ -167,6 +170,12 @@ def avoidable(
         url,
         note="" if unused.complete or not whole else "without unused tools",
     )
+
+
+def _short(whole: Sums, value: float) -> bool:
+    """Whether sessions without a cost make it a lower bound; of nothing, if they have breaks."""
+    unknown = any(one.avoidable and one.priced < one.sessions for one in causes_in(whole))
+    return bool(whole.of["avoidable_short"]) and (bool(value) or unknown)
 
 
 def _paid(sums: Sums, definitions: int) -> Value:
@@ -181,7 +190,7 @@ def _parts_of(made: Dashboard, value: Value, definitions: int) -> str:
     broken, again = _broken(made.whole), _reread(made.whole)
     parts = [
         ("cache breaks", broken, ""),
-        ("files read again", again, "≈"),
+        ("text of files read again", again, "≈"),
         ("unused tools", definitions, "≈"),
     ]
     named = [f"{name} {mark}{money(round(paid))}" for name, paid, mark in parts if paid]

@@ -8,14 +8,16 @@ from dataclasses import dataclass
 from django.contrib.auth.models import User
 from django.http import HttpRequest
 from django.urls import reverse
+from django.utils.text import Truncator
 
 from compaction.budget.budget import WARN
 from sessions.access import allowed
 from sessions.actions.live.answer import standing_of
+from sessions.actions.live.forecasts import forecasts
 from sessions.actions.reviews.reservations import open_to
+from sessions.figures import percent
 from sessions.models import Session, Team
-from sessions.models.dashboard.waiting import MOST, waiting_work
-from sessions.models.record.demo_data import counts
+from sessions.models.dashboard.waiting import MOST, running_sessions, waiting_work
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,21 +40,17 @@ def _rows(request: HttpRequest, team: Team) -> Iterator[WaitingRow]:
     if found.approvals:
         title = _count(found.approvals, "call", "waits for approval", "wait for approval")
         yield WaitingRow(title, "Over a budget.", "Decide", reverse("budgets"))
-    if near := _near_limit(team):
-        title = _count(near, "session", "is near its limit", "are near their limit")
-        line = f"Running. The next call's prompt fills {100 * WARN:.0f} % of its room or more."
-        yield WaitingRow(title, line, "Open", reverse("live"))
+    yield from _running(team)
+    if found.failed_jobs:
+        title = _count(found.failed_jobs, "job", "failed", "failed")
+        line = "In the last 24 hours. Each says why, and can be tried again."
+        yield WaitingRow(title, line, "Open", reverse("jobs"))
     if found.rollout is not None:
         pk, state, share, version = found.rollout
         url = reverse("rollout", args=[pk])
         yield WaitingRow(f"{version} is at {share} %", f"Rollout {state}.", "Open", url)
     if isinstance(request.user, User) and allowed(request, team, "review"):
-        many = len(
-            open_to(team, request.user)
-            .filter(counts(team.pk, "revision__run__session__"))
-            .order_by()
-            .values_list("pk")[:MOST]
-        )
+        many = len(open_to(team, request.user).order_by().values_list("pk")[:MOST])
         if many:
             title = _count(many, "compaction", "waits for review", "wait for review")
             yield WaitingRow(
@@ -60,11 +58,51 @@ def _rows(request: HttpRequest, team: Team) -> Iterator[WaitingRow]:
             )
 
 
-def _near_limit(team: Team) -> int:
-    """How many of the running sessions that moved last are near their limit at their next call."""
-    running = Session.objects.for_team(team).live().filter(counts(team.pk), window__gt=0)
-    known = running.exclude(used_tokens=None).select_related("policy_version")
-    return sum(standing_of(one).share >= WARN for one in known.order_by("-changed")[:MOST])
+def _running(team: Team) -> Iterator[WaitingRow]:
+    """Of the running sessions that moved last, the paused ones and those near their limit, with
+    what comes next in the fullest."""
+    running = running_sessions(team)
+    paused = [one for one in running if one.paused]
+    if paused:
+        title = _sessions(paused, "is paused", "are paused")
+        yield WaitingRow(title, "Its agent waits for a person to resume it.", *_place(paused))
+    known = {
+        one.pk: standing_of(one).share
+        for one in running
+        if not one.paused and one.window and one.used_tokens is not None
+    }
+    fullest = sorted(
+        (one for one in running if one.pk in known), key=lambda one: known[one.pk], reverse=True
+    )
+    near = [one for one in fullest if known[one.pk] >= WARN]
+    if near:
+        title = _sessions(near, "is near its limit", "are near their limit")
+        first = forecasts(near[:1])[near[0].pk]
+        fill = f"its next prompt fills {percent(known[near[0].pk])} of its room."
+        said = f"{first.sentence} " if first.sentence else ""
+        subject = "" if len(near) == 1 else f"In “{_name(near[0])}”: "
+        line = f"{subject}{said}{fill[:1].upper() + fill[1:] if said or not subject else fill}"
+        yield WaitingRow(title, line, *_place(near))
+
+
+def _place(sessions: list[Session]) -> tuple[str, str]:
+    """A button and where it leads: the only session's replay, or all running ones."""
+    if len(sessions) == 1:
+        return "Open", reverse("replay", args=[sessions[0].pk])
+    return "Open", reverse("live")
+
+
+def _sessions(found: list[Session], one: str, several: str) -> str:
+    """One session by its name, several by their number."""
+    return (
+        f"“{_name(found[0])}” {one}"
+        if len(found) == 1
+        else _count(len(found), "session", one, several)
+    )
+
+
+def _name(session: Session) -> str:
+    return Truncator(str(session)).chars(60)
 
 
 def _count(many: int, what: str, one: str, several: str) -> str:

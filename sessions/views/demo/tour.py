@@ -17,7 +17,7 @@ from sessions.actions.demo.demo_tuning import NOTE
 from sessions.actions.demo.tour_stops import PLACE, STOPS
 from sessions.models import Revision, Run, Session, Simulation, Team
 from sessions.views.web.pages import Page
-from sessions.views.web.places import step_url
+from sessions.views.web.places import entry_url, step_url
 
 STORY = "demo:long"
 """The session that goes wrong."""
@@ -55,6 +55,8 @@ def _places(team: Team) -> Sequence[str]:
     removal = rows.order_by("number").first() if session else None
     if session is None or removal is None:
         return ()
+    spoken = session.blocks.filter(type="text", message__role="assistant")
+    said = spoken.select_related("message").filter(born=removal.step + _AFTER).first()
     made = Simulation.objects.for_team(team).filter(note=NOTE).first()
     dashboard = f"{reverse('dashboard')}?range=all"
     return (
@@ -62,7 +64,7 @@ def _places(team: Team) -> Sequence[str]:
         dashboard,
         reverse("revision", args=[session.pk, "recorded", removal.number]),
         f"{reverse('why', args=[session.pk])}?{urlencode({'text': _TEXT})}",
-        step_url(session, removal.step + _AFTER),
+        entry_url(session, said) if said else step_url(session, removal.step + _AFTER),
         reverse("simulation", args=[made.pk]) if made else reverse("lab"),
     )
 

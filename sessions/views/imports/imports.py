@@ -13,6 +13,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET, require_http_methods
 
 from sessions.access import actor_of, allowed, require, team_of, teams_of
+from sessions.actions.imports.changed import IfChanged
 from sessions.actions.imports.uploads import FILES_AT_ONCE, begin_upload
 from sessions.importers import IMPORTERS
 from sessions.models import Blob, Import, ImportFile, Session, SkippedRecord, Team
@@ -36,9 +37,13 @@ def imports(request: HttpRequest) -> HttpResponse:
     problem = ""
     if request.method == "POST":
         require(request, team, "write")
-        files = request.FILES.getlist("files")
+        files, chosen = request.FILES.getlist("files"), request.POST.get("if_changed", "")
+        if_changed = IfChanged(chosen) if chosen in list(IfChanged) else IfChanged.KEEP
+        if if_changed == IfChanged.REPLACE:
+            require(request, team, "accept")
         if files:
-            return redirect("import", begin_upload(team, files, actor_of(request)).pk)
+            made = begin_upload(team, files, actor_of(request), if_changed)
+            return redirect("import", made.pk)
         problem = "No file received. Choose at least one."
     rows = (
         Import.objects.filter(team=team)
@@ -57,6 +62,7 @@ def imports(request: HttpRequest) -> HttpResponse:
         "team": team,
         "problem": problem,
         "may_write": allowed(request, team, "write"),
+        "may_replace": allowed(request, team, "accept"),
         "upload_limit": settings.UPLOAD_LIMIT,
         "upload_files": FILES_AT_ONCE,
         "importers": IMPORTERS.values(),

@@ -17,7 +17,7 @@ from sessions.actions.lab.choices import NoChoice, chosen_sessions, read_choice
 from sessions.actions.lab.simulations import small_first
 from sessions.actions.lab.warm import stream
 from sessions.actions.policies.bounds import defaults
-from sessions.actions.policies.policies import UnknownPolicy, active_version, named_version
+from sessions.actions.policies.policies import active_version
 from sessions.models import Session, Team
 from sessions.models.policies.rollouts import under_way
 from sessions.views.web.pages import Page
@@ -39,7 +39,7 @@ class _Refused(Exception):
 
 @require_POST
 def figures(request: HttpRequest) -> HttpResponseBase:
-    """Simulate a draft on chosen sessions: {page, sessions: a choice, document, begun: ref}.
+    """Simulate a draft on chosen sessions: {page, sessions: a choice, document}.
 
     Answers with lines: {kind: "sessions", sessions, left_out, active}, then those of
     `sessions.actions.lab.draft_figures`. `page` is any text that names the open page: its newer
@@ -88,20 +88,13 @@ def _asked(team: Team, body: bytes) -> tuple[str, list[Session], int, dict[str, 
         choice = given.get("sessions")
         read = read_choice(choice if isinstance(choice, dict) else {})
         chosen = chosen_sessions(team, read, empty=True)
-        begun = _policy(team, str(given.get("begun", "")))
     except InvalidPolicy as error:
         raise _Refused("Invalid setting", f"{error}.") from None
     except NoChoice as error:
         raise _Refused("No sessions chosen", f"{error}".rstrip(".") + ".") from None
-    except UnknownPolicy as error:
-        raise _Refused("No such policy", f"{given.get('begun')} {error}.") from None
     active = active_version(team)
+    baseline = from_dict(active.document)
     shown = _within_limits(chosen)
-    documents = {
-        "draft": to_dict(draft),
-        "active": to_dict(from_dict(active.document)),
-        "begun": to_dict(begun),
-    }
     rollout = under_way(team)
     return (
         str(given.get("page", ""))[:60],
@@ -110,32 +103,25 @@ def _asked(team: Team, body: bytes) -> tuple[str, list[Session], int, dict[str, 
         {
             "sessions": [str(one.pk) for one in small_first(shown)],
             "active": str(active),
-            "policies": documents,
-            "effects": _effects(draft, begun),
+            "policies": {"draft": to_dict(draft), "active": to_dict(baseline)},
+            "effects": _effects(draft, baseline),
             "points": {name: to_dict(PRESETS[name]) for name in BESIDE},
             "guardrail": rollout.guardrail if rollout else defaults(),
         },
     )
 
 
-def _policy(team: Team, ref: str) -> Policy:
-    name, _, number = ref.partition("@")
-    if name in PRESETS and not number:
-        return PRESETS[name]
-    return from_dict(named_version(team, ref).document)
-
-
-def _effects(draft: Policy, begun: Policy) -> dict[str, Any]:
-    """For each changed setting, the policy that the draft began from with that change alone; empty
-    if the steps differ."""
-    before = {one.path: one.value for one in fields(begun)}
+def _effects(draft: Policy, active: Policy) -> dict[str, Any]:
+    """For each setting that differs, the active policy with that change alone; empty if the steps
+    differ."""
+    before = {one.path: one.value for one in fields(active)}
     after = {one.path: one.value for one in fields(draft)}
     changed = [path for path in after if before.get(path) != after[path]]
     if before.keys() != after.keys() or len(changed) > MOST_EFFECTS:
         return {}
     made: dict[str, Any] = {}
     for path in changed:
-        document = to_dict(begun)
+        document = to_dict(active)
         _put(document, path, after[path])
         try:
             made[path] = to_dict(from_dict(document))

@@ -21,6 +21,7 @@ from compaction.policies.policy import InvalidPolicy, from_dict, to_dict
 from compaction.policies.presets import PRESETS
 from compaction.prices.prices import UNKNOWN_WINDOW
 from sessions.access import allowed, team_of, team_to
+from sessions.actions.lab import warm
 from sessions.actions.lab.choices import MOST
 from sessions.actions.lab.simulations import MOST_OTHERS
 from sessions.actions.lab.tunings import MOST_SESSIONS, MOST_TRIALS, TRIALS
@@ -59,6 +60,8 @@ def lab_page(request: HttpRequest, problem: str = "") -> HttpResponse:
     draft = request.GET.get("draft") or (str(earlier.draft) if earlier else active)
     may_write = allowed(request, team, "write")
     sessions = _sessions(team)
+    if sessions:
+        warm.prepare(team.pk)
     context: dict[str, Any] = {
         "section": "lab",
         "team": team,

@@ -6,17 +6,29 @@ from collections.abc import Iterable
 from typing import Any
 from uuid import UUID
 
+from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.views.decorators.http import require_GET
+from django.views.decorators.http import require_GET, require_POST
 
-from sessions.access import allowed, teams_of
+from sessions.access import actor_of, allowed, team_to, teams_of
+from sessions.actions.lab import simulations
+from sessions.actions.lab.choices import NoChoice
+from sessions.actions.policies.policies import preset_version
 from sessions.api.lab.simulated import simulation_body
 from sessions.models import PolicyVersion, Session, Simulation, SimulationResult
 from sessions.models.lab.simulated_sums import sums
 from sessions.views.lab.lab import addresses, page_url, with_id
 from sessions.views.web.pages import Page
+
+PRESETS_TRIED = (
+    "balanced-lean", "offload-first", "recitation", "seven-principles", "sliding-window"
+)  # fmt: skip
+"""Presets simulated at a click, beside the active policy: as many as one simulation takes."""
+
+NEWEST = 20
+"""Sessions that they are simulated on."""
 
 OF_A_SESSION = ("tokens_sent", "peak_tokens", "cost_microusd", "in_context", "lost", "needs")
 """Figures shown per session."""
@@ -62,6 +74,20 @@ def _propose(simulation: Simulation) -> str:
     draft = simulation.draft
     address = page_url("propose", draft.policy.name, draft.number)
     return f"{address}?simulation={simulation.pk}" if address else ""
+
+
+@require_POST
+def simulate_presets(request: HttpRequest) -> HttpResponse:
+    """Simulate the presets on the team's newest sessions as a job, and show it."""
+    team = team_to(request, "write")
+    draft, *others = (preset_version(team, name) for name in PRESETS_TRIED)
+    try:
+        choice = {"by": "query", "limit": NEWEST}
+        made = simulations.ask(team, choice, draft, others, "", actor_of(request))
+    except NoChoice as error:
+        messages.error(request, str(error))
+        return redirect("policies")
+    return redirect("simulation", made.pk)
 
 
 @require_GET
@@ -154,6 +180,12 @@ def _point(
 
 
 PAGES = (
+    Page(
+        route="lab/presets/",
+        view=simulate_presets,
+        name="simulate_presets",
+        needs={"POST": "write"},
+    ),
     Page(route="lab/<uuid:simulation_id>/", view=simulation, name="simulation"),
     Page(route="lab/<uuid:simulation_id>/beside/", view=more, name="simulation_beside"),
 )

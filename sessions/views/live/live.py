@@ -109,6 +109,7 @@ class LiveRow:
 def live(request: HttpRequest) -> HttpResponse:
     """List running sessions by fill."""
     team = team_of(request)
+    version = list_version(request)  # before the rows: a change in between is announced again
     running = Session.objects.for_team(team).live()
     found = list(running.select_related("policy_version__policy").order_by("-changed")[:ROWS])
     newest = _newest_revisions(found)
@@ -126,7 +127,7 @@ def live(request: HttpRequest) -> HttpResponse:
         "team": team,
         "rows": rows,
         "total": len(rows) if len(rows) < ROWS else running.count(),
-        "version": list_version(request),
+        "version": version,
         "gauge_width": GAUGE,
     }
     return render(request, "live/live.html", context)

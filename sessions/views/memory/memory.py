@@ -20,7 +20,7 @@ from sessions.access import actor_of, allowed, require, session_of, team_of, tea
 from sessions.actions.memory import boards, gathering
 from sessions.models import Board, Note, Session, Share, Subscription
 from sessions.models.memory.memory import Remembered, search
-from sessions.views.memory.carried import board_verdict, carried, place_of
+from sessions.views.memory.carried import NoteRow, board_verdict, carried, place_of
 from sessions.views.web.pages import Link, Page
 from sessions.views.web.paging import page
 
@@ -121,8 +121,24 @@ def board(request: HttpRequest, board_id: int) -> HttpResponse:
         raise Http404("no such board")
     rows = shown.notes.filter(removed=None).select_related("session", "share__session")
     kind = request.GET.get("kind", "")
+    kind = kind if kind in KINDS else ""
     counts = dict(rows.order_by().values_list("kind").annotate(many=Count("pk")))
     made = _as_read(shown)
+    if kind:
+        part = page(rows.filter(kind=kind), request.GET.get("cursor", ""), "created")
+        listed = {kind: carried(part.rows)}
+    else:
+        part = None
+        newest = rows.order_by("-pk")
+        listed = {
+            one: carried(newest.filter(kind=one)[:OF_A_KIND]) for one in NAMES if counts.get(one)
+        }
+    kept = set(made.kept)
+    groups = [
+        _group(one, counts.get(one, 0), [replace(row, shown=row.note.key in kept) for row in notes])
+        for one, notes in listed.items()
+    ]
+    every = [row for group in groups for row in group["rows"]]
     context = {
         "section": "memory",
         "team": shown.team,
@@ -132,42 +148,30 @@ def board(request: HttpRequest, board_id: int) -> HttpResponse:
         "entries": sum(counts.values()),
         "made": made,
         "may_write": allowed(request, shown.team, "write"),
-        "kind": kind if kind in KINDS else "",
+        "kind": kind,
         "subscriptions": _subscribed(shown),
+        "verdict": board_verdict(every) if every else None,
+        "groups": groups,
+        "newer_url": _more_url(kind, part.newer if part else ""),
+        "older_url": _more_url(kind, part.older if part else ""),
     }
-    if kind in KINDS:
-        part = page(rows.filter(kind=kind), request.GET.get("cursor", ""), "created")
-        groups = [(str(kind), counts.get(kind, 0), carried(part.rows))]
-        more = {"newer_url": part.newer, "older_url": part.older}
-        context |= {
-            name: f"?{urlencode({'kind': kind, 'cursor': cursor})}" if cursor else ""
-            for name, cursor in more.items()
-        }
-    else:
-        groups = [
-            (one, counts[one], carried(rows.filter(kind=one).order_by("-pk")[:OF_A_KIND]))
-            for one in NAMES
-            if counts.get(one)
-        ]
-    kept = set(made.kept)
-    groups = [
-        (one, many, [replace(row, shown=row.note.key in kept) for row in listed])
-        for one, many, listed in groups
-    ]
-    listed_rows = [row for *_, listed in groups for row in listed]
-    context["verdict"] = board_verdict(listed_rows) if listed_rows else None
-    context["groups"] = [
-        {
-            "kind": one,
-            "name": NAMES[one],
-            "said": SAID_OF[one],
-            "count": many,
-            "more": many - len(listed),
-            "rows": listed,
-        }
-        for one, many, listed in groups
-    ]
     return render(request, "memory/board.html", context)
+
+
+def _group(kind: str, many: int, rows: list[NoteRow]) -> dict[str, Any]:
+    """The notes of one kind, the newest of `many`."""
+    return {
+        "kind": kind,
+        "name": NAMES[kind],
+        "said": SAID_OF[kind],
+        "count": many,
+        "more": many - len(rows),
+        "rows": rows,
+    }
+
+
+def _more_url(kind: str, cursor: str) -> str:
+    return f"?{urlencode({'kind': kind, 'cursor': cursor})}" if cursor else ""
 
 
 def _session_of(request: HttpRequest, board: Board) -> Session | None:

@@ -8,16 +8,17 @@ from uuid import UUID
 from django.conf import settings
 from django.contrib import messages
 from django.db.models import QuerySet
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST
 
-from sessions.access import actor_of, allowed, require, team_of, team_to, teams_of
+from sessions.access import actor_of, allowed, require, team_of, team_to
 from sessions.actions.notifications import channels as edit
 from sessions.actions.notifications.delivery import NO_MAIL_SERVER
 from sessions.actions.notifications.delivery import retry as deliver_again
 from sessions.actions.notifications.events import EVENTS, fact_lines, title_of
+from sessions.api.notifications.notifications import channel_of, notification_of, rule_of
 from sessions.importers.delivered.delivered import Unacceptable
 from sessions.models import Notification, NotificationChannel, NotificationRule, Team
 from sessions.views.notifications.notification_forms import ChannelForm, RuleForm, threshold_text
@@ -110,19 +111,10 @@ def _events(
     ]
 
 
-def _channel(request: HttpRequest, channel_id: UUID) -> NotificationChannel:
-    rows = NotificationChannel.objects.filter(team__in=teams_of(request), pk=channel_id)
-    found = rows.select_related("team").first()
-    if found is None:
-        raise Http404("no such channel")
-    require(request, found.team, "accept")
-    return found
-
-
 @require_POST
 def test(request: HttpRequest, channel_id: UUID) -> HttpResponse:
     """Send a test to a channel; the log shows the result."""
-    channel = _channel(request, channel_id)
+    channel = channel_of(request, channel_id)
     try:
         edit.send_test(channel, actor_of(request))
     except edit.TooManyTests:
@@ -135,7 +127,7 @@ def test(request: HttpRequest, channel_id: UUID) -> HttpResponse:
 @require_POST
 def remove_channel(request: HttpRequest, channel_id: UUID) -> HttpResponse:
     """Delete a channel, its rules and its part of the log."""
-    channel = _channel(request, channel_id)
+    channel = channel_of(request, channel_id)
     edit.remove_channel(channel, actor_of(request))
     messages.success(request, f"The channel {channel} was removed.")
     return _back(channel.team)
@@ -159,11 +151,7 @@ def put_rule(request: HttpRequest, event: str) -> HttpResponse:
 @require_POST
 def remove_rule(request: HttpRequest, rule_id: UUID) -> HttpResponse:
     """Delete a rule."""
-    rows = NotificationRule.objects.filter(team__in=teams_of(request), pk=rule_id)
-    rule = rows.select_related("team", "channel").first()
-    if rule is None:
-        raise Http404("no such rule")
-    require(request, rule.team, "accept")
+    rule = rule_of(request, rule_id)
     edit.remove_rule(rule, actor_of(request))
     messages.success(request, "The rule was removed.")
     return _back(rule.team)
@@ -172,11 +160,7 @@ def remove_rule(request: HttpRequest, rule_id: UUID) -> HttpResponse:
 @require_POST
 def retry(request: HttpRequest, notification_id: UUID) -> HttpResponse:
     """Deliver a failed notification again."""
-    rows = Notification.objects.filter(team__in=teams_of(request), pk=notification_id)
-    row = rows.select_related("team", "channel").first()
-    if row is None:
-        raise Http404("no such notification")
-    require(request, row.team, "accept")
+    row = notification_of(request, notification_id)
     if not deliver_again(row, actor_of(request)):
         messages.warning(request, "Only failed notifications can be sent again.")
     return _back(row.team)

@@ -20,15 +20,14 @@ from compaction.proposals.strategy import Remark
 from compaction.strategies import STRATEGIES
 from sessions.access import allowed, team_of
 from sessions.actions.policies.policies import UnknownPolicy, in_use, named_policy, named_version
+from sessions.actions.policies.policy_effects import Effect, effects_of
 from sessions.actions.reviews import agreement
 from sessions.models import Policy as PolicyRow
-from sessions.models import PolicyVersion, Simulation, Team
+from sessions.models import PolicyVersion, Session, Simulation, Team
 from sessions.models.policies.policy_documents import base_name, preset_document, readable, yaml_of
 from sessions.models.policies.policy_use import (
-    Effect,
     PolicyUse,
     UsePlace,
-    effects_of,
     one_step,
     was_reviewed,
 )
@@ -100,6 +99,7 @@ def policies(request: HttpRequest) -> HttpResponse:
         "presets": presets,
         "count": len(own) + len(presets),
         "may_write": allowed(request, team, "write"),
+        "not_simulated": not effects and Session.objects.for_team(team).exists(),
         "no_default": standing.active is None,
         "id_remarks": id_remarks(one_step(team)),
     }
@@ -111,6 +111,11 @@ def does(policy: Policy) -> str:
     said = [STRATEGIES[step.strategy].does for step in policy.steps]
     if policy.recite is not None:
         said.append("Repeats the plan and what matters at the end of each request.")
+    if policy.heeds_objective:
+        lean = policy.objective == "lean"
+        said.append(
+            "Prefers small contexts to low cost." if lean else "Prefers low cost to small contexts."
+        )
     return " ".join(said) or "Leaves every context as it is."
 
 

@@ -95,7 +95,7 @@ def _rows(team: Team) -> QuerySet[Rollout]:
 @require_GET
 def rollout(request: HttpRequest, rollout_id: UUID) -> HttpResponse:
     """Show a rollout: its changes, progress, sessions, and possible actions."""
-    return _shown(request, _found(request, rollout_id))
+    return _shown(request, rollout_id)
 
 
 def _found(request: HttpRequest, rollout_id: UUID) -> Rollout:
@@ -105,7 +105,9 @@ def _found(request: HttpRequest, rollout_id: UUID) -> Rollout:
     return found
 
 
-def _shown(request: HttpRequest, found: Rollout, refusal: str = "") -> HttpResponse:
+def _shown(request: HttpRequest, rollout_id: UUID, refusal: str = "") -> HttpResponse:
+    version = version_of(rollout_id)  # before the rows: a change in between is announced again
+    found = _found(request, rollout_id)
     findings = findings_of(found)
     before = found.before or active_version(found.team)
     context = {
@@ -128,16 +130,17 @@ def _shown(request: HttpRequest, found: Rollout, refusal: str = "") -> HttpRespo
         "remarks": remarks_of(found.version),
         "entries": _history(found),
         "may_check": allowed(request, found.team, "write") and found.state in Rollout.UNDER_WAY,
-        "version": version_of(found),
+        "version": version,
     }
     return render(
         request, "policies/rollouts/rollout.html", context, status=409 if refusal else 200
     )
 
 
-def version_of(found: Rollout) -> int:
-    """The version of the page's topic; see `consumers`."""
-    return topic_versions([found.pk])[found.pk][1]
+def version_of(rollout_id: UUID) -> int:
+    """The version of the page's topic, 0 if there is no such rollout; see `consumers`."""
+    versions = topic_versions([rollout_id])
+    return versions[rollout_id][1] if versions else 0
 
 
 def _user(request: HttpRequest) -> User:
@@ -216,9 +219,9 @@ def change(request: HttpRequest, rollout_id: UUID, act: Act) -> HttpResponse:
         ACTS[act](found, request, actor_of(request))
     except MayNot as error:
         require(request, found.team, "accept")
-        return _shown(request, _found(request, rollout_id), str(error))
+        return _shown(request, rollout_id, str(error))
     except CannotRollOut as error:
-        return _shown(request, _found(request, rollout_id), str(error))
+        return _shown(request, rollout_id, str(error))
     return redirect("rollout", rollout_id)
 
 

@@ -116,6 +116,7 @@ def sessions(request: HttpRequest) -> HttpResponse:
         "total": total,
         "version": version,
         "total_text": (total_text := _total_text(total, filters)),
+        "folded": 0 if filters.active else sum(folded for *_, folded in counted[ALL]),
         "count_text": f"{len(shown.rows)} of {total_text}",
         "newer_url": filters.address(shown.newer) if shown.newer else "",
         "older_url": filters.address(shown.older) if shown.older else "",
@@ -238,6 +239,7 @@ def _total_text(total: int, filters: SessionFilters) -> str:
 def start(request: HttpRequest) -> HttpResponse:
     """Show ways to add sessions; the page waits for the first one."""
     team = team_of(request)
+    version = list_version(request)  # before the rows: a change in between is announced again
     newest = Session.objects.for_team(team).order_by("-created").first()
     context = {
         "base_url": request.build_absolute_uri("/").rstrip("/"),
@@ -248,7 +250,7 @@ def start(request: HttpRequest) -> HttpResponse:
         "newest": newest,
         "newest_name": str(newest) if newest else "",
         "count": Session.objects.for_team(team).count() if newest else 0,
-        "version": list_version(request),
+        "version": version,
         "demo_command": find_spec("sessions.management.commands.demo") is not None,
         "demo_job": "demo" in settings.JOB_KINDS,
         "upload_limit": settings.UPLOAD_LIMIT,

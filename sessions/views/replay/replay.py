@@ -17,6 +17,7 @@ from sessions.actions.live.forecasts import forecast
 from sessions.actions.policies.policies import to_simulate
 from sessions.models import Run, Session
 from sessions.models.record.sessions import SOURCE_LIVE
+from sessions.models.record.shown_runs import shown_origin
 from sessions.views.live.live import limits
 from sessions.views.web.pages import Page
 
@@ -66,7 +67,7 @@ def replay(request: HttpRequest, session_id: UUID, step: int | None = None) -> H
         if session.policy_version_id is not None and writes:
             props["pins_url"] = reverse("api:pins", args=[session.pk])
             props["compactions_url"] = reverse("api:compactions", args=[session.pk])
-        if session.runs.filter(origin=Run.Origin.MANAGED).exists():
+        if shown_origin(session) == Run.Origin.MANAGED:
             props["default_run"] = Run.Origin.MANAGED
             run = f"run={Run.Origin.MANAGED}&"
     verdict = verdict_on_session(session, managed=bool(run))

@@ -15,7 +15,7 @@ from compaction.context.blocks import KINDS
 from compaction.context.edits import CannotUndo
 from compaction.policies.trigger_words import words
 from compaction.strategies import STRATEGIES
-from sessions.access import actor_of, allowed, session_of
+from sessions.access import actor_of, allowed, run_named, session_of
 from sessions.actions.live.requests.on_request import undo_revision
 from sessions.actions.reviews.sizes import MEASURED, Size, call_of, sizes_of, written
 from sessions.models import Revision, Run, Session
@@ -48,20 +48,6 @@ class Composition:
     segments: list[Segment]
 
 
-def _run_of(session: Session, name: str) -> Run:
-    runs = session.runs.select_related("policy_version__policy")
-    if name == "recorded":
-        run = runs.filter(origin=Run.Origin.RECORDED).first()
-    else:
-        try:
-            run = runs.filter(pk=UUID(name)).first()
-        except ValueError:
-            run = None
-    if run is None:
-        raise Http404("no such run")
-    return run
-
-
 @require_GET
 def revision(request: HttpRequest, session_id: UUID, run: str, number: int) -> HttpResponse:
     """Show a compaction, offload or rewind: before, after, and its effects."""
@@ -73,7 +59,7 @@ def undo(request: HttpRequest, session_id: UUID, run: str, number: int) -> HttpR
     """Undo a revision of the managed run and show the revision that does so, or why it is
     refused."""
     session = session_of(request, session_id, "write")
-    its_run = _run_of(session, run)
+    its_run = run_named(session, run)
     if its_run.origin != Run.Origin.MANAGED:
         raise Http404("only revisions of a managed context can be undone")
     try:
@@ -86,7 +72,7 @@ def undo(request: HttpRequest, session_id: UUID, run: str, number: int) -> HttpR
 def _shown(
     request: HttpRequest, session: Session, run: str, number: int, refusal: str = ""
 ) -> HttpResponse:
-    its_run = _run_of(session, run)
+    its_run = run_named(session, run)
     found = (
         its_run.revisions.select_related("run", "policy_version__policy")
         .filter(number=number)

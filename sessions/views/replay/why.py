@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -21,7 +22,7 @@ from sessions.actions.web.apart import FailedApart, NotInTime
 from sessions.actions.web.verdicts import Tone
 from sessions.models import Run, Session
 from sessions.models.record.blobs import DamagedBlob
-from sessions.models.record.sessions import SOURCE_LIVE
+from sessions.models.record.shown_runs import shown_origin
 from sessions.models.record.values import MissingBlob
 from sessions.views.web.names import run_name
 from sessions.views.web.pages import Page
@@ -90,8 +91,9 @@ def _proofs(found: Why) -> Iterator[Proof]:
 def _proof(found: Why, sight: Sight, *, first: bool) -> Proof:
     block, text = sight.block, found.life.text
     before, after = "", ""
-    place = block.text.find(text)
-    if place >= 0:
+    match = re.search(re.escape(text), block.text, re.IGNORECASE)
+    if match is not None:
+        place, text = match.start(), match.group()
         start = max(block.text.rfind("\n", 0, place) + 1, place - WIDEST)
         end = block.text.find("\n", place)
         end = min(len(block.text) if end < 0 else end, place + len(text) + WIDEST)
@@ -123,14 +125,9 @@ def _proof(found: Why, sight: Sight, *, first: bool) -> Proof:
     )
 
 
-def _default_run(session: Session) -> str:
-    managed = session.source == SOURCE_LIVE and session.runs.filter(origin=Run.Origin.MANAGED)
-    return Run.Origin.MANAGED if managed and managed.exists() else Run.Origin.RECORDED
-
-
 def _asked(request: HttpRequest, session_id: UUID) -> tuple[Session, Run, str]:
     session = session_of(request, session_id)
-    run = run_named(session, request.GET.get("run") or _default_run(session))
+    run = run_named(session, request.GET.get("run") or shown_origin(session))
     return session, run, request.GET.get("text", "").strip()[:LONGEST]
 
 
@@ -151,7 +148,7 @@ def why_page(request: HttpRequest, session_id: UUID) -> HttpResponse:
     if text:
         try:
             context |= _shown(why(session, run, text))
-        except (TooCommon, MissingBlob, DamagedBlob) as error:
+        except (TooCommon, TooLong, MissingBlob, DamagedBlob) as error:
             context["problem"] = str(error)
     return render(request, "replay/why.html", context)
 

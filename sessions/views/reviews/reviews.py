@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.contrib.auth.models import User
 from django.db.models import Count, F, Prefetch, QuerySet
-from django.http import Http404, HttpRequest, HttpResponse, QueryDict
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.template.defaultfilters import pluralize
 from django.urls import reverse
@@ -28,82 +27,18 @@ from sessions.access import (
 from sessions.actions.reviews import agreement, reviews
 from sessions.actions.reviews.compaction_verdicts import is_missed
 from sessions.actions.reviews.reservations import offered, open_to, unskip
-from sessions.figures import moment
-from sessions.models import PolicyVersion, Review, ReviewItem, Team
-from sessions.models.web.periods import Period
+from sessions.models import Review, ReviewItem, Team
+from sessions.models.record.demo_data import counts
+from sessions.views.reviews.review_filters import CHOICES, ReviewFilters, choices
 from sessions.views.reviews.rules import whole_number
-from sessions.views.web.dates import RANGE, Pairs, dates_of, listed_dates
+from sessions.views.web.dates import RANGE, listed_dates
 from sessions.views.web.pages import Link, Page
 from sessions.views.web.paging import page
-
-CHOICES = ("verdict", "reason", "policy")
-"""Query parameters that filter results, besides dates."""
 
 WAITING = 50
 """Open items listed."""
 MORE = 10
 """Number of compactions added by "add more"."""
-
-
-@dataclass(frozen=True, slots=True)
-class ReviewFilters:
-    """Filters from the query string; unknown values are ignored."""
-
-    verdict: str = ""
-    reason: str = ""
-    policy: str = ""
-    dates: Pairs = ()
-    period: Period | None = None
-    """The range in the URL, and the time it covers."""
-
-    @classmethod
-    def of(cls, query: QueryDict) -> ReviewFilters:
-        """Parse the query string."""
-
-        def known(name: str, values: Any) -> str:
-            value = query.get(name, "")
-            return value if value in values else ""
-
-        policy = query.get("policy", "")
-        dates, period, _ = dates_of(query)
-        return cls(
-            verdict=known("verdict", Review.Verdict.values),
-            reason=known("reason", ReviewItem.Reason.values),
-            policy=policy if policy.isdecimal() and len(policy) < 18 else "",
-            dates=dates,
-            period=period,
-        )
-
-    @property
-    def active(self) -> bool:
-        """Whether any filter is set."""
-        return any((self.verdict, self.reason, self.policy, self.dates))
-
-    def address(self, cursor: str = "") -> str:
-        """The query string of these filters."""
-        pairs = [*self.kept, *self.dates, ("cursor", cursor)]
-        return "?" + urlencode([(name, value) for name, value in pairs if value])
-
-    @property
-    def kept(self) -> list[tuple[str, str]]:
-        """The filters that choosing dates keeps."""
-        return [(name, value) for name in CHOICES if (value := getattr(self, name))]
-
-    def rows(self, team: Team) -> QuerySet[ReviewItem]:
-        """Finished items that match."""
-        rows = ReviewItem.objects.for_team(team).filter(finished__isnull=False)
-        if self.verdict:
-            rows = rows.filter(pk__in=Review.objects.filter(
-                item__team=team, submitted__isnull=False, verdict=self.verdict
-            ).values("item"))  # fmt: skip
-        if self.reason:
-            rows = rows.filter(reason=self.reason)
-        if self.policy:
-            rows = rows.filter(revision__policy_version=int(self.policy))
-        if self.period:
-            begin, end = moment(self.period.since), moment(self.period.until)
-            rows = rows.filter(finished__gte=begin, finished__lt=end)
-        return rows
 
 
 def midnight() -> Any:
@@ -119,7 +54,7 @@ def queue(request: HttpRequest) -> HttpResponse:
     assert request.user.is_authenticated
     filters = ReviewFilters.of(request.GET)
     found = page(_with_reviews(filters.rows(team)), request.GET.get("cursor", ""), "finished")
-    items = ReviewItem.objects.for_team(team)
+    items = _counted(team)
     context = {
         "section": "reviews",
         "team": team,
@@ -127,7 +62,7 @@ def queue(request: HttpRequest) -> HttpResponse:
         "may_change": allowed(request, team, "write"),
         "any": items.exists(),
         "filters": filters,
-        "filter_choices": _choices(team, filters),
+        "filter_choices": choices(team, filters),
         "dates": listed_dates(request.GET, filters.kept, dict(filters.dates).get("range", "")),
         "rows": found.rows,
         "newer_url": filters.address(found.newer) if found.newer else "",
@@ -156,11 +91,17 @@ class WaitingItem:
     held_by: str
 
 
+def _counted(team: Team) -> QuerySet[ReviewItem]:
+    """Items whose session counts: those of the demo only while it is alone."""
+    counted = counts(team.pk, "revision__run__session__")
+    return ReviewItem.objects.for_team(team).filter(counted)
+
+
 def _listed(team: Team) -> list[WaitingItem]:
     """Open items: those whose lost facts were needed first, then those with signs, then by age."""
     held = Review.objects.filter(submitted=None, reserved_until__gt=timezone.now())
     rows = (
-        ReviewItem.objects.for_team(team)
+        _counted(team)
         .filter(finished=None)
         .select_related(
             "revision__run__session", "revision__policy_version__policy", "revision__fact_ledger"
@@ -184,7 +125,7 @@ def _waiting_item(item: ReviewItem) -> WaitingItem:
 
 def _waiting(team: Team, user: User) -> dict[str, Any]:
     """Open items: for this user, by reason, reserved, and done today."""
-    waits = ReviewItem.objects.for_team(team).filter(finished=None)
+    waits = _counted(team).filter(finished=None)
     by_reason = dict(waits.values_list("reason").annotate(Count("pk")).order_by())
     mine = Review.objects.filter(item__team=team, reviewer=user)
     here = mine.filter(item__finished=None, submitted=None)
@@ -212,22 +153,6 @@ def _with_reviews(rows: QuerySet[ReviewItem]) -> QuerySet[ReviewItem]:
     return rows.select_related(
         "revision__run__session", "revision__policy_version__policy"
     ).prefetch_related(Prefetch("reviews", given.order_by("submitted", "pk")))
-
-
-def _choices(team: Team, filters: ReviewFilters) -> list[dict[str, Any]]:
-    versions = PolicyVersion.objects.filter(
-        pk__in=ReviewItem.objects.for_team(team).values("revision__policy_version")
-    ).select_related("policy")
-    listed: list[tuple[str, str, list[tuple[str, str]]]] = [
-        ("verdict", "Any verdict", [(one, one) for one in Review.Verdict.values]),
-        ("reason", "Any reason", [(one.value, one.label) for one in ReviewItem.Reason]),
-        ("policy", "Any policy", [(str(one.pk), str(one)) for one in versions]),
-    ]
-    return [
-        {"name": name, "any": label, "values": values, "chosen": getattr(filters, name)}
-        for name, label, values in listed
-        if values
-    ]
 
 
 @never_cache

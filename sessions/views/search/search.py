@@ -38,7 +38,7 @@ from sessions.models.search.search import (
 from sessions.models.search.search_words import QUERY_CHARS, SearchQuery
 from sessions.views.web.dates import RANGE, Pairs, dates_of, listed_dates
 from sessions.views.web.pages import Link, Page
-from sessions.views.web.places import entry_url
+from sessions.views.web.places import entry_url, step_url
 
 EACH = 5
 """Hits shown of a session, unless only that one is searched."""
@@ -55,6 +55,7 @@ STATES = {
     "retrievable": "offloaded at step {step}",
     "lost": "lost at step {step}",
     "left": "taken back at step {step}",
+    "ended": "until step {step}",
 }
 
 
@@ -135,7 +136,10 @@ class HitRow:
     @property
     def url(self) -> str:
         """The replay at the step where the block appears, with the block selected."""
-        return entry_url(self.hit.session, self.hit.block)
+        hit = self.hit
+        if hit.replacement:
+            return step_url(hit.session, hit.step, hit.run, hit.replacement)
+        return entry_url(hit.session, hit.block)
 
     @property
     def state(self) -> str:
@@ -151,7 +155,7 @@ class HitRow:
     def why_url(self) -> str:
         """Why the text left the context; empty if it did not."""
         matched = next((text for matches, text in self.hit.excerpt if matches), "")
-        if self.hit.presence.state == "in_context" or not matched:
+        if self.hit.presence.state in ("in_context", "ended") or not matched:
             return ""
         return f"{reverse('why', args=[self.hit.session.pk])}?{urlencode({'text': matched})}"
 
@@ -168,7 +172,8 @@ def search_page(request: HttpRequest) -> HttpResponse:
     keep_totals(team)  # the agents and models to choose from are counted there
     filters = SearchFilters.of(request.GET)
     cursor = request.GET.get("after", "")
-    after = int(cursor) if cursor.isascii() and cursor.isdecimal() and len(cursor) < 19 else None
+    digits = cursor.removeprefix("-")
+    after = int(cursor) if digits.isascii() and digits.isdecimal() and len(cursor) < 19 else None
     found = filters.page([team], after)
     address = filters.address()
     waiting = Session.objects.for_team(team).filter(UNINDEXED)[: WAITING + 1].count()

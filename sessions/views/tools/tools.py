@@ -52,7 +52,6 @@ def session_tools(request: HttpRequest, session_id: UUID) -> HttpResponse:
         "replay_url": reverse("replay", args=[session.pk]),
         "found": found,
         "layers": _layers(session, found),
-        "within": WITHIN,
         "share_left_out": _share(found),
         "remarks": tool_remarks(sum(row.enabled and row.allowed for row in found.rows)),
         "costlier": max(net, 0) if net is not None else None,
@@ -75,7 +74,7 @@ def _layers(session: Session, found: ToolUse) -> list[tuple[int, list[ToolRow]]]
 def _line(session: Session, row: UsedTool, habits: Habits) -> ToolRow:
     return ToolRow(
         row,
-        habits.pairs(row.name).most_common(FOLLOWERS),
+        habits.after(row.name).most_common(FOLLOWERS),
         step_url(session, row.first) if row.first is not None else "",
         step_url(session, row.since) if row.since is not None and row.by else "",
     )
@@ -100,7 +99,7 @@ def team_tools(request: HttpRequest) -> HttpResponse:
     team = team_of(request)
     habits = team_habits(team)
     rows = [
-        (tool, steps, habits.pairs(tool).most_common(FOLLOWERS))
+        (tool, steps, habits.after(tool).most_common(FOLLOWERS))
         for tool, steps in sorted(habits.uses.items(), key=lambda item: (-item[1], item[0]))
     ]
     period = _period(request)

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 from django.http import QueryDict
 from django.utils import timezone
 
-from sessions.models.web.periods import ALL, CALENDAR, BadPeriod, Period, asked_for
+from sessions.models.web.periods import ALL, CALENDAR, CUSTOM, BadPeriod, Period, asked_for
 
 RANGE = ("range", "from", "to")
 """Query parameters of a range."""
@@ -74,7 +74,7 @@ def date_control(
         (label, "?" + urlencode([*([("range", name)] if name else []), *kept]), name == chosen)
         for name, label in named
     ]
-    custom = "" if query.get("range") else "x"
+    custom = query.get("range", "") in ("", CUSTOM)
     since, until = (query.get(name, "") if custom else "" for name in ("from", "to"))
     return DateControl(presets, since, until, kept, wrong, zone)
 

@@ -105,10 +105,12 @@ class Trend:
 
 
 def trend(values: Sequence[float | None], top: float | None = None) -> Trend | None:
-    """The trend line, one unit per value; None with fewer than two known values. `top` is the value
-    at its upper edge, by default the largest."""
+    """The trend line, one unit per value; None with fewer than two known values, or if most of them
+    stand alone: dots are no trend. `top` is the value at its upper edge, by default the largest."""
     known = [value for value in values if value is not None]
-    if len(known) < 2:
+    around = zip((None, *values), values, (*values[1:], None), strict=False)
+    alone = sum(value is not None and left is right is None for left, value, right in around)
+    if len(known) < 2 or alone > len(known) / 2:
         return None
     top = max(*known, top or 0, 0) or 1
     path, pen = "", "M"

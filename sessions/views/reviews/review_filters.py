@@ -1,0 +1,98 @@
+"""Filters of finished reviews, in the URL of the queue's page."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+from django.db.models import QuerySet
+from django.http import QueryDict
+
+from sessions.figures import moment
+from sessions.models import PolicyVersion, Review, ReviewItem, Team
+from sessions.models.record.demo_data import counts
+from sessions.models.web.periods import Period
+from sessions.views.web.dates import Pairs, dates_of
+
+CHOICES = ("verdict", "reason", "policy")
+"""Query parameters that filter results, besides dates."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewFilters:
+    """Filters from the query string; unknown values are ignored."""
+
+    verdict: str = ""
+    reason: str = ""
+    policy: str = ""
+    dates: Pairs = ()
+    period: Period | None = None
+    """The range in the URL, and the time it covers."""
+
+    @classmethod
+    def of(cls, query: QueryDict) -> ReviewFilters:
+        """Parse the query string."""
+
+        def known(name: str, values: Any) -> str:
+            value = query.get(name, "")
+            return value if value in values else ""
+
+        policy = query.get("policy", "")
+        dates, period, _ = dates_of(query)
+        return cls(
+            verdict=known("verdict", Review.Verdict.values),
+            reason=known("reason", ReviewItem.Reason.values),
+            policy=policy if policy.isdecimal() and len(policy) < 18 else "",
+            dates=dates,
+            period=period,
+        )
+
+    @property
+    def active(self) -> bool:
+        """Whether any filter is set."""
+        return any((self.verdict, self.reason, self.policy, self.dates))
+
+    def address(self, cursor: str = "") -> str:
+        """The query string of these filters."""
+        pairs = [*self.kept, *self.dates, ("cursor", cursor)]
+        return "?" + urlencode([(name, value) for name, value in pairs if value])
+
+    @property
+    def kept(self) -> list[tuple[str, str]]:
+        """The filters that choosing dates keeps."""
+        return [(name, value) for name in CHOICES if (value := getattr(self, name))]
+
+    def rows(self, team: Team) -> QuerySet[ReviewItem]:
+        """Finished items that match."""
+        counted = counts(team.pk, "revision__run__session__")
+        rows = ReviewItem.objects.for_team(team).filter(counted, finished__isnull=False)
+        if self.verdict:
+            rows = rows.filter(pk__in=Review.objects.filter(
+                item__team=team, submitted__isnull=False, verdict=self.verdict
+            ).values("item"))  # fmt: skip
+        if self.reason:
+            rows = rows.filter(reason=self.reason)
+        if self.policy:
+            rows = rows.filter(revision__policy_version=int(self.policy))
+        if self.period:
+            begin, end = moment(self.period.since), moment(self.period.until)
+            rows = rows.filter(finished__gte=begin, finished__lt=end)
+        return rows
+
+
+def choices(team: Team, filters: ReviewFilters) -> list[dict[str, Any]]:
+    """The filters as selects."""
+    versions = PolicyVersion.objects.filter(
+        pk__in=ReviewItem.objects.for_team(team).values("revision__policy_version")
+    ).select_related("policy")
+    listed: list[tuple[str, str, list[tuple[str, str]]]] = [
+        ("verdict", "Any verdict", [(one, one) for one in Review.Verdict.values]),
+        ("reason", "Any reason", [(one.value, one.label) for one in ReviewItem.Reason]),
+        ("policy", "Any policy", [(str(one.pk), str(one)) for one in versions]),
+    ]
+    return [
+        {"name": name, "any": label, "values": values, "chosen": getattr(filters, name)}
+        for name, label, values in listed
+        if values
+    ]
