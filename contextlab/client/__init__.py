@@ -11,14 +11,20 @@
 Imports neither Django nor the rest of this package.
 """
 
+from contextlab.client.answers import Appended, Context
+from contextlab.client.client_call import NotManaged
 from contextlab.client.connection import OverBudget, Paused, Refused, Unreachable
-from contextlab.client.sessions import Appended, Context, ContextLab, Session
+from contextlab.client.later import AsyncContextLab, AsyncSession
+from contextlab.client.sessions import ContextLab, Session
 from contextlab.client.wrapped import wrap
 
 __all__ = [
     "Appended",
+    "AsyncContextLab",
+    "AsyncSession",
     "Context",
     "ContextLab",
+    "NotManaged",
     "OverBudget",
     "Paused",
     "Refused",

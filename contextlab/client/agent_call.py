@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from contextlab.client.managed import ManagedSession, plain
+from contextlab.client.managed import ManagedSession
 from contextlab.client.shown import Message, ShownReply
 
 NAME = "read_back"
@@ -17,6 +17,8 @@ class AgentCall:
     """The model calls of one call by the agent; `request` is the next to send.
 
     `is_managed` is False if our server did not answer: then the agent gets what the model says.
+    `shown` are the blocks that the agent sees. Replies are JSON, those of other providers as for
+    the Messages API.
     """
 
     def __init__(self, managed: ManagedSession, request: dict[str, Any]) -> None:
@@ -26,54 +28,47 @@ class AgentCall:
         # An agent that lists the tool itself answers its calls.
         self._ours = self.is_managed and _lists(self.request) and not _lists(self._asked)
         self._hidden: list[Message] = []
-        self._shown: list[Any] = []
+        self.shown: list[Any] = []
+        self.has_hidden = False
         self._left = MOST
 
-    def hides(self, block: Any) -> bool:
+    def hides(self, block: Message) -> bool:
         """Whether the agent does not see a block."""
-        return self._ours and block.type == "tool_use" and block.name == NAME
+        return self._ours and block.get("type") == "tool_use" and block.get("name") == NAME
 
-    def again(self, reply: Any) -> bool:
+    def again(self, reply: Message) -> bool:
         """Store a reply; return whether the model is called again, with what it read back."""
         if self._context is not None:
             self._managed.keep(reply, self._context)
-        calls = [block for block in reply.content if self.hides(block)]
-        self._shown += [block for block in reply.content if not self.hides(block)]
-        if not calls and not self._hidden:
+        content = reply["content"]
+        calls = [block for block in content if self.hides(block)]
+        self.has_hidden = self.has_hidden or bool(calls)
+        self.shown += [block for block in content if not self.hides(block)]
+        if not calls and not self._hidden and self._managed.format == "anthropic":
             return False
-        message = {"role": "assistant", "content": plain(reply.content)}
-        results = [self._managed.read(plain(call)) for call in calls]
-        if not calls or _calls(self._shown) or not self._left:
-            shown = ShownReply(plain(self._shown), [*self._hidden, message], results)
+        message = {"role": "assistant", "content": content}
+        results = [self._managed.read(call) for call in calls]
+        if not calls or _calls(self.shown) or not self._left:
+            # Agents of other providers send replies back without their reasoning.
+            shown = ShownReply(self.shown, [*self._hidden, message], results)
             self._managed.shown.add(len(self._asked["messages"]), shown)
             return False
         self._left -= 1
         self._go_on(message, {"role": "user", "content": results})
         return True
 
-    def again_after(self, events: Sequence[Any]) -> bool:
-        """Like `again`, given the events of a complete message."""
-        reply = self._managed.assembled(events)
-        return reply is not None and self.again(reply)
-
     def _go_on(self, message: Message, results: Message) -> None:
         self._hidden += [message, results]
         request, self._context = self._managed.ask(self._asked, self._hidden)
+        self.is_managed = self._context is not None
         if self._context is None:
             sent = self.request["messages"]
             request = {**self.request, "messages": [*sent, _without_none(message), results]}
         self.request = request
 
-    def reply(self, last: Any) -> Any:
-        """The reply for the agent, given the model's last one."""
-        if len(self._shown) == len(last.content) and not self._hidden:
-            return last
-        stop_reason = self.stop_reason(last.stop_reason)
-        return last.model_copy(update={"content": self._shown, "stop_reason": stop_reason})
-
     def stop_reason(self, given: str | None) -> str | None:
         """Why the reply for the agent stopped: not for a tool if it sees no call of one."""
-        return "end_turn" if given == "tool_use" and not _calls(self._shown) else given
+        return "end_turn" if given == "tool_use" and not _calls(self.shown) else given
 
 
 def listed(request: dict[str, Any]) -> dict[str, Any]:
@@ -83,12 +78,15 @@ def listed(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def _lists(request: dict[str, Any]) -> bool:
-    tools = plain(request.get("tools") or [])
-    return any(isinstance(tool, dict) and tool.get("name") == NAME for tool in tools)
+    tools = [one for one in request.get("tools") or () if isinstance(one, dict)]
+    functions = [one for tool in tools if isinstance(one := tool.get("function"), dict)]
+    # Gemini's tools declare several functions each.
+    functions += [one for tool in tools for one in tool.get("functionDeclarations") or ()]
+    return any(one.get("name") == NAME for one in (*tools, *functions))
 
 
-def _calls(content: Sequence[Any]) -> bool:
-    return any(block.type == "tool_use" for block in content)
+def _calls(content: Sequence[Message]) -> bool:
+    return any(block.get("type") == "tool_use" for block in content)
 
 
 def _without_none(message: Message) -> Message:

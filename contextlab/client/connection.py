@@ -101,27 +101,36 @@ class Connection:
 
         All attempts carry the same Idempotency-Key. Raises Refused and Unreachable.
         """
-        return _body(self._answer(method, address, body, query))
+        content = None if body is None else _encoded(body)
+        return _body(self._answer(method, address, content, query))
+
+    def upload(self, address: str, content: bytes, query: Mapping[str, Any]) -> dict[str, Any]:
+        """Send bytes as they are, with retries. Raises Refused and Unreachable."""
+        return _body(self._answer("POST", address, content, query, "application/octet-stream"))
 
     def download(self, address: str) -> bytes:
         """Get the bytes at an address. Raises Refused and Unreachable."""
         answer = self._answer("GET", address)
-        if answer.is_error:
+        if not answer.is_success:
             _body(answer)
         return bytes(answer.content)
 
     def _answer(
-        self, method: str, address: str, body: Any = None, query: Mapping[str, Any] | None = None
+        self,
+        method: str,
+        address: str,
+        content: bytes | None = None,
+        query: Mapping[str, Any] | None = None,
+        kind: str = "application/json",
     ) -> httpx2.Response:
         asked = {k: v for k, v in (query or {}).items() if v is not None}
         given = {k: _text(v) if isinstance(v, str) else v for k, v in asked.items()}
-        call = hashlib.sha256(json.dumps([method, address, body, given]).encode()).hexdigest()
+        named = json.dumps([method, address, given]).encode()
+        call = hashlib.sha256(named + b"\n" + (content or b"")).hexdigest()
         key = self._unanswered.get(call) or uuid.uuid4().hex
         headers = {} if method == "GET" else {"Idempotency-Key": key}
-        content = None
-        if body is not None:
-            headers["Content-Type"] = "application/json"
-            content = _encoded(body)
+        if content is not None:
+            headers["Content-Type"] = kind
         limit, pause = time.monotonic() + self.patience, FIRST_PAUSE
         while True:
             wait = pause * random.uniform(0.5, 1)  # noqa: S311 (no secret)
@@ -188,7 +197,9 @@ def _body(answer: httpx2.Response) -> dict[str, Any]:
         body = {"title": answer.reason_phrase}
     if answer.status_code == PAUSED:
         raise Paused(PAUSED, body, _retry_after(answer, 5.0))
-    if answer.is_error:
+    if answer.is_redirect:  # as from http to https: what was sent must not go elsewhere unasked
+        body = {"title": f"the server is at {answer.headers['Location']}"}
+    if not answer.is_success:
         raise (OverBudget if answer.status_code == OVER_BUDGET else Refused)(
             answer.status_code, body
         )

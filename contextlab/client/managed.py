@@ -5,15 +5,17 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Sequence
+from concurrent.futures import Executor, Future, wait
 from os import PathLike
 from time import monotonic, sleep
-from typing import Any
+from typing import Any, NamedTuple
 
+from contextlab.client.answers import Context
 from contextlab.client.connection import OverBudget, Paused, Refused, Unreachable
 from contextlab.client.messages import failed_result
 from contextlab.client.offload_files import OffloadFiles
-from contextlab.client.sessions import Context, ContextLab, Session
-from contextlab.client.shown import Message, ShownReplies
+from contextlab.client.sessions import ContextLab, Session
+from contextlab.client.shown import Message, ShownReplies, blocks_of
 
 log = logging.getLogger(__name__)
 
@@ -33,8 +35,10 @@ class ManagedSession:
     """A managed session for model calls: provides requests and stores replies.
 
     After a failure, calls bypass our server for a pause. Calls from several threads are serialized.
-    A call of a paused session waits `paused_at_most` seconds, an hour by default.
-    `shown` are the replies that the agent does not know as the model said them.
+    A call of a paused session waits `paused_at_most` seconds, an hour by default. Requests are
+    given as for the Messages API; their contexts have the parts of `format`. With `later`, replies
+    are stored in the background, and the next call waits for them; requests are JSON that is
+    never changed. `shown` are the replies that the agent does not know as the model said them.
     """
 
     def __init__(
@@ -44,16 +48,19 @@ class ManagedSession:
         fields: dict[str, Any],
         offloads: str | PathLike[str] | None = None,
         paused_at_most: float | None = None,
+        format: str = "anthropic",
+        later: Executor | None = None,
     ) -> None:
-        self._paused_at_most = paused_at_most
+        self._paused_at_most, self.format, self._later = paused_at_most, format, later
+        self._keeping: Future[None] | None = None
         self._server = server.hurried(PATIENCE)
         self._external_id, self._fields = external_id, fields
         # Now, since a path that is no good would only be a warning later.
         self._files = OffloadFiles(offloads, external_id) if offloads is not None else None
         self._session: Session | None = None
         self._again_at = 0.0
-        self._passed: set[str] = set()
         self._bound: Context | None = None
+        self._stored = _Stored()
         self.shown = ShownReplies()
         self._lock = threading.Lock()
 
@@ -68,6 +75,7 @@ class ManagedSession:
         if monotonic() < self._again_at:
             return self._alone(request), None
         begun = monotonic()
+        self.settle()
         try:
             context = self._resumed(request, hidden)
         except (OverBudget, Paused):  # not a failure: the team does not allow this call
@@ -108,29 +116,46 @@ class ManagedSession:
         if self._session is None:
             fields = {"model": request.get("model"), **self._fields}
             self._session = self._server.session(self._external_id, offloads=self._files, **fields)
-        known = [plain(message) for message in request["messages"]]
-        messages = [*self.shown.restored(known), *hidden]
+        parts = {name: request.get(name) or [] for name in _PARTS}
+        if self._later is None:
+            parts = plain(parts)
+        messages = [*self.shown.restored(parts.pop("messages")), *hidden]
+        stored, self._stored = self._stored, _Stored()
+        begins = stored.begins(messages)
+        new = messages[len(stored.messages) :] if begins else messages
         # Send empty values, too: they mean that a call has no tools.
-        tools, system = (plain(request.get(name) or []) for name in ("tools", "system"))
-        return self._session.step(messages, history=True, tools=tools, system=system)
+        same = begins and (parts == stored.setup or _bare(parts) == _bare(stored.setup))
+        changed = {} if same else parts
+        context = self._session.shared_step(new, history=not begins, format=self.format, **changed)
+        self._stored = _Stored(messages, parts)
+        return context
 
-    def keep(self, reply: Any, context: Context) -> None:
+    def keep(self, reply: Message, context: Context) -> None:
         """Store the model's reply."""
+        if self._later is None:
+            self._keep_now(reply, context)
+        else:
+            self._keeping = self._later.submit(self._keep_now, reply, context)
+
+    def settle(self) -> None:
+        """Wait for the reply that is being stored."""
+        if self._keeping is not None:
+            wait([self._keeping])
+
+    def _keep_now(self, reply: Any, context: Context) -> None:
         begun = monotonic()
         try:
-            assert self._session is not None
-            self._session.answer(reply, context)
+            with self._lock:
+                self._keep(reply, context)
         except Exception as error:  # noqa: BLE001 (an agent must not stop because of us)
             self._failed("the answer was not stored", error, begun)
 
-    def assembled(self, events: Sequence[Any]) -> Any:
-        """The message of a stream's events; None if it cannot be stored."""
-        begun = monotonic()
-        try:
-            return _message_of(events)
-        except Exception as error:  # noqa: BLE001 (an agent must not stop because of us)
-            self._failed("the streamed answer was not stored", error, begun)
-            return None
+    def _keep(self, reply: Message, context: Context) -> None:
+        assert self._session is not None
+        stored, self._stored = self._stored, _Stored()
+        self._session.answer(reply, context)
+        said = {"role": "assistant", "content": reply["content"]}
+        self._stored = _Stored([*stored.messages, said], stored.setup)
 
     def read(self, call: Message) -> Message:
         """The result of a call of `read_back`; an error for the model if our server fails."""
@@ -142,12 +167,6 @@ class ManagedSession:
                 self._failed("content was not read back", error, begun)
         return failed_result(call, "The content cannot be read at the moment. Go on without it.")
 
-    def passed_by(self, name: str) -> None:
-        """Warn, once per name, about a way to call a model that we do not manage."""
-        if name not in self._passed:
-            self._passed.add(name)
-            log.warning("%s is sent as it is: this way to call a model is not supported", name)
-
     def _failed(self, what: str, error: Exception, begun: float) -> None:
         """Warn, and bypass the server for a while unless it refused quickly."""
         # The text of other errors may contain what an agent said.
@@ -156,6 +175,33 @@ class ManagedSession:
         if not isinstance(error, Refused):
             now = monotonic()
             self._again_at = now + max(PAUSE, 10 * (now - begun))
+
+
+class _Stored(NamedTuple):
+    """What our server has of a conversation, so that only what is new is sent; empty if unknown."""
+
+    messages: Sequence[Message] = ()
+    setup: Any = None
+
+    def begins(self, messages: Sequence[Message]) -> bool:
+        """Whether it is not empty, and a history begins with it."""
+        pairs = zip(self.messages, messages, strict=False)
+        # Nearly all of a history is equal as it is, which is far quicker to see.
+        return 0 < len(self.messages) <= len(messages) and all(
+            old == new or _said(old) == _said(new) for old, new in pairs
+        )
+
+
+def _said(message: Message) -> Any:
+    return _bare({**message, "content": blocks_of(message.get("content"))})
+
+
+def _bare(value: Any) -> Any:
+    """A value without what may differ between sends: breakpoints move, and nulls come and go."""
+    if isinstance(value, dict):
+        kept = ((name, one) for name, one in value.items() if name != "cache_control")
+        return {name: _bare(one) for name, one in kept if one is not None}
+    return [_bare(one) for one in value] if isinstance(value, list) else value
 
 
 def _binding(request: dict[str, Any], context: Context | None) -> dict[str, Any]:
@@ -178,15 +224,8 @@ def _binding(request: dict[str, Any], context: Context | None) -> dict[str, Any]
 def plain(value: Any) -> Any:
     """A value that may contain SDK objects, as JSON."""
     if hasattr(value, "model_dump"):
-        return value.model_dump(mode="json")
+        # As the SDK sends it: no fields that the provider never named.
+        return value.model_dump(mode="json", by_alias=True, exclude_unset=True)
     if isinstance(value, dict):
         return {name: plain(one) for name, one in value.items()}
     return [plain(one) for one in value] if isinstance(value, list | tuple) else value
-
-
-def _message_of(events: Sequence[Any]) -> Any:
-    """The message assembled from a stream's events by the SDK."""
-    from anthropic import MessageStream, not_given
-
-    stream: Any = iter(events)
-    return MessageStream(stream, not_given).get_final_message()

@@ -7,9 +7,9 @@ import os
 import time
 from collections.abc import Iterable, Mapping
 from copy import deepcopy
-from dataclasses import dataclass, field
 from typing import Any
 
+from contextlab.client.answers import Appended, Context
 from contextlab.client.connection import Connection, Refused, path, raise_if_refused
 from contextlab.client.messages import batch_of, failed_result, headers_for, message_of
 from contextlab.client.offload_files import OffloadFiles
@@ -18,38 +18,6 @@ log = logging.getLogger(__name__)
 
 _WANTED = ("wait", "breakpoints", "read_back")
 """Fields of a step that say how its context is wanted."""
-
-
-@dataclass(frozen=True, slots=True)
-class Appended:
-    """The result of an append: how many messages were new, and the fill of the window.
-
-    `delay_ms` is the recommended delay before the next call; `raw` is the whole answer.
-    """
-
-    appended: int
-    known: int
-    budget: dict[str, Any]
-    delay_ms: int
-    raw: dict[str, Any] = field(repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Context:
-    """A context to send to the model. `request` holds the parts the provider expects: `system`,
-    `tools`, `tool_choice` and `messages`, omitted if empty, and `model` if known; and, for the
-    SDK, `extra_headers` if messages need a beta."""
-
-    id: str
-    step: int
-    tokens: int
-    request: dict[str, Any] = field(repr=False)
-    raw: dict[str, Any] = field(repr=False)
-
-    @property
-    def messages(self) -> list[dict[str, Any]]:
-        """The messages only."""
-        return list(self.request["messages"])
 
 
 class Session:
@@ -121,6 +89,17 @@ class Session:
         `more`: as for `append`, and wait, breakpoints and read_back as for `context`. Only what
         changed since the last context of a step is transferred.
         """
+        return self._context_of(deepcopy(self.shared_step(messages, format=format, **more).raw))
+
+    def shared_step(
+        self,
+        messages: Mapping[str, Any] | Iterable[Mapping[str, Any]] = (),
+        *,
+        format: str = "anthropic",
+        **more: Any,
+    ) -> Context:
+        """Like `step`, at a cost that does not grow with the history: the next contexts contain
+        the objects of this one, which must not be changed."""
         body: dict[str, Any] = {"format": format, **self._folder, **more}
         if batch := batch_of(messages):
             body["messages"] = batch
@@ -136,8 +115,7 @@ class Session:
             unchanged = [name for name in ("system", "tools") if raw.get(name, ()) is None]
             same = {name: self._last[name] for name in unchanged}
             raw |= {**same, "messages": [*kept, *raw["messages"]]}
-        # The agent may change what it gets.
-        self._last = deepcopy(raw) if raw["context_id"] else {}
+        self._last = raw if raw["context_id"] else {}
         return self._context_of(raw)
 
     @property

@@ -36,7 +36,7 @@ class ShownReplies:
         results: list[Message] = []
         for place, message in enumerate(messages):
             if results and message.get("role") == "user":
-                message = {**message, "content": [*results, *_blocks(message["content"])]}
+                message = {**message, "content": [*results, *blocks_of(message["content"])]}
             results = []
             known = self._replies.get(place)
             if known is not None and _said(known.content) == _said(message.get("content")):
@@ -49,12 +49,13 @@ class ShownReplies:
 
 def _said(content: Any) -> tuple[str, list[Any]]:
     """What an agent keeps of a reply, however it stores it: the text, and ids of calls."""
-    blocks = _blocks(content)
+    blocks = blocks_of(content)
     text = "".join(str(block.get("text") or "") for block in blocks)
     return text.strip(), [block.get("id") for block in blocks if block.get("type") == "tool_use"]
 
 
-def _blocks(content: Any) -> list[Message]:
+def blocks_of(content: Any) -> list[Message]:
+    """A message's content as blocks."""
     if isinstance(content, str):
         return [{"type": "text", "text": content}] if content else []
     return [block for block in content or () if isinstance(block, dict)]

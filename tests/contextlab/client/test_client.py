@@ -14,6 +14,7 @@ import anthropic
 import pytest
 
 from contextlab.client import ContextLab, Refused, Unreachable, wrap
+from contextlab.client.sessions import Session
 from tests.conftest import ROOT, Server, free_port
 from tests.provider import Answer, ErrorInStream, Provider, Text, provider
 
@@ -91,6 +92,32 @@ def test_a_wrapped_client_sends_the_managed_context_and_stores_what_came(
     roles = [message["role"] for message in found["messages"]]
     assert roles == ["system", "system", "user", "assistant", "user", "assistant"]
     assert lab.request("GET", "sessions/wrapped")["steps"] == 2
+
+
+def test_only_what_is_new_is_sent_until_the_history_changes(
+    lab: ContextLab, claude: anthropic.Anthropic, monkeypatch: pytest.MonkeyPatch
+):
+    sent: list[tuple[int, bool, bool]] = []
+    step = Session.shared_step
+
+    def counted(self: Session, messages: Any = (), **more: Any) -> Any:
+        sent.append((len(messages), more["history"], "system" in more))
+        return step(self, messages, **more)
+
+    monkeypatch.setattr(Session, "shared_step", counted)
+    client = wrap(claude, session="new-only", server=lab)
+    marked = {"type": "text", "text": "One", "cache_control": {"type": "ephemeral"}}
+    client.messages.create(messages=said("One"), system="Be brief.", **ASK)
+    again = [{"role": "user", "content": [marked]}, *said("One", "ok", "Two")[1:]]
+    client.messages.create(messages=again, system="Be brief.", **ASK)
+    client.messages.create(messages=said("Once", "ok", "Two"), system="Be brief.", **ASK)
+    longer = said("Once", "ok", "Two", "ok", "Three")
+    client.messages.create(messages=longer, system="Be long.", **ASK)
+    assert sent == [(1, True, True), (1, False, False), (3, True, True), (1, False, True)]
+    found = lab.request("GET", "sessions/new-only/messages")["messages"]
+    texts = [one["content"][0]["text"] for one in found]
+    assert texts[:5] == ["Be brief.", "One", "ok", "Two", "ok"]
+    assert texts[-3:] == ["Be long.", "Three", "ok"]
 
 
 def said(*texts: str) -> list[dict[str, Any]]:
@@ -173,16 +200,6 @@ def test_an_asynchronous_client_is_managed_alike(lab: ContextLab, model: Provide
     asyncio.run(talk())
     assert [len(body["messages"]) for body in model.bodies] == [1, 3, 5]
     assert stored(lab, "awaited") == [("assistant", t, True) for t in ("one", "two", "three")]
-
-
-def test_other_ways_to_a_model_warn_once(
-    lab: ContextLab, claude: anthropic.Anthropic, caplog: pytest.LogCaptureFixture
-):
-    client = wrap(claude, session="past us", server=lab)
-    for _ in range(2):
-        client.messages.with_raw_response.create(messages=said("Hi."), **ASK)
-        assert client.beta and client.messages.count_tokens
-    assert [message.split()[0] for message in caplog.messages] == ["with_raw_response", "beta"]
 
 
 def test_an_agent_goes_on_where_no_server_answers(

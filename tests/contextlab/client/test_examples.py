@@ -23,25 +23,20 @@ def key_of(lab: ContextLab) -> str:
 
 
 def test_the_loop_of_the_readme(
-    lab: ContextLab, model: Provider, claude: anthropic.Anthropic, script: list[Any]
+    lab: ContextLab,
+    model: Provider,
+    claude: anthropic.Anthropic,
+    script: list[Any],
+    monkeypatch: pytest.MonkeyPatch,
 ):
+    monkeypatch.setenv("CONTEXTLAB_TOKEN", key_of(lab))
+    monkeypatch.setattr("anthropic.Anthropic", lambda: claude)
     found = re.search(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
     assert found
-    program = found[1].replace("http://127.0.0.1:8765", lab.url)
+    program = found[1].replace("http://127.0.0.1:8765", lab.url).replace('"the result"', "LOG")
+    program = program.replace('TOOLS = "You fix tests.", []', 'TOOLS = "You fix tests.", [TOOL]')
     script += [Answer((use("t1", "Bash", command="make test"),), "tool_use"), reads(), Text("Yes.")]
-
-    def run_tools(reply: Any) -> list[Any]:
-        session = known["session"]
-        return [
-            session.read_back_result(block)
-            if block.name == "read_back"
-            else {"type": "tool_result", "tool_use_id": block.id, "content": LOG}
-            for block in reply.content
-            if block.type == "tool_use"
-        ]
-
-    known: dict[str, Any] = {"KEY": key_of(lab), "claude": claude, "run_tools": run_tools}
-    known |= {"SYSTEM": "You fix tests.", "TOOLS": [TOOL | {"name": "Bash"}]}
+    known: dict[str, Any] = {"LOG": LOG, "TOOL": TOOL | {"name": "Bash"}}
     exec(program, known)
     known["lab"].close()
     assert known["reply"].content[0].text == "Yes."

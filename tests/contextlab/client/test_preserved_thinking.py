@@ -86,7 +86,7 @@ def test_without_our_server_thinking_is_dropped_and_nothing_refused(
 
     def gone(number: int) -> list[Json]:
         if number == STEPS - 1:
-            monkeypatch.setattr(Session, "step", unreachable)
+            monkeypatch.setattr(Session, "shared_step", unreachable)
         return list(ASK["tools"])
 
     run(agent, model, tools=gone)

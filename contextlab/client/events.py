@@ -1,0 +1,67 @@
+"""Server-sent events of a provider, from bytes and back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import httpx2
+import msgspec
+
+
+class EventReader:
+    """Splits a stream of bytes into the data of its events."""
+
+    def __init__(self) -> None:
+        self._line: list[bytes] = []
+        self._data: list[bytes] = []
+
+    def feed(self, piece: bytes) -> Iterator[bytes]:
+        """Yield the data of each event that a piece completes."""
+        first, *lines = piece.split(b"\n")
+        self._line.append(first)
+        for line in lines:
+            whole = b"".join(self._line).rstrip(b"\r")
+            self._line = [line]
+            if whole.startswith(b"data:"):
+                self._data.append(whole[5:].removeprefix(b" "))
+            elif not whole and self._data:
+                yield b"\n".join(self._data)
+                self._data = []
+
+
+async def data_of(answer: httpx2.Response) -> AsyncIterator[bytes]:
+    """The data of each event of an answer."""
+    reader = EventReader()
+    async for piece in answer.aiter_bytes():
+        for data in reader.feed(piece):
+            yield data
+
+
+def parsed(data: bytes) -> dict[str, Any] | None:
+    """A JSON object; None if it is none."""
+    try:
+        found = msgspec.json.decode(data)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        # Half characters, and numbers that no float holds.
+        try:
+            found = json.loads(data)
+        except (ValueError, RecursionError):
+            return None
+    return found if isinstance(found, dict) else None
+
+
+def sent(data: bytes, name: str = "") -> bytes:
+    """An event as a provider sends it."""
+    lines = b"".join(b"data: " + line + b"\n" for line in data.split(b"\n"))
+    return (f"event: {name}\n".encode() if name else b"") + lines + b"\n"
+
+
+def encoded(value: Any) -> bytes:
+    """JSON as bytes; half a character, as in names of files that are no UTF-8, as its escape."""
+    try:
+        return msgspec.json.encode(value)
+    except UnicodeEncodeError:
+        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+        return text.encode("utf-8", "backslashreplace")
