@@ -10,6 +10,7 @@ with provider() as it:
 from __future__ import annotations
 
 import json
+import re
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -151,6 +152,10 @@ def provider() -> Iterator[Provider]:
         server.server_close()
 
 
+_OF_CLOUDS = re.compile(r"/model/([^/]+)/invoke$|/models/([^/:]+):(?:stream)?[rR]awPredict$")
+"""Addresses of a model at Bedrock and Vertex AI; without Bedrock's streams, which are binary."""
+
+
 class _Server(ThreadingHTTPServer):
     # Clients keep connections open; do not wait for their threads.
     daemon_threads = True
@@ -166,6 +171,10 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         data = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        if cloud := _OF_CLOUDS.search(self.path):
+            body = {**json.loads(data), "model": cloud[1] or cloud[2]}
+            self.headers["anthropic-version"] = body.pop("anthropic_version")
+            self.path, data = "/v1/messages", encode(body)
         if self.path.partition("?")[0] not in ("/v1/messages", "/v1/messages/count_tokens"):
             return self._fail(Failure(404, "not_found_error", self.path))
         if not (self.headers.get("x-api-key") or self.headers.get("Authorization")):

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncIterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import httpx2
 from starlette.applications import Starlette
@@ -15,16 +14,17 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from contextlab.proxy.calls import ManagedCall, kept, streamed, untouched
+from contextlab.client.events import parsed
+from contextlab.proxy.calls import ManagedCall, Send, kept, streamed, untouched
+from contextlab.proxy.forms import form_of
 from contextlab.proxy.keys import TOKEN, KnownKeys
-from contextlab.proxy.recognized import Recognized, recognized
+from contextlab.proxy.recognized import recognized
 from contextlab.proxy.recorder import Recorder
-from contextlab.proxy.sessions import ProxySessions
+from contextlab.proxy.sessions import ProxySessions, SeenCall
 from contextlab.proxy.upstream import PROVIDERS, Upstream, forwarded
 
 METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"]
 KEY_HEADER, MODE_HEADER = "x-contextlab-key", "x-contextlab-mode"
-MESSAGES = "v1/messages"
 MOST_BODY = 64 * 1024 * 1024
 THREADS = 32
 """Calls that wait for our server at once; others wait for a turn, or pass untouched."""
@@ -40,14 +40,19 @@ class Proxy:
     def __init__(self, sessions: ProxySessions, upstreams: dict[str, Upstream]) -> None:
         self.sessions, self.upstreams = sessions, upstreams
         self.threads = ThreadPoolExecutor(THREADS, "manage")
+        self.seen = 0
+        """Model calls that came in a form that we know."""
         self.keys, self.recorder = KnownKeys(sessions, self.threads), Recorder()
 
-    def record(
-        self, key: str, call: Recognized, request: dict[str, Any], size: int, answer: bytes
-    ) -> None:
+    def record(self, key: str, seen: SeenCall, size: int, answer: bytes) -> None:
         """Store a call in the background."""
-        session = self.sessions.observed(key, call)
-        work = partial(session.record, request, answer)
+        self.sessions.answered(key, seen, answer)
+        session = self.sessions.observed(key, seen)
+
+        def work() -> None:
+            self.sessions.settle(key, seen)
+            session.record(seen, answer)
+
         self.recorder.add(session, size + len(answer), work)
 
     async def close(self) -> None:
@@ -80,7 +85,9 @@ def application(
         Route("/proxy/{rest:path}", answer, methods=METHODS),
         Route("/healthz", lambda _: JSONResponse({"status": "ok"})),
     ]
-    return Starlette(routes=routes, lifespan=lifespan)
+    app = Starlette(routes=routes, lifespan=lifespan)
+    app.state.proxy = proxy
+    return app
 
 
 class Address(NamedTuple):
@@ -142,34 +149,52 @@ async def _body(request: Request) -> bytes:
 
 async def _forwarded(proxy: Proxy, request: Request, at: Address, body: bytes) -> Response:
     async def send(more: Mapping[str, str], content: bytes) -> httpx2.Response:
-        own = [(name, value) for name, value in forwarded(request.headers) if name not in more]
+        own = [one for one in forwarded(request.headers, at.key) if one[0] not in more]
         upstream = proxy.upstreams[at.provider]
         return await upstream.send(request, at.path, [*own, *more.items()], content)
 
-    is_ours = at.provider == "anthropic" and request.method == "POST" and at.path == MESSAGES
-    parsed = _parsed(body) if is_ours else None
-    call = recognized(request.headers, parsed) if parsed is not None else None
-    if parsed is not None and call is not None and not call.is_side_call and at.mode == "manage":
-        session = proxy.sessions.managed(at.key, call)
-        managed = ManagedCall(session, send, parsed, body, proxy.threads)
+    seen = _seen(proxy, request, at, body)
+    if seen is None:
+        return await _passed(send, body, "passed")
+    unmanaged = seen.form.unmanaged(seen.request)
+    if at.mode == "manage" and not unmanaged and not seen.call.is_side_call:
+        session = proxy.sessions.managed(at.key, seen)
+        managed = ManagedCall(seen.form, session, send, seen.request, body, proxy.threads)
         return await managed.answer(request.headers.get("anthropic-beta", ""))
     answer = await send({}, body)
-    if parsed is None or call is None or call.is_side_call or answer.status_code != 200:
+    if answer.status_code != 200:
         return streamed(answer, "passed", untouched(answer))
     if "content-encoding" in answer.headers:
         return streamed(answer, "passed; its answer is compressed", untouched(answer))
-    store = partial(proxy.record, at.key, call, parsed, len(body))
-    return streamed(answer, "recording", kept(answer, store))
+    mark = f"recording; {unmanaged}" if unmanaged and at.mode == "manage" else "recording"
+    store = partial(proxy.record, at.key, seen, len(body))
+    return streamed(answer, mark, kept(answer, store))
 
 
-def _parsed(body: bytes) -> dict[str, Any] | None:
-    """A request of the Messages API, None if it is none that we know."""
-    try:
-        parsed = json.loads(body)
-    except (ValueError, RecursionError):
+async def _passed(send: Send, body: bytes, mark: str) -> Response:
+    answer = await send({}, body)
+    return streamed(answer, mark, untouched(answer))
+
+
+def _seen(proxy: Proxy, request: Request, at: Address, body: bytes) -> SeenCall | None:
+    """A call that we know; None if it is none, such as one for a list of models."""
+    known = form_of(at.provider, at.path, request.url.query) if request.method == "POST" else None
+    found = parsed(body) if known is not None else None
+    if known is None or found is None:
         return None
-    messages = parsed.get("messages") if isinstance(parsed, dict) else None
-    return parsed if isinstance(messages, list) and messages else None
+    form, fields = known
+    found |= fields
+    try:
+        asked = form.asked(found)
+    except (
+        ValueError,
+        TypeError,
+        AttributeError,
+    ):  # of no form that we know
+        return None
+    proxy.seen += 1
+    call = recognized(request.headers, asked)
+    return proxy.sessions.continued(at.key, SeenCall(form, found, asked, call))
 
 
 def problem(status: int, detail: str) -> Response:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from concurrent.futures import Executor
@@ -15,9 +14,10 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from contextlab.client.agent_call import AgentCall
 from contextlab.client.connection import OverBudget, Paused
+from contextlab.client.events import data_of, encoded, parsed
 from contextlab.client.managed import ManagedSession
-from contextlab.client.streamed import AsyncStreamed
-from contextlab.proxy.events import EventStream, as_json, message_in, sent_event
+from contextlab.client.relay import Relay, relayed_later
+from contextlab.proxy.forms import ApiForm
 from contextlab.proxy.upstream import returned
 
 log = logging.getLogger(__name__)
@@ -69,20 +69,19 @@ async def kept(answer: httpx2.Response, whole: Callable[[bytes], None]) -> Async
 
 
 class ManagedCall:
-    """A call of the Messages API with the managed context; `original` is the request as it came."""
+    """A call with the managed context; `original` is the request as it came."""
 
     def __init__(
         self,
+        form: ApiForm,
         session: ManagedSession,
         send: Send,
         request: dict[str, Any],
         original: bytes,
         threads: Executor,
     ) -> None:
-        self._session, self._send, self._threads = session, send, threads
-        # An agent has its own headers; a field of this name would become one.
-        self._request = {name: one for name, one in request.items() if name != "extra_headers"}
-        self._original = original
+        self._form, self._session, self._send, self._threads = form, session, send, threads
+        self._request, self._original = request, original
 
     async def answer(self, betas: str) -> Response:
         """The answer for the agent; `betas` is its own header anthropic-beta.
@@ -90,15 +89,16 @@ class ManagedCall:
         If our server fails, or the provider refuses what we made, the request goes on as it came.
         """
         headers = {"extra_headers": {"anthropic-beta": betas}} if betas else {}
+        asked = {**self._form.asked(self._request), **headers}
         try:
-            made = self._in_thread(AgentCall, self._session, {**self._request, **headers})
+            made = self._in_thread(AgentCall, self._session, asked)
             call = await asyncio.wait_for(made, LATE_SECONDS)
         except OverBudget as error:
-            return over_budget(error)
+            return self._over_budget(error)
         except TimeoutError:
             return await self._passed("ContextLab is late")
         except Paused as error:
-            return paused(error)
+            return self._paused(error)
         if not call.is_managed:
             return await self._passed("no answer from ContextLab")
         answer = await self._next(call)
@@ -109,7 +109,8 @@ class ManagedCall:
         if answer.status_code != 200:
             return streamed(answer, "managed", untouched(answer))
         if self._request.get("stream"):
-            return streamed(answer, "managed", self._events(answer, call), decoded=True)
+            body = self._relayed(answer, call)
+            return streamed(answer, "managed", body, decoded=True)
         return await self._whole(answer, call)
 
     async def _passed(self, why: str) -> Response:
@@ -117,53 +118,57 @@ class ManagedCall:
         return streamed(answer, f"passed; {why}", untouched(answer))
 
     async def _next(self, call: AgentCall) -> httpx2.Response:
-        request = dict(call.request)
-        added = request.pop("extra_headers", {}).items()
+        if not call.is_managed and self._form.format != "anthropic":
+            return await self._send({}, self._original)
+        added = call.request.get("extra_headers", {}).items()
         headers = {name: value for name, value in added if name.lower() == "anthropic-beta"}
-        body = json.dumps(request, ensure_ascii=False, separators=(",", ":"))
-        return await self._send(headers, body.encode("utf-8", "backslashreplace"))
+        return await self._send(headers, encoded(self._form.sent(self._request, call.request)))
 
-    async def _events(self, answer: httpx2.Response, call: AgentCall) -> AsyncIterator[bytes]:
-        async def proceed() -> EventStream:
-            following = await self._next(call)
-            if following.status_code != 200:
-                await following.aread()
-            return EventStream(following.raise_for_status())
+    async def _relayed(self, answer: httpx2.Response, call: AgentCall) -> AsyncIterator[bytes]:
+        relay = Relay(self._form, call, self._request)
 
-        stream = AsyncStreamed(EventStream(answer), call, proceed)
+        async def following() -> AsyncIterator[bytes]:
+            nonlocal answer
+            await answer.aclose()
+            answer = await self._next(call)
+            if answer.status_code != 200:
+                await answer.aread()
+            answer.raise_for_status()
+            return data_of(answer)
+
         try:
-            async for event in stream:
-                yield sent_event(event)
+            async for made in relayed_later(relay, data_of(answer), following):
+                yield made
         except httpx2.HTTPStatusError as error:
-            yield b"event: error\ndata: " + b"".join(error.response.content.splitlines()) + b"\n\n"
+            yield relay.refused(error.response.content)
         finally:
-            await stream.close()
+            await answer.aclose()
 
     async def _whole(self, answer: httpx2.Response, call: AgentCall) -> Response:
+        answers: list[dict[str, Any]] = []
         while True:
             body = await answer.aread()
-            reply = message_in(body) if answer.status_code == 200 else None
-            if reply is None or not await self._in_thread(call.again, reply):
+            found = parsed(body) if answer.status_code == 200 else None
+            reply = self._form.known_reply(found)
+            if found is None or reply is None:
+                break
+            answers.append(found)
+            if not await self._in_thread(call.again, reply):
+                if call.has_hidden:
+                    body = encoded(self._form.shown(answers, call))
                 break
             answer = await self._next(call)
-        shown = call.reply(reply) if reply is not None else None
-        if shown is not reply:
-            body = json.dumps(as_json(shown), ensure_ascii=False).encode()
         headers = {**returned(answer.headers, decoded=True), MARK: "managed"}
         return Response(body, answer.status_code, headers)
 
     def _in_thread(self, work: Callable[..., Result], *given: Any) -> asyncio.Future[Result]:
         return asyncio.get_running_loop().run_in_executor(self._threads, partial(work, *given))
 
+    def _over_budget(self, error: OverBudget) -> Response:
+        said = self._form.error("permission_error", f"ContextLab: {error}")
+        return JSONResponse(said, 402, {MARK: "refused"})
 
-def over_budget(error: OverBudget) -> Response:
-    """A budget's refusal as an error of the Messages API."""
-    said = {"type": "permission_error", "message": f"ContextLab: {error}"}
-    return JSONResponse({"type": "error", "error": said}, 402, {MARK: "refused"})
-
-
-def paused(error: Paused) -> Response:
-    """A pause as an error of the Messages API that agents try again after."""
-    said = {"type": "rate_limit_error", "message": f"ContextLab: {error}"}
-    headers = {MARK: "paused", "Retry-After": str(round(error.retry_after))}
-    return JSONResponse({"type": "error", "error": said}, 429, headers)
+    def _paused(self, error: Paused) -> Response:
+        said = self._form.error("rate_limit_error", f"ContextLab: {error}")
+        headers = {MARK: "paused", "Retry-After": str(round(error.retry_after))}
+        return JSONResponse(said, 429, headers)

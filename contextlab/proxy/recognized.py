@@ -6,20 +6,25 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
+from itertools import takewhile
 from typing import Any, NamedTuple
 
 SESSION_HEADERS = (
     "x-contextlab-session",
     "x-claude-code-session-id",
+    "thread-id",
     "session-id",
     "session_id",
-    "thread-id",
     "conversation_id",
     "x-opencode-session",
     "x-session-affinity",
     "x-session-id",
 )
 """Headers with an id of the session: ours, then those of agents as they send them."""
+
+PARENT_HEADERS = ("x-codex-parent-thread-id", "x-parent-session-id")
+_OF_THE_TASK = ("turn", "subagent_turn", "compact")
+"""Kinds of Codex's requests that are steps of a session."""
 
 _IN_METADATA = re.compile(r"_session_([0-9A-Za-z-]{8,})$")
 _AGENTS = {"claude-cli": "claude-code", "codex_cli_rs": "codex", "codex_exec": "codex"}
@@ -29,7 +34,7 @@ class Recognized(NamedTuple):
     """The external id of a session, its agent, and its parent's external id if it is a sub-agent.
 
     `title` is how its task begins. A side call, such as one that makes a title, is no step of its
-    session.
+    session: side calls have one of their own, as its child.
     """
 
     session: str
@@ -40,19 +45,34 @@ class Recognized(NamedTuple):
 
 
 def recognized(headers: Mapping[str, str], body: Mapping[str, Any]) -> Recognized:
-    """Recognize the session of a call. `headers` have lower-case names."""
+    """Recognize the session of a call. `headers` have lower-case names; `body` is a request as for
+    the Messages API."""
     agent, title = _agent(headers.get("user-agent", "")), _title(body)
     session = _session(headers, body)
     if not session:
         return Recognized(f"{agent}-{_beginning(body)}", agent, "", title)
-    part = headers.get("x-claude-code-agent-id", "")
-    if part:
+    if _is_side_call(headers, body, agent):
+        return Recognized(f"{session}/side-calls", agent, session, "Side calls", True)
+    if part := headers.get("x-claude-code-agent-id", ""):
         above = headers.get("x-claude-code-parent-agent-id", "")
         parent = f"{session}/{above}" if above else session
         return Recognized(f"{session}/{part}", agent, parent, title)
-    # Claude Code's own calls list tools; those for titles and topics do not.
-    side = agent == "claude-code" and not body.get("tools")
-    return Recognized(session, agent, "", title, side)
+    parent = next((headers[name] for name in PARENT_HEADERS if headers.get(name)), "")
+    return Recognized(session, agent, "" if parent == session else parent[:200], title)
+
+
+def _is_side_call(headers: Mapping[str, str], body: Mapping[str, Any], agent: str) -> bool:
+    """Whether an agent calls for itself: for a title, a topic, or what to remember."""
+    if agent == "codex":
+        try:
+            kind = json.loads(headers.get("x-codex-turn-metadata", "")).get("request_kind")
+        except (ValueError, AttributeError):
+            return False
+        return kind not in (None, *_OF_THE_TASK)
+    # Those agents' own calls list tools.
+    return agent in ("claude-code", "opencode") and not (
+        body.get("tools") or headers.get("x-claude-code-agent-id")
+    )
 
 
 def _session(headers: Mapping[str, str], body: Mapping[str, Any]) -> str:
@@ -61,8 +81,14 @@ def _session(headers: Mapping[str, str], body: Mapping[str, Any]) -> str:
             return value
     metadata = body.get("metadata")
     given = metadata.get("user_id") if isinstance(metadata, dict) else None
-    if not isinstance(given, str):
-        return ""
+    if isinstance(given, str) and (found := _in_user_id(given)):
+        return found
+    key = body.get("prompt_cache_key")
+    return key.strip()[:200] if isinstance(key, str) else ""
+
+
+def _in_user_id(given: str) -> str:
+    """Claude Code's id of a session in `metadata.user_id`."""
     if found := _IN_METADATA.search(given):
         return found[1]
     try:
@@ -78,20 +104,30 @@ def _agent(user_agent: str) -> str:
 
 
 def _title(body: Mapping[str, Any]) -> str:
-    """The first text of the first message that is not an insertion of the agent's program."""
+    """The first text by a person: not one that the agent's program inserted."""
+    for message in _opening(body):
+        content = message.get("content")
+        blocks = content if isinstance(content, list) else [{"text": content}]
+        said = [str(one.get("text") or "").strip() for one in blocks if isinstance(one, dict)]
+        found = [text for text in said if text and not text.startswith(("<", "# AGENTS.md"))]
+        if found and message.get("role") == "user":
+            return found[0][:200]
+    return ""
+
+
+def _opening(body: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The messages before the first reply."""
     messages = body.get("messages")
-    first = messages[0] if isinstance(messages, list) and messages else None
-    content = first.get("content") if isinstance(first, dict) else None
-    blocks = content if isinstance(content, list) else [{"text": content}]
-    texts = [str(block.get("text") or "").strip() for block in blocks if isinstance(block, dict)]
-    return next((text[:200] for text in texts if text and not text.startswith("<")), "")
+    given = messages if isinstance(messages, list) else []
+    said = takewhile(lambda one: isinstance(one, dict) and one.get("role") != "assistant", given)
+    return list(said)
 
 
 def _beginning(body: Mapping[str, Any]) -> str:
     """A name for the system prompt and first message, which stay as a history grows."""
-    messages = body.get("messages")
-    first = messages[0] if isinstance(messages, list) and messages else None
-    begin = [_unmarked(body.get("system")), _unmarked(first)]
+    opening = _opening(body)
+    first = next((at for at, one in enumerate(opening, 1) if one.get("role") == "user"), 1)
+    begin = [_unmarked(body.get("system")), _unmarked(opening[:first])]
     return hashlib.sha256(json.dumps(begin, sort_keys=True).encode()).hexdigest()[:16]
 
 

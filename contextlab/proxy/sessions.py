@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import logging
+import re
 import threading
 from collections import OrderedDict
 from collections.abc import Hashable
-from typing import Any, TypeVar
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple, TypeVar
 
 from contextlab.client.connection import Refused, Unreachable
+from contextlab.client.events import EventReader, parsed
 from contextlab.client.managed import ManagedSession
 from contextlab.client.sessions import ContextLab, Session
-from contextlab.proxy.events import EventReader, as_json, event_of
+from contextlab.client.shown import ShownReplies, ShownReply
+from contextlab.proxy.forms import ApiForm
 from contextlab.proxy.recognized import Recognized
 
 log = logging.getLogger(__name__)
@@ -22,10 +25,29 @@ Kept = TypeVar("Kept")
 
 KEPT = 200
 """Sessions whose last context is kept; the least recently used are looked up again."""
+ANSWERS = 5_000
+"""Answers whose session is known."""
+_RESPONSE_ID = re.compile(rb'"id": ?"(resp_[^"]{1,100})"')
+KEEP_THREADS = 4
+"""Replies to managed calls that are stored at once; they are stored after the agent has them."""
 RECORD_SECONDS = 30.0
 """How long storing a call is tried again, in the background."""
 OBSERVED_POLICY = "passthrough"
 """The policy of sessions whose requests are not changed."""
+
+
+class SeenCall(NamedTuple):
+    """A request of a known API: as it came, as for the Messages API, and whose it is."""
+
+    form: ApiForm
+    request: dict[str, Any]
+    asked: dict[str, Any]
+    call: Recognized
+
+    @property
+    def continues(self) -> str:
+        """The id of the answer that the provider keeps the history of; empty if it does not."""
+        return str(self.request.get("previous_response_id") or "")
 
 
 class ObservedSession:
@@ -34,27 +56,46 @@ class ObservedSession:
     def __init__(self, server: ContextLab, external_id: str, fields: dict[str, Any]) -> None:
         self._server, self._external_id, self._fields = server, external_id, fields
         self._session: Session | None = None
+        self._shown = ShownReplies()
         self._lock = threading.Lock()
 
-    def record(self, request: dict[str, Any], answer: bytes) -> None:
+    def record(self, seen: SeenCall, answer: bytes) -> None:
         """Store a request and its answer, streamed or not; a failure is logged."""
         try:
             with self._lock:
-                self._record(request, answer)
+                self._record(seen, answer)
         except Exception as error:  # noqa: BLE001 (an agent must not notice)
             # The text of other errors may contain what an agent said.
             known = isinstance(error, Refused | Unreachable)
             log.warning("a call was not stored: %s", error if known else type(error).__name__)
 
-    def _record(self, request: dict[str, Any], answer: bytes) -> None:
+    def _record(self, seen: SeenCall, answer: bytes) -> None:
+        form, asked = seen.form, seen.asked
         if self._session is None:
-            fields = {"model": request.get("model"), **self._fields}
+            fields = {"model": asked.get("model"), **self._fields}
             self._session = self._server.session(self._external_id, **fields)
-        tools, system = (listed(request.get(name)) for name in ("tools", "system"))
-        self._session.append(request["messages"], history=True, tools=tools, system=system)
-        reply = whole_reply(answer) if request.get("stream") else json.loads(answer)
-        if reply is not None:
-            self._session.answer(reply)
+        tools, system = (listed(asked.get(name)) for name in ("tools", "system"))
+        messages = self._shown.restored(asked["messages"])
+        whole = not seen.continues
+        self._session.append(messages, history=whole, tools=tools, system=system)
+        found = _whole(form, answer) if seen.request.get("stream") else parsed(answer)
+        reply = form.known_reply(found)
+        if reply is None:
+            return
+        self._session.answer(reply)
+        if form.format != "anthropic" and whole:
+            # Agents may send it back without its reasoning, which would count as a rewind.
+            said = {"role": "assistant", "content": reply["content"]}
+            visible = ShownReply(reply["content"], [said], [])
+            self._shown.add(len(asked["messages"]), visible)
+
+
+def _whole(form: ApiForm, stream: bytes) -> dict[str, Any] | None:
+    """The answer in a complete stream; None if it ended early."""
+    collected = form.collected()
+    for data in EventReader().feed(stream):
+        collected.take(parsed(data) or {})
+    return collected.answer
 
 
 def listed(value: Any) -> list[Any]:
@@ -64,25 +105,28 @@ def listed(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def whole_reply(streamed: bytes) -> Any:
-    """The message of a stream's bytes; None if the stream ended early."""
-    from anthropic import MessageStream, not_given
-
-    found = [event_of(data) for data in EventReader().feed(streamed)]
-    if not any(event.type == "message_stop" for event in found):
-        return None
-    events: Any = iter([event for event in found if event.type not in ("ping", "")])
-    return as_json(MessageStream(events, not_given).get_final_message())
-
-
 class ProxySessions:
     """Sessions by key and id; those least recently used are forgotten first."""
 
     def __init__(self, url: str, patience: float) -> None:
         self._url, self._patience = url, patience
+        self._later = ThreadPoolExecutor(KEEP_THREADS, "keep")
         self._servers: OrderedDict[str, ContextLab] = OrderedDict()
-        self._managed: OrderedDict[tuple[str, str], ManagedSession] = OrderedDict()
+        self._managed: OrderedDict[tuple[str, str, str], ManagedSession] = OrderedDict()
         self._observed: OrderedDict[tuple[str, str], ObservedSession] = OrderedDict()
+        self._answered: OrderedDict[tuple[str, str], Recognized] = OrderedDict()
+
+    def continued(self, key: str, seen: SeenCall) -> SeenCall:
+        """A call, as one of the session whose answer it continues if the provider keeps history."""
+        found = self._answered.get((key, seen.continues))
+        return seen._replace(call=found) if found is not None else seen
+
+    def answered(self, key: str, seen: SeenCall, answer: bytes) -> None:
+        """Remember whose answer the provider may be asked to continue."""
+        if seen.form.format == "responses" and (found := _RESPONSE_ID.search(answer)):
+            named = (key, found[1].decode())
+            self._answered[named] = seen.call
+            _newest(self._answered, named, ANSWERS)
 
     def server(self, key: str) -> ContextLab:
         """The connection of a key."""
@@ -91,24 +135,35 @@ class ProxySessions:
         return _newest(self._servers, key)
 
     def close(self) -> None:
-        """Close all connections."""
+        """Wait for replies that are being stored, and close all connections."""
+        self._later.shutdown()
         for server in self._servers.values():
             server.close()
 
-    def managed(self, key: str, call: Recognized) -> ManagedSession:
+    def managed(self, key: str, seen: SeenCall) -> ManagedSession:
         """The session of a call, managed by the team's policy."""
-        named = (key, call.session)
+        call, format = seen.call, seen.form.format
+        named = (key, call.session, format)
         if named not in self._managed:
             self._managed[named] = ManagedSession(
                 self.server(key).hurried(self._patience),
                 call.session,
                 _fields(call),
                 paused_at_most=0,  # a waiting call would hold a thread of the proxy
+                format=format,
+                later=self._later,
             )
         return _newest(self._managed, named)
 
-    def observed(self, key: str, call: Recognized) -> ObservedSession:
+    def settle(self, key: str, seen: SeenCall) -> None:
+        """Wait for the reply to an earlier, managed call of a session, which must come first."""
+        managed = self._managed.get((key, seen.call.session, seen.form.format))
+        if managed is not None:
+            managed.settle()
+
+    def observed(self, key: str, seen: SeenCall) -> ObservedSession:
         """The session of a call, recorded only."""
+        call = seen.call
         named = (key, call.session)
         if named not in self._observed:
             server = self.server(key).hurried(RECORD_SECONDS)
@@ -122,8 +177,8 @@ def _fields(call: Recognized) -> dict[str, Any]:
     return {name: value for name, value in given.items() if value}
 
 
-def _newest(kept: OrderedDict[Name, Kept], name: Name) -> Kept:
+def _newest(kept: OrderedDict[Name, Kept], name: Name, most: int = KEPT) -> Kept:
     kept.move_to_end(name)
-    while len(kept) > KEPT:
+    while len(kept) > most:
         kept.popitem(last=False)
     return kept[name]

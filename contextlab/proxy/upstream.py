@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from urllib.parse import unquote
 
 import httpx2
 from starlette.requests import Request
 
-PROVIDERS = {"anthropic": "https://api.anthropic.com", "openai": "https://api.openai.com"}
+PROVIDERS = {
+    "anthropic": "https://api.anthropic.com",
+    "openai": "https://api.openai.com",
+    "gemini": "https://generativelanguage.googleapis.com",
+}
 """Addresses of providers, by the name in the proxy's own address."""
 
 _OF_ONE_HOP = frozenset(
@@ -30,7 +35,10 @@ class Upstream:
     async def send(
         self, request: Request, path: str, headers: Iterable[tuple[str, str]], body: bytes
     ) -> httpx2.Response:
-        """Forward a request; the answer's body is not read yet. Raises httpx2.TransportError."""
+        """Forward a request; the answer's body is not read yet. Raises httpx2.TransportError, and
+        httpx2.InvalidURL for a path that leaves the provider's address."""
+        if {".", ".."} & set(unquote(path).replace("\\", "/").split("/")):
+            raise httpx2.InvalidURL("a path with . or ..")
         query = request.url.query
         url = f"/{path}?{query}" if query else f"/{path}"
         made = self._http.build_request(request.method, url, headers=list(headers), content=body)
@@ -41,8 +49,9 @@ class Upstream:
         await self._http.aclose()
 
 
-def forwarded(headers: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Headers of a request for the provider: all but those of this hop and ours.
+def forwarded(headers: Mapping[str, str], key: str) -> list[tuple[str, str]]:
+    """Headers of a request for the provider: all but those of this hop and ours, and those that
+    contain our key.
 
     No compression, since answers are read on their way.
     """
@@ -50,7 +59,7 @@ def forwarded(headers: Mapping[str, str]) -> list[tuple[str, str]]:
         (name, value)
         for name, value in headers.items()
         if name not in _OF_ONE_HOP and not name.startswith("x-contextlab-")
-        if name != "accept-encoding"
+        if name not in ("accept-encoding", "cookie") and key not in value
     ]
     return [*kept, ("accept-encoding", "identity")]
 

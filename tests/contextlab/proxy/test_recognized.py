@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contextlab.proxy.events import EventReader
+from contextlab.client.events import EventReader, encoded, parsed
 from contextlab.proxy.recognized import Recognized, recognized
 
 CLAUDE = {"user-agent": "claude-cli/2.1.197 (external, cli)", "x-claude-code-session-id": "s1"}
+CODEX = {"user-agent": "codex_exec/0.169.0 (Debian 12)", "session-id": "c1", "thread-id": "c1"}
 TOOLS = {"tools": [{"name": "Bash"}]}
 
 
@@ -20,7 +21,11 @@ TOOLS = {"tools": [{"name": "Bash"}]}
     ("headers", "body", "found"),
     [
         (CLAUDE, TOOLS, Recognized("s1", "claude-code")),
-        (CLAUDE, {}, Recognized("s1", "claude-code", is_side_call=True)),
+        (
+            CLAUDE,
+            {},
+            Recognized("s1/side-calls", "claude-code", "s1", "Side calls", is_side_call=True),
+        ),
         (
             CLAUDE | {"x-claude-code-agent-id": "a1"},
             {},
@@ -32,6 +37,17 @@ TOOLS = {"tools": [{"name": "Bash"}]}
             Recognized("s1/a2", "claude-code", "s1/a1"),
         ),
         ({"user-agent": "codex_cli_rs/0.1", "session-id": "c1"}, {}, Recognized("c1", "codex")),
+        (
+            {**CODEX, "thread-id": "t2", "x-codex-parent-thread-id": "c1"},
+            {},
+            Recognized("t2", "codex", "c1"),
+        ),
+        (
+            {**CODEX, "x-codex-turn-metadata": '{"request_kind": "memory"}'},
+            {},
+            Recognized("c1/side-calls", "codex", "c1", "Side calls", is_side_call=True),
+        ),
+        ({}, {"prompt_cache_key": "p1"}, Recognized("p1", "agent")),
         ({"x-contextlab-session": "mine", **CLAUDE}, TOOLS, Recognized("mine", "claude-code")),
         (
             {"user-agent": "Anthropic/Python 1.0"},
@@ -79,3 +95,22 @@ def test_events_are_read_wherever_bytes_are_cut(cuts: list[int], end: str) -> No
         one for a, b in zip(places, places[1:], strict=False) for one in reader.feed(data[a:b])
     ]
     assert found == [b'{"a": 1}', b"x\ny"]
+
+
+@pytest.mark.parametrize(
+    ("data", "again"),
+    [
+        (b'{"a":[1,2.5,"\xc3\xa9"]}', b'{"a":[1,2.5,"\xc3\xa9"]}'),
+        (b'{"a":"\\ud83d\\ude00 \\udc80"}', b'{"a":"\xf0\x9f\x98\x80 \\udc80"}'),
+        (b'{"a":123456789012345678901234567890}', b'{"a":123456789012345678901234567890}'),
+    ],
+)
+def test_what_agents_send_is_read_and_written_as_it_is(data: bytes, again: bytes) -> None:
+    found = parsed(data)
+    assert found == json.loads(data)
+    assert encoded(found) == again
+
+
+@pytest.mark.parametrize("data", [b"[1]", b"{", b"", b'{"a":' + b"[" * 100_000])
+def test_what_is_no_object_is_none(data: bytes) -> None:
+    assert parsed(data) is None

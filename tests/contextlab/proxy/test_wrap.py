@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from contextlab.agents import pointed_at
 from contextlab.client import ContextLab
 from tests.conftest import ROOT
 from tests.contextlab.client.test_client import lab, model
@@ -26,6 +28,9 @@ with anthropic.Anthropic(default_headers={"x-session-id": "wrapped-agent"}) as c
     print(reply.content[0].text)
 sys.exit(int(sys.argv[1]))
 """
+
+
+AT = {"anthropic": "http://a", "openai": "http://o/v1", "gemini": "http://g"}
 
 
 def wrapped(
@@ -48,15 +53,36 @@ def test_an_agent_is_recorded_and_its_exit_code_kept(
     agent = (sys.executable, "-c", AGENT, "3")
     done = wrapped(tmp_path, *given, *agent, ANTHROPIC_BASE_URL=model.url, ANTHROPIC_API_KEY="none")
     assert (done.stdout, done.returncode) == ("ok\n", 3), done.stderr
+    assert f"See its sessions on {lab.url}/sessions/" in done.stderr
     assert model.bodies[0]["messages"][0]["content"]
     assert kinds(lab, "wrapped-agent")[:2] == [["text"], ["text"]]
+
+
+def test_agents_are_pointed_at_the_proxy_without_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENCODE_CONFIG_CONTENT", '{"provider": {"openai": {"options": {"a": 1}}}}')
+    codex = pointed_at(AT, ["/bin/codex", "exec", "Hi"])
+    assert codex.command[:2] == ["/bin/codex", "-c"]
+    assert 'base_url="http://o/v1"' in codex.command[4]
+    assert codex.command[-2:] == ["exec", "Hi"]
+    opencode = pointed_at(AT, ["opencode", "run", "Hi"])
+    assert opencode.command == ["opencode", "run", "Hi"]
+    assert json.loads(opencode.environment["OPENCODE_CONFIG_CONTENT"])["provider"] == {
+        "anthropic": {"options": {"baseURL": "http://a/v1"}},
+        "openai": {"options": {"a": 1, "baseURL": "http://o/v1"}},
+    }
+    other = pointed_at(AT, ["agent"])
+    assert other.environment == {
+        "ANTHROPIC_BASE_URL": "http://a",
+        "OPENAI_BASE_URL": "http://o/v1",
+        "OPENAI_API_BASE": "http://o/v1",
+        "GOOGLE_GEMINI_BASE_URL": "http://g",
+    }
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
         ((), "Name an agent"),
-        (("codex",), "does not speak the Messages API"),
         (("no-such-agent",), "There is no command 'no-such-agent'"),
         (("--server", NOWHERE, sys.executable), "does not answer"),
     ],

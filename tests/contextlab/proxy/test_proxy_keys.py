@@ -1,0 +1,49 @@
+"""The proxy asks for a key of ours before it sends anything on."""
+
+from __future__ import annotations
+
+import asyncio
+
+import anthropic
+import httpx2
+import pytest
+from starlette.requests import Request
+
+from contextlab.client import ContextLab
+from contextlab.proxy.upstream import Upstream
+from tests.contextlab.client.test_client import ASK, lab, model
+from tests.contextlab.client.test_reading_back import history
+from tests.contextlab.proxy.test_proxy import agent, proxy
+from tests.provider import Provider
+
+__all__ = ["lab", "model"]
+
+
+@pytest.mark.parametrize("key", ["", "clk_" + "a" * 46, "sk-ant-1"])
+def test_nothing_is_sent_on_without_a_valid_key(lab: ContextLab, model: Provider, key: str) -> None:
+    with (
+        proxy(lab.url, model) as url,
+        agent(f"{url}/anthropic", x_contextlab_key=key) as client,
+        pytest.raises(anthropic.AuthenticationError, match="valid ContextLab key"),
+    ):
+        client.messages.create(messages=history(), **ASK)
+    assert not model.bodies
+
+
+def test_a_key_of_other_characters_does_not_count_as_our_failure(
+    lab: ContextLab, model: Provider
+) -> None:
+    with proxy(lab.url, model) as url:
+        for key in (b"clk_\xe9", b"clk_" + b"a" * 46):  # the second is checked, too
+            headers = {b"x-contextlab-key": key}
+            answer = httpx2.post(f"{url}/anthropic/v1/messages", headers=headers, json={})
+            assert answer.status_code == 401
+    assert not model.bodies
+
+
+@pytest.mark.parametrize("path", ["v1/../secret", "v1/%2e%2E/secret", "..%5Csecret", "./v1/models"])
+def test_a_path_does_not_leave_the_providers_address(path: str) -> None:
+    upstream = Upstream("https://provider.test/base")
+    request = Request({"type": "http", "method": "GET", "path": "/", "headers": []})
+    with pytest.raises(httpx2.InvalidURL):
+        asyncio.run(upstream.send(request, path, [], b""))
