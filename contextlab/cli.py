@@ -1,18 +1,26 @@
 """The `contextlab` command."""
 
+from __future__ import annotations
+
 import os
 import sys
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from contextlab import __version__
 from contextlab.permissions import keep_private
+
+if TYPE_CHECKING:  # Django takes a while to import, and `--help` does not need it
+    from django.core.management import BaseCommand
 
 # Command -> module of the management command, and short description.
 COMMANDS = {
     "serve": ("contextlab.management.commands.serve", "run the dashboard and a worker"),
     "wrap": ("contextlab.management.commands.wrap", "run an agent with its calls recorded"),
     "proxy": ("contextlab.management.commands.proxy", "record or manage agents without code"),
+    "mcp": ("contextlab.management.commands.mcp", "offer tools to agents over MCP"),
+    "push": ("contextlab.management.commands.push", "send logs to a server"),
     "import": ("sessions.management.commands.import_logs", "import agent logs"),
     "demo": ("sessions.management.commands.demo", "add demo sessions"),
     "simulate": ("sessions.management.commands.simulate", "simulate a policy on sessions"),
@@ -30,7 +38,7 @@ COMMANDS = {
     "backup": ("sessions.management.commands.backup", "back up the data while in use"),
     "restore": ("sessions.management.commands.restore", "restore a backup"),
     "new": ("contextlab.management.commands.new", "create a strategy, importer or page"),
-    "verify": ("sessions.management.commands.verify", "check all stored data"),
+    "verify": ("sessions.management.commands.verify", "check all stored data, or logs"),
     "worker": ("contextlab.management.commands.worker", "run jobs, with Redis"),
     "migrate": ("contextlab.management.commands.migrate", "migrate the database"),
 }
@@ -94,6 +102,18 @@ def main(arguments: list[str] | None = None) -> None:
         sys.exit(141)
 
 
+def loaded(name: str) -> BaseCommand:
+    """A command of this release; Django must be set up."""
+    from django.core.management import load_command_class
+
+    module = COMMANDS[name][0]
+    command = load_command_class(module.split(".management.")[0], module.rpartition(".")[2])
+    command.suppressed_base_arguments = OF_DJANGO
+    # System checks are for developers, and load every page and route.
+    command.requires_system_checks = []
+    return command
+
+
 def run(name: str, arguments: list[str]) -> int:
     """Run a command and return its exit code.
 
@@ -101,7 +121,7 @@ def run(name: str, arguments: list[str]) -> int:
     """
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "contextlab.settings")
     import django
-    from django.core.management import CommandError, load_command_class
+    from django.core.management import CommandError
     from django.db import DatabaseError
 
     try:
@@ -113,11 +133,7 @@ def run(name: str, arguments: list[str]) -> int:
     from sessions.models.record.blobs import DamagedBlob
     from sessions.models.record.values import MissingBlob
 
-    module = COMMANDS[name][0]
-    command = load_command_class(module.split(".management.")[0], module.rpartition(".")[2])
-    command.suppressed_base_arguments = OF_DJANGO
-    # System checks are for developers, and load every page and route.
-    command.requires_system_checks = []
+    command = loaded(name)
     try:
         options = vars(command.create_parser("contextlab", name).parse_args(arguments))
     except CommandError as problem:

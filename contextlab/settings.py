@@ -5,13 +5,10 @@ Nothing needs to be set. DATABASE_URL chooses PostgreSQL, REDIS_URL real Celery 
 
 import os
 import sys
-import tempfile
-from pathlib import Path
 from typing import Any
 
-import dj_database_url
-
 from contextlab import environment as env
+from contextlab.database_settings import database
 from contextlab.exposure import how_public
 
 BASE_DIR = env.ROOT
@@ -161,35 +158,7 @@ DJANGO_VITE = {
 }
 
 # --- the database -----------------------------------------------------------------------------
-_database: dict[str, Any] = dict(
-    dj_database_url.parse(
-        os.environ.get("DATABASE_URL") or f"sqlite:///{DATA_DIR / 'contextlab.sqlite3'}"
-    )
-)
-_database["CONN_MAX_AGE"] = 0
-if _database["ENGINE"].endswith("sqlite3"):
-    _database["ENGINE"] = "contextlab.sqlite3"
-    _database["OPTIONS"] = {
-        "timeout": 20,  # seconds
-        # Upgrading a read to a write would fail immediately; IMMEDIATE waits.
-        "transaction_mode": "IMMEDIATE",
-        # FULL: responses with 2xx survive a power failure, not only a crash.
-        "init_command": (
-            "PRAGMA journal_mode=WAL;PRAGMA synchronous=FULL;PRAGMA temp_store=MEMORY;"
-            # Mapping widens the race in which SQLite loses committed rows when connections close
-            # (contextlab/database.py; docs/decisions.md, 40 and 45).
-            "PRAGMA mmap_size=0;PRAGMA journal_size_limit=67108864;"
-            "PRAGMA cache_size=-4000;"
-        ),
-    }
-    # A file, because server and job processes share it; per process, because several test suites
-    # may run in one checkout.
-    _database["TEST"] = {"NAME": Path(tempfile.gettempdir()) / f"contextlab-{os.getpid()}.sqlite3"}
-else:
-    _database["CONN_HEALTH_CHECKS"] = True
-    if env.flag("DATABASE_POOL"):
-        _database.setdefault("OPTIONS", {})["pool"] = True
-DATABASES = {"default": _database}
+DATABASES = {"default": database(DATA_DIR)}
 
 # --- jobs and live pages ----------------------------------------------------------------------
 # Kind of job -> the function in sessions/actions that does it, in a process of its own.
@@ -311,5 +280,7 @@ LOGGING = {
         "django.server": {"handlers": [], "propagate": True},
         # Celery writes a failed task's exception text.
         "celery.app.trace": {"level": "CRITICAL"},
+        # It writes addresses with their query, in which some providers take keys.
+        "httpx2": {"level": "WARNING"},
     },
 }

@@ -9,8 +9,10 @@ from typing import NamedTuple, Protocol, TypeVar
 from django.core.management.base import CommandError
 
 from sessions import importers
-from sessions.actions.imports.imports import FILE_LIMIT, files_under
+from sessions.actions.imports.imports import files_under
+from sessions.actions.imports.opened import FILE_LIMIT, read_log
 from sessions.importers import records
+from sessions.importers.bundles import name_of
 
 
 class Logged(NamedTuple):
@@ -87,7 +89,7 @@ def _log(file: Path) -> records.Log:
         size = file.stat().st_size
         if size > FILE_LIMIT:
             raise _Unread(f"{file} has {size:,} bytes; the limit is {FILE_LIMIT:,}.")
-        return importers.parse(file.read_bytes(), file.name)
+        return importers.parse(read_log(file), name_of(str(file)))
     except importers.NotALog as error:
         raise _Unread(f"{file}: {error}", reported=False) from None
     except OSError as error:

@@ -18,7 +18,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Add the port and output format."""
         parser.add_argument("--json", action="store_true", help="print JSON")
-        parser.add_argument("--port", type=port, default=settings.PORT)
+        parser.add_argument("--port", type=port, default=settings.PORT, help="the server's port")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Print one line per check."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.core.management import BaseCommand, CommandError
 
-from contextlab.recipes import SUBJECT, InUse, NotPossible, write
+from contextlab.docs.recipes import SUBJECT, InUse, NotPossible, write
 
 
 def in_use(kind: str) -> InUse:
@@ -48,7 +48,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Add the kind, its name and its subject."""
-        parser.add_argument("kind", choices=tuple(LAST))
+        parser.add_argument("kind", choices=tuple(LAST), help=", ".join(LAST))
         parser.add_argument("name", help="lowercase letters, digits and underscores")
         parser.add_argument(
             "--subject",
@@ -70,7 +70,7 @@ class Command(BaseCommand):
         self.stdout.flush()
         if kind != "page":
             # In a separate process, because this one has already loaded the records.
-            subprocess.run([sys.executable, "-m", "contextlab.lists"], cwd=root, check=True)
+            subprocess.run([sys.executable, "-m", "contextlab.docs.lists"], cwd=root, check=True)
         tests = next(path for path in paths if Path(path).name.startswith("test_"))
         if kind == "importer":
             tests = f"{Path(tests).parent} -k '{name} or {name.replace('_', '-')}'"

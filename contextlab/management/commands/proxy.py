@@ -25,6 +25,7 @@ class Command(BaseCommand):
         )
         parser.add_argument("--anthropic", help="address of the Messages API's provider")
         parser.add_argument("--openai", help="address of the OpenAI API's provider")
+        parser.add_argument("--gemini", help="address of the Gemini API's provider")
 
     def handle(self, *args: Any, host: str, port: int, server: str, **options: Any) -> None:
         """Run until SIGTERM or SIGINT."""

@@ -45,8 +45,8 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Add host and port."""
-        parser.add_argument("--host", default=settings.HOST)
-        parser.add_argument("--port", type=port, default=settings.PORT)
+        parser.add_argument("--host", default=settings.HOST, help="address to listen on")
+        parser.add_argument("--port", type=port, default=settings.PORT, help="port to listen on")
 
     def handle(self, *args: Any, host: str, **options: Any) -> None:
         """Run until SIGTERM or SIGINT."""

@@ -17,7 +17,9 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Add the concurrency."""
-        parser.add_argument("--concurrency", type=int, default=settings.JOB_THREADS)
+        parser.add_argument(
+            "--concurrency", type=int, default=settings.JOB_THREADS, help="jobs at once"
+        )
 
     def handle(self, *args: Any, concurrency: int, **options: Any) -> None:
         """Run until SIGTERM or SIGINT; running jobs are returned to the queue."""

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import httpx2
 from django.conf import settings
@@ -23,24 +23,30 @@ from django.core.management import BaseCommand, CommandError
 from django.db import connections
 from django.utils import timezone
 
+from contextlab.agents import ADDRESSES, pointed_at
 from contextlab.schema import bring_up_to_date
 from sessions.actions.accounts.keys import create_key, revoke_key
 from sessions.actions.accounts.teams import LOCAL_TEAM, team_called
 
-ADDRESS = "ANTHROPIC_BASE_URL"
-"""The variable with which agents and SDKs are pointed at a provider."""
-NOT_YET = frozenset(("codex",))
-"""Agents that speak an API whose calls the proxy only passes on."""
+if TYPE_CHECKING:  # loaded when it runs, because `--help` does not need it
+    from contextlab.proxy.app import Proxy
+
 START_SECONDS = 60.0
 KEY_LASTS = timedelta(days=7)
 """A key that outlives its agent because this process was killed ends by itself."""
 
 
 class Command(BaseCommand):
-    help = "Run an agent with its model calls recorded, or managed by the team's policy."
+    help = (
+        "Run an agent with its model calls recorded, or managed by the team's policy. Codex and "
+        "opencode are configured for this run; Claude Code and other agents must read "
+        f"{', '.join(ADDRESSES.values())}. If no ContextLab server answers on this machine, one is "
+        "started, and ended with the agent."
+    )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Add the mode, the server, and the agent's own command line."""
+        parser.epilog = "Example: contextlab wrap claude"
         parser.add_argument(
             "--manage", action="store_true", help="send managed contexts (default: only record)"
         )
@@ -54,22 +60,21 @@ class Command(BaseCommand):
         if not command:
             raise CommandError("Name an agent, such as `contextlab wrap claude`.", returncode=2)
         name = Path(command[0]).name
-        if name in NOT_YET:
-            raise CommandError(
-                f"{name} does not speak the Messages API, which is all that the proxy records yet. "
-                "Use `contextlab import` for its logs.",
-                returncode=2,
-            )
         if shutil.which(command[0]) is None:
             raise CommandError(
                 f"There is no command {command[0]!r}. Install it first.", returncode=2
             )
-        with _server(options["server"]) as server, _key(options) as key, _proxy(server) as proxy:
+        with _server(options["server"]) as server, _key(options) as key, _proxy(server) as running:
             _check(server, key)
+            address, proxy = running
             mode = "/manage" if options["manage"] else ""
-            address = {ADDRESS: f"{proxy}/proxy/{key}{mode}/anthropic"}
-            code = _run(command, os.environ | address)
-        self.stderr.write(f"See its sessions on {server}/sessions/ (`contextlab serve`).")
+            addresses = {one: f"{address}/proxy/{key}{mode}/{one}" for one in ADDRESSES}
+            pointed = pointed_at(addresses | {"openai": f"{addresses['openai']}/v1"}, command)
+            code = _run(pointed.command, os.environ | pointed.environment)
+        if proxy.seen:
+            self.stderr.write(f"See its sessions on {server}/sessions/ (`contextlab serve`).")
+        else:
+            self.stderr.write("No call was seen.")
         if code:
             raise CommandError(f"{name} ended with exit code {code}.", returncode=code)
 
@@ -181,17 +186,19 @@ def _key(options: dict[str, Any]) -> Iterator[str]:
 
 
 @contextmanager
-def _proxy(server: str) -> Iterator[str]:
-    """The address of a proxy in this process; at the end everything is recorded."""
+def _proxy(server: str) -> Iterator[tuple[str, Proxy]]:
+    """A proxy in this process, and its address; at the end everything is recorded."""
     import uvicorn
 
     from contextlab.proxy.app import application
     from contextlab.proxy.upstream import PROVIDERS
 
-    providers = PROVIDERS | ({"anthropic": given} if (given := os.environ.get(ADDRESS)) else {})
-    config = uvicorn.Config(
-        application(server, providers), port=0, access_log=False, log_config=None
-    )
+    given = {one: os.environ[name] for one, name in ADDRESSES.items() if os.environ.get(name)}
+    if "openai" in given:
+        given["openai"] = given["openai"].rstrip("/").removesuffix("/v1")
+    providers = PROVIDERS | given
+    app = application(server, providers)
+    config = uvicorn.Config(app, port=0, access_log=False, log_config=None)
     running = uvicorn.Server(config)
     thread = threading.Thread(target=running.run)
     thread.start()
@@ -201,7 +208,7 @@ def _proxy(server: str) -> Iterator[str]:
                 raise CommandError("The proxy did not start.")
             time.sleep(0.01)
         port = running.servers[0].sockets[0].getsockname()[1]
-        yield f"http://127.0.0.1:{port}"
+        yield f"http://127.0.0.1:{port}", app.state.proxy
     finally:
         running.should_exit = True
         thread.join()

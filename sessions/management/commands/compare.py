@@ -18,7 +18,7 @@ from sessions.actions.replay.comparisons import (
     value_text,
 )
 from sessions.api.replay.comparison import described_comparison
-from sessions.management.named import find_session
+from sessions.management.named import SESSION_HELP, find_session
 
 MARKS = {"same": "=", "reworded": "≈", "changed": "~", "a": "<", "b": ">"}
 WIDTH = 56
@@ -31,8 +31,8 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("a", help="external id or UUID")
-        parser.add_argument("b", help="external id or UUID")
+        parser.add_argument("a", help=SESSION_HELP)
+        parser.add_argument("b", help=SESSION_HELP)
         parser.add_argument("--team", default=None, help="team slug (default: the local team)")
         parser.add_argument("--steps", action="store_true", help="print the aligned steps as well")
         parser.add_argument("--json", action="store_true", help="print one JSON object")

@@ -14,18 +14,18 @@ from django.core.management.base import BaseCommand, CommandError
 from compaction.redaction.redact import Masker
 from sessions.actions.accounts import audit
 from sessions.actions.record.export import export
-from sessions.management.named import find_session
+from sessions.management.named import SESSION_HELP, find_session
 
 
 class Command(BaseCommand):
     help = (
-        "Write a session as JSON lines: the session, its messages and model calls in order, "
-        "and its revisions. Secrets and personal data are masked; the last line on stderr "
-        "counts them."
+        "Write a session with its sub-agents as JSON lines: messages, model calls, runs with their "
+        "edits, policies, reviews and notes. `import` makes the same session of it. Secrets and "
+        "personal data are masked; the last line on stderr counts them."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("session", help="external id or UUID")
+        parser.add_argument("session", help=SESSION_HELP)
         parser.add_argument("-o", "--output", type=Path, help="a new file (default: stdout)")
         parser.add_argument("--unmasked", action="store_true", help="write everything as stored")
         parser.add_argument("--team", default=None, help="team slug (default: the local team)")

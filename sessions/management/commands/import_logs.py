@@ -12,6 +12,7 @@ from django.db import transaction
 
 from compaction.tokens import counted
 from sessions.actions.accounts import audit
+from sessions.actions.imports.changed import IfChanged
 from sessions.actions.imports.imports import begin_import, files_under, report, run_import
 from sessions.importers import IMPORTERS
 from sessions.management.named import find_team
@@ -27,28 +28,40 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("paths", nargs="+", type=Path, metavar="PATH", help="files or folders")
         parser.add_argument("--team", default=None, help="team slug (default: the local team)")
+        parser.add_argument(
+            "--if-changed",
+            choices=[choice.value for choice in IfChanged],
+            default=IfChanged.KEEP.value,
+            help="for a log with other messages than are stored: keep these (the default), replace "
+            "the stored session, or store the log as a new one",
+        )
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, *args: Any, paths: list[Path], **options: Any) -> None:
         team = find_team(options["team"])
-        if missing := [path for path in paths if not path.exists()]:
-            raise CommandError(f"No such file or folder: {missing[0]}", returncode=2)
-        found = [(str(path), str(path), path.stat().st_size) for path in files_under(paths)]
+        missing = [path for path in paths if not path.exists()]
+        there = [path for path in paths if path not in missing]
+        absent = f"No such file or folder: {', '.join(map(str, missing))}."
+        found = [(str(path), str(path), path.stat().st_size) for path in files_under(there)]
         if not found:
-            raise CommandError(
-                "The given folders contain no files. Choose other paths.", returncode=2
-            )
+            nothing = "The given folders contain no files. Choose other paths."
+            raise CommandError(absent if missing else nothing, returncode=2)
         with transaction.atomic():
             import_run = begin_import(team, found, job=None)
             named = str(import_run.pk)
-            audit.note(team, audit.COMMAND, "import.asked", named, files=len(found))
-        run_import(import_run, counted, self._progress if not options["json"] else _silent)
+            choice = options["if_changed"]
+            detail = {"files": len(found), "if_changed": choice}
+            audit.note(team, audit.COMMAND, "import.asked", named, **detail)
+        progress = self._progress if not options["json"] else _silent
+        run_import(import_run, counted, progress, IfChanged(choice))
         result = report(import_run)
         if options["json"]:
             self.stdout.write(json.dumps(result, ensure_ascii=False))
         else:
             self._print(result)
-        self._judge(result, {str(path) for path in paths if path.is_file()})
+        self._judge(result, {str(path) for path in there if path.is_file()})
+        if missing:
+            raise CommandError(absent, returncode=1)
 
     def _judge(self, result: dict[str, Any], named: set[str]) -> None:
         """Fail if nothing was imported, or if an explicitly named file was refused."""

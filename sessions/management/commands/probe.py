@@ -69,10 +69,14 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("simulation", type=UUID, help="id of a simulation, as in its address")
         parser.add_argument("--model", required=True, help="the model to ask")
-        parser.add_argument("--api", choices=get_args(Api), default="anthropic")
+        parser.add_argument(
+            "--api", choices=get_args(Api), default="anthropic", help="the model's API"
+        )
         parser.add_argument("--base-url", default="", help="another address of that API")
         parser.add_argument("--steps", type=int, default=STEPS, help="per session (default: 10)")
-        parser.add_argument("--budget", type=_dollars, required=True, metavar="DOLLARS")
+        parser.add_argument(
+            "--budget", type=_dollars, required=True, metavar="DOLLARS", help="the most to spend"
+        )
         parser.add_argument("--dry-run", action="store_true", help="only estimate the cost")
         parser.add_argument("--team", default=None, help="team slug (default: the local team)")
         parser.add_argument("--json", action="store_true", help="print one JSON object")

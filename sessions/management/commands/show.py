@@ -10,9 +10,13 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from compaction.context.blocks import KINDS
-from sessions.management.named import find_session
-from sessions.models import Run, Session
+from sessions.figures import money
+from sessions.management.named import SESSION_HELP, find_session, find_team
+from sessions.models import Run, Session, Team
 from sessions.models.record import manifest
+from sessions.models.web.happened import ended
+
+LISTED = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,16 +33,22 @@ class BlockRow:
 
 
 class Command(BaseCommand):
-    help = "Print a session's context at a step, one line per block."
+    help = (
+        "Print a session's context at a step, one line per block; without a session, list the "
+        f"newest {LISTED} with id, title, steps and cost."
+    )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("session", help="external id or UUID")
+        parser.add_argument("session", nargs="?", help=f"{SESSION_HELP} (default: list the newest)")
         parser.add_argument("--step", type=int, help="model call, from 1 (default: the next one)")
         parser.add_argument("--run", default="", help="recorded, managed, or a simulated policy")
         parser.add_argument("--team", default=None, help="team slug (default: the local team)")
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
-    def handle(self, *args: Any, session: str, **options: Any) -> None:
+    def handle(self, *args: Any, session: str | None, **options: Any) -> None:
+        if session is None:
+            self._list(find_team(options["team"]), as_json=options["json"])
+            return
         found = find_session(session, options["team"])
         run = _run(found, options["run"])
         last = found.step_count + 1
@@ -66,6 +76,35 @@ class Command(BaseCommand):
             )
             return
         self._print(found, run, step, rows, total)
+
+    def _list(self, team: Team, *, as_json: bool) -> None:
+        newest = (
+            Session.objects.for_team(team)
+            .filter(parent=None)
+            .order_by("demo", ended().desc(), "-pk")
+        )
+        rows = list(newest[:LISTED])
+        if as_json:
+            listed = [
+                {
+                    "session": one.external_id,
+                    "id": str(one.pk),
+                    "title": str(one),
+                    "steps": one.step_count,
+                    "cost_microusd": one.cost_microusd,
+                }
+                for one in rows
+            ]
+            self.stdout.write(json.dumps({"sessions": listed}, ensure_ascii=False))
+            return
+        for one in rows:
+            least = "≥ " if one.cost_at_least else ""
+            cost = f"{least}{money(one.cost_microusd)}"
+            steps = f"{one.step_count:,} steps"
+            title = " ".join(str(one).split())[:80]
+            self.stdout.write(f"{one.external_id:36} {steps:>12} {cost:>10}  {title}")
+        if not rows:
+            self.stdout.write("There are no sessions. `contextlab import PATH` adds some.")
 
     def _print(
         self, session: Session, run: Run, step: int, rows: list[BlockRow], total: int
@@ -97,7 +136,7 @@ def _run(session: Session, name: str) -> Run:
     if found is None:
         known = ", ".join(str(run.policy_version or run.origin) for run in runs)
         raise CommandError(f"There is no run {name!r}. Available runs: {known}.", returncode=2)
-    return found
+    return found.of_session(session)
 
 
 def _rows(session: Session, run: Run, step: int) -> list[BlockRow]:

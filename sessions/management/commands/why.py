@@ -15,7 +15,7 @@ from sessions.access import run_named
 from sessions.actions.replay.why import LONGEST, TooCommon, TooLong, why
 from sessions.actions.web.apart import FailedApart, NotInTime
 from sessions.api.replay.why import described, kept_rows
-from sessions.management.named import find_session
+from sessions.management.named import SESSION_HELP, find_session
 
 
 class Command(BaseCommand):
@@ -25,7 +25,8 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("session", help="external id or UUID")
+        parser.epilog = "Example: contextlab why 019f03e0 'port 8417'"
+        parser.add_argument("session", help=SESSION_HELP)
         parser.add_argument("text", help=f"at most {LONGEST} characters")
         parser.add_argument("--run", default="recorded", help="recorded, managed, or a policy")
         parser.add_argument("--policies", action="store_true", help="simulate policies as well")
@@ -55,8 +56,8 @@ class Command(BaseCommand):
             self.stdout.write(f"  {stay.where}: {stay.state.replace('_', ' ')}")
         for one in rows["costs"]:
             steps = ", ".join(map(str, one["steps"]))
-            cost = figures.money(one["cost_microusd"])
-            self.stdout.write(f"{one['why'].capitalize()} at step {steps}: ≈{cost}")
+            cost = figures.roughly(one["cost_microusd"])
+            self.stdout.write(f"{one['why'].capitalize()} at step {steps}: {cost}")
         for row in rows["policies"] or ():
             states = ", ".join(at.replace("_", " ") for at in row["at"]) or "not needed"
             money = figures.money(row["cost_microusd"])

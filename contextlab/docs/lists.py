@@ -1,17 +1,20 @@
-"""Lists of extension points in docs/, generated from their records.
+"""Lists in docs/ of extension points, commands and operations, generated from their records.
 
-`python -m contextlab.lists` updates them in the current checkout; `--check` only reports outdated
-ones, and exits with 1 if there are any.
+`python -m contextlab.docs.lists` updates them in the current checkout; `--check` only reports
+outdated ones, and exits with 1 if there are any.
 """
 
 from __future__ import annotations
 
 import ast
+import os
 import re
 import sys
 from collections.abc import Iterable, Iterator
 from inspect import getsource
 from pathlib import Path
+
+import django
 
 from compaction.cache.rule import CacheRule
 from compaction.cache.rules import RULES
@@ -20,7 +23,7 @@ from compaction.proposals.protect import Guard
 from compaction.strategies import STRATEGIES
 from sessions.importers import IMPORTERS
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parent.parent.parent
 
 
 def _table(*rows: Iterable[str]) -> str:
@@ -103,8 +106,13 @@ LISTS = {
 
 def main(arguments: list[str]) -> int:
     """Write or check the lists; return an exit code."""
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "contextlab.settings")
+    django.setup()
+    from contextlab.docs.references import commands, operations
+
     stale = []
-    for name, made in LISTS.items():
+    more = {"docs/web/commands.md": commands, "docs/web/operations.md": operations}
+    for name, made in (LISTS | more).items():
         path = ROOT / name
         text = path.read_text(encoding="utf-8")
         mark = rf"(<!-- {made.__name__}: written by `make lists` -->\n)(?s:.*?)(\n<!-- end -->)"

@@ -1,0 +1,45 @@
+"""The database that the settings choose."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import dj_database_url
+
+from contextlab import environment as env
+
+
+def database(folder: Path) -> dict[str, Any]:
+    """Django's settings for DATABASE_URL; without it, for SQLite in a folder."""
+    url = os.environ.get("DATABASE_URL") or f"sqlite:///{folder / 'contextlab.sqlite3'}"
+    made: dict[str, Any] = {**dj_database_url.parse(url), "CONN_MAX_AGE": 0}
+    if made["ENGINE"].endswith("sqlite3"):
+        return made | _SQLITE
+    made["CONN_HEALTH_CHECKS"] = True
+    if env.flag("DATABASE_POOL"):
+        made.setdefault("OPTIONS", {})["pool"] = True
+    return made
+
+
+_SQLITE: dict[str, Any] = {
+    "ENGINE": "contextlab.sqlite3",
+    "OPTIONS": {
+        "timeout": 20,  # seconds
+        # Upgrading a read to a write would fail immediately; IMMEDIATE waits.
+        "transaction_mode": "IMMEDIATE",
+        # FULL: responses with 2xx survive a power failure, not only a crash.
+        "init_command": (
+            "PRAGMA journal_mode=WAL;PRAGMA synchronous=FULL;PRAGMA temp_store=MEMORY;"
+            # Mapping widens the race in which SQLite loses committed rows when connections close
+            # (contextlab/database.py; docs/decisions.md, 40 and 45).
+            "PRAGMA mmap_size=0;PRAGMA journal_size_limit=67108864;"
+            "PRAGMA cache_size=-4000;"
+        ),
+    },
+    # A file, because server and job processes share it; per process, because several test suites
+    # may run in one checkout.
+    "TEST": {"NAME": Path(tempfile.gettempdir()) / f"contextlab-{os.getpid()}.sqlite3"},
+}
