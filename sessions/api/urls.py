@@ -9,7 +9,7 @@ from ninja import NinjaAPI
 from sessions.api.accounts import keys
 from sessions.api.budgets import budgets
 from sessions.api.dashboard import dashboards
-from sessions.api.imports import imports
+from sessions.api.imports import imports, traces
 from sessions.api.ingestion import ingestion
 from sessions.api.ingestion.inspected import inspect_arrivals
 from sessions.api.jobs import jobs
@@ -82,6 +82,7 @@ for router in (
     dashboards.router,
     blobs.router,
     imports.router,
+    traces.router,
     jobs.router,
     keys.router,
     notifications.router,

@@ -55,6 +55,15 @@ class PlayedSession:
         return f"demo:{self.name}"
 
 
+_CODEX = partial(
+    PlayedSession,
+    agent="codex",
+    model="gpt-5-codex",
+    window=272_000,
+    hidden=(5_200, 4_900, 1_700),
+    ratio=1.0,
+)
+
 PARTS = (
     PlayedSession("healthy", "Measure which lines are read again", 3.0, outcome="succeeded"),
     PlayedSession(
@@ -96,16 +105,11 @@ PARTS = (
         ratio=1.28,
         outcome="failed",
     ),
-    PlayedSession(
+    _CODEX(
         "codex",
         "Children under four go free",
         27.5,
-        agent="codex",
-        model="gpt-5-codex",
-        window=272_000,
         folder=_FERRY,
-        hidden=(5_200, 4_900, 1_700),
-        ratio=1.0,
         outcome="succeeded",
     ),
     PlayedSession(
@@ -115,16 +119,11 @@ PARTS = (
         folder=HARBOR,
         outcome="succeeded",
     ),
-    PlayedSession(
+    _CODEX(
         "patches",
         "New limits by circular: sailings to invoices",
         246,
-        agent="codex",
-        model="gpt-5-codex",
-        window=272_000,
         folder=HARBOR,
-        hidden=(5_200, 4_900, 1_700),
-        ratio=1.0,
         outcome="succeeded",
     ),
     PlayedSession(

@@ -17,11 +17,11 @@ from sessions.actions.budgets import spending, uses
 from sessions.actions.budgets.budgets import (
     BudgetFields,
     budget_of_teams,
-    budgets_of,
     put_budget,
     remove_budget,
 )
 from sessions.actions.budgets.reserved import release as release_reserved
+from sessions.actions.demo.demo_live import shown_budgets
 from sessions.actions.live.handing_out import next_call
 from sessions.api.budgets import shapes
 from sessions.api.web.exchange import done_once, fold_ready, json_answer
@@ -92,8 +92,13 @@ def describe_budget(budget: Budget) -> dict[str, Any]:
 
 @router.get("budgets", response=shapes.BudgetList, url_name="budgets")
 def budgets(request: HttpRequest) -> HttpResponse:
-    """List the team's budgets with their usage; the 100 fullest uses of each."""
-    return json_answer({"budgets": [describe_budget(row) for row in budgets_of(team_of(request))]})
+    """List the team's budgets with their usage; the 100 fullest uses of each.
+
+    Budgets of the demo only while the team has no other sessions.
+    """
+    return json_answer(
+        {"budgets": [describe_budget(row) for row in shown_budgets(team_of(request))]}
+    )
 
 
 @router.put(

@@ -15,10 +15,11 @@ from sessions.actions.reviews.agreement import Agreement, agreement_in
 from sessions.api.web.exchange import json_answer
 from sessions.api.web.problems import Refusal
 from sessions.models import Session
+from sessions.models.cache.causes import CauseSums, causes_in
 from sessions.models.dashboard.dashboards import Dashboard, Mark, Number, dashboard, extent
 from sessions.models.dashboard.slices import Split
 from sessions.models.dashboard.tiles import TILES
-from sessions.models.dashboard.troubles import Cause, breaks, nearest_limit
+from sessions.models.dashboard.troubles import WorstBreak, nearest_limit, worst_of_causes
 from sessions.models.web.periods import BadPeriod, Period, asked_for, month_of
 from sessions.models.web.sums import Tile
 
@@ -71,26 +72,19 @@ class MarkOut(Schema):
     rollout: str | None
 
 
-class FormatOut(Schema):
-    """Breaks of one cause in sessions of one log format (`api`: reported while running)."""
-
-    format: str
-    breaks: int
-    cost_microusd: int | None
-
-
 class CauseOut(Schema):
-    """A cause of cache breaks: whether it is avoidable (null if unknown), the number of sessions,
-    the most expensive break, and number and cost by log format."""
+    """A cause of cache breaks in all sessions of the range: whether it is avoidable (null if
+    unknown), the number of sessions, and what it cost (`at_least` if only some of them have a
+    cost). `costliest` is the most expensive break of the 200 sessions that paid most for breaks."""
 
     cause: str
     avoidable: bool | None
     breaks: int
     tokens: int
     cost_microusd: int | None
+    at_least: bool
     sessions: int
     costliest: dict[str, str | int] | None
-    formats: list[FormatOut]
 
 
 class NearOut(Schema):
@@ -129,14 +123,15 @@ class DashboardOut(Schema):
     agreement: AgreementOut
     marks: list[MarkOut]
     causes: list[CauseOut]
-    causes_of_sessions: int
     nearest_limit: list[NearOut]
 
 
 @router.get("dashboard", response=DashboardOut, url_name="dashboard")
 def get_dashboard(
     request: HttpRequest,
-    range_: str = Query("", alias="range", description="24h, 7d, 30d or all; default 7d"),
+    range_: str = Query(
+        "", alias="range", description="24h, 7d, 30d, today, month, last-month or all; default 7d"
+    ),
     from_: str = Query(
         "", alias="from", description="a day such as 2026-11-01, instead of a range"
     ),
@@ -159,7 +154,7 @@ def get_dashboard(
         raise Refusal(422, "Invalid range", str(error), field=f"?{error.field}") from None
     split = Split(agent, model, policy)
     made = dashboard(team, period, split)
-    found = breaks(team, period, split, keep_ttl=bool(made.whole.of["keep_ttl"]))
+    worst = worst_of_causes(team, period, split)
     return json_answer(
         {
             **_period(period),
@@ -170,8 +165,7 @@ def get_dashboard(
             "forecast_microusd": made.forecast(there.spent, now, left_days),
             "agreement": _agreement(agreement_in(team, period.since, period.until)),
             "marks": [_mark(mark) for mark in made.marks],
-            "causes": [_cause(cause) for cause in found.causes],
-            "causes_of_sessions": found.looked_at,
+            "causes": [_cause(one, worst.get(one.kind)) for one in causes_in(made.whole)],
             "nearest_limit": [] if split else [_near(one) for one in nearest_limit(team, period)],
         }
     )
@@ -231,23 +225,16 @@ def _mark(mark: Mark) -> dict[str, Any]:
     }
 
 
-def _cause(cause: Cause) -> dict[str, Any]:
-    costliest = cause.costliest and {
-        "session": str(cause.costliest[0].pk),
-        "step": cause.costliest[1],
-    }
+def _cause(cause: CauseSums, worst: WorstBreak | None) -> dict[str, Any]:
     return {
         "cause": cause.kind,
-        "avoidable": None if cause.kind == "unexplained" else cause.avoidable,
+        "avoidable": cause.avoidable if cause.known else None,
         "breaks": cause.breaks,
         "tokens": cause.tokens,
-        "cost_microusd": cause.cost,
-        "sessions": len(cause.sessions),
-        "costliest": costliest,
-        "formats": [
-            {"format": name, "breaks": many, "cost_microusd": cost}
-            for name, (many, cost) in cause.formats.items()
-        ],
+        "cost_microusd": cause.microusd,
+        "at_least": cause.at_least,
+        "sessions": cause.sessions,
+        "costliest": worst and {"session": str(worst.session.pk), "step": worst.card["step"]},
     }
 
 

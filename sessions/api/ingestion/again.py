@@ -17,6 +17,7 @@ from django.utils import timezone
 
 from sessions.access import Asker, actor_of
 from sessions.actions.accounts import audit
+from sessions.actions.ingestion import arrivals
 from sessions.models import RefusedRequest, Team
 
 LONGEST = timedelta(minutes=1)
@@ -52,7 +53,8 @@ def apply_again(request: HttpRequest, row: RefusedRequest) -> RefusedRequest:
 
 
 def _send(request: HttpRequest, row: RefusedRequest) -> tuple[int, bytes]:
-    body = zlib.decompress(row.body)
+    # Not more than is kept, so that a page does no more than the refused request itself.
+    body = zlib.decompressobj().decompress(row.body, arrivals.BODY_BYTES)
     path, _, query = row.path.partition("?")
     again = WSGIRequest(
         {
@@ -91,9 +93,9 @@ def _conclude(request: HttpRequest, row: RefusedRequest, status: int, said: byte
     errors = problem.get("errors") or [{}]
     rows.update(
         status=status,
-        problem=problem.get("title", "")[:200],
-        detail=problem.get("detail", "")[:500],
-        field=errors[0].get("pointer", "")[:300],
+        problem=arrivals.storable(problem.get("title", ""), 200),
+        detail=arrivals.masked(problem.get("detail", "")),
+        field=arrivals.storable(errors[0].get("pointer", ""), 300),
         last=timezone.now(),
     )
 

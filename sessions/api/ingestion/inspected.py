@@ -116,16 +116,11 @@ def _note_refused(
         key,
         kind,
         request.method or "",
-        _clean(path, 1000),
-        _clean(named, 300),
+        arrivals.storable(path, 1000),
+        arrivals.storable(named, 300),
         response.status_code,
-        _clean(said.get("title", ""), 200),
-        _clean(errors[0].get("pointer", ""), 300),
+        arrivals.storable(said.get("title", ""), 200),
+        arrivals.storable(errors[0].get("pointer", ""), 300),
         arrivals.digest_of(body) if body else "",
     )
-    arrivals.note_refused(which, _clean(said["detail"], 500), size, b"" if why else body, why)
-
-
-def _clean(text: str, most: int) -> str:
-    """Text that PostgreSQL stores: without NUL and lone surrogates."""
-    return text.replace("\x00", "").encode("utf-8", "replace").decode()[:most]
+    arrivals.note_refused(which, said["detail"], size, b"" if why else body, why)

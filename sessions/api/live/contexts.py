@@ -11,7 +11,6 @@ from sessions.access import may_write, session_of
 from sessions.actions.live.managed import (
     LONGEST_WAIT,
     NoSuchStep,
-    NothingFailed,
     Plan,
     catch_up,
     plan_again,
@@ -19,6 +18,7 @@ from sessions.actions.live.managed import (
     plan_of,
 )
 from sessions.actions.live.requests.pausing import refuse_paused
+from sessions.actions.live.retries import NothingFailed
 from sessions.api.budgets.shapes import OverBudgetOut
 from sessions.api.live import shapes
 from sessions.api.live.handing_out import Form, Format, NoRoom, context_answer, hand_out

@@ -18,7 +18,7 @@ from compaction import render
 from compaction.context.blocks import Block
 from compaction.context.wire import WireBlock, block_of
 from compaction.prices.prefill import REFUSED, refuses_prefill
-from compaction.render.content import readable
+from compaction.render.images import readable
 from sessions.access import may_write
 from sessions.actions.budgets.approvals import Admission, admit
 from sessions.actions.live.handing_out.next_call import (
@@ -36,7 +36,7 @@ from sessions.api.web.exchange import json_answer, json_bytes
 from sessions.models import ManagedContext, Session
 from sessions.models.record.values import wire_blocks
 
-Format = Literal["anthropic", "openai", "pairs", "blocks"]
+Format = Literal["anthropic", "openai", "responses", "gemini", "pairs", "blocks"]
 
 SESSIONS = 16
 """Sessions whose last context a process keeps as blocks, which must not be changed."""
@@ -200,6 +200,14 @@ def _toolset(offered: Offer) -> dict[str, object]:
     }
 
 
+_PLAIN = {
+    "openai": render.openai,
+    "responses": render.responses,
+    "gemini": render.gemini,
+    "pairs": render.pairs,
+}
+
+
 def _rendered(
     plan: Plan, wires: Mapping[str, WireBlock], form: Form, *, takes_system: bool
 ) -> dict[str, Any]:
@@ -211,10 +219,8 @@ def _rendered(
         return render.as_blocks(plan.blocks, stored, plan.ending)
     model = plan.session.model
     wire_of = readable(model, stored)
-    if form.format == "openai":
-        return render.openai(plan.blocks, wire_of, plan.ending)
-    if form.format == "pairs":
-        return render.pairs(plan.blocks, wire_of, plan.ending)
+    if plain := _PLAIN.get(form.format):
+        return plain(plan.blocks, wire_of, plan.ending)
     last = _last_of(plan.session)
     earlier = sent_before(plan, last.said) if takes_system else {}
     made, prefix = render.anthropic_from(
@@ -255,7 +261,7 @@ def _news(
     if "messages" not in body:
         return {**body, "files": files}
     parts = [name for name in ("system", "tools") if name in body]
-    setup = {str(name): hash(_encoded(body[name])) for name in parts}
+    setup = {str(name): hash(msgspec.json.encode(body[name])) for name in parts}
     sent = _sent(session, body["messages"])
     shown = _Shown(setup, [hashed for _, _, hashed in sent], files)
     with _guard:
@@ -288,16 +294,12 @@ def _sent(session: Session, messages: Sequence[Any]) -> Sequence[tuple[Any, byte
 
 
 def _encoded_message(message: Any) -> tuple[Any, bytes, int]:
-    encoded = _encoded(message)
+    encoded = msgspec.json.encode(message)
     return message, encoded, hash(encoded)
-
-
-def _encoded(value: Any) -> bytes:
-    return msgspec.json.encode(value)
 
 
 def context_answer(fields: dict[str, Any], status: int = 200) -> HttpResponse:
     """A response with the fields of `hand_out`."""
     if "messages" not in fields:
         return json_answer(fields, status)
-    return json_bytes(_encoded(fields), status)
+    return json_bytes(msgspec.json.encode(fields), status)

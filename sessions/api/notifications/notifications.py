@@ -78,6 +78,16 @@ def notifications(
     return json_answer({"notifications": [describe_notification(row) for row in rows[:limit]]})
 
 
+def notification_of(request: HttpRequest, notification_id: UUID) -> Notification:
+    """A notification of the requester's teams, for one who may change. Raises Http404."""
+    rows = Notification.objects.filter(team__in=teams_of(request), pk=notification_id)
+    found = rows.select_related("team", "channel").first()
+    if found is None:
+        raise Http404("no such notification")
+    require(request, found.team, "accept")
+    return found
+
+
 @router.post(
     "notifications/{uuid:notification_id}/retry",
     response=shapes.NotificationOut,
@@ -86,11 +96,7 @@ def notifications(
 @done_once
 def retry(request: HttpRequest, notification_id: UUID) -> HttpResponse:
     """Deliver a failed notification again. For people only; 409 in other states."""
-    rows = Notification.objects.filter(team__in=teams_of(request), pk=notification_id)
-    row = rows.select_related("team", "channel").first()
-    if row is None:
-        raise Http404("no such notification")
-    require(request, row.team, "accept")
+    row = notification_of(request, notification_id)
     if not deliver_again(row, actor_of(request)):
         raise Refusal(409, "Not failed", "Only failed notifications can be sent again.")
     row.refresh_from_db()
@@ -112,7 +118,8 @@ def add_channel(request: HttpRequest, wanted: shapes.ChannelIn) -> HttpResponse:
     return json_answer({**describe_channel(made), "secret": secret or None}, 201)
 
 
-def _channel(request: HttpRequest, channel_id: UUID) -> NotificationChannel:
+def channel_of(request: HttpRequest, channel_id: UUID) -> NotificationChannel:
+    """A channel of the requester's teams, for one who may change it. Raises Http404."""
     rows = NotificationChannel.objects.filter(team__in=teams_of(request), pk=channel_id)
     found = rows.select_related("team").first()
     if found is None:
@@ -127,7 +134,7 @@ def _channel(request: HttpRequest, channel_id: UUID) -> NotificationChannel:
 @done_once
 def remove_channel(request: HttpRequest, channel_id: UUID) -> HttpResponse:
     """Delete a channel with its rules and its part of the log. For people only."""
-    channel = _channel(request, channel_id)
+    channel = channel_of(request, channel_id)
     answer = json_answer(describe_channel(channel))
     edit.remove_channel(channel, actor_of(request))
     return answer
@@ -142,7 +149,7 @@ def remove_channel(request: HttpRequest, channel_id: UUID) -> HttpResponse:
 def send_test(request: HttpRequest, channel_id: UUID) -> HttpResponse:
     """Send a test; its result is in the delivery log. For people only."""
     try:
-        row = edit.send_test(_channel(request, channel_id), actor_of(request))
+        row = edit.send_test(channel_of(request, channel_id), actor_of(request))
     except edit.TooManyTests:
         raise Refusal(409, "Tests wait", "Tests of this channel are still waiting.") from None
     return json_answer(describe_notification(row), 202)
@@ -179,6 +186,16 @@ def put_rule(request: HttpRequest, wanted: shapes.NotificationRuleIn) -> HttpRes
     return json_answer(describe_rule(rule), 201 if created else 200)
 
 
+def rule_of(request: HttpRequest, rule_id: UUID) -> NotificationRule:
+    """A rule of the requester's teams, for one who may change it. Raises Http404."""
+    rows = NotificationRule.objects.filter(team__in=teams_of(request), pk=rule_id)
+    found = rows.select_related("team", "channel").first()
+    if found is None:
+        raise Http404("no such rule")
+    require(request, found.team, "accept")
+    return found
+
+
 @router.delete(
     "notifications/rules/{uuid:rule_id}",
     response=shapes.NotificationRuleOut,
@@ -187,11 +204,7 @@ def put_rule(request: HttpRequest, wanted: shapes.NotificationRuleIn) -> HttpRes
 @done_once
 def remove_rule(request: HttpRequest, rule_id: UUID) -> HttpResponse:
     """Delete a rule. For people only."""
-    rows = NotificationRule.objects.filter(team__in=teams_of(request), pk=rule_id)
-    rule = rows.select_related("team", "channel").first()
-    if rule is None:
-        raise Http404("no such rule")
-    require(request, rule.team, "accept")
+    rule = rule_of(request, rule_id)
     answer = json_answer(describe_rule(rule))
     edit.remove_rule(rule, actor_of(request))
     return answer

@@ -53,6 +53,7 @@ def describe_session(request: HttpRequest, session: Session) -> dict[str, Any]:
             "used": session.used_tokens,
             "peak": session.peak_tokens,
             "ratio": session.token_ratio,
+            "learned_ratio": session.learned_ratio,
             "basis": session.token_basis,
         },
         "budget": asdict(standing_of(session)),

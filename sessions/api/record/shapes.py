@@ -31,11 +31,13 @@ class WindowOut(Schema):
 
 
 class Tokens(Schema):
-    """Tokens of the context, current and peak; `ratio` is permille of o200k tokens."""
+    """Tokens of the context, current and peak. `ratio` is permille of o200k tokens, fixed for a
+    live session; `learned_ratio` is the one that its usage shows, which its simulations use."""
 
     used: int | None
     peak: int
     ratio: int
+    learned_ratio: int | None
     basis: Literal["exact", "calibrated", "estimated"]
 
 
@@ -204,7 +206,9 @@ class HitOut(Schema):
 
     `step` is the first whose context has it. `state` is where it is at the end of `run`:
     `in_context`; `named`, only in a replacement's text; `retrievable`, offloaded; `lost`; or
-    `left`, by a rewind; since step `state_since`.
+    `left`, by a rewind; since step `state_since`. With `replacement`, the text is that of a stub or
+    summary in a managed context, `block` the first that it replaced, and `state` may be `ended`:
+    it was replaced or undone itself.
     """
 
     session: SearchedSession
@@ -217,7 +221,8 @@ class HitOut(Schema):
     error: bool
     excerpt: list[ExcerptPart]
     run: Literal["recorded", "managed"]
-    state: Literal["in_context", "named", "retrievable", "lost", "left"]
+    replacement: bool
+    state: Literal["in_context", "named", "retrievable", "lost", "left", "ended"]
     state_since: int | None
     url: str
 

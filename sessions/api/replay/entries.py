@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from compaction import tokens
 from compaction.context import wire
 from sessions.api.replay.entry_costs import cost_in_context
 from sessions.models import Block, Edit, Replacement, Revision, Run, Session
@@ -34,7 +33,6 @@ def describe(session: Session, run: Run, standing: manifests.ManifestEntry) -> d
             "basis": session.token_basis,
             "o200k": row.tokens,
             "ratio": session.token_ratio,
-            "published_estimate": tokens.estimate([text]),
         },
         "chars": row.chars,
         "sha": row.sha,

@@ -71,7 +71,7 @@ def _session(session: Session, run: Run) -> dict[str, Any]:
         "basis": session.token_basis,
         "steps": session.step_count,
         "hidden": session.hidden_tokens + run.figures.get("added_tokens", 0),
-        "cost_at_least": session.cost_at_least or session.usage_calls < session.step_count,
+        "cost_at_least": session.cost_is_bound,
         "version": session.version,
         "live": session.live,
         "used": session.used_tokens,

@@ -147,7 +147,8 @@ def why_forgotten(
     except TooCommon as error:
         raise Refusal(422, "Too common", str(error), field="?text") from None
     except TooLong as error:
-        raise Refusal(422, "Too long", str(error), field="?policies") from None
+        field = "?policies" if policies else "?text"
+        raise Refusal(422, "Too long", str(error), field=field) from None
     except FailedApart:
         detail = "The simulation failed. Ask without policies, or simulate one in the lab."
         raise Refusal(500, "Simulation failed", detail, field="?policies") from None

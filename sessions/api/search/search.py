@@ -29,7 +29,7 @@ LAST = 10**18
 router = Router(tags=["Sessions"])
 
 _Q = Query("", max_length=QUERY_CHARS, description='words; "quotes" keep words together')
-_AFTER = Query(None, ge=0, le=LAST, description="`next` of the previous page")
+_AFTER = Query(None, ge=-LAST, le=LAST, description="`next` of the previous page")
 _LIMIT = Query(HITS, ge=1, le=HITS)
 
 
@@ -98,8 +98,9 @@ def _answer(request: HttpRequest, found: SearchPage, waiting: int) -> dict[str, 
 
 def _described(request: HttpRequest, hit: Hit) -> dict[str, Any]:
     session, block = hit.session, hit.block
-    step = max(1, min(block.born, session.step_count or 1))
+    step = max(1, min(hit.step, session.step_count or 1))
     replay = reverse("replay_step", args=[session.pk, step])
+    entry = f"run={hit.run.origin}&m={hit.replacement}" if hit.replacement and hit.run else None
     return {
         "session": {
             "id": str(session.pk),
@@ -111,13 +112,14 @@ def _described(request: HttpRequest, hit: Hit) -> dict[str, Any]:
         "block": block_id(block.message.seq, block.index),
         "message": block.message.seq,
         "index": block.index,
-        "step": block.born,
+        "step": hit.step,
         "kind": block.kind,
         "tool": block.tool,
         "error": block.error,
         "excerpt": [{"text": text, "matches": matches} for matches, text in hit.excerpt],
         "run": hit.run.origin if hit.run else "recorded",
+        "replacement": bool(hit.replacement),
         "state": hit.presence.state,
         "state_since": hit.presence.step,
-        "url": request.build_absolute_uri(f"{replay}?m={entry_name(block)}"),
+        "url": request.build_absolute_uri(f"{replay}?{entry or f'm={entry_name(block)}'}"),
     }

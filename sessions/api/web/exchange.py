@@ -275,8 +275,7 @@ def _again(once: Once, team: Team) -> HttpResponse | None:
 
 
 def _kept(once: Once, team: Team, response: HttpResponse) -> HttpResponse:
-    kept = once.keep(team, response.status_code, json.loads(response.content))
-    response.content = bytes(kept.body)
+    response.content = once.keep(team, response.status_code, json.loads(response.content))
     return response
 
 

@@ -1,0 +1,53 @@
+"""Traces of agents that export them with OpenTelemetry (OTLP over HTTP)."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest, HttpResponse
+from ninja import Router
+
+from sessions.access import actor_of
+from sessions.actions.imports.uploads import BodyFile, begin_upload
+from sessions.api.imports.imports import team_with_room
+from sessions.api.web.exchange import done_once
+from sessions.api.web.problems import Refusal
+
+router = Router(tags=["Imports"])
+
+PROTOBUF, JSON = "application/x-protobuf", "application/json"
+ENCODINGS = ("identity", "gzip")
+
+_BYTES = {"schema": {"type": "string", "format": "binary"}}
+OTLP = {
+    "requestBody": {
+        "required": True,
+        "description": "ExportTraceServiceRequest in protobuf or JSON, as it is or gzipped.",
+        "content": {PROTOBUF: _BYTES, JSON: {"schema": {}}},  # the job that reads it checks it
+    },
+    "responses": {
+        200: {"content": {PROTOBUF: _BYTES, JSON: {"schema": {"type": "object"}}}},
+    },
+}
+
+
+@router.post("traces", url_name="traces", openapi_extra=OTLP)
+@done_once
+def traces(request: HttpRequest) -> HttpResponse:
+    """Take spans from an OpenTelemetry exporter; a job makes sessions of their model calls.
+
+    Set `OTEL_EXPORTER_OTLP_ENDPOINT` to the server's address and `/api`. Spans sent again, or late,
+    add only what is new.
+    """
+    kind = request.content_type or ""
+    if kind not in (PROTOBUF, JSON):
+        raise Refusal(
+            415,
+            "Neither protobuf nor JSON",
+            f"Send OTLP as `Content-Type: {PROTOBUF}` or `{JSON}`.",
+        )
+    if request.headers.get("Content-Encoding", "identity").lower() not in ENCODINGS:
+        raise Refusal(415, "Unknown encoding", "Send the body as it is, or gzipped.")
+    team = team_with_room(request)
+    if request.body:  # as it came: the job unpacks it, within the bounds of archives
+        begin_upload(team, [BodyFile("OTLP traces", request.body)], actor_of(request))
+    # An ExportTraceServiceResponse that says nothing: all was taken.
+    return HttpResponse(b"" if kind == PROTOBUF else b"{}", content_type=kind)

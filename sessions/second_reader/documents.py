@@ -1,0 +1,112 @@
+"""Documents of agents in which a response and the results of its tools stand together."""
+
+from __future__ import annotations
+
+import json
+
+from sessions.second_reader.arrays import sequence
+from sessions.second_reader.reread import (
+    Json,
+    Reread,
+    RereadPiece,
+    RereadStep,
+    answered,
+    billed,
+    billed_whole,
+    dicts,
+    piece,
+    pieces,
+    plain,
+    said,
+    used,
+    within,
+)
+
+
+def gemini(data: bytes) -> list[Reread]:
+    """Chats of Gemini CLI."""
+    messages = dicts(json.loads(data).get("messages"))
+    spoken = [(at, one) for at, one in enumerate(messages, start=1)]
+    asked = [(at, one) for at, one in spoken if one.get("type") in ("user", "gemini")]
+    return [
+        sequence(
+            (at, _turn(at, one), one["type"] == "gemini", _gemini_usage(one)) for at, one in asked
+        )
+    ]
+
+
+def _turn(at: int, one: dict[str, Json]) -> list[RereadPiece]:
+    if one["type"] == "user":
+        return pieces(said(one.get("content")), at)
+    thoughts = [
+        piece("thinking", f"{each.get('subject', '')}\n{each.get('description', '')}", at)
+        for each in dicts(one.get("thoughts"))
+    ]
+    calls = dicts(one.get("toolCalls"))
+    uses = [used(call.get("name"), call.get("args") or {}, at) for call in calls]
+    results = [
+        answered(_gemini_result(call), at)
+        for call in calls
+        if call.get("result") is not None or call.get("resultDisplay") is not None
+    ]
+    return [*thoughts, *pieces(one.get("content"), at), *uses, *results]
+
+
+def _gemini_result(call: dict[str, Json]) -> str:
+    given = [within(one, "functionResponse", "response") for one in dicts(call.get("result"))]
+    texts = [one["output"] if within(one, "output") else plain(one) for one in given if one]
+    text = "\n".join(one for one in texts if isinstance(one, str))
+    shown = call.get("resultDisplay")
+    return text or (shown if isinstance(shown, str) else "")
+
+
+def _gemini_usage(one: dict[str, Json]) -> Json:
+    tokens = one.get("tokens") or {}
+    prompt = (tokens.get("input") or 0) + (tokens.get("tool") or 0)
+    output = (tokens.get("output") or 0) + (tokens.get("thoughts") or 0)
+    return billed_whole(prompt, tokens.get("cached"), 0, output)
+
+
+def opencode(data: bytes) -> list[Reread]:
+    """Exports of opencode; a compaction leaves nothing, a summary follows it."""
+    found = Reread()
+    for at, one in enumerate(dicts(json.loads(data).get("messages")), start=1):
+        parts = dicts(one.get("parts"))
+        if within(one, "info", "role") == "assistant":
+            found.steps.append(RereadStep(at, list(found.end), _opencode_usage(one)))
+            found.end += _answer(at, parts)
+        elif any(part.get("type") == "compaction" for part in parts):
+            found.end, found.compactions = [], found.compactions + 1
+        else:
+            texts = [p for p in parts if p.get("type") == "text" and not p.get("ignored")]
+            images = [p for p in parts if str(p.get("mime")).startswith("image/")]
+            found.end += [each for part in texts for each in pieces(part.get("text"), at)]
+            found.end += [piece("image", "", at) for _ in images]
+    return [found]
+
+
+def _answer(at: int, parts: list[dict[str, Json]]) -> list[RereadPiece]:
+    answer: list[RereadPiece] = []
+    results: list[RereadPiece] = []
+    for part in parts:
+        form, text, state = part.get("type"), part.get("text"), part.get("state") or {}
+        if form in ("text", "reasoning") and text:
+            answer.append(piece("thinking" if form == "reasoning" else "text", text, at))
+        elif form == "tool":
+            answer.append(used(part.get("tool"), state.get("input") or {}, at))
+            if state.get("status") in ("completed", "error"):
+                results.append(answered(_opencode_result(state), at))
+    return [*answer, *results]
+
+
+def _opencode_result(state: dict[str, Json]) -> Json:
+    if within(state, "time", "compacted") is not None:
+        return "[Old tool result content cleared]"
+    return state.get("error" if state["status"] == "error" else "output")
+
+
+def _opencode_usage(one: dict[str, Json]) -> Json:
+    tokens = within(one, "info", "tokens") or {}
+    output = (tokens.get("output") or 0) + (tokens.get("reasoning") or 0)
+    read, written = within(tokens, "cache", "read"), within(tokens, "cache", "write")
+    return billed(tokens.get("input"), read, written, output)
