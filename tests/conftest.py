@@ -60,6 +60,38 @@ def database_url() -> str:
     return f"postgres://{where['USER']}:{where['PASSWORD']}@{host}:{port}/{where['NAME']}"
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_fixture_setup() -> None:
+    """Leave the name of the test out of the environment: in another one than before, the product
+    starts another fork server, which takes a second."""
+    os.environ.pop("PYTEST_CURRENT_TEST", None)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call() -> None:
+    """Leave it out of the test's own environment too: pytest has set it again."""
+    os.environ.pop("PYTEST_CURRENT_TEST", None)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def static_files_listed_once() -> Iterator[None]:
+    """Each client of Django's makes its own middleware, for which WhiteNoise lists all files."""
+    from whitenoise.middleware import WhiteNoiseMiddleware
+
+    known: dict[str, dict[str, Any]] = {}
+    list_files = WhiteNoiseMiddleware.add_files_from_finders
+
+    def listed(made: WhiteNoiseMiddleware) -> None:
+        if made.static_prefix not in known:
+            list_files(made)
+            known[made.static_prefix] = made.files
+        made.files = known[made.static_prefix]
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(WhiteNoiseMiddleware, "add_files_from_finders", listed)
+        yield
+
+
 @pytest.fixture(scope="session")
 def django_db_keepdb(django_db_modify_db_settings: None) -> Iterator[bool]:
     """Whether the tables of this run's database are already there: on SQLite they are a copy."""
@@ -251,20 +283,14 @@ def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     if program is None:
         unavailable("redis-server is not installed")
     port = free_port()
-    server = subprocess.Popen(
-        [str(program), "--port", str(port), "--bind", "127.0.0.1", "--save", ""],
-        cwd=tmp_path_factory.mktemp("redis"),
-        stdout=subprocess.DEVNULL,
-    )
-    wait_until(lambda: _answers(port))
+    command = [str(program), "--port", str(port), "--bind", "127.0.0.1", "--save", ""]
+    folder = tmp_path_factory.mktemp("redis")
+    server = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL)
+    with socket.socket() as probe:
+        wait_until(lambda: probe.connect_ex(("127.0.0.1", port)) == 0)
     yield f"redis://127.0.0.1:{port}/0"
     server.kill()
     server.wait()
-
-
-def _answers(port: int) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 @pytest.fixture(scope="session")

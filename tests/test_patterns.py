@@ -26,8 +26,8 @@ AT_ONCE = 40
 """Patterns per process."""
 
 NEVER_STORED = {
-    "contextlab.lists": "reads the docs of this checkout",
-    "contextlab.recipes": "reads the docs of this checkout",
+    "contextlab.docs.lists": "reads the docs of this checkout",
+    "contextlab.docs.recipes": "reads the docs of this checkout",
     "compaction.records": "reads the sources of this package",
     "sessions.demo.workspace": "searches the demo's own files",
     "sessions.demo.player": "reads the demo's own scripts",
@@ -46,6 +46,7 @@ SEARCHED = ("load_all", "a (b)* 8417 ..", "x" * 60)
 FROM_RECORDS = {
     "rule.models": [rule.models for rule in RULES],
     # Words that people search for, escaped.
+    "re.escape(text)": [re.escape(text) for text in SEARCHED],
     "_pattern(piece.text)": [search_words._pattern(text) for text in SEARCHED],
     "'|'.join(map(_pattern, parts))": ["|".join(map(search_words._pattern, SEARCHED))],
     r"f'(?<![^\\W_]){pattern}(?![^\\W_])'": [

@@ -46,9 +46,10 @@ MIRRORED = {
 client."""
 
 
-@cache
-def _modules() -> list[tuple[Path, ast.Module]]:
-    return [(path, ast.parse(path.read_text())) for path in _sources(*PACKAGES)]
+def _modules() -> Iterator[tuple[Path, ast.Module]]:
+    """Yield trees one at a time: kept, they would be walked by every garbage collection."""
+    for path in _sources(*PACKAGES):
+        yield path, ast.parse(path.read_text())
 
 
 def _sources(*folders: str) -> Iterator[Path]:
@@ -128,9 +129,9 @@ def _texts() -> Iterator[tuple[Path, str]]:
         tree = ast.parse(source)
         # To find comments takes most of the time, and most files have no such word at all.
         comments = _comments(source) if BANNED.search(source) else ""
-        yield path, "\n".join((*_docstrings(tree), *_help(tree), comments))
-    for path in _sources("sessions", "contextlab"):
-        yield path, "\n".join(_sentences(ast.parse(path.read_text())))
+        speaks = path.relative_to(ROOT).parts[0] in ("sessions", "contextlab")
+        said = _sentences(tree) if speaks else ()
+        yield path, "\n".join((*_docstrings(tree), *_help(tree), *said, comments))
     for path in (*ROOT.glob("templates/**/*.*"), *ROOT.glob("frontend/src/**/*.svelte")):
         if path.suffix in (".html", ".txt", ".svelte"):
             yield path, _visible(path.read_text())

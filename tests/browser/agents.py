@@ -35,6 +35,7 @@ class Agent:
         self.url = f"{address}/api/v1/sessions/{name}"
         self.token = token
         self.steps = 0
+        self.context: str | None = None
         self.id = self.send("", {"agent": "tester", "model": "claude-sonnet-4-5"} | fields, "PUT")[
             "id"
         ]
@@ -44,8 +45,10 @@ class Agent:
         return self._ask(path, json.dumps(body).encode(), method)
 
     def get(self, path: str) -> Any:
-        """What is at an address below the session's."""
-        return self._ask(path, None, "GET")
+        """What is at an address below the session's; the next call was made with its context."""
+        found = self._ask(path, None, "GET")
+        self.context = found.get("context_id", self.context)
+        return found
 
     def _ask(self, path: str, body: bytes | None, method: str) -> Any:
         headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
@@ -62,8 +65,11 @@ class Agent:
         call = f"call-{self.steps}"
         use = {"type": "tool_use", "id": f"t{self.steps}", "name": "Read"}
         use["input"] = {"file_path": f"/app/part_{self.steps}.py"}
-        body = "".join(f"PART_{self.steps}_{line} = {line}\n" for line in range(lines))
-        answer = {"type": "tool_result", "tool_use_id": f"t{self.steps}", "content": body}
+        text = "".join(f"PART_{self.steps}_{line} = {line}\n" for line in range(lines))
+        answer = {"type": "tool_result", "tool_use_id": f"t{self.steps}", "content": text}
         messages = [{"role": "assistant", "content": [use]}, {"role": "user", "content": [answer]}]
         usage = {"input_tokens": 1200 + 400 * self.steps, "output_tokens": 60}
-        return self.send("/messages", {"messages": messages, "call": call, "usage": usage})
+        sent = {} if self.context is None else {"context_id": self.context}
+        self.context = None
+        body = {"messages": messages, "call": call, "usage": usage} | sent
+        return self.send("/messages", body)

@@ -118,6 +118,33 @@ def test_the_diff_and_the_revision(judged: Any) -> None:
     judged.assert_accessible("revision, simulated")
 
 
+def test_what_an_agent_at_work_may_spend_knows_and_uses(judged: Any) -> None:
+    running = open_session(judged, "Late ships in two languages")
+    judged.assert_accessible("replay of a running session, with a retry")
+    judged.goto(f"{running}tools/")
+    judged.assert_accessible("tools of a session")
+    judged.goto(f"{running}policy/")
+    judged.assert_accessible("policy of a session")
+    judged.goto("/tools/")
+    judged.assert_accessible("tools of the team")
+    judged.goto("/live/")
+    # Shown of the demo as long as nothing else is stored: before the test that imports a log.
+    judged.get_by_text("Waiting for a person").wait_for()
+    judged.assert_accessible("live, an approval waits")
+    judged.goto("/budgets/")
+    judged.assert_accessible("budgets")
+    judged.goto("/memory/?q=message")
+    judged.assert_accessible("memory, searched")
+    judged.goto("/memory/")
+    judged.get_by_role("link", name="demo: late ships").first.click()
+    judged.locator(".notes").first.wait_for()
+    judged.assert_accessible("board of a task")
+    judged.goto("/lab/")
+    judged.locator("main a[href^='/lab/searches/']").first.click()
+    judged.locator("main .scatter").first.wait_for()
+    judged.assert_accessible("search")
+
+
 def test_the_pages_that_the_server_draws(judged: Any, tmp_path: Path) -> None:
     judged.goto("/start/")
     judged.assert_accessible("first run")
@@ -145,32 +172,6 @@ def test_the_pages_that_the_server_draws(judged: Any, tmp_path: Path) -> None:
     judged.assert_accessible("jobs")
     judged.locator("main table a").first.click()
     judged.assert_accessible("job")
-
-
-def test_what_an_agent_at_work_may_spend_knows_and_uses(judged: Any) -> None:
-    running = open_session(judged, "Late ships in two languages")
-    judged.assert_accessible("replay of a running session, with a retry")
-    judged.goto(f"{running}tools/")
-    judged.assert_accessible("tools of a session")
-    judged.goto(f"{running}policy/")
-    judged.assert_accessible("policy of a session")
-    judged.goto("/tools/")
-    judged.assert_accessible("tools of the team")
-    judged.goto("/live/")
-    judged.get_by_text("Waiting for a person").wait_for()
-    judged.assert_accessible("live, an approval waits")
-    judged.goto("/budgets/")
-    judged.assert_accessible("budgets")
-    judged.goto("/memory/?q=message")
-    judged.assert_accessible("memory, searched")
-    judged.goto("/memory/")
-    judged.get_by_role("link", name="demo: late ships").first.click()
-    judged.locator(".notes").first.wait_for()
-    judged.assert_accessible("board of a task")
-    judged.goto("/lab/")
-    judged.locator("main a[href^='/lab/searches/']").first.click()
-    judged.locator("main .scatter").first.wait_for()
-    judged.assert_accessible("search")
 
 
 def test_every_page_that_needs_no_object(judged: Any) -> None:

@@ -32,6 +32,7 @@ def test_it_follows_and_leaves_alone_what_is_in_use(page: Any, served: Server) -
     page.locator("#day-from").fill("2026-01-31")
     page.evaluate("""() => {
       window.kept = document.querySelector('[data-props=chart-compactions-props] canvas');
+      window.drawn = document.querySelector('[data-props=chart-spend-props] canvas');
       document.querySelector('#more-figures > summary').focus();
     }""")
     assert page.locator(f"{STEPS} .also").last.inner_text().split()[-1] == "1"
@@ -44,7 +45,10 @@ def test_it_follows_and_leaves_alone_what_is_in_use(page: Any, served: Server) -
     assert page.locator("#more-figures").get_attribute("open") is not None
     assert page.evaluate("document.activeElement.closest('details')?.id") == "more-figures"
     assert page.locator("#day-from").input_value() == "2026-01-31"
-    # Unchanged parts were not redrawn.
+    # The spend was drawn again; unchanged parts were not.
+    page.wait_for_function(
+        "() => window.drawn !== document.querySelector('[data-props=chart-spend-props] canvas')"
+    )
     assert page.evaluate(
         "window.kept === document.querySelector('[data-props=chart-compactions-props] canvas')"
     )

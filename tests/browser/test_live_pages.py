@@ -48,8 +48,9 @@ def test_the_first_page_makes_a_key_and_waits_for_the_first_message(page: Any, a
     agent.step()
     assert_shows_step(page, 2)
     page.locator(".run-menu > summary", has_text="Recorded").wait_for()
-    # From its first managed context on, an open page shows what the policy makes of the session.
+    # From the first call with a managed context on, an open page shows these.
     agent.get("/context?format=anthropic")
+    agent.step()
     page.locator(".run-menu > summary", has_text="Managed").wait_for()
 
 

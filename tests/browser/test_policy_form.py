@@ -76,3 +76,44 @@ def test_yaml_fills_the_form(page: Any, served: Server) -> None:
     page.locator('[name="reserve"][value="77"]').wait_for()
     assert page.input_value("#name") == "pasted"
     assert page.locator('[name="step"]').count() == 1
+
+
+def test_leaving_asks_while_something_is_unsaved(page: Any, served: Server) -> None:
+    page = (
+        page.context.new_page()
+    )  # of its own: the console calls the answer to a refused form an error
+    asked: list[str] = []
+
+    def stay(dialog: Any) -> None:
+        asked.append(dialog.type)
+        dialog.dismiss()
+
+    def leave() -> None:
+        page.get_by_role("link", name="Policies").first.click()
+
+    page.goto(f"{served.address}/policies/new/?based_on=offload-first")
+    page.on("dialog", stay)
+    leave()
+    page.wait_for_url("**/policies/")
+    assert not asked, "nothing was changed"
+
+    page.goto(f"{served.address}/policies/new/?based_on=offload-first")
+    page.fill("#name", "No Spaces")
+    with page.expect_event("dialog"):
+        leave()
+    assert asked.pop() == "beforeunload"
+    assert page.input_value("#name") == "No Spaces"
+
+    # Refused: it comes back with what was entered, which is saved nowhere.
+    page.get_by_role("button", name="Save").click()
+    page.locator(".notice.error").wait_for()
+    with page.expect_event("dialog"):
+        leave()
+    assert asked.pop() == "beforeunload"
+
+    page.fill("#name", "kept")
+    page.get_by_role("button", name="Save").click()
+    page.wait_for_url("**/policies/kept/1/")
+    leave()
+    page.wait_for_url("**/policies/")
+    assert not asked, "it is saved"

@@ -23,6 +23,7 @@ def test_what_is_recited_is_the_last_row_and_part_of_the_sum(
     messages = [{"role": "assistant", "content": [use]}, {"role": "user", "content": [answer]}]
     agent.send("/messages", {"messages": messages, "call": "call-0"})
     for _ in range(3):
+        agent.get("/context")
         agent.step()
     context = agent.get("/context")
     text = context["messages"][-1]["content"][-1]["text"]

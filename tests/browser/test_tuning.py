@@ -20,7 +20,7 @@ from tests.conftest import Server, wait_until
 
 __all__ = ["axe"]
 
-SESSIONS = 30
+SESSIONS = 10
 PASSWORD = "a long enough phrase"
 SIMULATION = re.compile(r"/lab/[\w-]{36}/$")
 ROLLOUT = re.compile(r"/rollouts/[\w-]{36}/$")

@@ -1,4 +1,4 @@
-"""Pages whose texts no line has room for: none scrolls sideways. And what pages weigh."""
+"""Pages whose texts no line has room for: none scrolls sideways."""
 
 from __future__ import annotations
 
@@ -31,18 +31,6 @@ BEYOND = """() => {
     .filter((one) => beyond(one) && open(one.parentElement));
   return found.slice(-4).map((one) => `${one.tagName}.${one.className}`);
 }"""
-
-KB = 1024
-BUDGETS = {
-    "/sessions/": {"document": 60 * KB, "stylesheet": 25 * KB, "script": 32 * KB},
-    "/search/?q=port": {"document": 60 * KB, "stylesheet": 25 * KB, "script": 25 * KB},
-    "/dashboard/": {"document": 60 * KB, "stylesheet": 25 * KB, "script": 90 * KB},
-    "a replay": {"document": 60 * KB, "stylesheet": 25 * KB, "script": 100 * KB},
-}
-"""Bytes of a first visit as sent."""
-MOST_REQUESTS = 25
-MOST_NODES = 1500
-"""Elements of a replay."""
 
 
 @pytest.fixture(scope="module")
@@ -78,9 +66,11 @@ def found(page: Any) -> str:
     """Waits until search has the session; returns the address of its replay."""
     replay = open_session(page, UNBROKEN[:40])
     page.goto("/search/?q=port")
-    while not page.locator(".search-group").count():
+    for _ in range(100):
+        if page.locator(".search-group").count():
+            return replay
         page.reload()
-    return replay
+    raise AssertionError("search does not find the session")
 
 
 def test_no_page_scrolls_sideways(page: Any) -> None:
@@ -101,28 +91,3 @@ def test_no_page_scrolls_sideways(page: Any) -> None:
             page.wait_for_load_state("networkidle")
             wrong += sideways(page, one.name)
     assert not wrong, "\n".join(wrong)
-
-
-def test_what_pages_weigh(page: Any, browser: Any, served: Server) -> None:
-    replay = found(page)
-    heavy = []
-    for name, budget in BUDGETS.items():
-        context = browser.new_context(base_url=served.address)  # its cache is empty
-        served.let_in(context)
-        first = context.new_page()
-        requests: list[Any] = []
-        first.on("requestfinished", lambda one, kept=requests: kept.append(one))
-        first.goto(replay if name == "a replay" else name, wait_until="networkidle")
-        weight = dict.fromkeys(budget, 0)
-        for request in requests:
-            if request.resource_type in weight:
-                weight[request.resource_type] += request.sizes()["responseBodySize"]
-        nodes = first.evaluate("document.querySelectorAll('*').length")
-        heavy += [f"{name}: {of} {weight[of]} bytes" for of in budget if weight[of] > budget[of]]
-        if len(requests) > MOST_REQUESTS:
-            heavy.append(f"{name}: {len(requests)} requests")
-        if name == "a replay" and nodes > MOST_NODES:
-            heavy.append(f"{name}: {nodes} elements")
-        assert all(weight.values()), weight
-        context.close()
-    assert not heavy, "\n".join(heavy)

@@ -32,13 +32,13 @@ def props(of: Session) -> dict[str, Any]:
         (
             (31_400_000, 2_940_000, 248, 10, None),
             "bad",
-            "Cost $31.40, ≈$2.94 (9 %) avoidable. 10 of 248 times that a fact was needed, the "
-            "client's edits had lost it.",
+            "Cost $31.40, ≈$2.94 (9 %) avoidable. The client's edits had lost a fact 10 of 248 "
+            "times that one was used again.",
         ),
         (
             (31_400_000, 1_000_000, 248, 0, None),
             "good",
-            "Cost $31.40, ≈$1.00 (3 %) avoidable. No needed fact was lost.",
+            "Cost $31.40, ≈$1.00 (3 %) avoidable. No fact was lost when it was used again.",
         ),
         (
             (31_400_000, 1_570_000, None, None, None),
@@ -58,12 +58,12 @@ def props(of: Session) -> dict[str, Any]:
         (
             (None, None, 1, 1, None),
             "bad",
-            "Cost unknown. 1 of 1 time that a fact was needed, the client's edits had lost it.",
+            "Cost unknown. The client's edits had lost a fact 1 of 1 time that one was used again.",
         ),
         (
             (0, 0, 0, 0, None),
             "good",
-            "Cost $0, nothing avoidable. No needed fact was lost.",
+            "Cost $0, nothing avoidable. No fact was lost when it was used again.",
         ),
     ],
 )
@@ -75,14 +75,14 @@ def test_a_session_says_its_cost_and_what_it_lost(known: Any, tone: str, sentenc
 def test_it_names_its_policy_bounds_and_what_was_read_again() -> None:
     found = session_verdict(2_000_000, 0, 5, 2, 840_000, by="its policy", at_least=True)
     assert found.sentence == (
-        "Cost at least $2.00, ≈$0.8400 (42 %) avoidable. 2 of 5 times that a fact was "
-        "needed, its policy had lost it."
+        "Cost at least $2.00, ≈$0.84 (42 %) avoidable. Its policy had lost a fact 2 of 5 times "
+        "that one was used again."
     )
-    again = "text of files read again ≈$0.8400 (at the price of a cache write)"
+    again = "text of files read again ≈$0.84 (at the price of a cache write)"
     assert found.detail == f"Avoidable: {again}."
     found = session_verdict(2_000_000, 200_000, 5, 2, 840_000, by="its policy")
     assert "≈$1.04 (52 %) avoidable." in found.sentence
-    assert found.detail == f"Avoidable: cache breaks $0.2000, {again}."
+    assert found.detail == f"Avoidable: cache breaks $0.20, {again}."
 
 
 @pytest.mark.django_db
@@ -93,7 +93,7 @@ def test_the_replay_opens_with_it_and_reads_one_row_for_it(django_assert_num_que
     with django_assert_num_queries(1):
         verdict = verdict_on_session(found, managed=False)
     assert verdict is not None
-    assert verdict.sentence == "Cost unknown. No needed fact was lost."
+    assert verdict.sentence == "Cost unknown. No fact was lost when it was used again."
     assert props(found)["verdict"]["sentence"] == verdict.sentence
     outdate(found)
     assert "verdict" not in props(found), "assessed by other rules"
@@ -111,10 +111,12 @@ def test_it_names_who_lost_a_fact() -> None:
         found.compaction_count = compactions
         verdict = verdict_on_session(found, managed=managed)
         assert verdict is not None
-        said.append(verdict.sentence.rpartition("needed, ")[2])
-        assert dict(verdict.proofs) == {"1 of 2 times": _COMPACTION.format(found.pk)}
-    by = ("the client's compaction", "the client's edits", "its policy")
-    assert said == [f"{one} had lost it." for one in by]
+        said.append(verdict.sentence.removeprefix("Cost unknown. "))
+        assert dict(verdict.proofs) == {
+            "1 of 2 times that one was used again": _COMPACTION.format(found.pk)
+        }
+    by = ("The client's compaction", "The client's edits", "Its policy")
+    assert said == [f"{one} had lost a fact 1 of 2 times that one was used again." for one in by]
 
 
 @pytest.mark.django_db

@@ -157,7 +157,7 @@ def test_what_a_grant_makes_of_the_limit_is_said_before_and_after():
     ("models", "said"),
     [
         (["unpriced-model"], "unknown"),
-        (["unpriced-model", "claude-sonnet-4-5"], "$0.003150 at least"),
+        (["unpriced-model", "claude-sonnet-4-5"], "$0.0032 at least"),
     ],
 )
 def test_dollars_of_calls_without_a_price_are_unknown_and_no_zero(models: list[str], said: str):

@@ -198,3 +198,13 @@ def test_another_team_s_look_like_none(program: Program, stranger: Program, sess
     assert_problem(mine.delete(f"/api/v1/budgets/{made}"), 404)
     assert_problem(mine.delete(f"/api/v1/budgets/{uuid4()}"), 404)
     assert program.post(f"{session}/budgets/check", {"tokens": 10**6})["can_proceed"]
+
+
+def test_budgets_of_the_demo_are_listed_only_while_it_is_alone(
+    program: Program, owner: Client
+) -> None:
+    assert put(owner, scope="agent", name="demo-writer").status_code == 201
+    listed = lambda: [one["name"] for one in owner.get("/api/v1/budgets").json()["budgets"]]  # noqa: E731
+    assert listed() == ["demo-writer"]
+    program.ask("PUT", "/sessions/run", {"agent": "fixer"})
+    assert listed() == []

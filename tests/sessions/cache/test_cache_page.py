@@ -74,9 +74,9 @@ def test_the_verdict_adds_up_what_could_be_avoided(client: Client) -> None:
     made([card("model", 250_000), card("rewind", 90_000)])
     text = text_of(client)
     assert "$2.00 of $10.00 avoidable: 3 cache breaks, most by TTL." in text
-    assert "20.0 % of spend. $0.7000 more is unexplained and $0.09000 could not be avoided." in text
+    assert "20.0 % of spend. $0.70 more is unexplained and $0.090 more could not" in text
     assert "TTL expired $1.75 2 1 20.0k Use a longer cache TTL" in text
-    assert "Model switched $0.2500 1 1 10.0k Switch models at task boundaries" in text
+    assert "Model switched $0.25 1 1 10.0k Switch models at task boundaries" in text
 
 
 def test_breaks_are_split_by_agent_and_model_and_narrowed_by_cause(client: Client) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 from typing import Any
@@ -17,7 +18,8 @@ from sessions.actions.accounts import audit
 from sessions.actions.accounts.keys import create_key
 from sessions.actions.accounts.teams import local_team
 from sessions.models import Assessment, FactLedger, Revision, Run, Session
-from sessions.models.dashboard.tiles import COUNTED, TILES
+from sessions.models.dashboard.tiles import TILES
+from sessions.models.record.list_versions import list_version
 from sessions.models.web.periods import DAY, written
 from tests.sessions.pages import Page, other_team, page_of, signed_in
 
@@ -74,6 +76,13 @@ def hero(page: Page, name: str) -> str:
     return " ".join(re.sub(r"<[^>]+>", " ", found[0]).split())
 
 
+def panel(page: Page) -> str:
+    """The text of the answers."""
+    found = re.search(r'<section[^>]*aria-labelledby="answers".*?</section>', page.html, re.S)
+    assert found is not None
+    return " ".join(re.sub(r"<[^>]+>", " ", found[0]).split())
+
+
 def test_without_a_session_it_leads_to_the_first_run(client: Client):
     assert client.get("/dashboard/").headers["Location"] == "/start/"
     made("theirs", team=other_team())
@@ -117,15 +126,37 @@ def test_a_part_that_is_a_lower_bound_makes_one_of_the_sum(client: Client, week:
     assert hero(page, "spend").startswith("Spend ≥ $3.00")
     assert "1 with usage for some calls only" in spend and "1 with outputs longer" in spend
     # Understated outputs do not affect what was paid again for a prompt.
-    assert tile(page, "avoidable").startswith("Avoidable rewrites $0.2000")
-    assert "output ≥ $0.5000" in tile(page, "avoidable")
-    assert hero(page, "avoidable").startswith("Avoidable spend $0.2000")
+    assert tile(page, "avoidable").startswith("Avoidable rewrites $0.20")
+    assert "output ≥ $0.50" in tile(page, "avoidable")
+    assert hero(page, "avoidable").startswith("Avoidable spend $0.20")
     Session.objects.filter(pk=week[0].pk).update(usage_calls=3, version=2)
     page = page_of(client, "/dashboard/")
-    assert tile(page, "avoidable").startswith("Avoidable rewrites ≥ $0.2000")
-    assert hero(page, "avoidable").startswith("Avoidable spend ≥ $0.2000")
+    assert tile(page, "avoidable").startswith("Avoidable rewrites ≥ $0.20")
+    assert hero(page, "avoidable").startswith("Avoidable spend ≥ $0.20")
     numbers = client.get("/api/v1/dashboard").json()["tiles"][0]["numbers"]
     assert [one["at_least"] for one in numbers] == [True, True]
+
+
+def test_the_most_expensive_day_and_what_changed_are_said(client: Client, week: list[Session]):
+    answers = panel(page_of(client, "/dashboard/"))
+    assert answers.startswith("What changed since the week before Number of sessions rose from 1")
+    assert "Spend rose from $1.00 to $3.00 (+200 %)." in answers
+    assert "from 0 % of 10 prompt tokens to 45.0 % of 2.0k prompt tokens (+45 " in answers
+    made("cheap", 2.0, cost_microusd=1_000_000, agent="scout", model="m")
+    page = page_of(client, "/dashboard/")
+    answers = panel(page)
+    assert (
+        "cost $3.00, 75.0 % of the range. Its 3 sessions One session made 83.3 % of it." in answers
+    )
+    assert "The most expensive: <b>dear</b>" in html.unescape(answers)
+    assert "Spend rose from $1.00 to $4.00 (+300 %), mostly agent scout." in answers
+    found = re.search(r'agent scout\.[^<]*<a href="([^"]+)"', page.html)
+    assert found is not None
+    assert '<span class="count">1</span>' in page_of(client, html.unescape(found[1])).html
+    answers = panel(page_of(client, "/dashboard/?range=30d"))
+    assert "No session is from then" in answers
+    answers = panel(page_of(client, "/dashboard/?range=all"))
+    assert "Most expensive day" in answers and "Nothing is before all dates." in answers
 
 
 def test_sessions_outside_the_range_are_shown_beside_it(client: Client, week: list[Session]):
@@ -158,7 +189,7 @@ def test_every_figure_is_a_row_and_leads_to_its_sessions(client: Client, week: l
     assert page.html.count('<tr aria-labelledby="tile-') == len(TILES)
     assert "Drift" not in page.text
     row = tile(page, "avoidable")
-    assert "unexplained $0.1500 uncached $1.00 cache write $0.7000" in row
+    assert "unexplained $0.15 uncached $1.00 cache write $0.70" in row
     spend = re.search(r'id="counted-spend" href="([^"]+)"', page.markup)
     assert spend is not None
     listed = page_of(client, spend[1].replace("&amp;", "&"))
@@ -234,7 +265,7 @@ def test_the_api_tells_the_same_numbers(client: Client, week: list[Session]):
     answer = client.get("/api/v1/dashboard?range=7d").json()
     assert answer["sessions"] == 3
     tiles = {one["name"]: one for one in answer["tiles"]}
-    assert list(tiles) == list(COUNTED)
+    assert list(tiles) == [tile.name for tile in TILES]
     spend = tiles["spend"]
     assert (spend["counted"], spend["left_out"]) == (
         2,
@@ -266,3 +297,10 @@ def test_the_page_asks_as_many_questions_for_many_sessions(client: Client, week:
             page_of(client, "/dashboard/")
         asked.append(len(queries))
     assert asked[0] == asked[1]
+
+
+def test_an_open_page_follows_an_assessment() -> None:
+    one = made("a")
+    before = list_version(one.team_id)
+    Assessment.objects.create(session=one, steps=3)
+    assert list_version(one.team_id) != before

@@ -33,12 +33,13 @@ from sessions.models.dashboard import day_totals, slices
 from sessions.models.dashboard.dashboards import dashboard, extent
 from sessions.models.dashboard.day_totals import kept
 from sessions.models.dashboard.facets import facets
-from sessions.models.dashboard.slices import Split, merged, read_slices
-from sessions.models.dashboard.troubles import breaks, nearest_limit
+from sessions.models.dashboard.slices import EVERYTHING, Split, merged, read_slices
+from sessions.models.dashboard.troubles import nearest_limit, worst_of_causes
 from sessions.models.record.manifest import pack
 from sessions.models.record.sessions import SORT_KEYS
 from sessions.models.record.tail import Figures
-from sessions.models.web.periods import DAY, HOUR, WEEK, Period, ending_now, happened, of_all
+from sessions.models.web.happened import happened
+from sessions.models.web.periods import DAY, HOUR, WEEK, Period, ending_now, of_all
 from sessions.models.web.sums import Sums
 from tests.sessions.pages import other_team
 from tests.sessions.web.test_periods import NOW
@@ -99,8 +100,7 @@ def shown(team: Team) -> Any:
         made = dashboard(team, period)
         of = [{name: many for name, many in part.of.items() if many} for part in made.parts]
         before = made.before and {name: many for name, many in made.before.of.items() if many}
-        causes = [(one.kind, one.breaks, one.cost, one.costliest)
-                  for one in breaks(team, period).causes]  # fmt: skip
+        causes = worst_of_causes(team, period, EVERYTHING)
         some = dashboard(team, period, Split("agent-1", "m2"))
         found.append([({n: m for n, m in part.of.items() if m}, part.peaks) for part in some.parts])
         sizes = [(part.peaks, part.steps) for part in made.parts]
@@ -192,7 +192,7 @@ def test_what_is_kept_is_not_read_from_rows(team: Team):
         keep_totals(team)
     reads = [one["sql"] for one in asked if 'FROM "agent_sessions_session"' in one["sql"]]
     assert all("tallied_version" in sql for sql in reads)
-    assert len(asked) == 11
+    assert len(asked) == 10
     with CaptureQueriesContext(connection) as asked:
         dashboard(team, of_all(SINCE, NOW), Split(agent="agent-1"))
     reads = [one["sql"] for one in asked if 'FROM "agent_sessions_session"' in one["sql"]]

@@ -16,7 +16,18 @@ from django.utils import timezone
 
 from compaction.cache.causes import AVOIDABLE
 from sessions.actions.accounts.teams import local_team
-from sessions.models import Approval, Assessment, BreakTotals, Budget, Run, Session, Use
+from sessions.actions.policies.policies import active_version
+from sessions.models import (
+    Approval,
+    Assessment,
+    BreakTotals,
+    Budget,
+    Job,
+    Run,
+    Session,
+    Simulation,
+    Use,
+)
 from sessions.models.record.manifest import pack
 from sessions.models.record.tail import Figures
 from sessions.views.dashboard.fixes import CAUSES, MOST
@@ -69,9 +80,9 @@ def test_fixes_are_ranked_by_dollars_and_lead_where_they_are_done(client: Client
         "Use a longer cache TTL The cache expired between two calls: 2 cache breaks in 2 sessions. "
         "$1.80 Change TTL",
         "Keep the system prompt constant It changed, so nothing after it was read: 1 cache break "
-        "in 1 session. $0.9000 Show breaks",
+        "in 1 session. $0.90 Show breaks",
     ]
-    assert "2 fixes, $2.70 in this range" in page.text
+    assert "2 fixes in this range" in page.text
     assert page.links["Change TTL"] == "/policies/balanced/edit/?set=ttl&to=1h"
     assert page.links["Show breaks"] == "/cache/?range=7d&cause=system#worst"
 
@@ -91,27 +102,37 @@ def test_sessions_without_a_policy_that_read_files_again(client: Client) -> None
     Assessment.objects.create(session=one, uncached_microusd=1, avoidable_microusd=0, **columns)
     page = page_of(client, "/dashboard/")
     assert rows(page) == [
-        "Manage these sessions with a policy A needed fact was lost 4 times in 1 session "
-        "without a policy; files were read again. $0.04000 Choose a policy"
+        "Manage these sessions with a policy A needed fact was lost 4 times in 1 session. "
+        "Show them unknown Simulate"
     ]
-    assert page.html.count("estimated") >= 2
-    Assessment.objects.update(reread_microusd=0)
+    assert page.links["Simulate"] == "/lab/"
+    lost = page_of(client, page.links["Show them"])
+    assert str(one) in lost.text and "Facts lost without a policy" in lost.text
+    Assessment.objects.update(reread_microusd=0, lost=0)
     Session.objects.update(tallied_version=-1)
     assert "Nothing to fix in this range" in page_of(client, "/dashboard/").text
 
 
-def test_what_waits_is_counted_and_nothing_is_not_shown(client: Client) -> None:
+def test_what_waits_is_named_on_top_and_nothing_is_said(client: Client) -> None:
     made({})
-    assert "Waiting for you" not in page_of(client, "/dashboard/").text
-    for used, more in ((850, {}), (850, {"outcome": "succeeded"}), (700, {}), (None, {})):
+    assert "Nothing needs you now" in page_of(client, "/dashboard/").text
+    for used, more in (
+        (850, {"title": "near"}), (850, {"outcome": "succeeded"}), (700, {"title": "roomy"}),
+        (None, {}),
+    ):  # fmt: skip
         made({}, source="api", window=1000, peak_tokens=950, used_tokens=used, **more)
     made({}, window=1000, used_tokens=900)
     made({}, source="api", window=1000, used_tokens=900, demo=True)
     page = page_of(client, "/dashboard/")
-    assert "1 session is near its limit Running. The next call's prompt fills 80 %" in " ".join(
-        unescape(page.text).split()
-    )
-    assert "Waiting for you 1 session is near its limit" in " ".join(page.text.split())
+    found = " ".join(unescape(page.text).split())
+    assert "Needs you now “near” is near its limit Its next prompt fills 85 % of its room." in found
+    assert page.links["Open"] == f"/sessions/{Session.objects.get(title='near').pk}/"
+    Session.objects.filter(title="near").update(used_tokens=100, paused={"by": "a"})
+    found = " ".join(unescape(page_of(client, "/dashboard/").text).split())
+    assert "“near” is paused Its agent waits" in found
+    assert "“roomy” is" not in found
+    Job.objects.create(team=local_team(), kind="import", state="failed")
+    assert "1 job failed In the last 24 hours." in page_of(client, "/dashboard/").text
 
 
 def test_a_split_shows_only_its_sessions_and_stays_in_links(client: Client) -> None:
@@ -120,7 +141,7 @@ def test_a_split_shows_only_its_sessions_and_stays_in_links(client: Client) -> N
     made({"system": 900_000}, agent="writer", model="m1")
     page = page_of(client, "/dashboard/?range=30d&agent=scout&model=m1")
     assert '<span class="count">1</span>' in page.html
-    assert [row.rpartition("$")[2] for row in rows(page)] == ["0.3000 Change TTL"]
+    assert [row.rpartition("$")[2] for row in rows(page)] == ["0.30 Change TTL"]
     assert page.links["7 days"] == "?range=7d&agent=scout&model=m1"
     assert "agent=scout&model=m1" in page.links["All of them"]
     assert re.search(r'<option value="scout"\s+selected', page.html)
@@ -165,7 +186,7 @@ def test_a_demo_approval_does_not_wait_beside_real_sessions(client: Client) -> N
     assert "waits for approval" not in page_of(client, "/dashboard/").text
 
 
-@pytest.mark.parametrize(("saved", "listed"), [(90_000, "$0.09000"), (-1, "")])
+@pytest.mark.parametrize(("saved", "listed"), [(90_000, "$0.090"), (-1, "")])
 def test_a_longer_ttl_is_a_fix_only_if_it_pays(client: Client, saved: int, listed: str) -> None:
     one = made({"ttl": 300_000})
     Assessment.objects.create(session=one, hour_saved_microusd=saved)
@@ -179,10 +200,50 @@ def test_an_expired_ttl_is_not_avoidable_where_an_hour_costs_more(client: Client
     columns = {"hour_saved_microusd": -1, "avoidable_microusd": 500_000, "uncached_microusd": 9}
     Assessment.objects.create(session=one, **columns)
     page = page_of(client, "/dashboard/")
-    assert "Avoidable spend $0.2000" in " ".join(page.text.split())
+    assert "Avoidable spend $0.20" in " ".join(page.text.split())
     assert page.links["Show breaks"] == "/cache/?range=7d&cause=edit#worst"
     cache = " ".join(page_of(client, "/cache/").text.split())
-    assert "$0.2000 of $5.00 avoidable: 1 cache break, by context edits." in cache
+    assert "$0.20 of $5.00 avoidable: 1 cache break, by context edits." in cache
     assert "Keep the 5-minute TTLAn hour costs more than it saves here" in cache
     causes = client.get("/api/v1/dashboard").json()["causes"]
     assert {one["cause"]: one["avoidable"] for one in causes} == {"ttl": False, "edit": True}
+
+
+def test_what_fewer_edits_save_is_unknown_and_comes_after_what_is_known(client: Client) -> None:
+    made({"edit": 2_880_000, "model": 100})
+    page = page_of(client, "/dashboard/")
+    assert [row.rpartition(". ")[2] for row in rows(page)] == [
+        "$0.00010 Show breaks",
+        "unknown Show breaks",
+    ]
+
+
+def test_the_best_simulated_policy_comes_with_its_saving(client: Client) -> None:
+    one, version = made({"ttl": 300_000}), active_version(local_team())
+    simulation = Simulation.objects.create(team=local_team(), draft=version, active=version)
+    simulation.versions.add(version)
+    for of, cost, share in ((None, 5_000_000, 0.9), (version, 3_500_000, 0.87)):
+        figures = {"cost_microusd": cost, "needs": 10, "in_context": share}
+        simulation.results.create(session=one, version=of, state="1", figures=figures)
+    page = page_of(client, "/dashboard/")
+    assert rows(page)[0] == (
+        "Manage these sessions with a policy balanced@1 over 1 session: −30 % cost, "
+        "−3.0 points recall. $1.50 Open simulation"
+    )
+    assert page.links["Open simulation"] == f"/lab/{simulation.pk}/"
+    simulation.results.filter(version=version).update(
+        figures={"cost_microusd": 6_000_000, "needs": 0, "in_context": None}
+    )
+    assert "Manage these" not in page_of(client, "/dashboard/").text, "it would cost more"
+
+
+def test_breaks_without_a_known_cost_are_not_nothing(client: Client) -> None:
+    one = made({"edit": None}, agent="scout", cost_microusd=None)
+    other = made({}, agent="scout")
+    for session, cost in ((one, None), (other, 0)):
+        Assessment.objects.create(session=session, uncached_microusd=cost, avoidable_microusd=cost)
+    page = page_of(client, "/cache/")
+    found = " ".join(page.text.split())
+    assert re.search(r"scout ?unknown", found), found
+    found = " ".join(page_of(client, "/dashboard/").text.split())
+    assert "Avoidable spend ≥$0" in found

@@ -55,21 +55,21 @@ def test_avoidable_spend_is_breaks_files_read_again_and_unused_tools(
 ) -> None:
     team = local_team()
     one = avoidable(dashboard(team, WEEK), NOTHING, NOTHING, "")
-    assert (one.value, one.basis, one.change) == ("$0.3000", "measured", "")
-    assert one.line == "15.0 % of spend: cache breaks $0.3000"
+    assert (one.value, one.basis, one.change) == ("$0.30", "measured", "")
+    assert one.line == "15.0 % of spend: cache breaks $0.30"
     five["priced"].assessment.reread_microusd = 50_000
     five["priced"].assessment.save()
     assessed(five["earlier"], uncached_microusd=1, avoidable_microusd=100_000)
     found = dashboard(team, WEEK)
     now, before = unused("2026-11-18 01:00", 150_000), unused("2026-11-10 13:00", 25_000)
     one = avoidable(found, now, before, "")
-    assert (one.value, one.basis, one.change) == ("$0.5000", "estimated", "+300 %")
+    assert (one.value, one.basis, one.change) == ("$0.50", "estimated", "+300 %")
     assert one.line == (
-        "25.0 % of spend: cache breaks $0.3000, files read again ≈$0.05000, unused tools ≈$0.1500"
+        "25.0 % of spend: cache breaks $0.30, text of files read again ≈$0.050, unused tools ≈$0.15"
     )
     assert one.trend is not None
     partly = avoidable(found, unused("2026-11-18 01:00", 150_000, complete=False), before, "")
-    assert (partly.value, partly.change) == ("$0.5000", "+250 %"), "0.35 against 0.10"
+    assert (partly.value, partly.change) == ("$0.50", "+250 %"), "0.35 against 0.10"
     assert partly.note == "without unused tools"
 
 
@@ -110,6 +110,8 @@ def test_a_change_in_words(unit: Any, value: Any, before: Any, words: str):
         ([3], None),
         ([None, 4, None], None),
         ([0, 4], "M0 27h0L1 1.0"),
+        ([4, None, 2], None),
+        ([4, None, 2, 4, None, 1, None, 3], None),
         ([4, None, 2, 4], "M0 1.0h0M2 14.0h0L3 1.0"),
         ([0, 0], "M0 27.0h0L1 27.0"),
     ],

@@ -10,18 +10,20 @@ from django.db.models import Q
 
 from compaction.policies.presets import PRESETS
 from sessions import demo
+from sessions.actions.accounts.audit import COMMAND
 from sessions.actions.accounts.teams import local_team
+from sessions.actions.budgets.budgets import BudgetFields, put_budget
 from sessions.actions.dashboard.day_totals import keep_totals
 from sessions.actions.demo.demo import REMOVAL, load_demo, removal_job, simulate_demo
 from sessions.actions.demo.demo_live import begin_live
 from sessions.actions.demo.demo_tuning import tune_demo, work_now
 from sessions.actions.jobs import jobs
 from sessions.actions.jobs.attempts import Running
+from sessions.actions.policies.policy_effects import effects_of
 from sessions.actions.record.append import append
 from sessions.models import AuditEntry, Job, Policy, Session
 from sessions.models.dashboard.dashboards import extent
 from sessions.models.dashboard.matching import matching
-from sessions.models.policies.policy_use import effects_of
 from tests.sessions.demo.played import NOW, count
 from tests.sessions.made import reading
 from tests.sessions.pages import page_of, signed_in
@@ -74,9 +76,15 @@ def test_pages_say_so_and_offer_to_remove_it():
         page = page_of(client, url)
         assert "1 made-up session" in page.text
         assert "/start/demo/remove/?team=local" in page.forms
+    begin_live(local_team(), NOW, count)
+    assert "demo-writer" in page_of(client, "/budgets/").text
+    put_budget(local_team(), BudgetFields("agent", "scout", tokens=9_000), COMMAND)
     append(local_team(), reading(3), count, source="test")
+    budgets = page_of(client, "/budgets/").text
+    assert "scout" in budgets
+    assert "demo-writer" not in budgets
     for url in ("/dashboard/?range=all", "/start/"):
-        assert "1 demo session is not counted here" in page_of(client, url).text
+        assert "3 demo sessions are not counted here" in page_of(client, url).text
     answer = client.post("/start/demo/remove/")
     job = Job.objects.get(kind=REMOVAL)
     assert answer.headers["Location"] == f"/jobs/{job.pk}/"

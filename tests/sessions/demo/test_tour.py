@@ -33,6 +33,8 @@ def test_each_stop_is_a_page_that_names_it_and_leads_on():
         place = client.get(address).headers["Location"]
         page = page_of(client, place)
         assert f"Tour · {at} of {len(STOPS)} {stop.title}" in page.text
+        if stop.title == "Replay":
+            assert "?m=" in place
         assert page.links["End tour"] == "/tour/?stop=0"
         address = page.links["Next" if at < len(STOPS) else "Done"]
     assert f"/sessions/{session.pk}/" in client.get("/tour/?stop=3").headers["Location"]

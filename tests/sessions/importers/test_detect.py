@@ -125,10 +125,14 @@ def test_counts_agree_with_the_corpus_index() -> None:
     import csv
 
     known = {"claude-code", "codex-rollout", "swe-agent-traj", "mini-swe-agent", "chat-json-list"}
+    known |= {"gemini-cli", "opencode", "langgraph-thread", "cline-session"}
     with (Path(CORPUS) / "INDEX.csv").open() as file:
         rows = [row for row in csv.DictReader(file) if row["fmt"] in known]
     names = ("calls", "usage_calls", "tool_calls", "compactions")
     for row in rows:
         found = counts(parse((Path(CORPUS) / row["file"]).read_bytes(), row["file"]))
-        assert [found[name] for name in names] == [int(row[name]) for name in names], row["file"]  # type: ignore[literal-required]
+        expected = {name: int(row[name]) for name in names}
+        # The index counts responses that the client wrote as calls.
+        expected["calls"] -= row["fmt"] == "claude-code" and "<synthetic>" in row["models"]
+        assert {name: found[name] for name in names} == expected, row["file"]  # type: ignore[literal-required]
     assert rows

@@ -17,8 +17,11 @@ from sessions.importers.records import Log, Session
 SAMPLES = Path(__file__).parent / "samples"
 LINES = sorted(SAMPLES.rglob("*.jsonl"))
 DOCUMENTS = sorted([*SAMPLES.rglob("*.json"), *SAMPLES.rglob("*.traj")])
+TEXTS = sorted([*SAMPLES.rglob("*.md"), *SAMPLES.rglob("*.txt")])
 ALL = [*LINES, *DOCUMENTS]
-CALM = settings(max_examples=60)
+GROWING = [path for path in LINES if path.stem != "contextlab-export"]
+"""Logs that agents append to; an export is written once."""
+CALM = settings(max_examples=25)
 
 ODD: list[Any] = [
     None,
@@ -143,7 +146,7 @@ def test_any_json_gives_a_log_or_a_refusal(value: Any) -> None:
     assert_log_or_refusal(json.dumps(value).encode())
 
 
-@pytest.mark.parametrize("path", ALL, ids=by_name)
+@pytest.mark.parametrize("path", [*ALL, *TEXTS], ids=by_name)
 @given(st.data())
 @CALM
 def test_damaged_bytes_raise_nothing_else(path: Path, data: st.DataObject) -> None:
@@ -178,11 +181,12 @@ def test_lines_in_any_order_and_number_are_accounted(path: Path, data: st.DataOb
     lines = path.read_bytes().splitlines()
     mixed = b"\n".join(data.draw(st.lists(st.sampled_from(lines), min_size=1, max_size=40)))
     log = assert_log_or_refusal(mixed)
-    if log is not None:
+    # One conversation alone is a document, whose items are counted in place of lines.
+    if log is not None and log.format == path.parent.name:
         assert_lines_accounted(log, mixed)
 
 
-@pytest.mark.parametrize("path", LINES, ids=by_name)
+@pytest.mark.parametrize("path", GROWING, ids=by_name)
 def test_every_shorter_log_begins_the_longer_one(path: Path) -> None:
     data = path.read_bytes()
     lines = data.splitlines(keepends=True)
@@ -193,7 +197,7 @@ def test_every_shorter_log_begins_the_longer_one(path: Path) -> None:
             assert session.records == whole[name].records[: len(session.records)]
 
 
-@pytest.mark.parametrize("path", LINES, ids=by_name)
+@pytest.mark.parametrize("path", GROWING, ids=by_name)
 @given(st.data())
 @CALM
 def test_a_log_cut_anywhere_begins_the_whole_one(path: Path, data: st.DataObject) -> None:

@@ -162,6 +162,27 @@ def test_one_that_is_still_wrong_says_why(program: Program):
     assert RefusedRequest.objects.get().times == 1
 
 
+def test_what_it_says_then_is_masked_and_storable(
+    program: Program, monkeypatch: pytest.MonkeyPatch
+):
+    from django.http import JsonResponse
+
+    from sessions.api.ingestion import again
+
+    said = {
+        "title": "Bad\x00",
+        "detail": f"{SECRET} is no role",
+        "errors": [{"pointer": "/\x00role"}],
+    }
+    answer = JsonResponse(said, status=422)
+    monkeypatch.setattr(again, "_send", lambda *_: (422, answer.content))
+    row = refused(program)
+    program.post(f"/ingestion/refused/{row.pk}/apply", {})
+    row.refresh_from_db()
+    assert SECRET not in row.detail and row.detail.endswith("is no role")
+    assert (row.problem, row.field) == ("Bad", "/role")
+
+
 def test_it_is_applied_in_its_own_team_though_the_person_is_in_another_with_that_session(
     program: Program, stranger: Program, monkeypatch: pytest.MonkeyPatch
 ):

@@ -51,7 +51,8 @@ def test_three_attempts_then_failed_with_the_reason(team, kind, says):
     assert run(job).attempts == 3
 
 
-def test_content_of_an_error_is_in_no_log(team, capfd):
+def test_content_of_an_error_is_in_no_log(team, capfd, monkeypatch):
+    monkeypatch.setenv("FORKED_BY", "a server that writes to what capfd reads")
     run(jobs.enqueue(team, "fail", {}))
     run(jobs.enqueue(team, "panic", {}))
     written = "".join(capfd.readouterr())

@@ -114,7 +114,7 @@ def test_one_object_of_figures(tmp_path: Path) -> None:
     table = StringIO()
     call_command("calibrate", str(tmp_path), stdout=table)
     rows = [line.split() for line in table.getvalue().splitlines()]
-    assert rows.count(["ttl", "1", "0", "0", "$0.1771"]) == 2
+    assert rows.count(["ttl", "1", "0", "0", "$0.18"]) == 2
     assert [row[0] for row in rows if row[1:2] == ["found"]] == ["claude-code", "all"]
 
 

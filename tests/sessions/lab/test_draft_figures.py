@@ -33,7 +33,7 @@ def request(team: Team, rows: list[Session], **more: Any) -> dict[str, Any]:
         "team": str(team.pk),
         "sessions": [str(row.pk) for row in rows],
         "active": "balanced@1",
-        "policies": {"draft": draft, "active": BALANCED, "begun": BALANCED},
+        "policies": {"draft": draft, "active": BALANCED},
         "effects": {},
         "points": {},
         "guardrail": defaults(),
@@ -177,9 +177,7 @@ def test_the_page_gets_sessions_figures_and_effects(team, owner):
     store(team, log("one", 9), log("two", 5))
     document = to_dict(PRESETS["balanced"])
     document["reserve"] = 9_000
-    answer = post(
-        owner, page="p", document=document, begun="balanced", sessions={"by": "query", "limit": 9}
-    )
+    answer = post(owner, page="p", document=document, sessions={"by": "query", "limit": 9})
     assert (answer["Content-Type"], answer["Cache-Control"]) == ("application/x-ndjson", "no-store")
     found = [json.loads(line) for line in b"".join(answer).splitlines()]
     head = found[0]
@@ -194,7 +192,7 @@ def test_the_page_gets_sessions_figures_and_effects(team, owner):
 def test_what_is_too_much_for_a_slider_is_left_to_a_run(team, owner, monkeypatch):
     store(team, log("one", 9), log("two", 5))
     monkeypatch.setattr(drafts, "MOST_STEPS", 10)
-    answer = post(owner, document=BALANCED, begun="balanced", sessions={"by": "query"})
+    answer = post(owner, document=BALANCED, sessions={"by": "query"})
     head = json.loads(next(iter(answer)))
     assert (len(head["sessions"]), head["left_out"]) == (1, 1)
 
@@ -204,13 +202,9 @@ def test_what_is_too_much_for_a_slider_is_left_to_a_run(team, owner, monkeypatch
     [
         ({}, "Invalid request"),
         ({"document": {"steps": 7}}, "Invalid setting"),
-        ({"document": BALANCED, "begun": "balanced"}, "No sessions chosen"),
+        ({"document": BALANCED}, "No sessions chosen"),
         (
-            {"document": BALANCED, "begun": "missing@7", "sessions": {"by": "query"}},
-            "No such policy",
-        ),
-        (
-            {"document": BALANCED, "begun": "balanced", "sessions": {"by": "hand", "ids": ["x"]}},
+            {"document": BALANCED, "sessions": {"by": "hand", "ids": ["x"]}},
             "No sessions chosen",
         ),
     ],

@@ -56,6 +56,6 @@ def test_an_unchanged_draft_is_named():
     assert found == {
         "tone": "neutral",
         "sentence": "Same as balanced@4, the active policy. Move a setting to try a change.",
-        "detail": "Recorded: $0.2000, 50.0 % recall. Active: $0.1000, 80.0 % recall.",
+        "detail": "Recorded: $0.20, 50.0 % recall. Active: $0.10, 80.0 % recall.",
         "propose": False,
     }

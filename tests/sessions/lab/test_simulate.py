@@ -66,7 +66,7 @@ def test_the_stored_run_is_the_run_that_was_simulated(preset: str):
     assert run.figures["tokens_sent"] == again.sent + again.preludes
     if preset == "sliding-window":
         # 75 % of its budget of 32,000, drawn on whole prompts.
-        assert run.figures["trigger_tokens"] == 24_000 + again.prelude_at(1)
+        assert run.figures["trigger_tokens"] == 24_000 + again.hidden + again.steps[0].added
     assert run.head == len(again.revisions) == run.revisions.count()
 
 

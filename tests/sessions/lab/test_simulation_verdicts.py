@@ -50,13 +50,13 @@ def judged(
         (
             side(88_000, 0.78),
             "neutral",
-            "Better on one, worse on the other: −12 % cost, −2.0 points recall.",
+            "Undecided: −12 % cost, −2.0 points recall.",
             False,
         ),
         (
             side(103_300, 0.884),
             "neutral",
-            "Better on one, worse on the other: +3.3 % cost, +8.4 points recall.",
+            "Undecided: +3.3 % cost, +8.4 points recall.",
             False,
         ),
         (side(), "neutral", "No difference: same cost, same recall.", False),
@@ -77,9 +77,30 @@ def test_a_draft_is_judged_by_cost_and_recall_against_the_active_version(
     assert (found.tone, found.sentence, found.dominated) == (tone, sentence, dominated)
 
 
+@pytest.mark.parametrize(
+    ("again", "active_again", "tone", "sentence"),
+    [
+        (2_000, {}, "good", "Better: −10 % cost including reading back"),
+        (
+            20_000,
+            {"read_backs_microusd": 5_000},
+            "bad",
+            "Worse: +2.9 % cost including",
+        ),
+        (12_000, {}, "neutral", "Undecided:"),
+        (2_000, {"read_backs_microusd": None}, "neutral", "Undecided:"),
+    ],
+)
+def test_a_draft_that_costs_less_and_keeps_less_is_judged_with_reading_back(
+    again: int, active_again: dict[str, Any], tone: str, sentence: str
+) -> None:
+    found = judged(side(88_000, 0.78, read_backs_microusd=again), side(**active_again))
+    assert (found.tone, found.sentence.startswith(sentence)) == (tone, True), found.sentence
+
+
 def test_the_detail_has_the_amounts_the_recording_and_the_edits() -> None:
     assert judged(side(121_000, 0.715, edits_feasible=0.85)).detail == (
-        "$0.1210 instead of $0.1000 over 4 sessions; needs in context 71.5 % instead of 80.0 %. "
+        "$0.12 instead of $0.10 over 4 sessions; needs in context 71.5 % instead of 80.0 %. "
         "Against the recording −40 % cost, +21.5 points recall. Edits feasible −5.0 points."
     )
     lost = judged(side(221_000, 0.4)).detail

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 from collections.abc import Iterator
 from contextlib import closing
 from typing import Any
@@ -12,6 +13,7 @@ from uuid import uuid4
 import pytest
 
 from sessions.actions.lab import warm
+from sessions.actions.web import forks
 from sessions.actions.web.apart import FailedApart, NotInTime
 from tests.conftest import wait_until
 from tests.sessions.web.apart.test_apart import is_gone
@@ -102,6 +104,51 @@ def test_a_request_that_finds_no_worker_says_so(monkeypatch):
         [line] = asked(page="three", team=THIRD, say=["late"])
         assert "The simulation worker is busy" in line
     assert asked(page="three", team=THIRD, say=["now"])
+
+
+def test_a_worker_starts_before_its_first_request_if_a_place_is_free():
+    forks._server()
+    warm.prepare(TEAM)
+    [worker] = warm._workers._workers
+    assert worker.alive and not worker.busy
+    started = worker._process.pid
+    warm.prepare(TEAM)
+    assert pid() == started
+    warm.prepare(OTHERS)
+    warm.prepare(THIRD)
+    assert [one.team for one in warm._workers._workers] == [TEAM, OTHERS], "no team loses its own"
+
+
+def test_a_team_gives_its_second_worker_to_a_team_without_one(monkeypatch):
+    with (
+        closing(warm.stream(TEAM, "one", {"go_on": True})) as one,
+        closing(warm.stream(TEAM, "two", {"go_on": True})) as two,
+    ):
+        assert next(one) == next(two) == b"begun\n"
+        rest: list[bytes] = []
+        page = threading.Thread(target=lambda: rest.extend(two))
+        page.start()
+        assert len(asked(team=OTHERS, say=["mine"])) == 1
+        page.join(20)
+        assert b"Another team needed its worker" in rest[-1]
+        monkeypatch.setattr(warm, "WAIT_SECONDS", 0.05)
+        with closing(warm.stream(OTHERS, "three", {"go_on": True})) as three:
+            assert next(three) == b"begun\n"
+            [line] = asked(page="two", say=["late"])
+            assert "busy" in line, "each team has one now"
+            [line] = asked(page="four", team=THIRD, say=["late"])
+            assert "busy" in line, "no team has more than its share"
+
+
+def test_a_waiting_request_of_a_busy_team_comes_after_a_team_without_a_worker(monkeypatch):
+    monkeypatch.setattr(warm, "WAIT_SECONDS", 0.05)
+    with closing(warm.stream(TEAM, "one", {"go_on": True})) as one:
+        assert next(one) == b"begun\n"
+        warm._workers._waiting.append(OTHERS)
+        [line] = asked(page="two", say=["late"])
+        assert "busy" in line
+        warm._workers._waiting.remove(OTHERS)
+        assert asked(page="two", say=["now"])[0].startswith("now")
 
 
 def test_a_request_for_one_line_returns_it():

@@ -7,7 +7,7 @@ import json
 import os
 from multiprocessing.connection import Connection
 
-from sessions.actions.lab.warm import CANCEL, END
+from sessions.actions.lab.warm_worker import CANCEL, END, PREPARE
 
 
 def work(given: int, taken: int) -> None:
@@ -17,7 +17,7 @@ def work(given: int, taken: int) -> None:
     with contextlib.suppress(EOFError):
         while True:
             asked = calls.recv_bytes()
-            if asked == CANCEL:
+            if asked in (CANCEL, PREPARE):
                 continue
             wanted = json.loads(asked)
             if wanted.get("die"):

@@ -79,3 +79,47 @@ def test_what_is_no_list_of_changes_is_refused(begun: Program, given: Any) -> No
     answer = begun.ask("POST", "/sessions/run/messages", body)
     assert answer.status_code == 422
     assert "input_transformations" in answer.content.decode()
+
+
+TOOLS = [{"name": "look", "input_schema": {"type": "object"}}]
+MORE = [*TOOLS, {"name": "ask", "input_schema": {"type": "object"}}]
+
+
+def answered(number: int) -> list[dict[str, Any]]:
+    """An answer that calls a tool, with thinking, and the result."""
+    call = {"type": "tool_use", "id": f"t{number}", "name": "look", "input": {}}
+    thought = {"type": "thinking", "thinking": f"thought {number}", "signature": "s"}
+    return [
+        {"role": "assistant", "content": [thought, call]},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": f"t{number}"}]},
+    ]
+
+
+def thinking(context: dict[str, Any]) -> list[str]:
+    blocks = [block for one in context["messages"] for block in one["content"]]
+    return [one["thinking"] for one in blocks if one["type"] == "thinking"]
+
+
+@pytest.mark.parametrize("first", [TOOLS, None])
+def test_an_answer_made_before_the_tools_changed_keeps_no_thinking(
+    program: Program, first: list[Any] | None
+) -> None:
+    program.ask("PUT", "/sessions/run", {"model": "claude-fable-5-2", "policy": "balanced"})
+    body: dict[str, Any] = {"messages": [{"role": "user", "content": "go"}]}
+    context = program.post("/sessions/run/steps", body | ({"tools": first} if first else {}))
+    for number, tools in enumerate([first, MORE, MORE, TOOLS, [], None], start=1):
+        body = {"messages": answered(number), "context_id": context["context_id"]}
+        context = program.post(
+            "/sessions/run/steps", body | ({} if tools is None else {"tools": tools})
+        )
+        kept = thinking(context)
+        assert (f"thought {number}" in kept) == (number in (1, 3, 6)), (number, kept)
+
+
+def test_thinking_made_with_the_changed_tools_stays(program: Program) -> None:
+    program.ask("PUT", "/sessions/run", {"model": "claude-fable-5-2", "policy": "balanced"})
+    go = {"messages": [{"role": "user", "content": "go"}], "tools": TOOLS}
+    program.post("/sessions/run/steps", go)
+    context = program.post("/sessions/run/steps", {"tools": MORE})
+    body = {"messages": answered(1), "context_id": context["context_id"], "tools": MORE}
+    assert thinking(program.post("/sessions/run/steps", body)) == ["thought 1"]

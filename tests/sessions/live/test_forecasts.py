@@ -10,6 +10,7 @@ from sessions.actions.accounts.teams import local_team
 from sessions.actions.live import forecasts as action
 from sessions.actions.live.forecasts import forecast
 from sessions.models import AuditEntry, Session
+from sessions.models.live.recent import recent_calls
 from tests.sessions.pages import page_of, signed_in
 from tests.sessions.programs import Program
 
@@ -65,7 +66,17 @@ def test_a_forecast_is_said_alike_everywhere(growing: Session) -> None:
     assert answer["leaving"] is None
     for address in ("/live/", f"/sessions/{growing.pk}/forecast/", f"/sessions/{growing.pk}/"):
         html = client.get(address).content.decode()
-        assert sentence in html and "$0.1200/min" in html, address
+        assert sentence in html and "$0.12/min" in html, address
+
+
+def test_contexts_sent_before_the_first_report_are_no_growth(growing: Session) -> None:
+    """Their sizes lack the hidden prompt: a forecast from them would come too early."""
+    growing.calls.filter(step__lte=2).update(uncached=None)
+    recent = recent_calls([growing])[growing.pk]
+    assert min(recent.prompts) == 3
+    assert (found := forecast(growing).next) is not None and found.growth == 1_000
+    growing.calls.update(uncached=None)
+    assert min(recent_calls([growing])[growing.pk].prompts) == 1, "then all of them lack it"
 
 
 def test_what_cannot_be_forecast_says_so(growing: Session) -> None:

@@ -28,6 +28,7 @@ from sessions.actions.record.append import append
 from sessions.importers import NotALog, parse, records
 from sessions.models.record.lived import recorded_run
 from sessions.models.record.values import recorded_session, wire_blocks
+from tests.gemini_rules import gemini as gemini_problems
 from tests.openai_rules import openai as openai_problems
 from tests.provider import Provider, provider
 from tests.provider_rules import anthropic as problems
@@ -140,3 +141,6 @@ def _one(
     chat = render.openai(blocks, wire_of, end)
     body = {name: chat[name] for name in ("tools", "messages") if name in chat}
     assert openai_problems(body) == []
+    parts = render.gemini(blocks, wire_of, end)
+    body = {"contents": parts["messages"], "tools": parts.get("tools", [])}
+    assert gemini_problems(body) == []

@@ -89,7 +89,7 @@ def test_slack_gets_text_and_blocks():
     assert said["text"] == "Cache break at step 12: TTL expired"
     assert [one["type"] for one in said["blocks"]] == ["header", "section", "context"]
     assert said["blocks"][1]["text"]["text"] == (
-        "*Session:* run &lt;1&gt;\n*Step:* 12\n*Cost:* $0.8400"
+        "*Session:* run &lt;1&gt;\n*Step:* 12\n*Cost:* $0.84"
     )
 
 
@@ -102,7 +102,7 @@ def test_mail_goes_through_smtp(settings: Any):
     ((to, text),) = there.mails
     assert to == ["a@example.org", "b@example.org"] and row.state == "sent"
     assert "Subject: [ContextLab] Cache break at step 12: TTL expired" in text
-    assert "Cost: $0.8400" in text and f"Message-ID: <{row.pk}@contextlab>" in text
+    assert "Cost: $0.84" in text and f"Message-ID: <{row.pk}@contextlab>" in text
 
 
 @pytest.mark.parametrize(("refusal", "state"), [("450 later", "waiting"), ("550 no", "failed")])

@@ -58,7 +58,7 @@ def test_rules_are_made_changed_and_removed(owner: Client, program: Program):
     channel, _ = channels.add_channel(program.team, **HOOK, actor=COMMAND)
     rule = {"channel_id": str(channel.pk), "at_least": "0.25", "minutes": "30"}
     assert owner.post(f"{ADDRESS}rules/break/", rule).status_code == 302
-    assert "→ ops, at least $0.2500 same cause at most once in 30 min" in shown(owner).text
+    assert "→ ops, at least $0.25 same cause at most once in 30 min" in shown(owner).text
     assert owner.post(f"{ADDRESS}rules/break/", rule | {"minutes": "0"}).status_code == 302
     made = NotificationRule.objects.get()
     assert (made.threshold, made.quiet_minutes) == (250_000, 0)

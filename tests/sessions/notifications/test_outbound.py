@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import threading
 from ipaddress import ip_address, ip_network
 from typing import Any
 
@@ -122,12 +123,44 @@ def test_which_answers_are_worth_another_attempt(status: int, again: bool):
 
 
 @pytest.mark.usefixtures("open_loopback")
-def test_a_receiver_that_answers_drop_by_drop_is_cut(monkeypatch: pytest.MonkeyPatch):
+@pytest.mark.parametrize(
+    ("scheme", "begun"),
+    [("http", b""), ("http", b"HTTP/1.1 200 OK\r\nX-Slow: "), ("https", b"")],
+    ids=["silent", "within the headers", "within the handshake"],
+)
+def test_a_receiver_that_answers_drop_by_drop_is_cut(
+    monkeypatch: pytest.MonkeyPatch, scheme: str, begun: bytes
+):
     monkeypatch.setattr(outbound, "ALL_SECONDS", 0.2)
     monkeypatch.setattr(outbound, "CONNECT_SECONDS", 60)
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        reply = post(f"http://127.0.0.1:{silent.getsockname()[1]}/", b"{}", {})
+    held: list[socket.socket] = []
+
+    def answer() -> None:
+        held.append(slow.accept()[0])
+        held[0].sendall(begun)
+
+    with socket.create_server(("127.0.0.1", 0)) as slow:
+        thread = threading.Thread(target=answer)
+        thread.start()
+        reply = post(f"{scheme}://127.0.0.1:{slow.getsockname()[1]}/", b"{}", {})
+        thread.join()
+        held[0].close()
     assert (reply.status, reply.again) == (None, True)
+    assert "within 15 seconds" in reply.problem
+
+
+def test_slow_connects_share_the_limit(monkeypatch: pytest.MonkeyPatch):
+    resolving(monkeypatch, ["1.1.1.1", "1.0.0.1"])
+    waits: list[float] = []
+
+    def create_connection(_: Any, wait: float) -> Any:
+        waits.append(wait)
+        monkeypatch.setattr(outbound.time, "monotonic", lambda: float("inf"))
+        raise TimeoutError
+
+    monkeypatch.setattr(outbound.socket, "create_connection", create_connection)
+    assert post("https://slow.example/", b"", {}).again
+    assert len(waits) == 1
 
 
 def test_an_unknown_host_is_tried_again(monkeypatch: pytest.MonkeyPatch):

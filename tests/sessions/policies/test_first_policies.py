@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 from sessions.actions.accounts.teams import local_team
 from sessions.actions.live.live_sessions import put_session, session_fields
 from sessions.actions.policies import rollouts
-from sessions.actions.policies.first_policy import policy_for_new
+from sessions.actions.policies.first_policy import bucket, policy_for_new
 from sessions.models import (
     Rollout,
     Session,
@@ -34,17 +34,23 @@ def new(name: str, **fields: Any) -> Session:
 
 def test_a_tenth_is_a_tenth_and_stays_inside_when_it_widens():
     rollout = running()
-    names = [f"agent/{number}" for number in range(2000)]
-    first = {
-        name
-        for name in names
-        if policy_for_new(local_team(), name).version.pk == rollout.version_id
-    }
-    assert abs(len(first) / 2000 - 0.10) <= 0.025
+    names = {f"agent/{number}": bucket(rollout, f"agent/{number}") for number in range(2000)}
+    for share, deviation in ((10, 2.5), (50, 5)):
+        inside = sum(place < share for place in names.values())
+        assert abs(inside / 20 - share) <= deviation
+    one_of_each = {place: name for name, place in names.items()}
+    assert one_of_each.keys() == set(range(100))
+
+    def chosen() -> set[int]:
+        versions = {
+            place: policy_for_new(local_team(), name).version.pk
+            for place, name in one_of_each.items()
+        }
+        return {place for place, version in versions.items() if version == rollout.version_id}
+
+    assert chosen() == set(range(10))
     rollouts.widen(rollout, 50, person("owner"))
-    second = {n for n in names if policy_for_new(local_team(), n).version.pk == rollout.version_id}
-    assert first < second
-    assert abs(len(second) / 2000 - 0.50) <= 0.05
+    assert chosen() == set(range(50))
 
 
 def test_sessions_know_what_they_began_with_and_why():

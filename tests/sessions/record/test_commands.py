@@ -1,5 +1,6 @@
 """Commands that read the store: show and tail."""
 
+import dataclasses
 import json
 from io import StringIO
 
@@ -73,6 +74,26 @@ def test_show_says_what_is_wrong(arguments, sentence):
     assert problem.value.returncode == 2
 
 
+def named(external_id: str):
+    recorded = dataclasses.replace(made.reading(2), external_id=external_id)
+    append(local_team(), recorded, made.count, source="test")
+
+
+def test_sessions_are_listed_and_found_by_the_beginning_of_their_id():
+    named("0a1b-first")
+    named("0a1b-first/agent-1")
+    listed = output("show")
+    assert listed.startswith("0a1b-first")
+    assert "2 steps" in listed
+    assert json.loads(output("show", "0a1b", "--json"))["session"] == "0a1b-first"
+    assert json.loads(output("show", "0a1b…t-1", "--json"))["session"] == "0a1b-first/agent-1"
+    with pytest.raises(CommandError, match="no session '0a1'"):
+        output("show", "0a1")
+    named("0a1b-second")
+    with pytest.raises(CommandError, match="begin with '0a1b': 0a1b-first, 0a1b-second"):
+        output("show", "0a1b")
+
+
 def test_tail_begins_with_the_last_calls():
     stored()
     lines = [json.loads(line) for line in output("tail", once=True, last=3, json=True).splitlines()]
@@ -114,9 +135,9 @@ def exported(*arguments: str) -> tuple[list[dict], str]:
 def test_export_holds_every_message_and_call_in_order():
     stored(3)
     lines, said = exported("s1")
-    turns = ["call", "message", "message"] * 3
-    assert [line["type"] for line in lines] == ["session", "message", *turns]
-    assert [line["seq"] for line in lines if line["type"] == "message"] == list(range(1, 8))
+    rows = [*["message"] * 7, *["block"] * 7, *["call"] * 3, "run"]
+    assert [line["is"] for line in lines] == ["export", "session", *rows]
+    assert [line["seq"] for line in lines if line["is"] == "message"] == list(range(1, 8))
     assert "nothing found to mask" in said
 
 
@@ -141,12 +162,12 @@ def test_export_never_writes_over_a_file(tmp_path):
         exported("s1", "-o", str(there))
     assert there.read_text() == "mine"
     exported("s1", "-o", str(tmp_path / "new.jsonl"))
-    assert (tmp_path / "new.jsonl").read_text().count("\n") == 5
+    assert (tmp_path / "new.jsonl").read_text().count("\n") == 10
 
 
 def test_an_export_that_fails_leaves_no_half_of_a_session(tmp_path, monkeypatch):
     def broken(session, masker):
-        yield {"type": "session"}
+        yield {"is": "session"}
         raise MissingBlob
 
     stored(1)

@@ -61,7 +61,7 @@ def test_a_reported_peak_is_shown_plain(client: Client):
           usage_calls=1)  # fmt: skip
     page = page_of(client, "/sessions/")
     assert "25 %" in page.text
-    assert "$0.05750" in page.text
+    assert "$0.058" in page.text
     assert "estimated" not in page.classes
 
 
@@ -70,7 +70,7 @@ def test_a_cost_that_lacks_a_part_is_a_lower_bound_on_every_page(
     client: Client, columns: dict[str, object]
 ):
     found = stored(reading(3), **{"cost_microusd": 57_500, "usage_calls": 3} | columns)
-    assert "≥ $0.05750" in page_of(client, "/sessions/").text
+    assert "≥ $0.058" in page_of(client, "/sessions/").text
     manifest = client.get(f"/api/v1/sessions/{found.pk}/manifest").json()
     assert manifest["session"]["cost_at_least"]
 

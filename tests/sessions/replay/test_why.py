@@ -95,9 +95,12 @@ def test_what_removed_a_text_and_what_that_cost(forgetful: Session) -> None:
     assert found["sentence"] in page.text
     assert "Step 4 Read again Read checkout.env, in context from step 5" in page.text
     assert "PORT=8417 <b>" in page.text, "content is shown as text"
+    assert "Losing it cost unknown:" in page.text
     out = StringIO()
     call_command("why", "s1", PORT, stdout=out)
     assert out.getvalue().startswith(str(found["sentence"]))
+    assert "at step 4: unknown" in out.getvalue()
+    assert _asked(client, forgetful, text=f"port={PORT}")["costs"] == found["costs"], "any case"
 
 
 @pytest.mark.parametrize(
@@ -159,12 +162,18 @@ def test_what_cannot_be_answered_says_why(
     monkeypatch.setattr(action, "MOST", 1)
     answer = client.get(f"/api/v1/sessions/{forgetful.pk}/why?text={PORT}")
     assert answer.status_code == 422
-    assert "Choose a longer or rarer one" in answer.json()["detail"]
+    assert "Choose a longer or rarer text" in answer.json()["detail"]
     page = page_of(client, f"/sessions/{forgetful.pk}/why/?text={PORT}")
-    assert "Choose a longer or rarer one" in page.text
+    assert "Choose a longer or rarer text" in page.text
     with pytest.raises(CommandError, match="Choose a longer"):
         call_command("why", "s1", PORT)
     monkeypatch.setattr(action, "MOST", 300)
+    with monkeypatch.context() as patch:
+        patch.setattr(action, "MOST_BYTES", 1)
+        answer = client.get(f"/api/v1/sessions/{forgetful.pk}/why?text={PORT}")
+        assert answer.status_code == 422 and "too much to look through" in answer.json()["detail"]
+        page = page_of(client, f"/sessions/{forgetful.pk}/why/?text={PORT}")
+        assert "Search for the text instead" in page.text
     monkeypatch.setattr(action, "MOST_STEPS", 1)
     answer = client.get(f"/api/v1/sessions/{forgetful.pk}/why?text={PORT}&policies=true")
     assert answer.status_code == 422 and "in the lab" in answer.json()["detail"]

@@ -76,21 +76,21 @@ def test_the_sentence_says_first_whether_something_lost_was_needed(
         (
             {"needed": [93], "signs": SIGNS, "repairs": 840_000},
             "By step 99: 3 files read again, 1 call repeated and 1 correction by the user "
-            "(≈$0.8400, the whole cost of these calls).",
+            "(≈$0.84, the whole cost of these calls).",
         ),
         (
             {"needed": [], "signs": SIGNS, "repairs": 840_000},
-            "The whole cost of these calls by step 99: ≈$0.8400.",
+            "The whole cost of these calls by step 99: ≈$0.84.",
         ),
         ({"signs": SIGNS, "repairs": None}, ""),
-        ({"rewrite_cost": 66_980}, "Writing the cache again cost ≈$0.06698."),
+        ({"rewrite_cost": 66_980}, "Writing the cache again cost ≈$0.067."),
         (
             {"rewrite_cost": 66_980, "rewritten": 11_753, "payback": 1},
-            "Writing the cache again cost ≈$0.06698 (≈11.8k tokens), paid back after 1 step.",
+            "Writing the cache again cost ≈$0.067 (≈11.8k tokens), paid back after 1 step.",
         ),
         (
             {"rewrite_cost": 66_980, "rewritten": 940, "payback": 12, "simulated": True},
-            "Writing the cache again cost $0.06698 (940 tokens), paid back after 12 steps.",
+            "Writing the cache again cost $0.067 (940 tokens), paid back after 12 steps.",
         ),
     ],
 )

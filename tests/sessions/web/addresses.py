@@ -45,6 +45,7 @@ AT_LARGE = {route for route in PAGES if "<" not in route} - IN_BODY | {
     "api/v1/subscriptions",
     "api/v1/sessions",
     "api/v1/imports",
+    "api/v1/traces",
     "api/v1/simulations",
     "api/v1/tunings",
     "api/v1/cache/check",
@@ -116,6 +117,7 @@ NEEDS: dict[tuple[str, str], Right | None] = {
     ("POST", "api/v1/tunings/<uuidstr:tuning_id>/cancel"): "write",
     ("POST", "api/v1/simulations/<uuidstr:simulation_id>/cancel"): "write",
     ("POST", "api/v1/imports"): "write",
+    ("POST", "api/v1/traces"): "write",
 }
 """The right that each route requires, if it changes something or shows restricted data. All other
 pages accept no POST and are visible to the whole team."""

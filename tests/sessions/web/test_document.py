@@ -19,7 +19,7 @@ from tests.sessions.programs import Program
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("jobs_wait")]
 
-EXAMPLES = 12
+EXAMPLES = 6  # beside about 47 systematic cases of each operation
 
 NOT_ASKED = [
     ignored_auth,  # covered by test_access for every route
@@ -36,6 +36,8 @@ def _with_known_names(made: dict[str, Any]) -> dict[str, Any]:
             for parameter in operation["parameters"]:
                 if names := known.get(parameter["name"]):
                     parameter["schema"] = {"anyOf": [{"enum": names}, {"type": "string"}]}
+    # Nothing generates protobuf; test_traces sends it.
+    made["paths"]["/api/v1/traces"]["post"]["requestBody"]["content"].pop("application/x-protobuf")
     return made
 
 

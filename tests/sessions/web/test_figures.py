@@ -23,7 +23,7 @@ from sessions import figures
         (figures.signed(-108_600), "−108.6k"),
         (figures.money(None), "unknown"),
         (figures.money(0), "$0"),
-        (figures.money(57_500), "$0.05750"),
+        (figures.money(57_500), "$0.058"),
         (figures.money(31_400_000), "$31.40"),
         (figures.money(1), "$0.000001"),
         (figures.percent(None), "unknown"),

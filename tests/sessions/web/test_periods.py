@@ -85,6 +85,7 @@ def test_an_address_names_a_range_or_two_days():
     one = asked_for({"from": "2026-11-01"}, NOW, None, None)
     assert one == asked_for({"to": "2026-11-01"}, NOW, None, None)
     assert one == between(date(2026, 11, 1), date(2026, 11, 1))
+    assert one == asked_for({"range": "custom", "to": "2026-11-01"}, NOW, None, None)
     everything = asked_for({"range": "all"}, NOW, ms("2026-11-10 00:00"), ms("2026-12-24 00:00"))
     assert written(everything.until) == "2026-12-25T00:00Z"
 
@@ -93,6 +94,7 @@ def test_an_address_names_a_range_or_two_days():
     ("query", "field"),
     [
         ({"range": "year"}, "range"),
+        ({"range": "custom"}, "from"),
         ({"from": "yesterday"}, "from"),
         ({"from": "2026-11-31", "to": "2026-12-01"}, "from"),
         ({"from": "0001-01-01"}, "from"),

@@ -19,7 +19,8 @@ from sessions.actions.accounts.invitations import invite
 from sessions.actions.accounts.teams import local_team
 from sessions.actions.demo.demo import load_demo
 from sessions.actions.live import folds
-from sessions.actions.live.managed import catch_up, serving
+from sessions.actions.live.folds import serving
+from sessions.actions.live.managed import catch_up
 from sessions.models import Session
 from tests.sessions.live.managed.test_managed import grown
 from tests.sessions.people import browser

@@ -93,9 +93,6 @@ def one_of_everything(program: Program) -> dict[str, Any]:
     session = Session.objects.get(team=program.team)
     pins.pin(session, 1)
     job = Job.objects.filter(team=program.team).first() or jobs.enqueue(program.team, "demo", {})
-    made = begin_import(program.team, [("a", "/nowhere/a", 1)], job=job)
-    file = ImportFile.objects.get(import_run=made)
-    skipped = SkippedRecord.objects.create(file=file, type="x", reason="unknown", count=1)
     sha = program.get("/sessions/run/messages")["messages"][0]["blocks"][0]["sha"]
     person = get_user_model().objects.create_user(f"a member of {program.team}")
     member = Membership.objects.create(user=person, team=program.team)
@@ -121,16 +118,8 @@ def one_of_everything(program: Program) -> dict[str, Any]:
     saved = SavedSearch.objects.create(team=program.team, name="ports", query="q=port")
     version = save_version(program.team, "our-policy", {}, "sliding-window", "", None, COMMAND)
     rollout = rollouts.propose(version, "", bounds.defaults(), COMMAND)
-    channel, _ = channels.add_channel(program.team, "email", "a", "a@example.org", COMMAND)
-    rule, _ = channels.put_rule(channel, "job", None, 60, COMMAND)
-    notification = channels.send_test(channel, COMMAND)
-    Notification.objects.update(state="failed")
-    program.ask("POST", "/sessions/run/messages", {"messages": [{"role": "robot", "content": ""}]})
-    arrivals.flush()
-    refused = RefusedRequest.objects.get(team=program.team)
     return {
-        "refused_id": refused.pk,
-        "channel_id": channel.pk, "rule_id": rule.pk, "notification_id": notification.pk,
+        **imported(program, job), **notifying(program),
         "rollout_id": rollout.pk, "name": "our-policy",
         "item_id": item.pk, "simulation_id": simulation.pk, "tuning_id": tuning.pk,
         "note_id": note.pk, "board_id": note.board_id, "subscription_id": subscription.pk,
@@ -138,10 +127,30 @@ def one_of_everything(program: Program) -> dict[str, Any]:
         "budget_id": budget.pk, "approval_id": approval.pk,
         "member_id": member.pk, "invitation_id": invitation.pk, "slug": program.team.slug,
         "other_id": session.pk,
-        "session_id": session.pk, "job_id": job.pk, "import_id": made.pk, "record_id": skipped.pk,
+        "session_id": session.pk, "job_id": job.pk,
         "sha": sha, "ref": "1", "file": f"m1.0@{sha[:8]}.txt", "seq": 1, "number": 1, "step": 1,
         "a": 1, "b": 1, "run": "managed", "token": "x", "prefix": program.key.prefix, "rest": "x",
     }  # fmt: skip
+
+
+def imported(program: Program, job: Job) -> dict[str, Any]:
+    """An import with a record that was skipped, and a refused request."""
+    made = begin_import(program.team, [("a", "/nowhere/a", 1)], job=job)
+    file = ImportFile.objects.get(import_run=made)
+    skipped = SkippedRecord.objects.create(file=file, type="x", reason="unknown", count=1)
+    program.ask("POST", "/sessions/run/messages", {"messages": [{"role": "robot", "content": ""}]})
+    arrivals.flush()
+    refused = RefusedRequest.objects.get(team=program.team)
+    return {"import_id": made.pk, "record_id": skipped.pk, "refused_id": refused.pk}
+
+
+def notifying(program: Program) -> dict[str, Any]:
+    """A channel with a rule and a notification that failed."""
+    channel, _ = channels.add_channel(program.team, "email", "a", "a@example.org", COMMAND)
+    rule, _ = channels.put_rule(channel, "job", None, 60, COMMAND)
+    notification = channels.send_test(channel, COMMAND)
+    Notification.objects.update(state="failed")
+    return {"channel_id": channel.pk, "rule_id": rule.pk, "notification_id": notification.pk}
 
 
 def missing_like(world: dict[str, Any]) -> dict[str, Any]:

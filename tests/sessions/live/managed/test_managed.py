@@ -20,13 +20,13 @@ from compaction.strategies.offload import Offload
 from compaction.summaries.extract import extractive
 from sessions.actions.accounts.teams import local_team
 from sessions.actions.live import folds
+from sessions.actions.live.folds import serving
 from sessions.actions.live.managed import (
     NoSuchStep,
     catch_up,
     plan_at,
     plan_of,
     record_context,
-    serving,
 )
 from sessions.actions.policies.policies import version_of
 from sessions.actions.record.append import append

@@ -7,7 +7,8 @@ import pytest
 from sessions.actions.jobs import jobs
 from sessions.actions.jobs.attempts import attempt
 from sessions.actions.live import folds
-from sessions.actions.live.managed import catch_up, plan_of, record_context, serving
+from sessions.actions.live.folds import serving
+from sessions.actions.live.managed import catch_up, plan_of, record_context
 from sessions.actions.live.requests.on_request import (
     CannotCompact,
     CannotUndo,

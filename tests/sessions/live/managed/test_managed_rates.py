@@ -12,7 +12,8 @@ from compaction.policies.policy import Policy
 from compaction.proposals.plan import Means
 from compaction.simulation import simulate as simulation
 from sessions.actions.live import folds
-from sessions.actions.live.managed import catch_up, serving
+from sessions.actions.live.folds import serving
+from sessions.actions.live.managed import catch_up
 from sessions.importers import records
 from sessions.models import Session
 from tests.sessions.live.managed.test_managed import BOTH, send, simulated

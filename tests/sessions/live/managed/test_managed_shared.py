@@ -11,7 +11,8 @@ from compaction.policies.policy import to_dict
 from sessions.actions.accounts.teams import local_team
 from sessions.actions.live import folds
 from sessions.actions.live.advance import store
-from sessions.actions.live.managed import catch_up, serving
+from sessions.actions.live.folds import serving
+from sessions.actions.live.managed import catch_up
 from sessions.actions.policies.policies import version_of
 from sessions.actions.record.append import append
 from sessions.models import Entry, Run, Session

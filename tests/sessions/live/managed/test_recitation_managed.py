@@ -94,7 +94,7 @@ def test_what_is_served_is_what_a_simulation_has(lost: int) -> None:
     assert "part 27" in given[run.steps[-1].step][1]
     figures = tail.figures(tail.stored(found))
     assert figures.steps["recited"] == [step.recited for step in run.steps]
-    assert figures.steps["prompt"] == [step.total + run.prelude_at(step.step) for step in run.steps]
+    assert figures.steps["prompt"] == [step.total + run.hidden + step.added for step in run.steps]
     assert manifest.columns(found)["tokens"]
 
 

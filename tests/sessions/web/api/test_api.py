@@ -75,6 +75,9 @@ def test_an_import_is_a_job(program: Program):
     job = program.get(f"/jobs/{result['job']}")
     assert (job["kind"], job["state"], result["files"]) == ("import", "queued", 1)
     assert result["job_url"] == f"/api/v1/jobs/{result['job']}"
+    kind = {"content_type": "application/octet-stream"}
+    answer = program.ask("POST", "/imports?name=talk.json&if_changed=replace", log, **kind)
+    assert answer.status_code == 403  # a key may add; to delete takes a person
     answer = program.ask("POST", "/imports", b"", content_type="application/octet-stream")
     assert "curl" in assert_problem(answer, 422)["detail"]
 

@@ -84,3 +84,28 @@ def test_a_context_asks_for_the_ttls_of_its_policy_and_for_none_longer_than_the_
         parts = [*given["system"], *(one for m in given["messages"] for one in m["content"])]
         marks = [part["cache_control"] for part in parts if "cache_control" in part]
         assert [mark.get("ttl") for mark in marks] == asked
+
+
+def test_a_context_of_gemini_comes_back_as_it_was_sent(program: Program):
+    call = {"functionCall": {"name": "read", "args": {"path": "a"}}, "thoughtSignature": "U0lH"}
+    response = {"functionResponse": {"name": "read", "response": {"output": "x = 1"}}}
+    contents = [
+        {"role": "user", "parts": [{"text": "Read a."}]},
+        {"role": "model", "parts": [call]},
+        {"role": "user", "parts": [response]},
+    ]
+    schema = {"type": "OBJECT", "properties": {"path": {"type": "STRING"}}}
+    tools = [{"functionDeclarations": [{"name": "read", "parameters": schema}]}]
+    program.ask("PUT", "/sessions/run", {"model": "gemini-3-pro", "policy": "passthrough"})
+    sent = {"messages": contents, "tools": tools, "system": "Be brief."}
+    program.post("/sessions/run/messages", sent)
+    given = program.get("/sessions/run/context?format=gemini")
+    for content in given["messages"]:
+        for part in content["parts"]:
+            assert (part.get("functionCall") or part.get("functionResponse") or {}).pop(
+                "id", "read"
+            )
+    assert given["messages"] == contents
+    assert given["system"] == [{"text": "Be brief."}]
+    [declared] = given["tools"][0]["functionDeclarations"]
+    assert declared["parametersJsonSchema"]["type"] == "object"

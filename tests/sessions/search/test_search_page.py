@@ -1,0 +1,122 @@
+"""The search page and the API: filters, pages, saved searches, and other teams."""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+import pytest
+
+from sessions.actions.accounts.teams import local_team
+from sessions.actions.record.append import append
+from sessions.models import SavedSearch, Session
+from sessions.models.search import search as searching
+from tests.sessions.made import count, session, user
+from tests.sessions.pages import other_team, page_of, signed_in
+from tests.sessions.programs import Program, assert_problem
+from tests.sessions.search.searched import forgetful, reindex, store
+
+pytestmark = [pytest.mark.django_db, pytest.mark.store]
+
+
+def test_another_team_finds_nothing(program: Program, stranger: Program) -> None:
+    stored = store(program.team)
+    assert len(program.get("/search?q=8417")["hits"]) == 1
+    assert stranger.get("/search?q=8417")["hits"] == []
+    assert_problem(stranger.ask("GET", f"/sessions/{stored.pk}/search?q=8417"), 404)
+    page = page_of(signed_in(other_team()), f"/search/?q=8417&session={stored.pk}")
+    assert "Nothing matches" in page.text
+    assert "a missing session" in page.text
+
+
+@pytest.mark.parametrize("few", [-1, 200])
+def test_filters_of_sessions_in_the_address(
+    program: Program, monkeypatch: pytest.MonkeyPatch, few: int
+) -> None:
+    monkeypatch.setattr(searching, "FEW", few)
+    stored = store(program.team)
+    Session.objects.filter(pk=stored.pk).update(cost_microusd=2_000_000, ended_at=1_790_000_000_000)
+    day = "2026-09-21"
+    for query, many in {
+        "agent=tester": 1,
+        "agent=other": 0,
+        "model=claude-x": 1,
+        "model=x": 0,
+        "cost=2": 1,
+        "cost=2.01": 0,
+        f"since={day}": 1,
+        f"since={day}T23:59Z": 0,
+        f"until={day}": 0,
+        "tool=Read&kind=result": 0,
+        "tool=Read&kind=file": 1,
+        "error=true": 0,
+    }.items():
+        assert len(program.get(f"/search?q=8417&{query}")["hits"]) == many, query
+    client = signed_in(program.team)
+    for query, many in {f"from={day}": 1, f"to={day}": 1, "from=2026-09-22": 0, "range=today": 0,
+                        "from=nonsense": 1, "cost=NaN": 1,
+                        "cost=3": 0, "error=1": 0, "kind=nonsense": 1}.items():  # fmt: skip
+        found = "<mark>" in page_of(client, f"/search/?q=8417&{query}").markup
+        assert found == bool(many), query
+    for wrong in ("since=soon", "cost=-1", "kind=nonsense", "limit=51", "after=x"):
+        assert_problem(program.ask("GET", f"/search?q=x&{wrong}"), 422)
+
+
+def test_pages_go_on_where_they_ended(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(searching, "STRIDES", (2, 4))
+    monkeypatch.setattr(searching, "AT_ONCE", 3)
+    texts = [user(f"needle number {n}", key=f"k{n}") for n in range(11)]
+    append(program.team, session(*texts), count, source="test")
+    append(program.team, session(user("a needle", key="o"), external_id="s2"), count, source="test")
+    reindex(program.team)
+    seen, after = [], ""
+    for _ in range(9):
+        page = program.get(f"/search?q=needle&limit=2{after}")
+        seen += [(hit["session"]["external_id"], hit["message"]) for hit in page["hits"]]
+        if page["next"] is None:
+            break
+        after = f"&after={page['next']}"
+    assert seen == [("s2", 1), *(("s1", n) for n in range(11, 0, -1))]
+    client = signed_in(program.team)
+    shown = page_of(client, "/search/?q=needle")
+    assert shown.markup.count("<mark>") == 1 + 5, "five of a session"
+    every = page_of(client, "/search/" + shown.links["All hits in this session"])
+    assert every.markup.count("<mark>") == 11
+
+
+def test_time_that_runs_out_is_said(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    store(program.team)
+    monkeypatch.setattr(searching, "DEADLINE", -1)
+    answer = program.get("/search?q=port+drain")
+    assert (answer["complete"], len(answer["hits"])) == (False, 1)
+    rest = program.get(f"/search?q=port+drain&after={answer['next']}")
+    assert (rest["hits"], rest["complete"], rest["next"]) == ([], True, None)
+    monkeypatch.setattr(searching, "FEW", -1)
+    page = page_of(signed_in(program.team), "/search/?q=port&agent=absent")
+    assert "No match so far" in page.text
+
+
+def test_what_the_page_says_when_there_is_nothing(jobs_wait: None) -> None:
+    client = signed_in()
+    assert "Nothing to look up" in page_of(client, f"/search/?q={quote('->')}").text
+    assert "Nothing matches" in page_of(client, "/search/?q=xyzzy").text
+    append(local_team(), session(*forgetful()), count, source="test")
+    page = page_of(client, "/search/?q=8417")
+    assert "1 session with new text is waiting to be indexed" in page.text
+    assert "It has not read all sessions yet" in page.text
+
+
+def test_saved_searches_belong_to_a_team() -> None:
+    client = signed_in()
+    saved = {"name": " lost  ports ", "query": "q=8417&kind=file&after=5&evil=1"}
+    assert client.post("/search/saved/", saved).headers["Location"] == "/search/?q=8417&kind=file"
+    client.post("/search/saved/", saved | {"query": "q=8418"})
+    client.post("/search/saved/", saved | {"query": "kind=file"})
+    client.post("/search/saved/", saved | {"name": " "})
+    (row,) = SavedSearch.objects.all()
+    assert (row.name, row.query, row.team) == ("lost ports", "q=8418", local_team())
+    assert page_of(client, "/search/").links["lost ports"] == "/search/?q=8418"
+    stranger = signed_in(other_team())
+    assert "lost ports" not in page_of(stranger, "/search/").text
+    assert stranger.post(f"/search/saved/{row.pk}/remove/").status_code == 404
+    client.post(f"/search/saved/{row.pk}/remove/")
+    assert not SavedSearch.objects.exists()
