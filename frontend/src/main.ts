@@ -1,18 +1,24 @@
 import './main.css';
 import './islands';
 import './web/theme';
-import './web/rail';
+import './web/more';
 import './web/copy';
 import './web/keyboard/keyboard';
 import './web/keyboard/list';
 import './web/ages';
-import './imports/imports';
 import './record/sessions';
-import './jobs/jobs';
-import './accounts/keys';
-import './policies/form';
-import './replay/why';
-import './tools/graph';
+
+/** Scripts of single pages, and what such a page has. */
+const parts: Record<string, () => Promise<unknown>> = {
+  'form[data-upload]': () => import('./imports/imports'),
+  '#job, #report': () => import('./jobs/jobs'),
+  'form[data-makes-key]': () => import('./accounts/keys'),
+  'form[data-policy-form]': () => import('./policies/form'),
+  'body[data-why]': () => import('./replay/why'),
+  '[data-tool-graph]': () => import('./tools/graph'),
+};
+for (const [selector, load] of Object.entries(parts))
+  if (document.querySelector(selector)) void load();
 
 // Three quarters of the script, for pages that keep up.
 // After `load`: between DOMContentLoaded and `load`, htmx would never begin.

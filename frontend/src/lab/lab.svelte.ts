@@ -83,6 +83,11 @@ export class Lab {
   }
 
   changed = $derived(!isSame(this.document, this.begun.document));
+  /** Whether its single settings can be compared with those of the active version. */
+  comparable = $derived.by(() => {
+    const names = (one: PolicyDocument) => one.steps.map((step) => step.strategy).join();
+    return names(this.document) === names(this.props.active.document);
+  });
   fromActive = $derived.by(() => isSame(this.begun.document, this.props.active.document));
   propose = $derived.by(
     () => this.props.may_write && this.trial.over && !!this.trial.shown?.verdict.propose,
@@ -199,7 +204,6 @@ export class Lab {
       page,
       sessions: wanted(this.choice),
       document: this.document,
-      begun: this.begun.ref,
     };
     simulate(this.props.figures_url, body, mine.signal, (line: Line) => this.trial.take(line))
       .then(() => mine === this.#asking && this.trial.end())

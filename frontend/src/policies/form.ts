@@ -15,19 +15,15 @@ function follow(form: HTMLFormElement): void {
     clearTimeout(timer);
     timer = window.setTimeout(() => void check(), WAIT);
   });
-  const begun = written();
+  // What was refused is shown again, and saved nowhere.
+  const begun = form.dataset.unsaved === undefined ? written() : '';
   let leaving = false;
   window.addEventListener('beforeunload', (event) => {
     if (!leaving && written() !== begun) event.preventDefault();
   });
   form.addEventListener('keydown', (event) => {
-    if (event.key === 'Enter' && (event.metaKey || event.ctrlKey)) {
-      event.preventDefault();
-      form.requestSubmit(form.querySelector<HTMLButtonElement>('.save-bar button[value="save"]'));
-      return;
-    }
-    if (event.key !== 'Enter' || event.isComposing || (event.target as HTMLElement).id !== 'note')
-      return;
+    const isNote = (event.target as HTMLElement).id === 'note' && !event.isComposing;
+    if (event.key !== 'Enter' || !(event.metaKey || event.ctrlKey || isNote)) return;
     event.preventDefault();
     form.requestSubmit(form.querySelector<HTMLButtonElement>('.save-bar button[value="save"]'));
   });

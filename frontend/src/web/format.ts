@@ -42,14 +42,15 @@ export function percent(share: number, digits = 0): string {
   return `${text} %`;
 }
 
-/** Micro-dollars: four significant digits below a dollar, cents above. */
+/** Micro-dollars: two significant digits below a dollar, cents above. */
 export function money(micro: number): string {
   const dollars = micro / 1_000_000;
   if (dollars === 0) return '$0';
-  if (Math.abs(dollars) >= 0.99995)
+  if (Math.abs(dollars) >= 1)
     return `$${dollars.toLocaleString('en-US', { minimumFractionDigits: 2, maximumFractionDigits: 2 })}`;
-  const decimals = Math.min(6, Math.max(2, 3 - Math.floor(Math.log10(Math.abs(dollars)))));
-  return `$${dollars.toFixed(decimals)}`;
+  const rounded = Number(dollars.toPrecision(2));
+  const decimals = Math.min(6, Math.max(2, 1 - Math.floor(Math.log10(Math.abs(rounded)))));
+  return `$${rounded.toFixed(decimals)}`;
 }
 
 /** 850 ms, 41 s, 7 m 12 s, 3 h 5 m. */

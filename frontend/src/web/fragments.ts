@@ -44,7 +44,9 @@ Object.assign(Idiomorph.defaults.callbacks, {
   },
   /** What a reader opened stays open, and the row that the keys chose stays chosen. */
   beforeAttributeUpdated: (name: string, node: Element): boolean =>
-    !(name === 'open' && node.matches('details')) && !(name === 'class' && node.matches('tr.here')),
+    !(name === 'open' && node.matches('details')) &&
+    !(name === 'class' && node.matches('tr.here')) &&
+    !node.matches('[data-more]'),
 });
 
 document.addEventListener('htmx:beforeRequest', (event) => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { costChange, losers, sorted } from '../../src/lab/simulation/lines';
-import { spreadText, summary } from '../../src/lab/simulation/sentences';
+import { spreadText, summary, ttlApart } from '../../src/lab/simulation/sentences';
 import { rows, toned } from '../../src/lab/simulation/figures';
 import { best } from '../../src/web/chart/scatter';
 import { scatterOf } from '../../src/lab/simulation/scatter';
@@ -189,4 +189,20 @@ it('draws each version that was tried, the draft in front, and only groups that 
   expect(scatter.points.at(-1)).toMatchObject({ x: 40_000, y: 1, bound: true });
   expect(best(scatter.points).map((one) => one.label)).toEqual(['a', 'b']);
   expect(scatter.groups.map((group) => group.name)).toEqual(['draft', 'tried', 'bounds']);
+});
+
+describe('the TTL apart', () => {
+  const sums = (ttl: number | null): Version['sums'] =>
+    version('draft', {
+      cost_microusd: 80_000,
+      cost_recorded_microusd: 100_000,
+      cost_recorded_ttl_microusd: ttl,
+    }).sums;
+  it('says what it changes, and what edits do', () => {
+    expect(ttlApart(sums(95_000))).toBe(
+      'Against the recorded cost, the TTL changes −5.0 % and edits −15 %.',
+    );
+    expect(ttlApart(sums(100_000))).toBe('');
+    expect(ttlApart(sums(null))).toBe('');
+  });
 });

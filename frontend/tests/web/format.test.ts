@@ -18,10 +18,10 @@ it('writes changes with a sign that is not a hyphen', () => {
   expect(format.exactChange(-12_345)).toBe('−12,345');
 });
 
-it('writes money with four digits below a dollar', () => {
+it('writes money with two digits below a dollar', () => {
   expect([0, 57_512, 4, 999_999, 31_400_000, 1_234_567_890].map(format.money)).toEqual([
     '$0',
-    '$0.05751',
+    '$0.058',
     '$0.000004',
     '$1.00',
     '$31.40',

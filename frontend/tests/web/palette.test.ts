@@ -25,6 +25,14 @@ test.each([
   expect(does(typed)).toEqual(found);
 });
 
+test('policies are offered by name, once something is typed', () => {
+  const policies = [{ does: 'Policy balanced', keys: '', run: () => {} }];
+  const names = (typed: string) =>
+    commandsFor(registry, typed, null, policies).map(({ does }) => does);
+  expect(names('balan')).toEqual(['Policy balanced']);
+  expect(names('')).not.toContain('Policy balanced');
+});
+
 test('what was typed can be searched for, last', () => {
   const asked: string[] = [];
   const offered = commandsFor(registry, ' 8417 ', (words) => asked.push(words));

@@ -6,6 +6,8 @@ export type Sums = {
   peak_tokens: number;
   peak_share: Spread | null;
   cost_microusd: number | null;
+  cost_recorded_microusd?: number | null;
+  cost_recorded_ttl_microusd?: number | null; // as recorded, with the TTL of the version
   priced: number;
   cache_read_share: number | null;
   compactions?: number;

@@ -1,7 +1,7 @@
 /* What is said of a simulation in words. */
 import * as format from '../../web/format';
 import { changeText } from './changes';
-import { reference, type Beside, type Body, type Spread, type Version } from './body';
+import { reference, type Beside, type Body, type Spread, type Sums, type Version } from './body';
 import { losers } from './lines';
 
 /** How a spread of ratios is written: "−12 % [−21 … +3]". */
@@ -48,5 +48,19 @@ export function summary(body: Body, beside: Beside): string {
     parts.push(`${of} of the median session ${middle} (p10 ${low}, p90 ${high})`);
   }
   const text = parts.length ? `${parts.join('; ')}.` : '';
-  return text.charAt(0).toUpperCase() + text.slice(1);
+  return [text.charAt(0).toUpperCase() + text.slice(1), ttlApart(draft.sums)]
+    .filter(Boolean)
+    .join(' ');
+}
+
+/** What the TTL of a version alone changes of the recorded cost, and what its edits do; "" where it is as recorded. */
+export function ttlApart(sums: Sums): string {
+  const {
+    cost_microusd: cost,
+    cost_recorded_microusd: base,
+    cost_recorded_ttl_microusd: ttl,
+  } = sums;
+  if (!base || cost === null || ttl === undefined || ttl === null || ttl === base) return '';
+  const [alone, edits] = [ttl - base, cost - ttl].map((by) => changeText(by / base));
+  return `Against the recorded cost, the TTL changes ${alone} and edits ${edits}.`;
 }

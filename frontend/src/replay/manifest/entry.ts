@@ -32,13 +32,11 @@ export type EntryDetail = {
   text: string;
   truncated: boolean;
   json: string;
-  /** How the tokens were arrived at: o200k tokens times the session's ratio (permille), beside the
-      published rule of thumb. */
+  /** How the tokens were arrived at: o200k tokens times the session's ratio (permille). */
   counts: {
     basis: 'exact' | 'calibrated' | 'estimated';
     o200k: number;
     ratio: number;
-    published_estimate: number;
   };
   in_context: { steps: number; tokens: number; cost_microusd: number | null };
   versions: Version[];

@@ -10,6 +10,8 @@ type Chosen = { at: number[]; rows: (string | null)[] };
 export class Previews {
   /** Grows when lines arrive, so that what shows them is drawn again. */
   arrived = $state(0);
+  /** Whether the first lines that were asked for are here, or cannot be. */
+  answered = $state(false);
   searching = $state(false);
   #lines: (string | undefined)[] = [];
   #entries: Entries | null = null;
@@ -101,6 +103,7 @@ export class Previews {
     } catch {
       for (const i of indexes) this.#asked.delete(i); // asked again when they show
     }
+    this.answered = true;
   }
 
   async #fetch(from: number, to: number): Promise<void> {
@@ -111,5 +114,6 @@ export class Previews {
       if (answer.from + offset < this.#lines.length) this.#lines[answer.from + offset] = line;
     });
     this.arrived++;
+    this.answered = true;
   }
 }

@@ -9,6 +9,7 @@ export const firstChars = 1200; // of a text that the server sends
 type Answer = { at: number[]; rows: (string | null)[] };
 
 export class Texts {
+  /** Grows when texts arrive, or cannot. */
   arrived = $state(0);
   #texts = new Map<string, string>();
   #asked = new Set<string>();
@@ -23,8 +24,11 @@ export class Texts {
     return this.#texts.get(this.#name(run, entries, i));
   }
 
-  want(run: string, entries: Entries, indexes: readonly number[]): void {
-    const missing = indexes.filter((i) => !this.#asked.has(this.#name(run, entries, i)));
+  /** Sees to it that these entries have their texts, soon; if one lacks it, those around come with it. */
+  want(run: string, entries: Entries, indexes: readonly number[], around: Iterable<number>): void {
+    const isMissing = (i: number) => !this.#asked.has(this.#name(run, entries, i));
+    if (!indexes.some(isMissing)) return;
+    const missing = [...new Set([...indexes, ...around])].filter(isMissing);
     for (let n = 0; n < missing.length; n += atOnce)
       void this.#fetch(run, entries, missing.slice(n, n + atOnce));
   }
@@ -36,9 +40,9 @@ export class Texts {
       const at = indexes.join(',');
       const answer = await ask<Answer>(withQuery(this.address, { run, at }));
       answer.rows.forEach((text, n) => this.#texts.set(names[n], text ?? ''));
-      this.arrived++;
     } catch {
       for (const name of names) this.#asked.delete(name); // asked again when they show
     }
+    this.arrived++;
   }
 }

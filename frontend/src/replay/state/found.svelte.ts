@@ -5,7 +5,10 @@ const pauseMs = 200; // while someone types
 const atOnce = 500; // the most that one answer holds
 const answers = 8; // the most that are asked for
 
-type Answer = { hits: { message: number; index: number }[]; next: number | null };
+type Answer = {
+  hits: { message: number; index: number; replacement: boolean }[];
+  next: number | null;
+};
 
 /** Words as a query: those with blanks in quotes. */
 export const queryOf = (words: readonly string[]): string =>
@@ -41,7 +44,8 @@ export class Found {
         const more: Record<string, number> = after === null ? {} : { after };
         const address = withQuery(this.address, { q, limit: atOnce, ...more });
         const answer: Answer = await ask<Answer>(address, { signal });
-        for (const { message, index } of answer.hits) blocks.add(`${message}.${index}`);
+        for (const { message, index, replacement } of answer.hits)
+          if (!replacement) blocks.add(`${message}.${index}`);
         this.blocks = new Set(blocks);
         after = answer.next;
         if (after === null) break;

@@ -1,15 +1,7 @@
 /* The replay page: what brings it to another run, step or block, and keeps it up to date. */
 import * as format from '../../web/format';
-import { problemFrom, withQuery } from '../../web/request';
-import {
-  addressOf,
-  findEntry,
-  nameOfEntry,
-  placeIn,
-  views,
-  type AxisName,
-  type View,
-} from '../manifest/address';
+import { problemFrom } from '../../web/request';
+import { findEntry, nameOfEntry, placeIn, type AxisName, type View } from '../manifest/address';
 import { findRow } from '../manifest/composition';
 import { merge, shifted, type DeltaJson } from '../manifest/delta';
 import { fetchNews, fetchRun, type Holding } from '../manifest/holding';
@@ -145,7 +137,14 @@ export class Replay extends Shown {
     else this.#name();
     // Managed from its first message on: a reader who waited for it wants to see the managed context.
     const isManagedRun = manifest.runs.some((choice) => choice.origin === 'managed');
-    if (isManagedRun && manifest.session.live && this.usual === 'recorded' && !place.run) {
+    const isKnown = !manifest.session.steps || manifest.steps.managed?.some(Boolean);
+    if (
+      isManagedRun &&
+      isKnown &&
+      manifest.session.live &&
+      this.usual === 'recorded' &&
+      !place.run
+    ) {
       this.usual = 'managed';
       setTimeout(() => void this.load('managed'));
     }
@@ -177,10 +176,7 @@ export class Replay extends Shown {
     await this.label(1);
     const avoidable = this.manifest?.causes.filter((cause) => cause.avoidable) ?? [];
     const size = (cause: Cause) => cause.cost_microusd ?? 0;
-    const most = avoidable.reduce<Cause | null>(
-      (found, cause) => (found && size(found) >= size(cause) ? found : cause),
-      null,
-    );
+    const most = avoidable.sort((one, other) => size(other) - size(one)).at(0);
     if (most) this.go(most.step, true);
   }
 
@@ -266,8 +262,7 @@ export class Replay extends Shown {
 
   /** The view after the one that is shown. */
   nextView(): void {
-    const offered = views.filter((view) => view !== 'raw' || this.props.context_url);
-    this.show(offered[(offered.indexOf(this.view) + 1) % offered.length]);
+    this.show(this.views[(this.views.indexOf(this.view) + 1) % this.views.length]);
   }
 
   measureBy(axis: AxisName): void {
@@ -281,51 +276,11 @@ export class Replay extends Shown {
     rememberScale(scale);
   }
 
-  revisionAddress(number: number, manifest = this.manifest): string | null {
-    if (!manifest || !number || !this.props.revision_url) return null;
-    return this.props.revision_url
-      .replace('{run}', manifest.run.id)
-      .replace('{number}', String(number));
-  }
-
   switchRun(run: string): void {
     // The address may have named the run by its policy.
     if (run === this.run || run === this.manifest?.run.id) return;
     history.pushState(null, '', this.address(run));
     void this.load(run);
-  }
-
-  address(run = this.run, step = this.following ? null : this.step): string {
-    const message =
-      this.manifest && this.selected >= 0 ? nameOfEntry(this.manifest, this.selected) : '';
-    const place = { step, run, message, view: this.view, axis: this.axisName };
-    return addressOf(this.props.replay_url, place, this.usual);
-  }
-
-  /** The address of this step, also while following: who gets it sees what is seen here. */
-  get link(): string {
-    return new URL(this.address(this.run, this.step), location.href).href;
-  }
-
-  diffAddress(other: number): string {
-    const address = this.#diffPage(Math.min(other, this.step), Math.max(other, this.step));
-    return this.run === 'recorded' && this.usual === 'recorded'
-      ? address
-      : withQuery(address, { run: this.run });
-  }
-
-  /** This step of the run beside the same of the recorded one; null where that is shown, or there is none. */
-  get besideAddress(): string | null {
-    const recorded = this.manifest?.runs.some(
-      (run) => run.origin === 'recorded' && run.state === 'ready',
-    );
-    if (!this.manifest || !recorded || this.manifest.run.origin === 'recorded') return null;
-    const address = this.#diffPage(this.step, this.step);
-    return withQuery(address, { run: 'recorded', with: this.manifest.run.id });
-  }
-
-  #diffPage(a: number, b: number): string {
-    return this.props.diff_page_url.replace('{a}', String(a)).replace('{b}', String(b));
   }
 
   #write(jump = false): void {

@@ -1,6 +1,13 @@
-/* What the replay page shows: which run, which step, which block, and what follows from them. */
-import type { Problem } from '../../web/request';
-import { placeIn, type AxisName, type View } from '../manifest/address';
+/* What the replay page shows: which run, which step, which block, what follows from them, and their addresses. */
+import { withQuery, type Problem } from '../../web/request';
+import {
+  addressOf,
+  nameOfEntry,
+  placeIn,
+  views,
+  type AxisName,
+  type View,
+} from '../manifest/address';
 import { cacheStates } from '../manifest/cache';
 import { rowsAt, type Composition } from '../manifest/composition';
 import { said } from '../manifest/fate';
@@ -150,7 +157,10 @@ export class Shown {
     this.manifest && this.composition ? totals(this.manifest, this.composition) : null,
   );
 
+  readonly views: readonly View[]; // that are offered
+
   constructor(readonly props: Props) {
+    this.views = views.filter((view) => view !== 'raw' || props.context_url);
     this.previews = new Previews(props.previews_url);
     this.found = new Found(props.find_url);
     this.notes = new Notes(props.step_notes_url, props.may_note ?? false);
@@ -158,5 +168,45 @@ export class Shown {
     const place = placeIn(location.href);
     this.run = place.run || this.usual;
     [this.view, this.axisName] = [place.view, place.axis];
+  }
+
+  address(run = this.run, step = this.following ? null : this.step): string {
+    const message =
+      this.manifest && this.selected >= 0 ? nameOfEntry(this.manifest, this.selected) : '';
+    const place = { step, run, message, view: this.view, axis: this.axisName };
+    return addressOf(this.props.replay_url, place, this.usual);
+  }
+
+  /** The address of this step, also while following: who gets it sees what is seen here. */
+  get link(): string {
+    return new URL(this.address(this.run, this.step), location.href).href;
+  }
+
+  diffAddress(other: number): string {
+    const address = this.#diffPage(Math.min(other, this.step), Math.max(other, this.step));
+    return this.run === 'recorded' && this.usual === 'recorded'
+      ? address
+      : withQuery(address, { run: this.run });
+  }
+
+  /** This step of the run beside that of the recorded one; null where that is shown, or there is none. */
+  get besideAddress(): string | null {
+    const recorded = this.manifest?.runs.some(
+      (run) => run.origin === 'recorded' && run.state === 'ready',
+    );
+    if (!this.manifest || !recorded || this.manifest.run.origin === 'recorded') return null;
+    const address = this.#diffPage(this.step, this.step);
+    return withQuery(address, { run: 'recorded', with: this.manifest.run.id });
+  }
+
+  #diffPage(a: number, b: number): string {
+    return this.props.diff_page_url.replace('{a}', String(a)).replace('{b}', String(b));
+  }
+
+  revisionAddress(number: number, manifest = this.manifest): string | null {
+    if (!manifest || !number || !this.props.revision_url) return null;
+    return this.props.revision_url
+      .replace('{run}', manifest.run.id)
+      .replace('{number}', String(number));
   }
 }

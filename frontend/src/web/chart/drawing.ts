@@ -2,7 +2,7 @@
 import type uPlot from 'uplot';
 import { placeOf, stacked, unitsOf, type ChartProps, type Series, type Unit } from './chart';
 import { fill, lookOf, type Palette } from './palette';
-import { isDays, showX, tick } from './values';
+import { isDays, isThisYear, showX, tick } from './values';
 
 type Plot = typeof uPlot;
 const font = '11px system-ui, sans-serif';
@@ -158,7 +158,7 @@ export function optionsOf(
     stroke: palette.muted,
     size: 24,
     gap: 3,
-    space: props.x.kind === 'time' ? 64 : 48,
+    space: props.x.kind !== 'time' ? 48 : isThisYear(props.x.values[0] ?? Date.now()) ? 64 : 96,
     grid: { show: false },
     ticks: { stroke: palette.grid, width: 1, size: 4 },
     ...(days ? { incrs: [1, 2, 7, 14, 28, 91, 182].map((n) => n * 86_400_000) } : {}),

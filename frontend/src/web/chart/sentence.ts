@@ -36,11 +36,12 @@ function described(series: Series, props: ChartProps): string {
   const going = trend(series);
   const start = going ? `${series.label} ${going}` : `${series.label} has ${points.length} values`;
   const least = points.reduce((best, point) => (point.value < best.value ? point : best));
+  const ends = going === 'rises' ? most : going === 'falls' ? least : null;
   const [low, high] = [show(least.value, series.unit), show(most.value, series.unit)];
   if (going === 'stays level' && low === high) return `${start} at ${high}`;
-  // "Stays level" would hide a fall between its ends.
   const ending = `last ${show(last.value, series.unit)} at ${at(last)}`;
-  if (going === 'stays level')
+  // "Stays level" would hide a fall between its ends, "rises" one after its highest.
+  if (going && ends !== last)
     return `${series.label} goes between ${low} at ${at(least)} and ${high} at ${at(most)}, ${ending}`;
   const end = most === last ? 'which is the last' : ending;
   return `${start}: highest ${show(most.value, series.unit)} at ${at(most)}, ${end}`;

@@ -24,6 +24,10 @@ export function tick(value: number, unit: Unit): string {
 export const isDays = (values: readonly number[]): boolean =>
   values.length > 0 && values.every((value) => value % day === 0);
 
+/** Whether a time is of the current year, so that its date needs none. */
+export const isThisYear = (value: number): boolean =>
+  new Date(value).getUTCFullYear() === new Date().getUTCFullYear();
+
 export function showX(value: number, kind: XKind, days = false): string {
   if (kind === 'step') return `S${value}`;
   if (kind === 'number')
@@ -33,11 +37,13 @@ export function showX(value: number, kind: XKind, days = false): string {
     return new Date(value).toLocaleDateString('en-US', {
       month: 'short',
       day: 'numeric',
+      year: isThisYear(value) ? undefined : 'numeric',
       timeZone: 'UTC',
     });
   return new Date(value).toLocaleString('en-US', {
     timeZone: format.zone(),
     hourCycle: 'h23',
+    year: isThisYear(value) ? undefined : 'numeric',
     month: 'short',
     day: 'numeric',
     hour: '2-digit',

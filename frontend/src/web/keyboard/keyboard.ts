@@ -2,7 +2,6 @@
 import { isForPage, isSearch, isSend, nameOf } from './guards';
 import { addShortcuts, registry } from './registry';
 import { showPalette } from './palette';
-import { showSheet } from './sheet';
 
 const keyboardOff = () => document.documentElement.dataset.keys === 'off';
 let begun = '';
@@ -41,6 +40,10 @@ document.addEventListener('keydown', (event) => {
     begunAt = event.timeStamp;
   }
 });
+
+/** Loaded when it is asked for: no page needs it to begin with. */
+const showSheet = () =>
+  void import('./sheet').then((sheet) => sheet.showSheet(registry, keyboardOff()));
 
 /** Goes where the link leads that the selector finds. */
 export const follow = (selector: string) => () => {
@@ -87,14 +90,14 @@ addShortcuts(
     section: 'Everywhere',
     keys: ['?'],
     does: 'This sheet',
-    run: () => showSheet(registry, keyboardOff()),
+    run: showSheet,
   },
   { section: 'Everywhere', keys: ['u'], does: 'Up one level', run: follow('[data-up]') },
 );
 
 for (const button of document.querySelectorAll<HTMLElement>('[data-shortcuts]')) {
   button.hidden = false;
-  button.addEventListener('click', () => showSheet(registry, keyboardOff()));
+  button.addEventListener('click', showSheet);
 }
 
 // Esc leaves a filter without clearing it.

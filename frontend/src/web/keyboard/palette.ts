@@ -1,6 +1,19 @@
 /* The command palette: a dialog with everything that has a key, and the search. */
 import { commandsFor, type Command } from './commands';
+import { ask } from '../request';
 import { registry } from './registry';
+
+/** A command for each policy; none on pages without the link to them. */
+async function policyCommands(): Promise<Command[]> {
+  const link = document.querySelector<HTMLElement>('[data-policies]');
+  if (!link) return [];
+  const found = await ask<{ policies: { name: string; url: string }[] }>(link.dataset.policies!);
+  return found.policies.map(({ name, url }) => ({
+    does: `Policy ${name}`,
+    keys: '',
+    run: () => location.assign(url),
+  }));
+}
 
 /** Opens it; `search` goes to the search with these words, null where there is none. */
 export function showPalette(search: ((words: string) => void) | null): void {
@@ -20,6 +33,7 @@ export function showPalette(search: ((words: string) => void) | null): void {
   dialog.append(field, list);
   let offered: Command[] = [];
   let chosen = 0;
+  let policies: Command[] = [];
 
   const choose = (place: number) => {
     chosen = (place + offered.length) % Math.max(offered.length, 1);
@@ -34,7 +48,7 @@ export function showPalette(search: ((words: string) => void) | null): void {
     command.run();
   };
   const fill = () => {
-    offered = commandsFor(registry, field.value, search);
+    offered = commandsFor(registry, field.value, search, policies);
     list.replaceChildren(
       ...offered.map((command, at) => {
         const row = document.createElement('li');
@@ -65,4 +79,12 @@ export function showPalette(search: ((words: string) => void) | null): void {
   document.body.append(dialog);
   fill();
   dialog.showModal();
+  // Without them, the rest is offered all the same.
+  policyCommands().then(
+    (found) => {
+      policies = found;
+      if (field.value) fill();
+    },
+    () => {},
+  );
 }
