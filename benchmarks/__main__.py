@@ -14,9 +14,9 @@ from benchmarks.processes import machine, say  # noqa: E402
 
 ALL = (
     "policies.engine", "policies.outline", "reviews.redact", "record.manifest", "web.start",
-    "record.ingest", "search.search", "peers", "live.steps", "live.agent", "live.live", "live.page",
-    "live.stream", "replay.scrub", "replay.opening", "dashboard.lists", "policies.recall",
-    "record.planted", "lab.lab", "reviews.fact_ledger",
+    "web.pages", "record.ingest", "search.search", "peers", "live.steps", "live.agent", "live.live",
+    "live.page", "live.stream", "replay.scrub", "replay.opening", "dashboard.lists",
+    "policies.recall", "record.planted", "lab.lab", "reviews.fact_ledger",
 )  # fmt: skip
 ON_LOGS = ("live.steps", "replay.opening", "policies.recall", "record.planted", "lab.lab")
 

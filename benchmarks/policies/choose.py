@@ -211,6 +211,7 @@ def page(chosen_on: Sequence[Row], fresh: Sequence[Row]) -> Iterator[str]:
     yield ""
     yield f"![Cost with read-backs and needs in context, by policy]({PICTURE})\n"
     yield (
+        "What each preset is for: [Policies](policies.md).\n\n"
         f"Written by `python -m benchmarks.policies.choose` ({commit_and_date()}). Everything is "
         "simulated: the agent is assumed to behave as recorded.\nCost is against the sessions as "
         "recorded, vendor compactions included. *With read-backs* adds a call for each step whose "
@@ -219,8 +220,7 @@ def page(chosen_on: Sequence[Row], fresh: Sequence[Row]) -> Iterator[str]:
         "agent's own words that it had seen before. *The oracle* knows which blocks are needed "
         "later\nand shows whole blocks once at least (`compaction/simulation/oracle.py`)."
     )
-    folds = list(held_out(chosen_on))
-    held = [row for _, _, rows in folds for row in rows]
+    held = [row for _, _, rows in held_out(chosen_on) for row in rows]
     low, high = interval(held)
     yield f"\n## Held-out sessions ({len(held)})\n"
     yield (
@@ -229,11 +229,9 @@ def page(chosen_on: Sequence[Row], fresh: Sequence[Row]) -> Iterator[str]:
         "to try was known from earlier work on some of these sessions. The last row\nis `balanced` "
         "as it is, on all of them, so not held out.\n"
     )
-    yield f"| repository (sessions), settings chosen without it | {HEAD}"
+    yield f"| settings | {HEAD}"
     yield "| --- " * 11 + "|"
-    for number, (_, settings, rows) in enumerate(folds, 1):
-        yield line(f"{number} ({len(rows)}): {settings}", sums(rows))
-    yield line("**all**", sums(held))
+    yield line("chosen without the session's repository", sums(held))
     yield line("95 % from", low)
     yield line("95 % to", high)
     ours = {name for name, policy in candidates().items() if policy.steps == BALANCED.steps}

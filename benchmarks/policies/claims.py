@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -132,32 +133,39 @@ def page(lines: Sequence[Line], sessions: int) -> Iterator[str]:
         all=len(lines),
     )
     for source in CLAIMS:
-        yield (
-            f"\n## {source}\n\n| claim | published | ours | how | verdict |\n" + "| --- " * 5 + "|"
-        )
-        for of, claim, value, found in lines:
-            if of == source:
-                cells = (claim.claim, claim.published, value, claim.ours.how, found)
-                yield "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+        yield f"\n## {source}\n"
+        mine = [line for line in lines if line[0] == source]
+        if settings := [line for line in mine if is_setting(line)]:
+            said_of = (f"{claim.ours.how} = {value}" for _, claim, value, _ in settings)
+            yield f"Settings as published: {', '.join(said_of)}.\n"
+        yield "| claim | published | ours | how | verdict |\n" + "| --- " * 5 + "|"
+        for _, claim, value, found in (line for line in mine if not is_setting(line)):
+            how = re.sub(r': ".+"$', "", claim.ours.how)
+            cells = (claim.claim, claim.published, value, how, found)
+            yield "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+def is_setting(line: Line) -> bool:
+    """Return whether a claim is about a setting of a preset, which is as published."""
+    _, claim, value, found = line
+    named = re.fullmatch(r"`[a-z-]+: [a-z]+\.[a-z_]+`", claim.ours.how)
+    return bool(named) and (claim.published, REACHED) == (value, found)
 
 
 HEAD = """# Published numbers, and ours
 
 Written by `make claims` ({origin}), with {sessions}. `make claims LOGS=folder` takes the mean over
-sessions of 30 model calls or more and over 30,000 tokens. They are simulated: the agent is assumed
-to behave as recorded, and shares are of the session as recorded, vendor compactions included.
-
-What was published is in our words; [sources](../sources.md) says where it is. Settings are read
-from the code, made-up sessions are those of `tests/build.py`, figures of other pages are quoted.
-Left out: versions and dates, numbers of examples, and numbers that follow from others.
+sessions of 30 model calls or more and over 30,000 tokens, simulated; shares are of the session as
+recorded. [Sources](../sources.md) says where a claim is. Settings are read from the code, made-up
+sessions are those of `tests/build.py`.
 
 | verdict | lines |
 | --- | --- |
 {counts}
 | all | {all} |
 
-*Points* are of percent. Without a model: the figure is about what an agent does under a policy, and
-[`contextlab probe`](../lab/lab.md) asks one."""
+*Points* are of percent. *Needs a model*: the figure is about what an agent does under a policy, and
+[`contextlab probe`](../lab/lab.md#asking-a-model) asks one."""
 
 
 def main() -> None:

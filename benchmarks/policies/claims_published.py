@@ -32,9 +32,9 @@ from sessions.models import Budget
 from sessions.provider import TEMPERATURE
 
 DESIGN = "differs by design"
-MODEL = "cannot be measured without a model"
+MODEL = "needs a model"
 UNLOGGED = "cannot be measured"
-THEIRS = "describes their own use"
+THEIRS = "their own use"
 NOTHING = Ours("–", lambda _: None)
 CLAUDE, GPT = price("claude-sonnet-4-5"), price("gpt-4o")
 
@@ -49,7 +49,7 @@ CODEGENIUS = (
           preset("sliding-window: window.recents"), least(6), "messages"),
     same("tool inputs and outputs leave when older than", 5, "steps", "offload-first: offload.age"),
     same("they leave together, once in", 5, "steps", "offload-first: offload.batch"),
-    Claim("cost of that against offloading at every round", "lower (no figure)",
+    Claim("cost of offloading in batches, against every round", "lower (no figure)",
           cited("sources.md", "| in batches of 5 | $0.3508 | $0.8225 | $2.0511 |", 2.0511 / 5.1448),
           most(1), "%"),
     Claim("a cache read of Claude costs, of the input price", "0.1 ×",
@@ -195,7 +195,7 @@ SHANNON = (
     same("first messages of clarifications", 5, "", "sliding-window-debugging: window.primers"),
     Claim("first messages for simple questions", "1",
           preset("sliding-window-qa: window.primers"), only(1), "",
-          "its case for them has 2 (next lines)"),
+          "its case for them has 2"),
     *(same(f"{case}: {what}", number, unit, f"sliding-window-{case}: window.{field}")
       for case, what, field, number, unit in (
           ("qa", "first messages", "primers", 2, ""), ("qa", "newest", "recents", 10, ""),

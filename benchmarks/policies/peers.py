@@ -171,8 +171,8 @@ def commit() -> str:
 
 
 HEAD = (
-    "| system | version | tokens | cost | strict | cost, calls for what is missing "
-    "| needs in context | edits feasible | thinking after changes | invalid |\n|" + " --- |" * 10
+    "| system | version | tokens | cost | cost, calls for what is missing "
+    "| needs in context | edits feasible | thinking after changes | invalid |\n|" + " --- |" * 9
 )
 TABLES = "## Measured"
 
@@ -180,7 +180,7 @@ TABLES = "## Measured"
 def row(found: Mapping[str, Any]) -> str:
     """A result of the harness as a row: shares of the session as recorded, then requests."""
     sums = {**dict.fromkeys(("edit_ok", "bound", "invalid"), 0), **found["sums"]}
-    pairs = (("tokens", "tokens0"), ("cost", "cost0"), ("strict", "strict0"))
+    pairs = (("tokens", "tokens0"), ("cost", "cost0"))
     figures = [sums[one] / max(sums[of], 1) for one, of in pairs]
     figures += [charged(sums), sums["inc"] / max(sums["needs"], 1)]
     figures += [sums["edit_ok"] / max(sums["edits"], 1)]

@@ -30,13 +30,20 @@ from compaction.policies.presets import PRESETS  # noqa: E402
 from compaction.prices.prices import micros  # noqa: E402
 from compaction.simulation.recording import Recording  # noqa: E402
 from sessions import importers  # noqa: E402
-from sessions.actions.imports.imports import FILE_LIMIT, files_under  # noqa: E402
+from sessions.actions.imports.imports import files_under  # noqa: E402
+from sessions.actions.imports.opened import FILE_LIMIT  # noqa: E402
 from sessions.actions.lab.simulated_figures import figures_of  # noqa: E402
 from sessions.actions.lab.unstored import recording_of_log  # noqa: E402
 
 STEPS, TOKENS = 30, 30_000
+FEWEST = 10
+"""Sessions of a format with lines of its own."""
 WORST = 5
-OURS = "balanced"
+OURS, LEAN = "balanced", "balanced-lean"
+TOP = (
+    "| preset | content tokens | cost | with read-backs | over 2 % costlier | in context | named "
+    "| retrievable | lost | edits feasible |\n|" + " --- |" * 10
+)
 Row = dict[str, Any]
 
 
@@ -123,10 +130,7 @@ def summed(rows: Iterable[Row]) -> Row:
     priced = [row for row in rows if row["cost_microusd"] and row["cost_recorded_microusd"]]
     ratios = sorted(row["cost_microusd"] / row["cost_recorded_microusd"] for row in priced)
     needs = sum(row["needs"] for row in rows)
-    steps = sum(row["steps"] for row in rows)
     content = sum(row["tokens_sent"] - row["hidden"] for row in rows)
-    read = [row for row in rows if row["cache_read_share"] is not None]
-    prompts = sum(row["tokens_sent"] for row in read)
     shares = {
         state: sum(row[state] * row["needs"] for row in rows) / max(needs, 1)
         for state in ("in_context", "named", "retrievable", "lost")
@@ -134,26 +138,15 @@ def summed(rows: Iterable[Row]) -> Row:
     return {
         "sessions": len(rows),
         "priced": len(priced),
-        "tokens_sent": _share(rows, "tokens_sent", "tokens_sent_recorded"),
         "content_sent": content / sum(row["everything"] for row in rows),
         "cost": _share(priced, "cost_microusd", "cost_recorded_microusd") if priced else None,
         "charged": _share(priced, "charged_microusd", "cost_recorded_microusd") if priced else None,
         "edits_feasible": sum(row["edits_feasible"] * row["edits"] for row in rows)
         / max(sum(row["edits"] for row in rows), 1),
-        "prompts": _share(priced, "prompt_microusd", "prompt_recorded_microusd")
-        if priced
-        else None,
         "at_most_2_percent_costlier": sum(one <= 1.02 for one in ratios),
         "costliest": ratios[-1] if ratios else None,
-        "cache_read_share": sum(row["cache_read_share"] * row["tokens_sent"] for row in read)
-        / prompts
-        if prompts
-        else None,
         **shares,
         "needs": needs,
-        "compactions": sum(row["compactions"] for row in rows),
-        "read_back_tokens": sum(row["read_back_tokens"] for row in rows),
-        "ms_per_step": sum(row["ms_per_step"] * row["steps"] for row in rows) / steps,
     }
 
 
@@ -163,24 +156,32 @@ def _share(rows: Sequence[Row], part: str, whole: str) -> float:
 
 def table(rows: Sequence[Row]) -> Iterator[str]:
     """Format a table with a line per policy."""
-    yield (
-        "| preset | prompt tokens | content tokens | cost | with read-backs | prompts' cost "
-        "| costlier than 2 % | read from cache | in context | named | retrievable | lost "
-        "| edits feasible | compactions | read back | ms a step |"
-    )
-    yield "|" + " --- |" * 16
+    yield TOP
     for name in dict.fromkeys(row["policy"] for row in rows):
-        one = summed(row for row in rows if row["policy"] == name)
-        dear = f"{one['priced'] - one['at_most_2_percent_costlier']} of {one['priced']}"
-        yield (
-            f"| {name} | {_cell(one['tokens_sent'])} | {_cell(one['content_sent'])} "
-            f"| {_cell(one['cost'])} | {_cell(one['charged'])} | {_cell(one['prompts'])} "
-            f"| {dear if one['priced'] else '–'} "
-            f"| {_cell(one['cache_read_share'])} "
-            f"| {one['in_context']:.3f} | {one['named']:.3f} | {one['retrievable']:.3f} "
-            f"| {one['lost']:.3f} | {one['edits_feasible']:.3f} | {one['compactions']} "
-            f"| {one['read_back_tokens'] // 1000}K | {one['ms_per_step']:.2f} |"
-        )
+        yield line(name, [row for row in rows if row["policy"] == name])
+
+
+def by_format(rows: Sequence[Row]) -> Iterator[str]:
+    """Format a table of our presets with a line per format that has sessions enough."""
+    yield TOP
+    for form in sorted({row["format"] for row in rows}):
+        some = [row for row in rows if row["format"] == form]
+        count = len({row["session"] for row in some})
+        for name in (OURS, LEAN) if count >= FEWEST else ():
+            yield line(f"{form} ({count}): {name}", [row for row in some if row["policy"] == name])
+
+
+def line(title: str, rows: Sequence[Row]) -> str:
+    """Format the line of a policy."""
+    one = summed(rows)
+    dear = f"{one['priced'] - one['at_most_2_percent_costlier']} of {one['priced']}"
+    return (
+        f"| {title} | {_cell(one['content_sent'])} "
+        f"| {_cell(one['cost'])} | {_cell(one['charged'])} "
+        f"| {dear if one['priced'] else '–'} "
+        f"| {one['in_context']:.3f} | {one['named']:.3f} | {one['retrievable']:.3f} "
+        f"| {one['lost']:.3f} | {one['edits_feasible']:.3f} |"
+    )
 
 
 def _cell(share: float | None) -> str:
@@ -191,14 +192,12 @@ def costliest(rows: Sequence[Row]) -> Iterator[str]:
     """Return the sessions in which `balanced` saves least, and why."""
     mine = [row for row in rows if row["policy"] == OURS and row["cost_recorded_microusd"]]
     mine.sort(key=lambda row: row["cost_microusd"] / row["cost_recorded_microusd"], reverse=True)
-    yield "| session | format | model | calls | cost | output | hidden | edits | why |"
-    yield "|" + " --- |" * 9
+    yield "| model | calls | cost | edits | why |"
+    yield "|" + " --- |" * 5
     for row in mine[:WORST]:
         ratio = row["cost_microusd"] / row["cost_recorded_microusd"]
         yield (
-            f"| {row['session']} | {row['format']} | {row['model']} | {row['steps']} | {ratio:.3f} "
-            f"| {row['output_share']:.0%} | {row['hidden'] / row['tokens_sent_recorded']:.0%} "
-            f"| {row['revisions']} | {_why(row)} |"
+            f"| {row['model']} | {row['steps']} | {ratio:.3f} | {row['revisions']} | {_why(row)} |"
         )
 
 
@@ -218,12 +217,8 @@ def _why(row: Row) -> str:
 
 def document(rows: Sequence[Row]) -> str:
     """Build the page docs/policies/presets.md."""
-    formats = sorted({row["format"] for row in rows})
     parts = [HEAD.format(sessions=len({row["session"] for row in rows})), *table(rows)]
-    for form in formats:
-        some = [row for row in rows if row["format"] == form]
-        count = len({row["session"] for row in some})
-        parts += ["", f"## {form} ({count} session{'' if count == 1 else 's'})", "", *table(some)]
+    parts += ["", "## By format", "", *by_format(rows)]
     parts += ["", "## Least savings of balanced", "", *costliest(rows)]
     return "\n".join(parts).rstrip() + "\n"
 
@@ -231,23 +226,16 @@ def document(rows: Sequence[Row]) -> str:
 HEAD = """# Presets on real sessions
 
 Written by `benchmarks/policies/presets.py` over {sessions} recorded sessions of 30 model calls or
-more and over 30,000 tokens. Everything is simulated: the agent is assumed to behave as recorded.
-The settings of `balanced` were chosen on some of them: [choosing](choosing.md) has the figures of
-sessions that they were not chosen on, short ones included.
+more and over 30,000 tokens, simulated: the agent is assumed to behave as recorded. `balanced` was
+chosen on some of them; [choosing](choosing.md) has sessions that it was not chosen on.
 
-- **prompt tokens**: sent over whole sessions, hidden system prompt and tool schemas included,
-  against the sessions as recorded, with their logged compactions.
-- **content tokens**: the same without the hidden prompt, against everything that arrived, never
+- **content tokens**: sent, without the hidden prompt, against everything that arrived, never
   compacted: what a policy can change.
 - **cost**: dollars with output and all cache writes, against the sessions as recorded, at the
-  prices of each session's model; sessions without a price are left out. The TTL is the policy's
-  `ttl` (`balanced` and `balanced-lean`: mixed; others and the sessions: as recorded).
-- **prompts' cost**: the same without output, which no policy changes.
+  prices of each session's model; sessions without a price are left out.
+- **with read-backs**: the cost if each step whose needs are not in context takes one more call.
 - **in context … lost**: [needed-later recall](../sources.md#needed-later-recall) over all needs.
 - **edits feasible**: edits whose old text is in the context.
-- **with read-backs**: the cost if each step whose needs are not in context takes one more call.
-- **read back**: tokens to read again for facts that are only retrievable.
-- **ms a step**: CPU time of the fold.
 
 ## All formats
 """

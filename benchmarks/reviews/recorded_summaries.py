@@ -235,8 +235,8 @@ def page(rows: Sequence[Beside]) -> Iterator[str]:
         f"of the next {STEPS} steps, up to the next compaction, used first and that nothing\nelse "
         "in the context named. Either summary may name a path by its last components. The agent "
         "saw the recorded summary, so what\nit needed may depend on it. *Difference*: of the "
-        "needs named, and 95 % of resampled sessions. [strategies](strategies.md) judges\nthem in "
-        "words.\n"
+        "needs named, and 95 % of resampled sessions. "
+        "[Compaction](strategies.md#compaction)\njudges them in words.\n"
     )
     yield (
         "| folder | sessions, compactions | recorded | ours | needs | recorded names | ours names "
@@ -251,8 +251,12 @@ def page(rows: Sequence[Beside]) -> Iterator[str]:
         yield summed("most not in the log", [row for row in rows if not row.whole])
     yield (
         "\nA log that continues another one lacks most of what was replaced; those compactions "
-        "are not in the sums of the other rows.\n"
+        "are not in the sums of the other rows."
     )
+
+
+def each(rows: Sequence[Beside]) -> Iterator[str]:
+    """Yield a table with a row for each compaction."""
     yield (
         "| session, step | tokens replaced | recorded | ours | needs | recorded names | ours names "
         "| unsupported: recorded, ours |"
@@ -288,6 +292,7 @@ def main() -> None:
         given.out.write_text(text)
     else:
         sys.stdout.write(text)
+    sys.stdout.write("\n".join(each(rows)) + "\n")
 
 
 if __name__ == "__main__":
