@@ -1,7 +1,9 @@
 # `make run` and `make test` are all a visitor needs; both may be repeated as often as one likes.
 .DEFAULT_GOAL := help
-.PHONY: help setup run dev test faults check bench claims soak lists screenshots lock clean
+.PHONY: help setup run dev test faults check bench claims soak lists screenshots docs lock clean
 SHELL := /bin/sh
+# Images of containers set it; then every process that a test starts compiles all sources again.
+unexport PYTHONDONTWRITEBYTECODE
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -9,15 +11,18 @@ PAGES := contextlab/static/contextlab/manifest.json
 PAGE_SOURCES := $(shell find frontend -path frontend/node_modules -prune -o -type f -print 2>/dev/null)
 # Tests at once, a file in one process: its server is started once. More than there are processors makes them slower.
 JOBS ?= 2
+# In the order of their folders: by their number, long files of few tests (browsers) would come last, one after another.
+AT_ONCE := -n $(JOBS) --dist loadfile --no-loadscope-reorder
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## /make \1	/p' Makefile
 
 setup: $(VENV)/.installed $(PAGES) ## environment in .venv, dependencies as locked, pages built
 
-run: setup ## the dashboard with sessions to look at; prints the address to open last
+run: setup ## the dashboard with sessions to look at; its last line is the URL to open
 	@$(BIN)/contextlab migrate --verbosity 0
-	@$(BIN)/contextlab demo --if-empty
+	@echo "Adding demo sessions if there are none (up to 1 minute)"
+	@$(BIN)/contextlab demo --if-empty >/dev/null
 	@exec $(BIN)/contextlab serve
 
 dev: setup ## like run; starts again when Python or templates change, pages follow their sources
@@ -28,8 +33,8 @@ dev: setup ## like run; starts again when Python or templates change, pages foll
 
 test: setup ## every test, on SQLite, and the store's again on PostgreSQL if one answers
 	npm --prefix frontend run test --if-present
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile
-	$(BIN)/python tests/on_postgres.py -n $(JOBS) --dist loadfile
+	$(BIN)/python -m pytest $(AT_ONCE)
+	$(BIN)/python tests/on_postgres.py $(AT_ONCE)
 
 faults: setup ## an agent at work while each part is killed or lost, at length; needs Redis, PostgreSQL, Chromium
 	CONTEXTLAB_FAULT_STEPS=300 CONTEXTLAB_FAULT_PACE=5 $(BIN)/python -m pytest -s tests/faults
@@ -55,13 +60,17 @@ claims: setup ## what our sources publish, and ours beside it; with LOGS=folder 
 soak: setup ## ten minutes of thirty appends a second and an agent at work: latency, CPU, memory, log size
 	@$(BIN)/python -m benchmarks.live.stream --minutes 10
 
-lists: setup ## the lists in docs of strategies, log formats and cache rules, from their records
-	@$(BIN)/python -m contextlab.lists
+lists: setup ## the lists in docs of strategies, log formats, cache rules, commands and operations, from themselves
+	@$(BIN)/python -m contextlab.docs.lists
 
 screenshots: setup ## the pages that the docs show, light and dark, from demo data into docs/screenshots; needs Chromium
 	$(BIN)/python tools/screenshots.py
 
-lock: setup ## rewrite requirements.lock and package-lock.json; needs uv
+docs: setup ## the site of docs/, into var/site; a broken link ends it
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r tools/docs.lock
+	@$(BIN)/zensical build --config-file mkdocs.yml --strict --clean
+
+lock: setup ## rewrite the lock files; needs uv
 	uv pip compile pyproject.toml --group pyproject.toml:dev --universal --python-version 3.11 \
 		--generate-hashes --no-annotate --custom-compile-command "make lock" $(LOCK) \
 		--output-file requirements.lock --quiet
@@ -69,6 +78,9 @@ lock: setup ## rewrite requirements.lock and package-lock.json; needs uv
 	@sed -i.old -e "s/ ; (platform_python_implementation == 'CPython' and sys_platform == 'darwin') or (platform_python_implementation == 'CPython' and sys_platform == 'linux')//" \
 		-e "s/ ; platform_python_implementation == 'CPython' and (sys_platform == 'darwin' or sys_platform == 'linux')//" requirements.lock
 	@rm requirements.lock.old
+	uv pip compile --group pyproject.toml:docs --constraint requirements.lock --universal --python-version 3.11 \
+		--generate-hashes --no-annotate --custom-compile-command "make lock" $(LOCK) \
+		--output-file tools/docs.lock --quiet
 	npm --prefix frontend install --package-lock-only
 
 clean: ## what setup made; data in var/ stays
@@ -78,18 +90,20 @@ clean: ## what setup made; data in var/ stays
 $(VENV)/.installed: requirements.lock pyproject.toml
 	@python=$$(sh tools/python.sh) && \
 	if ! $(BIN)/python -c 'import pip, sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
-		echo "making $(VENV) with $$python"; $$python -m venv --clear $(VENV); fi
-	@echo "installing what requirements.lock names (a minute or two the first time)"
+		echo "Creating $(VENV) with $$python"; $$python -m venv --clear $(VENV); fi
+	@echo "Installing Python packages (1 to 2 minutes)"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
 frontend/node_modules/.installed: frontend/package-lock.json
 	@sh tools/node.sh
-	@npm --prefix frontend ci --no-audit --no-fund --loglevel=error
+	@echo "Installing frontend packages (up to 1 minute)"
+	@npm --prefix frontend ci --no-audit --no-fund --loglevel=error >/dev/null
 	@touch $@
 
 $(PAGES): frontend/node_modules/.installed $(PAGE_SOURCES)
 	@sh tools/node.sh
-	@npm --prefix frontend run build --silent
+	@echo "Building the pages (up to 30 seconds)"
+	@npm --prefix frontend run build --silent -- --logLevel error
 	@touch $@
