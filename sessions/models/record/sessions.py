@@ -11,7 +11,7 @@ from django.db.models import F
 from django.utils import timezone
 
 from compaction.prices import prices
-from sessions.models.web.happened import Fill, OrElse, ended
+from sessions.models.web.happened import Fill, OrElse, OwnFirst, ended
 from sessions.models.web.statements import Statement, given_text, given_uuid
 
 SOURCE_LIVE = "api"
@@ -22,7 +22,7 @@ QUIET_AFTER = timedelta(minutes=30)
 
 
 SORT_KEYS: dict[str, models.Func] = {
-    "newest": ended(),
+    "newest": OwnFirst("ended_at", "demo"),
     "peak": Fill("peak_tokens", "window"),
     "cost": OrElse(F("cost_microusd"), -1),
     "steps": OrElse(F("step_count"), 0),
@@ -189,6 +189,7 @@ class Session(models.Model):
         ]
         indexes = [
             models.Index(fields=["team", "-changed"], name="session_newest"),
+            models.Index(F("team"), ended().desc(), name="session_ended"),
             *(
                 models.Index(F("team"), key.desc(), F("id").desc(), name=f"session_by_{name}")
                 for name, key in SORT_KEYS.items()

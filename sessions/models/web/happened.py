@@ -45,6 +45,14 @@ class OrElse(Func):
         super().__init__(expression, number=number)
 
 
+class OwnFirst(Func):
+    """When the last step of a session happened, in ms, the demo's after everything else."""
+
+    template = f"COALESCE(%(expressions)s THEN {10**15} ELSE 0 END"
+    arg_joiner = ", 0) - CASE WHEN "
+    output_field = BigIntegerField()
+
+
 class Fill(Func):
     """A peak in millionths of a window; -1 if the window is unknown."""
 

@@ -108,3 +108,11 @@ def test_the_page_is_at_the_version_that_the_socket_tells(client: Client):
         f'data-topic="sessions" data-version="{answer}"'
         in client.get("/sessions/").content.decode()
     )
+
+
+def test_the_newest_sessions_stand_before_the_demo(client: Client):
+    named("demo", ended_at=3_000, demo=True)
+    named("older", ended_at=1_000)
+    named("newer", ended_at=2_000)
+    rows = [name for name in page_of(client, "/sessions/").links if name.startswith("say ")]
+    assert rows == ["say newer", "say older", "say demo"]
