@@ -15,7 +15,8 @@ from sessions.api.web.exchange import json_answer
 from sessions.api.web.problems import Refusal
 from sessions.models import Session
 from sessions.models.record.values import block_id, entry_name
-from sessions.models.search.search import HITS, Hit, SearchPage, Wanted, search, sessions_with
+from sessions.models.search.looked_up import Wanted
+from sessions.models.search.search import HITS, Hit, SearchPage, search, sessions_with
 from sessions.models.search.search_words import QUERY_CHARS, SearchQuery
 from sessions.models.web.periods import read_time
 

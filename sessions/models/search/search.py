@@ -19,8 +19,9 @@ from sessions.models.record.sessions import Session
 from sessions.models.record.shown_runs import shown_runs
 from sessions.models.record.values import readable
 from sessions.models.search import text_index
+from sessions.models.search.looked_up import Wanted, owners_of, replacements, sessions_of
 from sessions.models.search.presence import IN_CONTEXT, BlockState, presences
-from sessions.models.search.search_words import SearchQuery, label, searched_text
+from sessions.models.search.search_words import SearchQuery, searched_text
 from sessions.models.web.happened import happened_in
 from sessions.models.web.periods import LAST
 
@@ -36,29 +37,8 @@ DEADLINE = 0.15
 AT_ONCE = 50
 """Blocks whose texts are read together."""
 
-FEW = 200
-"""Sessions up to which blocks are looked up by session: a filter that few pass costs no walk
-through the blocks of all others."""
-
 BEFORE, AFTER = 80, 220
 """Length of an excerpt around the match, in code points."""
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """What to search for: a query, and properties of blocks. Empty ones do not narrow."""
-
-    query: SearchQuery
-    tool: str = ""
-    kind: str = ""
-    error: bool = False
-
-    @property
-    def labels(self) -> list[str]:
-        """The labels that a block must have."""
-        found = [label("tool", self.tool.lower())] if self.tool else []
-        found += [label("kind", self.kind)] if self.kind else []
-        return found + ([label("error", 1)] if self.error else [])
 
 
 class _Matching(NamedTuple):
@@ -117,7 +97,7 @@ def search(
 
     A query without a word finds nothing. The time is bounded by DEADLINE between strides.
     """
-    if not wanted.query.words or not (owners := _owners(teams, sessions)):
+    if not wanted.query.words or not (owners := owners_of(teams, sessions)):
         return NOTHING
     until = time.monotonic() + DEADLINE
     found: list[_Matching] = []
@@ -145,14 +125,6 @@ def search(
     return page(None)
 
 
-def _owners(teams: Collection[Team], sessions: QuerySet[Session]) -> list[str]:
-    """Labels, one of them required: of the sessions if there are few, else of the teams."""
-    few = list(sessions.order_by().values_list("pk", flat=True)[: FEW + 1])
-    if len(few) <= FEW:
-        return [label("session", pk) for pk in few]
-    return [label("team", team.pk) for team in teams]
-
-
 def _strides(wanted: Wanted, owners: list[str], after: int | None) -> Iterator[list[int]]:
     """Keys of blocks with the words, newest first, in growing lists."""
     size, most = STRIDES
@@ -173,13 +145,7 @@ def _of_sessions(
 
     The index may hold blocks that another transaction is deleting.
     """
-    of = dict(Block.objects.filter(pk__in=keys).values_list("pk", "session_id"))
-    replaced = Replacement.objects.filter(pk__in=_replacements(keys))
-    of |= {
-        text_index.REPLACEMENTS + pk: session
-        for pk, session in replaced.values_list("pk", "run__session_id")
-    }
-    known = dict(sessions.filter(pk__in=set(of.values())).values_list("pk", "team_id"))
+    known, of = sessions_of(keys, sessions)
     left = [key for key in keys if of.get(key) in known]
     for start in range(0, len(left), AT_ONCE):
         yield left[start : start + AT_ONCE], known
@@ -192,17 +158,12 @@ def _matching(keys: list[int], teams: dict[UUID, UUID], query: SearchQuery) -> I
         for key, one in Block.objects.select_related("message").in_bulk(keys).items()
     }
     replaced = Replacement.objects.select_related("run").defer(*(f"run__{n}" for n in Run.LARGE))
-    for pk, made in replaced.in_bulk(_replacements(keys)).items():
+    for pk, made in replaced.in_bulk(replacements(keys)).items():
         found[text_index.REPLACEMENTS + pk] = made.run.session_id, made
     texts = _texts(found.values(), teams)
     for key in keys:
         if key in found and query.matches(text := texts.get(found[key][1].sha, "")):
             yield _Matching(key, *found[key], text)
-
-
-def _replacements(keys: list[int]) -> list[int]:
-    """The primary keys of the replacements among keys of the index."""
-    return [key - text_index.REPLACEMENTS for key in keys if key < 0]
 
 
 def _texts(

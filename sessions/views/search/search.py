@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
-from decimal import Decimal, InvalidOperation
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 from uuid import UUID
@@ -26,22 +25,15 @@ from sessions.actions.search.saved_searches import (
 )
 from sessions.models import SavedSearch, Session, Team
 from sessions.models.dashboard.facets import facets
+from sessions.models.search import looked_up
+from sessions.models.search.looked_up import Total
 from sessions.models.search.presence import BlockState
-from sessions.models.search.search import (
-    HITS,
-    Hit,
-    SearchPage,
-    Wanted,
-    search,
-    sessions_with,
-)
-from sessions.models.search.search_words import QUERY_CHARS, SearchQuery
-from sessions.views.web.dates import RANGE, Pairs, dates_of, listed_dates
+from sessions.models.search.search import Hit, SearchPage
+from sessions.models.search.search_words import QUERY_CHARS
+from sessions.views.search.search_filters import TEXTS, SearchFilters
+from sessions.views.web.dates import RANGE, listed_dates
 from sessions.views.web.pages import Link, Page
 from sessions.views.web.places import entry_url, step_url
-
-EACH = 5
-"""Hits shown of a session, unless only that one is searched."""
 
 WAITING = 1_000
 """Sessions that are not indexed are counted up to here."""
@@ -57,74 +49,6 @@ STATES = {
     "left": "taken back at step {step}",
     "ended": "until step {step}",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class SearchFilters:
-    """The search of the page's URL, as typed; invalid values do not narrow."""
-
-    q: str = ""
-    agent: str = ""
-    model: str = ""
-    tool: str = ""
-    kind: str = ""
-    error: str = ""
-    cost: str = ""
-    session: str = ""
-    dates: Pairs = ()
-
-    @classmethod
-    def of(cls, query: QueryDict) -> SearchFilters:
-        """Parse the query string."""
-        found = {one: query.get(one, "").replace("\x00", "").strip()[:QUERY_CHARS] for one in TEXTS}
-        return cls(**found, dates=dates_of(query)[0])
-
-    def address(self, **changes: Any) -> str:
-        """The query string with some filters changed; "?" for none."""
-        wanted = replace(self, **changes)
-        pairs = [*((one, getattr(wanted, one)) for one in TEXTS), *wanted.dates]
-        return "?" + urlencode([(name, value) for name, value in pairs if value])
-
-    @property
-    def named(self) -> UUID | None:
-        """The session to search in."""
-        try:
-            return UUID(self.session)
-        except ValueError:
-            return None
-
-    @property
-    def wanted(self) -> Wanted:
-        """What blocks must have."""
-        kind = self.kind if self.kind in KINDS else ""
-        query = SearchQuery.of(self.q)
-        return Wanted(query, self.tool, kind, bool(self.error))
-
-    def page(self, teams: list[Team], after: int | None) -> SearchPage:
-        """A page of hits."""
-        period = dates_of(QueryDict(urlencode(self.dates)))[1]
-        rows = sessions_with(
-            teams,
-            agent=self.agent,
-            model=self.model,
-            since=period.since if period else None,
-            until=period.until if period else None,
-            cost=_microusd(self.cost),
-        )
-        rows = rows.filter(pk=self.named) if self.named else rows
-        return search(teams, self.wanted, rows, after=after, each=HITS if self.named else EACH)
-
-
-TEXTS = tuple(one.name for one in fields(SearchFilters) if one.name != "dates")
-"""Query parameters of the search but its dates."""
-
-
-def _microusd(text: str) -> int | None:
-    try:
-        value = Decimal(text)
-    except InvalidOperation:
-        return None
-    return int(value * 1_000_000) if value.is_finite() and 0 <= value < 10**9 else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +109,7 @@ def search_page(request: HttpRequest) -> HttpResponse:
         "groups": _groups(found, filters),
         "hits": found.hits,
         "stopped": found.stopped,
+        "found_text": _found_text(found, filters.total([team])),
         "older_url": f"{address}&after={found.after}" if found.after else "",
         "first_url": address if after else "",
         "chips": _chips(team, filters),
@@ -203,6 +128,16 @@ def search_page(request: HttpRequest) -> HttpResponse:
         "name_chars": NAME_CHARS,
     }
     return render(request, "search/search.html", context)
+
+
+def _found_text(found: SearchPage, total: Total | None) -> str:
+    """How much was found: about, if the words were only looked up."""
+    if total is None:
+        return f"More than {looked_up.COUNTED:,} hits"
+    about = "About " if total.blocks > len(found.hits) else ""
+    many = max(total.blocks, len(found.hits))
+    sessions = f"{total.sessions:,} session{'' if total.sessions == 1 else 's'}"
+    return f"{about}{many:,} hit{'' if many == 1 else 's'} in {sessions}"
 
 
 def _groups(found: SearchPage, filters: SearchFilters) -> list[dict[str, Any]]:

@@ -7,7 +7,8 @@ from sessions.actions.record.append import append
 from sessions.actions.search import indexing
 from sessions.importers import records
 from sessions.models import Session, Team
-from sessions.models.search.search import Wanted, search
+from sessions.models.search.looked_up import Wanted
+from sessions.models.search.search import search
 from sessions.models.search.search_words import SearchQuery
 from tests.sessions.made import count, reads, result, says, session, user
 

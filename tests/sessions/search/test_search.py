@@ -18,7 +18,8 @@ from sessions.actions.search import indexing
 from sessions.importers import records
 from sessions.models import Job, Run, Session, Team
 from sessions.models.search import text_index
-from sessions.models.search.search import Wanted, search
+from sessions.models.search.looked_up import Wanted
+from sessions.models.search.search import search
 from sessions.models.search.search_words import SearchQuery, label, words_of
 from tests.sessions.live.managed.test_managed import grown
 from tests.sessions.made import count, reads, result, says, session, user

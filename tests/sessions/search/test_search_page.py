@@ -9,6 +9,7 @@ import pytest
 from sessions.actions.accounts.teams import local_team
 from sessions.actions.record.append import append
 from sessions.models import SavedSearch, Session
+from sessions.models.search import looked_up
 from sessions.models.search import search as searching
 from tests.sessions.made import count, session, user
 from tests.sessions.pages import other_team, page_of, signed_in
@@ -32,7 +33,7 @@ def test_another_team_finds_nothing(program: Program, stranger: Program) -> None
 def test_filters_of_sessions_in_the_address(
     program: Program, monkeypatch: pytest.MonkeyPatch, few: int
 ) -> None:
-    monkeypatch.setattr(searching, "FEW", few)
+    monkeypatch.setattr(looked_up, "FEW", few)
     stored = store(program.team)
     Session.objects.filter(pk=stored.pk).update(cost_microusd=2_000_000, ended_at=1_790_000_000_000)
     day = "2026-09-21"
@@ -79,6 +80,10 @@ def test_pages_go_on_where_they_ended(program: Program, monkeypatch: pytest.Monk
     client = signed_in(program.team)
     shown = page_of(client, "/search/?q=needle")
     assert shown.markup.count("<mark>") == 1 + 5, "five of a session"
+    assert "About 12 hits in 2 sessions, newest first." in shown.text
+    assert "1 hit in 1 session, newest" in page_of(client, "/search/?q=needle+number+3").text
+    monkeypatch.setattr(looked_up, "COUNTED", 3)
+    assert "More than 3 hits" in page_of(client, "/search/?q=needle").text
     every = page_of(client, "/search/" + shown.links["All hits in this session"])
     assert every.markup.count("<mark>") == 11
 
@@ -90,7 +95,7 @@ def test_time_that_runs_out_is_said(program: Program, monkeypatch: pytest.Monkey
     assert (answer["complete"], len(answer["hits"])) == (False, 1)
     rest = program.get(f"/search?q=port+drain&after={answer['next']}")
     assert (rest["hits"], rest["complete"], rest["next"]) == ([], True, None)
-    monkeypatch.setattr(searching, "FEW", -1)
+    monkeypatch.setattr(looked_up, "FEW", -1)
     page = page_of(signed_in(program.team), "/search/?q=port&agent=absent")
     assert "No match so far" in page.text
 

@@ -1,0 +1,97 @@
+"""What is searched for, as in the URL of the search page."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from decimal import Decimal, InvalidOperation
+from typing import Any
+from urllib.parse import urlencode
+from uuid import UUID
+
+from django.db.models import QuerySet
+from django.http import QueryDict
+
+from compaction.context.blocks import KINDS
+from sessions.models import Session, Team
+from sessions.models.search.looked_up import Total, Wanted, total
+from sessions.models.search.search import HITS, SearchPage, search, sessions_with
+from sessions.models.search.search_words import QUERY_CHARS, SearchQuery
+from sessions.views.web.dates import Pairs, dates_of
+
+EACH = 5
+"""Hits shown of a session, unless only that one is searched."""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchFilters:
+    """The search of the page's URL, as typed; invalid values do not narrow."""
+
+    q: str = ""
+    agent: str = ""
+    model: str = ""
+    tool: str = ""
+    kind: str = ""
+    error: str = ""
+    cost: str = ""
+    session: str = ""
+    dates: Pairs = ()
+
+    @classmethod
+    def of(cls, query: QueryDict) -> SearchFilters:
+        """Parse the query string."""
+        found = {one: query.get(one, "").replace("\x00", "").strip()[:QUERY_CHARS] for one in TEXTS}
+        return cls(**found, dates=dates_of(query)[0])
+
+    def address(self, **changes: Any) -> str:
+        """The query string with some filters changed; "?" for none."""
+        wanted = replace(self, **changes)
+        pairs = [*((one, getattr(wanted, one)) for one in TEXTS), *wanted.dates]
+        return "?" + urlencode([(name, value) for name, value in pairs if value])
+
+    @property
+    def named(self) -> UUID | None:
+        """The session to search in."""
+        try:
+            return UUID(self.session)
+        except ValueError:
+            return None
+
+    @property
+    def wanted(self) -> Wanted:
+        """What blocks must have."""
+        kind = self.kind if self.kind in KINDS else ""
+        query = SearchQuery.of(self.q)
+        return Wanted(query, self.tool, kind, bool(self.error))
+
+    def page(self, teams: list[Team], after: int | None) -> SearchPage:
+        """A page of hits."""
+        rows = self._sessions(teams)
+        return search(teams, self.wanted, rows, after=after, each=HITS if self.named else EACH)
+
+    def total(self, teams: list[Team]) -> Total | None:
+        """How many blocks hold the words; None for very many."""
+        return total(teams, self.wanted, self._sessions(teams))
+
+    def _sessions(self, teams: list[Team]) -> QuerySet[Session]:
+        period = dates_of(QueryDict(urlencode(self.dates)))[1]
+        rows = sessions_with(
+            teams,
+            agent=self.agent,
+            model=self.model,
+            since=period.since if period else None,
+            until=period.until if period else None,
+            cost=_microusd(self.cost),
+        )
+        return rows.filter(pk=self.named) if self.named else rows
+
+
+TEXTS = tuple(one.name for one in fields(SearchFilters) if one.name != "dates")
+"""Query parameters of the search but its dates."""
+
+
+def _microusd(text: str) -> int | None:
+    try:
+        value = Decimal(text)
+    except InvalidOperation:
+        return None
+    return int(value * 1_000_000) if value.is_finite() and 0 <= value < 10**9 else None
