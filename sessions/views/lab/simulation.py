@@ -12,23 +12,21 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_GET, require_POST
 
+from compaction.policies.presets import PRESETS
 from sessions.access import actor_of, allowed, team_to, teams_of
 from sessions.actions.lab import simulations
 from sessions.actions.lab.choices import NoChoice
-from sessions.actions.policies.policies import preset_version
+from sessions.actions.policies.policies import active_version, preset_version
+from sessions.actions.policies.policy_effects import effects_of
 from sessions.api.lab.simulated import simulation_body
-from sessions.models import PolicyVersion, Session, Simulation, SimulationResult
+from sessions.models import PolicyVersion, Session, Simulation, SimulationResult, Team
 from sessions.models.lab.simulated_sums import sums
+from sessions.models.policies.policy_documents import readable
 from sessions.views.lab.lab import addresses, page_url, with_id
 from sessions.views.web.pages import Page
 
-PRESETS_TRIED = (
-    "balanced-lean", "offload-first", "recitation", "seven-principles", "sliding-window"
-)  # fmt: skip
-"""Presets simulated at a click, beside the active policy: as many as one simulation takes."""
-
 NEWEST = 20
-"""Sessions that they are simulated on."""
+"""Sessions that policies are simulated on at a click."""
 
 OF_A_SESSION = ("tokens_sent", "peak_tokens", "cost_microusd", "in_context", "lost", "needs")
 """Figures shown per session."""
@@ -77,10 +75,10 @@ def _propose(simulation: Simulation) -> str:
 
 
 @require_POST
-def simulate_presets(request: HttpRequest) -> HttpResponse:
-    """Simulate the presets on the team's newest sessions as a job, and show it."""
+def simulate_newest(request: HttpRequest) -> HttpResponse:
+    """Simulate policies on the team's newest sessions as a job, and show it."""
     team = team_to(request, "write")
-    draft, *others = (preset_version(team, name) for name in PRESETS_TRIED)
+    draft, *others = _to_simulate(team)
     try:
         choice = {"by": "query", "limit": NEWEST}
         made = simulations.ask(team, choice, draft, others, "", actor_of(request))
@@ -88,6 +86,19 @@ def simulate_presets(request: HttpRequest) -> HttpResponse:
         messages.error(request, str(error))
         return redirect("policies")
     return redirect("simulation", made.pk)
+
+
+def _to_simulate(team: Team) -> list[PolicyVersion]:
+    """Presets and the team's newest versions, as many as one simulation takes beside the active
+    one: those first whose effect is unknown."""
+    own = PolicyVersion.objects.filter(policy__team=team).exclude(policy__name__in=PRESETS)
+    newest = own.order_by("policy__name", "-number").select_related("policy")
+    of_policy = {one.policy_id: one for one in reversed(newest)}
+    versions = [one for one in of_policy.values() if readable(one) is not None]
+    versions += [preset_version(team, name) for name in PRESETS]
+    known, active = effects_of(team), active_version(team)
+    left = [one for one in versions if one != active]
+    return sorted(left, key=lambda one: one.pk in known)[: simulations.MOST_OTHERS + 1]
 
 
 @require_GET
@@ -181,9 +192,9 @@ def _point(
 
 PAGES = (
     Page(
-        route="lab/presets/",
-        view=simulate_presets,
-        name="simulate_presets",
+        route="lab/newest/",
+        view=simulate_newest,
+        name="simulate_newest",
         needs={"POST": "write"},
     ),
     Page(route="lab/<uuid:simulation_id>/", view=simulation, name="simulation"),

@@ -99,7 +99,8 @@ def policies(request: HttpRequest) -> HttpResponse:
         "presets": presets,
         "count": len(own) + len(presets),
         "may_write": allowed(request, team, "write"),
-        "not_simulated": not effects and Session.objects.for_team(team).exists(),
+        "unknown": sum(row.effect is None for row in (*own, *presets)),
+        "may_simulate": Session.objects.for_team(team).exists(),
         "no_default": standing.active is None,
         "id_remarks": id_remarks(one_step(team)),
     }

@@ -11,6 +11,7 @@ from compaction.policies.presets import PRESETS
 from sessions.actions.accounts.teams import local_team
 from sessions.actions.jobs.jobs import enqueue
 from sessions.actions.lab.simulate import simulate_session
+from sessions.actions.lab.simulations import MOST_OTHERS
 from sessions.actions.policies.policies import named_version
 from sessions.actions.policies.policy_effects import Effect, _effect, effects_of
 from sessions.actions.record.append import append
@@ -60,17 +61,29 @@ def test_the_list_shows_the_effect_on_the_teams_sessions() -> None:
     assert "100 %" in shown
 
 
-def test_presets_are_simulated_at_a_click_where_nothing_was() -> None:
-    browser = signed_in()
+def test_policies_are_simulated_at_a_click_until_all_are_known() -> None:
+    browser, team = signed_in(), local_team()
     assert "yet" not in page_of(browser, "/policies/").text.partition("Of this team")[0]
     stored = session(user("Read."), reads("c1", "t1", "a.py"), result("t1", "def load_all()"))
-    measure(append(local_team(), stored, count, source="test").session)
+    read = append(team, stored, count, source="test").session
+    measure(read)
     assert "No policy was simulated on your sessions yet" in page_of(browser, "/policies/").text
-    answer = browser.post("/lab/presets/")
-    made = Simulation.objects.get()
-    assert answer["Location"] == f"/lab/{made.pk}/"
-    assert made.versions.count() == 6
-    assert made.job is not None and made.job.kind == "simulation"
+    answer = browser.post("/lab/newest/")
+    first = Simulation.objects.get()
+    assert answer["Location"] == f"/lab/{first.pk}/"
+    assert first.versions.count() == MOST_OTHERS + 2
+    assert first.job is not None and first.job.kind == "simulation"
+    figures = {"needs": 1, "in_context": 1.0, "cost_microusd": 300}
+    for one in first.versions.all():
+        SimulationResult.objects.create(
+            simulation=first, session=read, version=one, state="s", figures=figures
+        )
+    shown = page_of(browser, "/policies/").text
+    assert f"{len(PRESETS) - MOST_OTHERS - 2} of {len(PRESETS)} policies were not" in shown
+    browser.post("/lab/newest/")
+    second = Simulation.objects.exclude(pk=first.pk).get()
+    tried = set(first.versions.all()) | set(second.versions.all())
+    assert len(tried) == len(PRESETS), "those whose effect is unknown come first"
 
 
 def test_presets_that_differ_say_how() -> None:
