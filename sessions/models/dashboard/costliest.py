@@ -26,7 +26,7 @@ def _of(chosen: tuple[str, ...]) -> StatementIn:
         lambda times: (
             sessions_inside(times, chosen)
             .filter(cost_microusd__isnull=False)
-            .only("title", "external_id", "cost_microusd", "step_count")
+            .only("title", "external_id", "cost_microusd", "step_count", "model")
             .order_by("-cost_microusd", "pk")[:1]
         )
     )

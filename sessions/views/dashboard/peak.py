@@ -34,6 +34,7 @@ class CostPeak:
     why: str
     session: Session
     session_cost: str
+    session_why: str
     sessions: int
     url: str
     avoidable: str
@@ -58,6 +59,7 @@ def cost_peak(team: Team, made: Dashboard, split: Split) -> CostPeak | None:
         _why(part, rest, found.cost_microusd, others, size),
         found,
         money(found.cost_microusd),
+        _session_why(found, made.whole),
         part.of["sessions"],
         sessions_url(period, split, sort="cost"),
         *_avoidable(part, period, split),
@@ -97,6 +99,26 @@ def _why(part: Sums, rest: Sums, costliest: int, others: int, size: str) -> str:
         f"Its sessions cost {money(round(each))} each; those of the rest of the range "
         f"{money(round(each_usual))}"
     )
+
+
+def _session_why(found: Session, whole: Sums) -> str:
+    """What made a session expensive beside the others of the range: its steps, or what each cost.
+
+    The latter is not compared where some have no known cost.
+    """
+    steps, others = found.step_count, whole.of["sessions"] - 1
+    said = f"{steps:,} step{'' if steps == 1 else 's'}" + (
+        f" with {found.model}" if found.model else ""
+    )
+    cost, rest = found.cost_microusd or 0, whole.steps.sum - steps
+    if others < 1 or rest < 1 or not steps:
+        return said
+    more = steps / (rest / others)
+    rest_cost = whole.of["cost"] - cost
+    if whole.of["priced"] == whole.of["sessions"] and rest_cost * steps * more < cost * rest:
+        each, usual = money(round(cost / steps)), money(round(rest_cost / rest))
+        return f"{said}, {each} each; a step of the others cost {usual}"
+    return f"{said}; an average other session of the range has {rest / others:,.0f}"
 
 
 def _avoidable(part: Sums, period: Period, split: Split) -> tuple[str, str]:

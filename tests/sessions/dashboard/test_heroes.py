@@ -11,7 +11,9 @@ from sessions.models import Session
 from sessions.models.dashboard.dashboards import dashboard
 from sessions.models.tools.unused import AgentTools, UnusedTools
 from sessions.models.web.periods import DAY
+from sessions.models.web.sums import Frequencies, Sums
 from sessions.views.dashboard.hero import avoidable, change, recall, spend, success
+from sessions.views.dashboard.peak import _session_why
 from sessions.views.web.sparklines import trend
 from tests.sessions.dashboard.dashboards import WEEK, assessed, made
 from tests.sessions.web.test_periods import ms
@@ -121,3 +123,27 @@ def test_a_trend_is_broken_where_nothing_is_known(values: list[float | None], pa
     assert (drawn.path.replace("27h", "27.0h") if drawn else None) == (
         path.replace("27h", "27.0h") if path else None
     )
+
+
+@pytest.mark.parametrize(
+    ("steps", "cost", "others", "priced", "why"),
+    [
+        (1, 90, (), 1, "1 step with m"),
+        (80, 800, (20, 20), 3, "80 steps with m; an average other session of the range has 20"),
+        (
+            20,
+            8_000,
+            (20, 20),
+            3,
+            "20 steps with m, $0.00040 each; a step of the others cost $0.000010",
+        ),
+        (20, 8_000, (20, 20), 2, "20 steps with m; an average other session of the range has 20"),
+    ],
+)
+def test_what_made_a_session_expensive(
+    steps: int, cost: int, others: tuple[int, ...], priced: int, why: str
+) -> None:
+    whole = Sums(steps=Frequencies((steps, *others)))
+    whole.of.update(sessions=1 + len(others), priced=priced, cost=cost + 10 * sum(others))
+    said = _session_why(Session(step_count=steps, cost_microusd=cost, model="m"), whole)
+    assert said.startswith(why)
