@@ -11,24 +11,38 @@ from django.db.models import QuerySet
 
 from sessions.models.accounts.teams import Team
 from sessions.models.lab.simulations import Simulation, SimulationResult
+from sessions.models.policies.policies import PolicyVersion
 from sessions.models.record.sessions import Session
 
 RECENT = 12
 """Simulations looked at, newest first."""
 
+FEWER = 0.05
+"""Needs out of context, as a share, up to which a version may be advised (our choice)."""
+
+_FIGURES = ("cost_microusd", "needs", "in_context", "read_backs_microusd")
+
 
 class _Priced(NamedTuple):
-    """What is compared of a session: micro-dollars, needs, and the share of these in context."""
+    """What is compared of a session: micro-dollars, needs, the share of these in context, and the
+    micro-dollars of reading the others again."""
 
     cost: int
     needs: int
     in_context: float | None
+    again: int | None
+
+    @property
+    def known(self) -> bool:
+        """Whether the cost of reading again is known."""
+        return self.again is not None
 
 
 @dataclass(frozen=True, slots=True)
 class SimulatedSaving:
-    """The cheapest version of a simulation over its `sessions` with a price, as simulated and as
-    recorded: sums as `sums` makes them, of `priced`, `cost_microusd` and `in_context`."""
+    """A version of a simulation over its `sessions` with a price, as simulated and as recorded:
+    sums as `sums` makes them, of `priced`, `cost_microusd`, `in_context` and
+    `read_backs_microusd`."""
 
     simulation: UUID
     version: str
@@ -37,13 +51,21 @@ class SimulatedSaving:
     recorded: dict[str, Any]
 
     @property
+    def keeps(self) -> bool:
+        """Whether it keeps what is needed in context nearly as often as the recording."""
+        mine, its = self.simulated["in_context"], self.recorded["in_context"]
+        return mine is None or its is None or bool(mine >= its - FEWER)
+
+    @property
     def microusd(self) -> int:
-        """What it saves; negative if it costs more."""
-        return int(self.recorded["cost_microusd"] - self.simulated["cost_microusd"])
+        """What it saves, reading again included; negative if it costs more."""
+        mine, again = self.simulated["cost_microusd"], self.simulated["read_backs_microusd"]
+        return int(self.recorded["cost_microusd"] - mine - again)
 
 
 def simulated_saving(team: Team, of: QuerySet[Session]) -> SimulatedSaving | None:
-    """Find it for those of these sessions that the newest simulation of any of them covers."""
+    """The cheapest version with reading again what it lacks, of those that keep what is needed, for
+    those of these sessions that the newest simulation of any of them covers; None without one."""
     recent = Simulation.objects.for_team(team).order_by("-created").values_list("pk", flat=True)
     results = SimulationResult.objects.filter(
         simulation__in=list(recent[:RECENT]), session__in=of.values("pk"), problem=""
@@ -52,27 +74,28 @@ def simulated_saving(team: Team, of: QuerySet[Session]) -> SimulatedSaving | Non
     if newest is None:
         return None
     found: dict[int | None, dict[UUID, _Priced]] = {}
-    figures = (f"figures__{name}" for name in ("cost_microusd", "needs", "in_context"))
+    figures = (f"figures__{name}" for name in _FIGURES)
     rows = results.filter(simulation=newest).values_list("version", "session", *figures)
     for version, session, *priced in rows:
         if priced[0] is not None:
             found.setdefault(version, {})[session] = _Priced(*priced)
     recorded = found.pop(None, {})
-    best: tuple[int, int, list[UUID]] | None = None
-    for version, sessions in found.items():
-        both = [one for one in sessions if one in recorded]
-        saved = sum(recorded[one].cost - sessions[one].cost for one in both)
-        if both and version is not None and (best is None or saved > best[0]):
-            best = saved, version, both
-    if best is None:
-        return None
-    _, version, both = best
-    versions = Simulation.objects.for_team(team).get(pk=newest).versions
-    named = versions.select_related("policy").get(pk=version)
-    simulated = _sums(found[version][one] for one in both)
-    return SimulatedSaving(
-        newest, str(named), len(both), simulated, _sums(recorded[one] for one in both)
-    )
+    named = PolicyVersion.objects.filter(policy__team=team).select_related("policy").in_bulk(found)
+    savings = [
+        SimulatedSaving(
+            newest,
+            str(named[version]),
+            len(both),
+            _sums(sessions[one] for one in both),
+            _sums(recorded[one] for one in both),
+        )
+        for version, sessions in found.items()
+        if version is not None
+        # The recording paid for its own reading again.
+        and (both := [one for one, of in sessions.items() if one in recorded and of.known])
+    ]
+    keeping = (one for one in savings if one.keeps)
+    return max(keeping, key=lambda one: one.microusd, default=None)
 
 
 def _sums(rows: Iterable[_Priced]) -> dict[str, Any]:
@@ -82,5 +105,6 @@ def _sums(rows: Iterable[_Priced]) -> dict[str, Any]:
     return {
         "priced": len(known),
         "cost_microusd": sum(one.cost for one in known),
+        "read_backs_microusd": sum(one.again or 0 for one in known),
         "in_context": shares / needs if needs else None,
     }

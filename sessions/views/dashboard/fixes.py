@@ -184,7 +184,8 @@ def _of_policies(
         yield Fix("reread", title, lost, None, why, SIMULATE, url, proof_url=proof)
     elif saving.microusd > 0:
         change = difference(saving.simulated, saving.recorded).text
-        said = f"{saving.version} over {_count(saving.sessions, 'session')}: {change}. {lost}"
+        over = f"{saving.version} over {_count(saving.sessions, 'session')}"
+        said = f"{over}: {change}; reading again what it lacks is subtracted. {lost}"
         url = reverse("simulation", args=[saving.simulation])
         basis = "simulated"
         yield Fix(

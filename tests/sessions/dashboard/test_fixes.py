@@ -16,7 +16,7 @@ from django.utils import timezone
 
 from compaction.cache.causes import AVOIDABLE
 from sessions.actions.accounts.teams import local_team
-from sessions.actions.policies.policies import active_version
+from sessions.actions.policies.policies import active_version, named_version
 from sessions.models import (
     Approval,
     Assessment,
@@ -221,20 +221,31 @@ def test_what_fewer_edits_save_is_unknown_and_comes_after_what_is_known(client: 
 def test_the_best_simulated_policy_comes_with_its_saving(client: Client) -> None:
     one, version = made({"ttl": 300_000}), active_version(local_team())
     simulation = Simulation.objects.create(team=local_team(), draft=version, active=version)
-    simulation.versions.add(version)
-    for of, cost, share in ((None, 5_000_000, 0.9), (version, 3_500_000, 0.87)):
+    forgetful = named_version(local_team(), "sliding-window")
+    simulation.versions.add(version, forgetful)
+    for of, cost, share, again in (
+        (None, 5_000_000, 0.9, None),
+        (version, 3_500_000, 0.87, 100_000),
+        (forgetful, 3_000_000, 0.84, 100_000),
+    ):
         figures = {"cost_microusd": cost, "needs": 10, "in_context": share}
+        figures["read_backs_microusd"] = again
         simulation.results.create(session=one, version=of, state="1", figures=figures)
     page = page_of(client, "/dashboard/")
     assert rows(page)[0] == (
         "Manage these sessions with a policy balanced@1 over 1 session: −30 % cost, "
-        "−3.0 points recall. $1.50 Open simulation"
+        "−3.0 points recall; reading again what it lacks is subtracted. $1.40 Open simulation"
     )
     assert page.links["Open simulation"] == f"/lab/{simulation.pk}/"
     simulation.results.filter(version=version).update(
-        figures={"cost_microusd": 6_000_000, "needs": 0, "in_context": None}
+        figures={
+            "cost_microusd": 4_000_000, "needs": 9, "in_context": 0.9,
+            "read_backs_microusd": 1_500_000,
+        }
+    )  # fmt: skip
+    assert "Manage these" not in page_of(client, "/dashboard/").text, (
+        "one would cost more, one forgets"
     )
-    assert "Manage these" not in page_of(client, "/dashboard/").text, "it would cost more"
 
 
 def test_breaks_without_a_known_cost_are_not_nothing(client: Client) -> None:
