@@ -18,7 +18,8 @@ RECENT = 12
 """Simulations looked at, newest first."""
 
 FEWER = 0.05
-"""Needs out of context, as a share, up to which a version may be advised (our choice)."""
+"""Share of the needs that an advised version may have less in context than the recording (our
+choice)."""
 
 _FIGURES = ("cost_microusd", "needs", "in_context", "read_backs_microusd")
 
