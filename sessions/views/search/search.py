@@ -109,7 +109,7 @@ def search_page(request: HttpRequest) -> HttpResponse:
         "groups": _groups(found, filters),
         "hits": found.hits,
         "stopped": found.stopped,
-        "found_text": _found_text(found, filters.total([team])),
+        "found_text": _found_text(found, _total(found, filters, team, after)),
         "older_url": f"{address}&after={found.after}" if found.after else "",
         "first_url": address if after else "",
         "chips": _chips(team, filters),
@@ -128,6 +128,15 @@ def search_page(request: HttpRequest) -> HttpResponse:
         "name_chars": NAME_CHARS,
     }
     return render(request, "search/search.html", context)
+
+
+def _total(
+    found: SearchPage, filters: SearchFilters, team: Team, after: int | None
+) -> Total | None:
+    """The page's own number if it shows everything, else as the index counts."""
+    if after or found.after or found.more:
+        return filters.total([team])
+    return Total(len(found.hits), len({hit.session.pk for hit in found.hits}))
 
 
 def _found_text(found: SearchPage, total: Total | None) -> str:
