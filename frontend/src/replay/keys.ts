@@ -22,13 +22,22 @@ export function replayKeys(replay: Replay, player: Player, message: MessageKeys)
     run,
     repeats,
   });
-  const visit = (address: string) => location.assign(address);
+  const visit = (address: string | null) => {
+    if (address) location.assign(address);
+  };
 
-  const { pins_url, previous_url, next_url } = replay.props;
+  const { pins_url, previous_url, next_url, diff_page_url } = replay.props;
   const offered: Shortcut[] = [];
   if (replay.notes.writable)
     offered.push(key(['a'], 'Leave a note on this step', () => (replay.notes.writing = true)));
   if (pins_url) offered.push(key(['p'], 'Pin or unpin the message', () => message.togglePin()));
+  if (diff_page_url)
+    offered.push(
+      key(['d'], 'Compare with the step before', () => {
+        if (replay.step > 1) visit(replay.diffAddress(replay.step - 1));
+      }),
+      key(['b'], 'This run beside the recorded one', () => visit(replay.besideAddress)),
+    );
   if (previous_url) offered.push(key(['['], 'Previous session', () => visit(previous_url)));
   if (next_url) offered.push(key([']'], 'Next session', () => visit(next_url)));
 
@@ -70,16 +79,6 @@ export function replayKeys(replay: Replay, player: Player, message: MessageKeys)
     ),
     key(['t'], 'Next view: table, transcript, treemap, request', () => replay.nextView()),
     key(['f'], 'Fold or unfold the composition', () => (replay.foldChoice = !replay.folded)),
-    key(
-      ['d'],
-      'Compare with the step before',
-      () => replay.step > 1 && visit(replay.diffAddress(replay.step - 1)),
-    ),
-    key(
-      ['b'],
-      'This run beside the recorded one',
-      () => replay.besideAddress && visit(replay.besideAddress),
-    ),
     key(
       ['c'],
       'Copy the link to this run, step, view and row',

@@ -1,4 +1,5 @@
-/* The address bar always says what is on screen: /sessions/<id>/steps/<n>/?run=…&m=…&view=…&x=… */
+/* The address bar always says what is on screen: /sessions/<id>/steps/<n>/?run=…&m=…&view=…&x=…
+   In a file it is behind "#", the only part that the page of a file may change. */
 import type { Manifest } from './manifest';
 import { Flag } from './manifest';
 import { stands } from './composition';
@@ -15,7 +16,7 @@ type Place = {
 };
 
 export function placeIn(address: string): Required<Place> {
-  const url = new URL(address);
+  const url = new URL(address.replace('#steps/', '/steps/'));
   const step = /\/steps\/(\d+)\/?$/.exec(url.pathname)?.[1];
   return {
     step: step ? Number(step) : null,

@@ -44,10 +44,9 @@ export type Props = {
   simulate_url?: string;
   policies?: string[]; // that can be simulated: presets, and the team's own with their version
   replay_url: string;
-  diff_page_url: string; // with {a} and {b}
-  session_url: string; // with {id}: the replay of another session
+  diff_page_url?: string; // with {a} and {b}
+  session_url?: string; // with {id}: the replay of another session
   revision_url?: string; // with {run} and {number}
-  list_url: string;
   job_url?: string;
   context_url?: string;
   previous_url?: string;
@@ -59,6 +58,7 @@ export type Props = {
   compactions_url?: string;
   limits?: Limits | null;
   verdict?: SessionVerdict; // once a session is over
+  in_file?: boolean; // there is no server to follow
 };
 
 export class Shown {
@@ -182,9 +182,9 @@ export class Shown {
     return new URL(this.address(this.run, this.step), location.href).href;
   }
 
-  diffAddress(other: number): string {
+  diffAddress(other: number): string | null {
     const address = this.#diffPage(Math.min(other, this.step), Math.max(other, this.step));
-    return this.run === 'recorded' && this.usual === 'recorded'
+    return !address || (this.run === 'recorded' && this.usual === 'recorded')
       ? address
       : withQuery(address, { run: this.run });
   }
@@ -194,13 +194,18 @@ export class Shown {
     const recorded = this.manifest?.runs.some(
       (run) => run.origin === 'recorded' && run.state === 'ready',
     );
-    if (!this.manifest || !recorded || this.manifest.run.origin === 'recorded') return null;
     const address = this.#diffPage(this.step, this.step);
+    if (!this.manifest || !recorded || !address || this.manifest.run.origin === 'recorded')
+      return null;
     return withQuery(address, { run: 'recorded', with: this.manifest.run.id });
   }
 
-  #diffPage(a: number, b: number): string {
-    return this.props.diff_page_url.replace('{a}', String(a)).replace('{b}', String(b));
+  #diffPage(a: number, b: number): string | null {
+    return this.props.diff_page_url?.replace('{a}', String(a)).replace('{b}', String(b)) ?? null;
+  }
+
+  sessionAddress(id: string): string | null {
+    return this.props.session_url?.replace('{id}', id) ?? null;
   }
 
   revisionAddress(number: number, manifest = this.manifest): string | null {
