@@ -22,10 +22,10 @@ from sessions.models import Team
 from sessions.models.dashboard.dashboards import Dashboard, Number, SessionSpan, dashboard, extent
 from sessions.models.dashboard.day_totals import spans_of
 from sessions.models.dashboard.matching import matching
+from sessions.models.dashboard.savings import SimulatedSaving, simulated_saving
 from sessions.models.dashboard.slices import Split
 from sessions.models.dashboard.tiles import TILES
 from sessions.models.dashboard.troubles import nearest_limit
-from sessions.models.lab.savings import SimulatedSaving, simulated_saving
 from sessions.models.tools.unused import unused_in
 from sessions.models.web.periods import (
     DAY,

@@ -15,7 +15,7 @@ from sessions.figures import tokens
 from sessions.models import PolicyVersion
 from sessions.models.cache.causes import CauseSums, causes_in
 from sessions.models.dashboard.dashboards import Dashboard
-from sessions.models.lab.savings import SimulatedSaving
+from sessions.models.dashboard.savings import SimulatedSaving
 from sessions.models.tools.unused import AgentTools, UnusedTools
 
 MOST = 5
