@@ -15,6 +15,7 @@ from sessions.importers.decoded import NotALog, Unreadable, decode, lines
 from sessions.importers.importer import Importer
 from sessions.importers.naming import name_by_file
 from sessions.importers.records import Json, Log
+from sessions.importers.wire import mapping, sequence
 
 __all__ = ["IMPORTERS", "Counts", "Importer", "NotALog", "counts", "detect", "parse"]
 
@@ -100,12 +101,30 @@ def _what(data: bytes) -> str:
         return "The file is empty. Choose a file that contains a session."
     if data[:2] == b"\x1f\x8b" or data[:4] == b"PK\x03\x04":
         return "The file is compressed. Unpack it and import its content."
+    if data[:16] == b"SQLite format 3\x00":
+        return (
+            "This is a SQLite database, which is not read yet. Export its sessions first: `goose "
+            "session export --format json`, `opencode export`; of Cursor, import the folder "
+            "`~/.cursor/projects`."
+        )
     if b"\x00" in data[:4096]:
         return f"The file is binary, not a text log. Supported formats: {known}."
     try:
-        decode(data)
+        if tool := _not_read_yet(decode(data)):
+            return f"This is {tool}; not read yet. Supported formats: {known}."
     except Unreadable:
         if not _objects(data):
             return f"The file is neither JSON nor JSONL. Supported formats: {known}."
     signs = "; ".join(f"{one.name}: {one.recognised_by}" for one in IMPORTERS.values())
     return f"The file is JSON, but not a known agent log. Recognized by: {signs}."
+
+
+def _not_read_yet(value: Json) -> str:
+    """The tool whose file this is, for those that no importer reads; empty if unknown."""
+    given = mapping(value)
+    first = mapping(next(iter(sequence(given.get("messages"))), None))
+    if "User" in first or "Agent" in first:
+        return "a thread of Zed"
+    if "workspaceDirectory" in given and "history" in given:
+        return "a session of Continue"
+    return ""

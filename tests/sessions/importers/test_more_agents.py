@@ -30,6 +30,81 @@ EXPECTED = {
             "user*:text",
         ],
     },
+    "qwen-code/chat.jsonl": {
+        "qw-1": [
+            "user*:text",
+            "assistant:thinking+tool_use",
+            "(500/400/9)",
+            "tool:tool_result",
+            "assistant:text",
+            "(520/0/3)",
+            "Rewind",
+            "assistant:text",
+            "(520/0/2)",
+            "Compaction",
+            "summary:text",
+            "user:text",
+        ],
+        "qw-1/agent-explore-1": ["assistant:text"],
+    },
+    "amp/T-0001.json": {
+        "T-0001": [
+            "user*:text",
+            "assistant:thinking+tool_use",
+            "(1004/700/20)",
+            "tool:tool_result",
+            "assistant:tool_use",
+            "(1000/900/5)",
+            "tool:tool_result",
+            "assistant:text",
+        ],
+    },
+    "goose/export.json": {
+        "20260301_1": [
+            "user*:text",
+            "assistant:text+tool_use",
+            "tool:tool_result",
+            "assistant:text",
+        ],
+    },
+    "goose/session.jsonl": {
+        "session-c55f5aef": ["user*:text", "assistant:text+tool_use", "tool:tool_result"],
+    },
+    "cursor/transcript.jsonl": {
+        "transcript-26bc120c": [
+            "user*:text",
+            "assistant:text+tool_use",
+            "tool:tool_result",
+            "assistant:text",
+        ],
+    },
+    "kimi/wire.jsonl": {
+        "wire-750bff07": [
+            "user*:text",
+            "assistant:thinking",
+            "assistant:thinking",
+            "assistant:tool_use",
+            "(33/20/7)",
+            "tool:tool_result",
+            "assistant:text",
+            "(33/20/7)",
+            "Compaction",
+        ],
+    },
+    "kimi/code.wire.jsonl": {
+        "code.wire-078675e5": [
+            "user*:text",
+            "user:text",
+            "assistant:text",
+            "assistant:text",
+            "assistant:tool_use",
+            "tool:tool_result",
+            "(16/3/7)",
+            "Compaction",
+            "summary:text",
+            "assistant:text",
+        ],
+    },
     "opencode/export.json": {
         "ses_1": [
             "user*:text+text",
