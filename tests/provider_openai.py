@@ -75,10 +75,11 @@ class OpenAIProvider:
             number = len(self.bodies)
             made = self._next.popleft() if self._next else self.answer(body)
         if isinstance(made, list):
-            ids = {"message": "msg", "reasoning": "rs", "function_call": "fc"}
+            ids = {"message": "msg", "reasoning": "rs", "function_call": "fc",
+                   "custom_tool_call": "ctc"}  # fmt: skip
             made = [{"id": f"{ids[item['type']]}_{number}", **item} for item in made]
             for item in made:
-                if item["type"] == "function_call":
+                if "call_id" in item:
                     item["call_id"] = item["call_id"] or f"call_{number}"
         return number, made
 

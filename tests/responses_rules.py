@@ -23,7 +23,9 @@ def responses(body: Json) -> list[str]:
     for index, item in enumerate(body["input"]):
         found += [f"input.{index}: {wrong}" for wrong in _item(item)]
     found += _reasoning(body["input"])
-    names = [tool.get("name") or tool["type"] for tool in body.get("tools") or []]
+    added = [item["tools"] for item in body["input"] if item.get("type") == "additional_tools"]
+    tools = [tool for listed in (body.get("tools") or [], *added) for tool in listed]
+    names = [tool.get("name") or tool["type"] for tool in tools]
     if len(names) != len(set(names)):
         found.append("tools: names must be unique")
     return found
@@ -57,8 +59,15 @@ def _item(item: Json) -> Iterator[str]:
     elif form.endswith("_output"):
         if not isinstance(item.get("output"), str):
             yield from _content(item.get("output"), PARTS["user"])
+    elif form == "additional_tools":
+        yield from _added(item)
     elif form not in {"reasoning", *BY_PROVIDER}:
         yield f"type {form}: unknown"
+
+
+def _added(item: Json) -> Iterator[str]:
+    if item.get("role") != "developer" or not isinstance(item.get("tools"), list):
+        yield "the developer's list of tools is required"
 
 
 def _content(parts: Any, forms: set[str]) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from itertools import takewhile
 from typing import Any
 
 from contextlab.client.agent_call import AgentCall
@@ -16,6 +17,8 @@ MessageOf = Callable[[Json], Json | None]
 
 _ENDS = frozenset({"response.completed", "response.incomplete"})
 _STORED = ("previous_response_id", "conversation")
+_ADDED = "additional_tools"
+"""Items with tools. Codex begins with one for models that know tools only from there."""
 _CREDENTIALS = frozenset({"authorization", "headers"})
 """Fields of tools of type `mcp` that must not be stored."""
 
@@ -38,7 +41,25 @@ def _asked(message_of: MessageOf, request: Json) -> Json:
 
 
 def _tools(request: Json) -> list[Json]:
-    return [one for one in request.get("tools") or () if isinstance(one, dict)]
+    lists = [request.get("tools"), *(item.get("tools") for item in _added(request))]
+    return [one for listed in lists for one in listed or () if isinstance(one, dict)]
+
+
+def _added(request: Json) -> list[Json]:
+    """The items with tools that the input begins with; others are not known."""
+    return list(takewhile(lambda item: type_of(item) == _ADDED, items_of(request.get("input"))))
+
+
+def _with_ours(request: Json, made: Json) -> list[Json]:
+    """The items with tools; if there are any, our own tools join the last one's."""
+    added = _added(request)
+    if added:
+        known = _tools(request)
+        ours = [one for one in made.pop("tools", ()) if one not in known]
+        if "tools" in request:
+            made["tools"] = request["tools"]
+        added[-1] = {**added[-1], "tools": [*(added[-1].get("tools") or ()), *ours]}
+    return added
 
 
 def _stored(request: Json) -> str:
@@ -55,7 +76,7 @@ def _unmanaged(request: Json) -> str:
         return "it runs in the background"
     if any(_CREDENTIALS & tool.keys() for tool in _tools(request)):
         return "its tools have credentials, which must not be stored"
-    forms = {type_of(item) for item in items_of(request.get("input"))}
+    forms = {type_of(item) for item in items_of(request.get("input"))[len(_added(request)) :]}
     unknown = sorted(forms - KEPT.keys() - BY_PROVIDER)
     return f"its items of type {unknown[0]} are not known" if unknown else ""
 
@@ -70,10 +91,10 @@ def _sent(request: Json, managed: Json) -> Json:
             items = items[1:]
         else:
             del made["instructions"]
-    made["input"] = items
     for name in ("tools", "tool_choice"):
         if managed.get(name):
             made[name] = managed[name]
+    made["input"] = [*_with_ours(request, made), *items]
     return made
 
 

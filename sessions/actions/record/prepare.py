@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from compaction.context import wire
 from compaction.context.blocks import FileRef, Kind
@@ -61,9 +61,20 @@ NO_CALL = ToolCall("", "", None)
 
 
 def _bare(block: records.Json, data: bytes) -> bytes:
-    """Encode a block without fields that may differ between sends."""
+    """Encode a block without what may differ between sends."""
     said = sorted(k for k, v in block.items() if v is not None and k != "cache_control")
+    given = block.get("input")
+    if isinstance(given, dict):
+        # Claude Code sends a call's input back in the order of the tool's schema.
+        return wire.encode({name: block[name] for name in said} | {"input": _ordered(given)})
     return data if said == list(block) else wire.encode({name: block[name] for name in said})
+
+
+def _ordered(value: Any) -> Any:
+    """A value with the fields of all its objects sorted."""
+    if isinstance(value, dict):
+        return {name: _ordered(value[name]) for name in sorted(value)}
+    return [_ordered(one) for one in value] if isinstance(value, list) else value
 
 
 class PreparedMessage:

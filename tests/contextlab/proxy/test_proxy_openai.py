@@ -24,6 +24,9 @@ MODEL = "gpt-5.1"
 SCHEMA = {"type": "object", "properties": {"cmd": {"type": "string"}}}
 SHELL: Any = {"type": "function", "name": "shell", "parameters": SCHEMA, "strict": False}
 APIS = ("responses", "chat")
+ADDED: Any = {"type": "additional_tools", "role": "developer", "tools": [
+    {"type": "namespace", "name": "functions", "description": "", "tools": [SHELL]}]}  # fmt: skip
+"""How Codex lists its tools for newer models."""
 
 
 @pytest.fixture
@@ -52,7 +55,7 @@ class Agent:
 
     def ask(self) -> tuple[str, list[tuple[str, str]]]:
         """The text of a reply, and its calls as name and id."""
-        return self._responses() if self.api == "responses" else self._chat()
+        return self._chat() if self.api == "chat" else self._responses()
 
     def _responses(self) -> tuple[str, list[tuple[str, str]]]:
         given: Any = {
@@ -63,6 +66,9 @@ class Agent:
             "store": False,
             "include": ["reasoning.encrypted_content"],
         }
+        if self.api == "added":
+            del given["tools"]
+            given["input"] = [ADDED, *self.history]
         if self.streamed:
             with self.client.responses.stream(**given) as stream:
                 self.events = list(stream)
@@ -104,7 +110,7 @@ class Agent:
 
     def give(self, call: str, output: str) -> None:
         """The output of a tool."""
-        if self.api == "responses":
+        if self.api != "chat":
             made = {"type": "function_call_output", "call_id": call, "output": output}
         else:
             made = {"role": "tool", "tool_call_id": call, "content": output}
@@ -146,7 +152,7 @@ def test_an_observed_session_is_recorded_and_its_requests_are_unchanged(
 
 
 @pytest.mark.parametrize("streamed", [False, True])
-@pytest.mark.parametrize("api", APIS)
+@pytest.mark.parametrize("api", [*APIS, "added"])
 def test_a_managed_session_reads_back_without_the_agent(
     lab: ContextLab, gpt: OpenAIProvider, api: str, streamed: bool
 ) -> None:
@@ -174,6 +180,10 @@ def test_a_managed_session_reads_back_without_the_agent(
     assert LAST in contents(gpt.bodies[2]), "what it read back"
     assert "read_back" in contents(gpt.bodies[3]), "the model knows what it read back"
     assert "read_back" not in json.dumps([str(one) for one in it.history])
+    if api == "added":
+        ours = [body["input"][0]["tools"][1:] for body in gpt.bodies]
+        assert [[tool["name"] for tool in tools] for tools in ours] == [[], *[["read_back"]] * 3]
+        assert not any("tools" in body for body in gpt.bodies)
     assert [one["reason"] for one in lab.request("GET", f"sessions/{name}/revisions")["revisions"]]
     flat = [kind for message in kinds(lab, name) for kind in message]
     assert flat.count("read_back") == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from typing import Any
 
 import pytest
 from django.db import connection, connections
@@ -140,6 +141,18 @@ def test_nulls_and_the_order_of_fields_change_no_message():
     answer = send(session, user("a"), says("b"), user("c"), history=True)
     assert (answer["known"], answer["appended"]) == (2, 1)
     assert standing(session) == ["a", "b", "c"]
+
+
+def test_the_order_of_a_call_s_input_changes_no_message():
+    def edits(**given: Any) -> Json:
+        use = {"type": "tool_use", "id": "t", "name": "Edit", "input": {"edits": [given]}}
+        return {"role": "assistant", "content": [use]}
+
+    session = live()
+    send(session, user("a"), edits(path="p", old=1, all=True))
+    for repeated, known in ((edits(all=True, path="p", old=1), 2), (edits(path="p", old=2), 1)):
+        answer = send(session, user("a"), repeated, history=True)
+        assert answer["known"] == known
 
 
 def test_a_system_prompt_before_the_history_may_change():
