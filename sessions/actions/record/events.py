@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from compaction.cache.uses import CacheUse
@@ -11,11 +11,16 @@ from compaction.context.edits import amount
 from compaction.context.session import Call
 from compaction.policies.trigger_words import words
 from compaction.strategies import STRATEGIES
+from sessions.figures import tokens
 from sessions.models import Retry, Revision, Run, Session
 from sessions.models.web.statements import Statement, given_uuid
 
+UNLOGGED_TOKENS, UNLOGGED_SHARE = 4_000, 0.2
+"""By how many tokens, and by what share of the change, a reported prompt must change more or less
+than the log to be marked; both must be exceeded (decision 73)."""
+
 SHRANK_TOKENS, SHRANK_SHARE = 1024, 0.05
-"""Minimum unexplained decrease of a reported prompt that is marked; both must be exceeded."""
+"""The same for a prompt that shrank although nothing left the log; both must be exceeded."""
 
 Event = dict[str, Any]
 
@@ -28,8 +33,9 @@ _KIND = {
 @dataclass(frozen=True, slots=True)
 class Marked:
     """The sources of marks: calls and their cache uses by step; revisions, cause cards and errors
-    (step of birth, preview) of these steps; steps with a managed context; and from the steps
-    before: the last model, the last use, the last with a prompt, and whether a revision
+    (step of birth, preview) of these steps; steps with a managed context; `counted` tokens of the
+    recorded context by step; and from the steps before: the last model, the last use, the last
+    with a prompt, by how much that exceeded its counted tokens, and whether a revision
     followed."""
 
     run: Run
@@ -39,9 +45,11 @@ class Marked:
     errors: Sequence[tuple[int, str]]
     causes: Sequence[Event]
     managed: Container[int] = ()
+    counted: Mapping[int, int] = field(default_factory=dict)
     model: str = ""
     use: CacheUse | None = None
     prompted: CacheUse | None = None
+    excess: int = 0
     revised: bool = False
 
 
@@ -49,7 +57,7 @@ def event_marks(marked: Marked) -> list[Event]:
     """All marks except sub-agents; sizes are whole prompts, in tokens."""
     return [
         *(_revision(row, marked) for row in marked.revisions),
-        *_silent(marked),
+        *_unlogged(marked),
         *(mark(card["step"], "break", card["title"]) for card in marked.causes),
         *_model_switches(marked),
         *_dropped(marked),
@@ -92,26 +100,49 @@ def _revision(row: Revision, marked: Marked) -> Event:
     return event | {"before": row.tokens_before, "after": row.tokens_after, "basis": "estimated"}
 
 
-def _silent(marked: Marked) -> list[Event]:
-    """Steps at which a reported prompt shrank without explanation in the log."""
+def excess_at(use: CacheUse, counted: Mapping[int, int]) -> int:
+    """By how many tokens a reported prompt exceeds the log's; negative if the log has more."""
+    return use.prompt - counted.get(use.step, use.prompt)
+
+
+def _unlogged(marked: Marked) -> list[Event]:
+    """Steps at which a reported prompt changed by more than the log accounts for."""
     if marked.run.origin != Run.Origin.RECORDED:
         return []
     known = {row.step for row in marked.revisions}
     events: list[Event] = []
-    before, revised = marked.prompted, marked.revised
+    before, excess, revised = marked.prompted, marked.excess, marked.revised
     for step in sorted(marked.uses):
         use = marked.uses[step]
-        if before is not None:
-            explained = revised or known.intersection(range(before.step + 1, step + 1))
-            fallen = before.prompt - use.prompt
-            shrank = fallen > max(SHRANK_TOKENS, before.prompt * SHRANK_SHARE)
-            if shrank and use.prompt and not explained and step not in marked.managed:
-                label = f"the prompt shrank by {fallen:,} tokens without a reason in the log"
-                sizes = {"before": before.prompt, "after": use.prompt, "basis": "measured"}
-                events.append(mark(step, "clear", label) | sizes)
-        if use.prompt:
-            before, revised = use, False
+        if not use.prompt or step in marked.managed:
+            continue
+        here = excess_at(use, marked.counted)
+        first = before.step + 1 if before else 0
+        explained = revised or bool(known.intersection(range(first, step + 1)))
+        # What the log hid may leave with what it says has left.
+        difference = max(here - excess, min(here, 0)) if explained else here - excess
+        if label := _unlogged_label(before, use, difference, explained=explained):
+            events.append(mark(step, "unlogged", label))
+        before, excess, revised = use, here, False
     return events
+
+
+def _unlogged_label(
+    before: CacheUse | None, use: CacheUse, difference: int, *, explained: bool
+) -> str:
+    """What the prompt says of a step that the log does not; empty if they agree. `difference` is by
+    how many tokens the prompt grew more than the log."""
+    then = before.prompt if before else 0
+    grown, fallen = use.prompt - then, then - use.prompt
+    left = "something left that the log does not state"
+    if not explained and fallen > max(SHRANK_TOKENS, then * SHRANK_SHARE):
+        return f"The prompt shrank by {tokens(fallen)} tokens: {left}"
+    change = max(abs(grown), abs(grown - difference))
+    if abs(difference) <= max(UNLOGGED_TOKENS, change * UNLOGGED_SHARE):
+        return ""
+    if difference > 0:
+        return f"The log hides ≈{tokens(difference)} tokens here"
+    return f"The prompt is ≈{tokens(-difference)} tokens smaller than the log says: {left}"
 
 
 def _model_switches(marked: Marked) -> list[Event]:

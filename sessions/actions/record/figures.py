@@ -32,7 +32,8 @@ def is_break(broken: Break | None) -> bool:
 class FigureInputs:
     """Sources of a run's figures: calls and their cache uses by step; its revisions; turns by the
     step that began them; errors as (step of birth, preview); `managed` are steps with a managed
-    context, `recited` the recited tokens by step, which are in no block."""
+    context, `recited` the recited tokens by step, which are in no block, `counted` the tokens of
+    the recorded context by step, with those that no record shows."""
 
     run: Run
     calls: Sequence[Call]
@@ -42,11 +43,13 @@ class FigureInputs:
     errors: Sequence[tuple[int, str]]
     managed: Container[int] = field(default=())
     recited: Mapping[int, int] = field(default_factory=dict)
+    counted: Mapping[int, int] = field(default_factory=dict)
 
 
 class Before(msgspec.Struct):
     """State after earlier steps: the turn, the last model and all models, the number of cause
-    cards, the last cache use and the last with a prompt, and whether a revision followed."""
+    cards, the last cache use and the last with a prompt, by how much that exceeded the log, and
+    whether a revision followed."""
 
     turn: int = 0
     model: str = ""
@@ -54,6 +57,7 @@ class Before(msgspec.Struct):
     causes: int = 0
     use: CacheUse | None = None
     prompted: CacheUse | None = None
+    excess: int = 0
     revised: bool = False
 
 
@@ -95,8 +99,9 @@ def figures_after(before: Before, inputs: FigureInputs) -> Figures:
         rows.append((call.at, *_reported(use), *others))
     marked = events.Marked(
         inputs.run, inputs.calls, inputs.uses, inputs.revisions, inputs.errors, causes,
-        inputs.managed,
-        model=before.model, use=before.use, prompted=before.prompted, revised=before.revised,
+        inputs.managed, inputs.counted,
+        model=before.model, use=before.use, prompted=before.prompted, excess=before.excess,
+        revised=before.revised,
     )  # fmt: skip
     _bring_up(before, inputs, len(causes))
     steps = {name: [row[i] for row in rows] for i, name in enumerate(COLUMNS)}
@@ -123,8 +128,9 @@ def _bring_up(before: Before, inputs: FigureInputs, causes: int) -> None:
     before.model = next((call.model for call in reversed(inputs.calls) if call.model), before.model)
     for use in inputs.uses.values():
         before.use = use
-        if use.prompt:
+        if use.prompt and use.step not in inputs.managed:
             before.prompted, before.revised = use, False
+            before.excess = events.excess_at(use, inputs.counted)
     since = before.prompted.step if before.prompted else 0
     before.revised |= any(row.step > since for row in inputs.revisions)
 

@@ -187,11 +187,18 @@ def conclude(tally: Tally, news: News, part: TallyPart, last: int) -> None:
             [error for error in news.errors if tally.step < max(error[0], 1) <= last],
             news.managed,
             news.managed if origin == MANAGED else {},
+            _counted(tally, part) if origin == RECORDED else {},
         )
         part.figures[origin] = figures_after(tally.before[origin], inputs)
         tally.heads[origin] = max([tally.heads[origin], *(row.number for row in revisions)])
     tally.managed = last in part.managed
     tally.step = last
+
+
+def _counted(tally: Tally, part: TallyPart) -> dict[int, int]:
+    """Tokens of the recorded context by step, with those that no record shows."""
+    hidden = tally.hidden or 0
+    return {step: hidden + seen for step, seen in enumerate(part.visible[RECORDED], part.first)}
 
 
 def _table(tally: Tally, session: Session, news: News, origin: str, last: int) -> Table:

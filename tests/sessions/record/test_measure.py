@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
@@ -19,6 +20,7 @@ from tests.sessions.made import count, reading, says, session, user
 pytestmark = pytest.mark.django_db
 
 MODEL = "claude-sonnet-4-5"
+LEFT = "something left that the log does not state"
 
 
 def measured(prompts: list[int], outputs: list[int], *extra: records.Record) -> Session:
@@ -33,15 +35,47 @@ def measured(prompts: list[int], outputs: list[int], *extra: records.Record) -> 
     return stored
 
 
-def marks(stored: Session) -> list[tuple[str, int, int | None, int | None]]:
+def events(stored: Session) -> list[dict[str, Any]]:
     run = Run.objects.get(session=stored, origin=Run.Origin.RECORDED)
-    events = json.loads(manifest.unpack(run.columns))["events"]
-    return [(e["kind"], e["step"], e["before"], e["after"]) for e in events]
+    found: list[dict[str, Any]] = json.loads(manifest.unpack(run.columns))["events"]
+    return found
 
 
-def test_a_prompt_that_shrinks_for_no_reason_in_the_log_is_marked():
-    stored = measured([50_000, 60_000, 40_000, 41_000], [50] * 4)
-    assert marks(stored) == [("clear", 3, 60_000, 40_000)]
+def marks(stored: Session) -> list[tuple[str, int, int | None, int | None]]:
+    return [(e["kind"], e["step"], e["before"], e["after"]) for e in events(stored)]
+
+
+@pytest.mark.parametrize(
+    ("prompts", "labels"),
+    [
+        ([50_000, 50_100, 54_000, 54_100], {}),
+        ([50_000, 50_100, 56_100, 56_200], {3: "The log hides ≈5.9k tokens here"}),
+        ([50_000, 53_000, 50_000, 50_100], {3: f"The prompt shrank by 3.0k tokens: {LEFT}"}),
+        ([50_000, 50_100, 40_000, 40_100], {3: f"The prompt shrank by 10.1k tokens: {LEFT}"}),
+    ],
+)
+def test_a_prompt_that_changes_unlike_the_log_is_marked_at_that_step_only(
+    prompts: list[int], labels: dict[int, str]
+):
+    found = events(measured(prompts, [50] * 4))
+    assert {event["kind"] for event in found} <= {"unlogged"}
+    assert {event["step"]: event["label"] for event in found} == labels
+
+
+def test_what_the_log_says_and_the_prompt_lacks_is_marked_where_it_left():
+    large = says("c2", "word " * 9_000, key="a2")
+    calls = [
+        records.Call(f"c{step}", MODEL, 1_760_000_000_000 + step, Usage(cache_read=prompt))
+        for step, prompt in enumerate([20_000, 20_100, 20_200], 1)
+    ]
+    made = [says("c1", "x", key="a1"), calls[0], large, calls[1], says("c3", "x", key="a3")]
+    stored = append(
+        local_team(), session(user("go", key="u"), *made, calls[2]), count, source="test"
+    ).session
+    measure(stored)
+    (mark,) = events(stored)
+    assert (mark["kind"], mark["step"]) == ("unlogged", 3)
+    assert mark["label"].endswith(f"tokens smaller than the log says: {LEFT}")
 
 
 def test_a_shrinking_that_the_log_explains_is_marked_once():
@@ -50,7 +84,8 @@ def test_a_shrinking_that_the_log_explains_is_marked_once():
         "c2", MODEL, 1_760_000_000_900, Usage(cache_write_5m=20_000, output=5)
     ))  # fmt: skip
     kinds = [mark for mark in marks(stored) if mark[0] != "break"]
-    assert kinds == [("compaction", 2, 50_000, 20_000)]
+    # What the log hid at first is gone with the compaction, which needs no mark of its own.
+    assert kinds == [("unlogged", 1, None, None), ("compaction", 2, 50_000, 20_000)]
 
 
 @pytest.mark.parametrize(("outputs", "at_least"), [([40, 40], False), ([1, 1], True)])
