@@ -5,6 +5,7 @@ COPY frontend/package.json frontend/package-lock.json frontend/
 RUN npm --prefix frontend ci --no-audit --no-fund
 COPY frontend frontend
 COPY templates templates
+COPY sessions/marks.json sessions/marks.json
 RUN npm --prefix frontend run build
 
 FROM python:3.12-slim AS wheel

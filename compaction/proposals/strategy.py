@@ -100,7 +100,6 @@ class Strategy:
     """Its place in lists, and where the tuner adds it to a policy: tidy first, then compress. No
     two have the same."""
     title: str
-    glyph: str
     does: str
     """What it does, in one sentence."""
     when: str

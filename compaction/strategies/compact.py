@@ -138,7 +138,6 @@ STRATEGY = Strategy(
     name="compact",
     order=80,
     title="Compaction",
-    glyph="◆",
     does="Summarizes history before the window is full.",
     when="near the window's limit; when a topic or task ends; on request",
     event="compaction",

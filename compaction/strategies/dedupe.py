@@ -243,7 +243,6 @@ STRATEGY = Strategy(
     name="dedupe",
     order=10,
     title="File dedupe",
-    glyph="◁",
     does="Does not show a file again that the model has already seen.",
     when="at entry",
     event="entry",

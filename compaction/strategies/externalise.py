@@ -159,7 +159,6 @@ STRATEGY = Strategy(
     name="externalise",
     order=30,
     title="Excerpt",
-    glyph="◁",
     does="Stores a large tool result on arrival, and keeps its ends and figures.",
     when="at entry",
     event="entry",

@@ -207,7 +207,6 @@ STRATEGY = Strategy(
     name="offload",
     order=60,
     title="Offload",
-    glyph="▽",
     does="Replaces tool inputs and outputs by stubs, in batches.",
     when="by age, in batches",
     event="offload",

@@ -150,7 +150,6 @@ STRATEGY = Strategy(
     name="outline",
     order=20,
     title="Outline",
-    glyph="◁",
     does="Shows a large file as an outline of its declarations, to be read in parts.",
     when="on entry, or a few steps later",
     event="entry",

@@ -272,7 +272,6 @@ STRATEGY = Strategy(
     name="payback",
     order=70,
     title="Payback",
-    glyph="▽",
     does="Offloads results that are no longer needed, once that saves more than it costs.",
     when="once results are ripe and it pays",
     event="offload",

@@ -168,7 +168,6 @@ STRATEGY = Strategy(
     name="replace",
     order=50,
     title="Replacement",
-    glyph="▽",
     does="Removes results that the same call gave again, and older dashboards.",
     when="once a batch is out of date",
     event="offload",

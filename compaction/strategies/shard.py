@@ -112,7 +112,6 @@ STRATEGY = Strategy(
     name="shard",
     order=40,
     title="In parts",
-    glyph="◁",
     does="Splits a very long tool result into parts, each sent as a message of its own.",
     when="at entry",
     event="entry",

@@ -149,7 +149,6 @@ STRATEGY = Strategy(
     name="window",
     order=90,
     title="Sliding window",
-    glyph="✂",
     does="Keeps the first messages, a short summary, and the newest messages.",
     when="at a share of the budget, or a number of messages",
     event="window",

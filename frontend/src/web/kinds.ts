@@ -14,15 +14,15 @@ export const kindNames = [
 ] as const;
 export type Kind = (typeof kindNames)[number];
 
-export const kindTitles: Record<Kind, [code: string, title: string]> = {
-  tools: ['TD', 'Tool definitions'],
-  system: ['SY', 'System'],
-  memory: ['ME', 'Memory'],
-  file: ['FI', 'Files'],
-  summary: ['SU', 'Summary'],
-  user: ['US', 'User'],
-  assistant: ['AS', 'Assistant'],
-  thinking: ['TH', 'Thinking'],
-  result: ['TR', 'Tool results'],
-  other: ['OT', 'Other'],
+export const kindTitles: Record<Kind, [code: string, title: string, means: string]> = {
+  tools: ['TD', 'Tool definitions', 'what the model may call, with its arguments'],
+  system: ['SY', 'System', 'the system prompt and reminders of the agent'],
+  memory: ['ME', 'Memory', 'memory files and boards'],
+  file: ['FI', 'Files', 'contents of files that were read or attached'],
+  summary: ['SU', 'Summary', 'a summary in place of earlier messages'],
+  user: ['US', 'User', 'messages of people'],
+  assistant: ['AS', 'Assistant', 'what the model wrote, with its tool calls'],
+  thinking: ['TH', 'Thinking', 'reasoning of the model before its answers'],
+  result: ['TR', 'Tool results', 'output of tools other than file contents'],
+  other: ['OT', 'Other', 'everything else'],
 };

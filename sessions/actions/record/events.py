@@ -20,7 +20,8 @@ UNLOGGED_TOKENS, UNLOGGED_SHARE = 4_000, 0.2
 than the log to be marked; both must be exceeded (decision 73)."""
 
 SHRANK_TOKENS, SHRANK_SHARE = 1024, 0.05
-"""The same for a prompt that shrank although nothing left the log; both must be exceeded."""
+"""Minimum decrease of a prompt that is marked although nothing left the log; both must be
+exceeded."""
 
 Event = dict[str, Any]
 

@@ -44,26 +44,26 @@ def blocks_with(text: str) -> QuerySet[Block]:
 
 FLAGS: dict[str, tuple[str, str, Callable[[], Q | Exists]]] = {
     "compacted": (
-        "◆",
+        "compaction",
         "Compacted",
         # What changed since it was tallied, and only that, is looked up.
         lambda: Q(compaction_count__gt=0) | Q(tallied_compacted=True) | DUE & COMPACTED,
     ),
-    "breaks": ("✕", "Cache breaks", lambda: Q(break_count__gt=0)),
+    "breaks": ("break", "Cache breaks", lambda: Q(break_count__gt=0)),
     "near-limit": (
-        "▮",
+        "near-limit",
         "Near the limit",
         lambda: Q(window__isnull=False, peak_tokens__gte=F("window") * NEAR_LIMIT),
     ),
-    "errors": ("▲", "Errors", lambda: Q(error_count__gt=0)),
+    "errors": ("error", "Errors", lambda: Q(error_count__gt=0)),
     "sub-agents": (
-        "⑂",
+        "subagent",
         "Sub-agents",
         lambda: Exists(Session.objects.filter(parent=OuterRef("pk"))),
     ),
-    "warm-ups": ("○", "Warm-ups", lambda: HAS_WARM_UP),
+    "warm-ups": ("warm-up", "Warm-ups", lambda: HAS_WARM_UP),
 }
-"""By name: icon, label and condition."""
+"""By name: kind of mark, label and condition."""
 
 FACETS = ("agent", "model", "source")
 """Columns that the session list can be filtered by."""

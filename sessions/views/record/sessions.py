@@ -21,6 +21,7 @@ from sessions.actions.dashboard.day_totals import keep_totals
 from sessions.actions.imports.uploads import FILES_AT_ONCE
 from sessions.figures import moment
 from sessions.importers import IMPORTERS
+from sessions.marks import MARKS, EventMark
 from sessions.models import Block, Rollout, Session, Team
 from sessions.models.dashboard.facets import ALL, POLICY, Counted, facets
 from sessions.models.dashboard.matching import FACETS, FLAGS, NEAR_LIMIT, managed_by, matching
@@ -202,10 +203,10 @@ def _format_time(ms: int) -> str:
     return f"{_day(ms)}, {at:%H:%M %Z}"
 
 
-def _flags(filters: SessionFilters) -> list[tuple[str, str, str, bool]]:
+def _flags(filters: SessionFilters) -> list[tuple[EventMark, str, str, bool]]:
     return [
-        (glyph, label, filters.address(flags=filters.toggled(flag)), flag in filters.flags)
-        for flag, (glyph, label, _) in FLAGS.items()
+        (MARKS[kind], label, filters.address(flags=filters.toggled(flag)), flag in filters.flags)
+        for flag, (kind, label, _) in FLAGS.items()
     ]
 
 

@@ -18,6 +18,7 @@ from compaction.strategies import STRATEGIES
 from sessions.access import actor_of, allowed, run_named, session_of
 from sessions.actions.live.requests.on_request import undo_revision
 from sessions.actions.reviews.sizes import MEASURED, Size, call_of, sizes_of, written
+from sessions.marks import MARKS
 from sessions.models import Revision, Run, Session
 from sessions.models.record import manifest
 from sessions.models.record.replaced import unseen
@@ -26,16 +27,6 @@ from sessions.views.web.names import run_name
 from sessions.views.web.pages import Page
 from sessions.views.web.places import diff_url, step_url
 from sessions.views.web.sparklines import Segment, bar
-
-TITLES = {
-    "compaction": ("◆", "Compaction"),
-    "clear": ("▽", "Cleared tool results"),
-    "rewind": ("↶", "Rewind"),
-    "undo": ("↺", "Undo"),
-    "pin": ("⚲", "Pin"),
-    "setup": ("◇", "New set-up"),
-}
-"""Glyph and name of edits that no strategy made, by trigger."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,14 +105,14 @@ def _sizes(before: Size | None, after: Size | None) -> dict[str, Any]:
 
 
 def _title(revision: Revision) -> dict[str, str]:
-    """The glyph and title of a revision: of its last strategy, else of its trigger."""
+    """The symbol and title of a revision: of its last strategy, else of its trigger."""
     made_by = set(revision.edits.values_list("strategy", flat=True))
     found = [one for one in STRATEGIES.values() if one.name in made_by]
     if found:
-        return {"glyph": found[-1].glyph, "name": found[-1].title}
-    names = [*made_by, revision.trigger]
-    glyph, name = next((TITLES[one] for one in names if one in TITLES), ("◇", "Edit"))
-    return {"glyph": glyph, "name": name}
+        return {"symbol": MARKS[found[-1].event].symbol, "name": found[-1].title}
+    names = [*made_by, revision.trigger, "edit"]
+    mark = next(MARKS[one] for one in names if one in MARKS)
+    return {"symbol": mark.symbol, "name": mark.name}
 
 
 def _parameters(revision: Revision) -> str:

@@ -122,7 +122,6 @@ def _named_rogue(propose: Callable[[View, object], Proposal]) -> Strategy:
         name="rogue",
         order=100,
         title="Rogue",
-        glyph="?",
         does="What it likes.",
         when="always",
         event="offload",

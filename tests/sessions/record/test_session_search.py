@@ -64,7 +64,7 @@ def test_what_we_compacted_ourselves_counts_as_compacted(client: Client):
     page = page_of(client, "/sessions/?flag=compacted")
     revisions = running.runs.get(origin=Run.Origin.MANAGED).revisions.all()
     made = [one for one in revisions if one.edits.filter(strategy="compact").exists()]
-    assert f"◆{len(made)} compactions" in page.text
+    assert f"◆{len(made)}{len(made)} compactions: a summary" in page.text
     assert "say plain" not in page.links
     assert f"/sessions/{running.pk}/" in page.links.values()
 

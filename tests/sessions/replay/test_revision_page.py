@@ -142,7 +142,7 @@ def test_a_compaction_that_ends_the_log_has_nothing_after_it(client: Client):
 def test_cleared_results_are_shown_beside_their_stubs(client: Client):
     made = [*reading(2).records, records.Clear(("t1",), key="x"), says("c3", "ok", key="z")]
     page = shown(client, stored(made))
-    assert "Cleared tool results · S2 → S3" in page.text
+    assert "Clearing · S2 → S3" in page.text
     assert "Original → stub 1" in page.text
     assert page.links["#3"].endswith("/steps/2/?m=3")
     assert "cleared tool results" in page.text

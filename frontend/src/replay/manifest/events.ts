@@ -1,25 +1,12 @@
-/* Events of a session: a shape and a name for each kind, and the way from one to the next. */
-import type { EventKind, SessionEvent } from './manifest';
+/* Events of a session: what each says, and the way from one to the next. */
+import { markOf } from '../../web/marks';
+import type { SessionEvent } from './manifest';
 
-const shapes: Record<EventKind, [glyph: string, name: string]> = {
-  error: ['▲', 'Error'],
-  break: ['✕', 'Cache break'],
-  compaction: ['◆', 'Compaction'],
-  clear: ['✂', 'Cleared'],
-  window: ['✂', 'Window'],
-  offload: ['▽', 'Offload'],
-  entry: ['◁', 'Shortened at entry'],
-  rewind: ['↶', 'Rewind'],
-  undo: ['↺', 'Undo'],
-  pin: ['⚲', 'Pin'],
-  setup: ['◇', 'New set-up'],
-  model: ['⇄', 'Model switch'],
-  retry: ['⟳', 'Retry'],
-  subagent: ['⤷', 'Sub-agent'],
+/** "Cache break at S5: TTL expired", with what the mark means where the event says no more. */
+export const saidOf = ({ kind, step, label }: SessionEvent): string => {
+  const { name, means } = markOf(kind);
+  return `${name} at S${step}: ${label || means}`;
 };
-/** Shape and name of an event; a plain one for kinds that came after this page was made. */
-export const shapeOf = (kind: string): [glyph: string, name: string] =>
-  shapes[kind as EventKind] ?? ['◇', kind.charAt(0).toUpperCase() + kind.slice(1)];
 
 export function eventBefore(events: readonly SessionEvent[], step: number): number | null {
   return events.findLast((event) => event.step < step)?.step ?? null;

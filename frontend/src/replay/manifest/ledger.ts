@@ -91,7 +91,7 @@ export function ledgerAt(manifest: Manifest, composition: Composition, step: num
 }
 
 /** From how many tokens on our count of the rows differs from the prompt by more than counting may be off. */
-export const isClear = (difference: number, prompt: number): boolean =>
+const isClear = (difference: number, prompt: number): boolean =>
   Math.abs(difference) > Math.max(4000, prompt * 0.08);
 
 /** The most by which the rows of a step exceed what the provider reported, in tokens; 0 where none clearly do. */

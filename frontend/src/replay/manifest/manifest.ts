@@ -14,21 +14,6 @@ export const Flag = {
 export const Basis = { measured: 0, estimated: 1, simulated: 2 } as const;
 
 type Origin = 'recorded' | 'managed' | 'simulated';
-export type EventKind =
-  | 'compaction'
-  | 'offload'
-  | 'entry'
-  | 'window'
-  | 'clear'
-  | 'rewind'
-  | 'undo'
-  | 'pin'
-  | 'setup'
-  | 'break'
-  | 'error'
-  | 'model'
-  | 'retry'
-  | 'subagent';
 type RunState = 'ready' | 'missing' | 'running';
 
 export type SessionHead = {
@@ -113,7 +98,7 @@ export type Cause = {
 };
 export type SessionEvent = {
   step: number;
-  kind: EventKind;
+  kind: string; // of `MarkKind`, unless the server is newer than the page
   revision: number | null;
   label: string;
   before: number | null;

@@ -4,7 +4,6 @@ import type {
   Cause,
   Column,
   EntryColumns,
-  EventKind,
   ManifestJson,
   SessionEvent,
   StepColumns,
@@ -16,7 +15,7 @@ type PackedEvents = {
   revision: number[];
   before: Column;
   after: Column;
-  kind: EventKind[];
+  kind: string[];
   basis: SessionEvent['basis'][];
   label: string[]; // from `labeled_from` on
 };

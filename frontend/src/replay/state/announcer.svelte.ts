@@ -1,6 +1,6 @@
 /* What has happened since the last sentence, in one sentence, no more often than one can listen to. */
 import * as format from '../../web/format';
-import { shapeOf } from '../manifest/events';
+import { markOf } from '../../web/marks';
 import type { Manifest, SessionEvent } from '../manifest/manifest';
 
 const every = 3000;
@@ -11,7 +11,7 @@ const revised = (event: SessionEvent): string => {
     event.before !== null && event.after !== null
       ? ` ${format.exactChange(event.after - event.before)}`
       : '';
-  return `r${event.revision} ${shapeOf(event.kind)[1].toLowerCase()}${saved}`;
+  return `r${event.revision} ${markOf(event.kind).name.toLowerCase()}${saved}`;
 };
 
 /** "Next call, S13 · 45,210 tokens · r3 offload −12,300": which context has that size, and what came of late. */

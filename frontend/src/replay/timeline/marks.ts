@@ -1,28 +1,10 @@
 /* Marks of events on the timeline: one where several would stand on each other. */
-import { shapeOf } from '../manifest/events';
+import { counted, rankOf } from '../../web/marks';
+import { saidOf } from '../manifest/events';
+import type { SessionEvent } from '../manifest/manifest';
 import type { Axis } from '../state/axis';
-import type { EventKind, SessionEvent } from '../manifest/manifest';
 
-// The shape of a cluster: what changed the context before what merely happened in it.
-const rank: EventKind[] = [
-  'compaction',
-  'offload',
-  'window',
-  'clear',
-  'undo',
-  'pin',
-  'setup',
-  'rewind',
-  'entry',
-  'break',
-  'model',
-  'retry',
-  'error',
-  'subagent',
-];
-const weight = (kind: EventKind) => rank.indexOf(kind) + 1 || rank.length + 1;
-
-export type Mark = { events: SessionEvent[]; kind: EventKind; x: number; from: number; to: number };
+export type Mark = { events: SessionEvent[]; kind: string; x: number; from: number; to: number };
 
 /** Marks at least `target` pixels apart. */
 export function cluster(
@@ -41,7 +23,7 @@ export function cluster(
     if (before && x - before.x < target) {
       before.events.push(event);
       before.to = event.step;
-      if (weight(event.kind) < weight(before.kind)) before.kind = event.kind;
+      if (rankOf(event.kind) < rankOf(before.kind)) before.kind = event.kind;
     } else marks.push({ events: [event], kind: event.kind, x, from: event.step, to: event.step });
   }
   return marks;
@@ -58,12 +40,9 @@ export function nextIn(mark: Mark, step: number): SessionEvent {
 }
 
 export function nameOfMark(mark: Mark): string {
-  const [first] = mark.events;
-  if (mark.events.length === 1)
-    return `${shapeOf(first.kind)[1]} at S${first.step}${first.label && `: ${first.label}`}`;
+  if (mark.events.length === 1) return saidOf(mark.events[0]);
   const counts = new Map<string, number>();
-  for (const event of mark.events)
-    counts.set(shapeOf(event.kind)[1], (counts.get(shapeOf(event.kind)[1]) ?? 0) + 1);
-  const kinds = [...counts].map(([name, count]) => `${count} × ${name.toLowerCase()}`);
+  for (const { kind } of mark.events) counts.set(kind, (counts.get(kind) ?? 0) + 1);
+  const kinds = [...counts].map(([kind, count]) => counted(kind, count));
   return `${mark.events.length} events, S${mark.from} to S${mark.to}: ${kinds.join(', ')}`;
 }
