@@ -8,6 +8,8 @@ unexport PYTHONDONTWRITEBYTECODE
 VENV := .venv
 BIN := $(VENV)/bin
 PAGES := contextlab/static/contextlab/manifest.json
+CLIENT := clients/typescript
+CLIENT_SOURCES := $(shell find $(CLIENT)/src $(CLIENT)/tests -name '*.ts' -not -name api.ts 2>/dev/null) $(CLIENT)/package.json
 PAGE_SOURCES := $(shell find frontend -path frontend/node_modules -prune -o -type f -print 2>/dev/null)
 # Tests at once, a file in one process: its server is started once. More than there are processors makes them slower.
 JOBS ?= 2
@@ -31,7 +33,7 @@ dev: setup ## like run; starts again when Python or templates change, pages foll
 	CONTEXTLAB_DEBUG=1 $(BIN)/watchfiles --verbosity warning --ignore-paths contextlab/static \
 		"$(BIN)/contextlab serve" compaction contextlab sessions templates
 
-test: setup ## every test, on SQLite, and the store's again on PostgreSQL if one answers
+test: setup $(CLIENT)/build/.built ## every test, on SQLite, and the store's again on PostgreSQL if one answers
 	npm --prefix frontend run test --if-present
 	$(BIN)/python -m pytest $(AT_ONCE)
 	$(BIN)/python tests/on_postgres.py $(AT_ONCE)
@@ -39,7 +41,7 @@ test: setup ## every test, on SQLite, and the store's again on PostgreSQL if one
 faults: setup ## an agent at work while each part is killed or lost, at length; needs Redis, PostgreSQL, Chromium
 	CONTEXTLAB_FAULT_STEPS=300 CONTEXTLAB_FAULT_PACE=5 $(BIN)/python -m pytest -s tests/faults
 
-check: setup ## what must be clean before a commit: lint, types, floors, templates, migrations, pages
+check: setup $(CLIENT)/build/.built ## what must be clean before a commit: lint, types, floors, templates, migrations, pages
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -50,6 +52,7 @@ check: setup ## what must be clean before a commit: lint, types, floors, templat
 	@! LC_ALL=C.UTF-8 grep -rnE '^.{121}' templates
 	$(BIN)/python manage.py makemigrations --check --dry-run
 	npm --prefix frontend run check --if-present
+	frontend/node_modules/.bin/prettier --check $(CLIENT)
 
 bench: setup ## the figures of docs/speed.md, measured here; takes about half an hour
 	@$(BIN)/python -m benchmarks
@@ -82,9 +85,10 @@ lock: setup ## rewrite the lock files; needs uv
 		--generate-hashes --no-annotate --custom-compile-command "make lock" $(LOCK) \
 		--output-file tools/docs.lock --quiet
 	npm --prefix frontend install --package-lock-only
+	npm --prefix $(CLIENT) install --package-lock-only
 
 clean: ## what setup made; data in var/ stays
-	rm -rf $(VENV) frontend/node_modules contextlab/static/contextlab
+	rm -rf $(VENV) frontend/node_modules contextlab/static/contextlab $(CLIENT)/node_modules $(CLIENT)/dist $(CLIENT)/build
 
 # The stamp is older than the lock when the lock changed. No uv: pip is on every machine.
 $(VENV)/.installed: requirements.lock pyproject.toml
@@ -106,4 +110,20 @@ $(PAGES): frontend/node_modules/.installed $(PAGE_SOURCES)
 	@sh tools/node.sh
 	@echo "Building the pages (up to 30 seconds)"
 	@npm --prefix frontend run build --silent -- --logLevel error
+	@touch $@
+
+$(CLIENT)/node_modules/.installed: $(CLIENT)/package-lock.json
+	@sh tools/node.sh
+	@echo "Installing packages of the TypeScript client (up to 20 seconds)"
+	@npm --prefix $(CLIENT) ci --no-audit --no-fund --loglevel=error >/dev/null
+	@touch $@
+
+# Its types are the API's.
+$(CLIENT)/openapi.json: $(VENV)/.installed $(shell find sessions/api contextlab/docs/openapi.py -name '*.py' 2>/dev/null)
+	@$(BIN)/python -m contextlab.docs.openapi > $@.new && mv $@.new $@
+
+$(CLIENT)/build/.built: $(CLIENT)/node_modules/.installed $(CLIENT)/openapi.json $(CLIENT_SOURCES)
+	@echo "Building the TypeScript client (up to 20 seconds)"
+	@rm -rf $(CLIENT)/dist $(CLIENT)/build
+	@npm --prefix $(CLIENT) run build --silent
 	@touch $@

@@ -20,6 +20,8 @@ import pytest
 from tests.conftest import ROOT
 
 PACKAGES = ("compaction", "sessions", "contextlab")
+SCRIPTS = ("frontend", "clients/typescript")
+"""Folders of TypeScript, each with its README."""
 
 BANNED = re.compile(
     r"\b("
@@ -116,7 +118,7 @@ def _documents() -> Iterator[Path]:
     yield from (
         ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "Makefile")
     )
-    yield ROOT / "frontend" / "README.md"
+    yield from (ROOT / name / "README.md" for name in (*SCRIPTS, "clients/python"))
 
 
 def _texts() -> Iterator[tuple[Path, str]]:
@@ -135,13 +137,12 @@ def _texts() -> Iterator[tuple[Path, str]]:
     for path in (*ROOT.glob("templates/**/*.*"), *ROOT.glob("frontend/src/**/*.svelte")):
         if path.suffix in (".html", ".txt", ".svelte"):
             yield path, _visible(path.read_text())
-    for folder in ("src", "tests"):
-        for path in (ROOT / "frontend" / folder).rglob("*.*"):
-            if path.suffix in (".ts", ".svelte", ".css"):
-                yield (
-                    path,
-                    path.read_text() if folder == "src" else _frontend_comments(path.read_text()),
-                )
+    for path in (path for name in SCRIPTS for path in (ROOT / name / "src").rglob("*.*")):
+        # What is made from the API is what the API's own sources say.
+        if path.suffix in (".ts", ".svelte", ".css") and path.name != "api.ts":
+            yield path, path.read_text()
+    for path in (path for name in SCRIPTS for path in (ROOT / name / "tests").rglob("*.ts")):
+        yield path, _frontend_comments(path.read_text())
 
 
 @cache
