@@ -58,10 +58,13 @@ def sent(data: bytes, name: str = "") -> bytes:
     return (f"event: {name}\n".encode() if name else b"") + lines + b"\n"
 
 
-def encoded(value: Any) -> bytes:
-    """JSON as bytes; half a character, as in names of files that are no UTF-8, as its escape."""
+def encoded(value: Any, *, ordered: bool = False) -> bytes:
+    """JSON as bytes; half a character, as in names of files that are no UTF-8, as its escape.
+
+    With `ordered`, equal values give equal bytes.
+    """
     try:
-        return msgspec.json.encode(value)
+        return msgspec.json.encode(value, order="sorted" if ordered else None)
     except UnicodeEncodeError:
-        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=ordered)
         return text.encode("utf-8", "backslashreplace")

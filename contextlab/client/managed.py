@@ -6,16 +6,18 @@ import logging
 import threading
 from collections.abc import Sequence
 from concurrent.futures import Executor, Future, wait
+from functools import partial
 from os import PathLike
 from time import monotonic, sleep
-from typing import Any, NamedTuple
+from typing import Any
 
 from contextlab.client.answers import Context
 from contextlab.client.connection import OverBudget, Paused, Refused, Unreachable
 from contextlab.client.messages import failed_result
 from contextlab.client.offload_files import OffloadFiles
 from contextlab.client.sessions import ContextLab, Session
-from contextlab.client.shown import Message, ShownReplies, blocks_of
+from contextlab.client.shown import Message, ShownReplies
+from contextlab.client.stored import StoredHistory
 
 log = logging.getLogger(__name__)
 
@@ -60,7 +62,7 @@ class ManagedSession:
         self._session: Session | None = None
         self._again_at = 0.0
         self._bound: Context | None = None
-        self._stored = _Stored()
+        self._stored = StoredHistory()
         self.shown = ShownReplies()
         self._lock = threading.Lock()
 
@@ -120,15 +122,9 @@ class ManagedSession:
         if self._later is None:
             parts = plain(parts)
         messages = [*self.shown.restored(parts.pop("messages")), *hidden]
-        stored, self._stored = self._stored, _Stored()
-        begins = stored.begins(messages)
-        new = messages[len(stored.messages) :] if begins else messages
-        # Send empty values, too: they mean that a call has no tools.
-        same = begins and (parts == stored.setup or _bare(parts) == _bare(stored.setup))
-        changed = {} if same else parts
-        context = self._session.shared_step(new, history=not begins, format=self.format, **changed)
-        self._stored = _Stored(messages, parts)
-        return context
+        step = partial(self._session.shared_step, format=self.format)
+        # Empty values are sent, too: they mean that a call has no tools.
+        return self._stored.send(messages, parts, step, _last_stored)
 
     def keep(self, reply: Message, context: Context) -> None:
         """Store the model's reply."""
@@ -152,10 +148,9 @@ class ManagedSession:
 
     def _keep(self, reply: Message, context: Context) -> None:
         assert self._session is not None
-        stored, self._stored = self._stored, _Stored()
-        self._session.answer(reply, context)
+        answer = partial(self._session.answer, reply, context)
         said = {"role": "assistant", "content": reply["content"]}
-        self._stored = _Stored([*stored.messages, said], stored.setup)
+        self._stored.append(said, lambda: answer().raw["last_seq"])
 
     def read(self, call: Message) -> Message:
         """The result of a call of `read_back`; an error for the model if our server fails."""
@@ -177,31 +172,9 @@ class ManagedSession:
             self._again_at = now + max(PAUSE, 10 * (now - begun))
 
 
-class _Stored(NamedTuple):
-    """What our server has of a conversation, so that only what is new is sent; empty if unknown."""
-
-    messages: Sequence[Message] = ()
-    setup: Any = None
-
-    def begins(self, messages: Sequence[Message]) -> bool:
-        """Whether it is not empty, and a history begins with it."""
-        pairs = zip(self.messages, messages, strict=False)
-        # Nearly all of a history is equal as it is, which is far quicker to see.
-        return 0 < len(self.messages) <= len(messages) and all(
-            old == new or _said(old) == _said(new) for old, new in pairs
-        )
-
-
-def _said(message: Message) -> Any:
-    return _bare({**message, "content": blocks_of(message.get("content"))})
-
-
-def _bare(value: Any) -> Any:
-    """A value without what may differ between sends: breakpoints move, and nulls come and go."""
-    if isinstance(value, dict):
-        kept = ((name, one) for name, one in value.items() if name != "cache_control")
-        return {name: _bare(one) for name, one in kept if one is not None}
-    return [_bare(one) for one in value] if isinstance(value, list) else value
+def _last_stored(context: Context) -> int | None:
+    appended = context.raw.get("appended")
+    return appended["last_seq"] if appended else None
 
 
 def _binding(request: dict[str, Any], context: Context | None) -> dict[str, Any]:

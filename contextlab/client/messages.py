@@ -27,6 +27,16 @@ def message_of(reply: Mapping[str, Any]) -> tuple[dict[str, Any], Any]:
     return {"role": reply.get("role", "assistant"), "content": reply["content"]}, reply.get("usage")
 
 
+def reported(reply: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The message in a provider's response, and the fields of an append that report its call."""
+    message, usage = message_of(reply)
+    more = {"usage": usage, "model": reply.get("model"), "call": reply.get("id")}
+    known = {name: value for name, value in more.items() if value}
+    if (changes := reply.get("input_transformations")) is not None:
+        known["input_transformations"] = changes  # an empty list says that nothing was dropped
+    return message, known
+
+
 def headers_for(context: Mapping[str, Any]) -> dict[str, Any]:
     """The headers without which a context's messages would be refused, for the SDK."""
     if any("clear_at" in message for message in context.get("messages") or ()):

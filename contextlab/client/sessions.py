@@ -11,7 +11,7 @@ from typing import Any
 
 from contextlab.client.answers import Appended, Context
 from contextlab.client.connection import Connection, Refused, path, raise_if_refused
-from contextlab.client.messages import batch_of, failed_result, headers_for, message_of
+from contextlab.client.messages import batch_of, failed_result, headers_for, reported
 from contextlab.client.offload_files import OffloadFiles
 
 log = logging.getLogger(__name__)
@@ -149,16 +149,9 @@ class Session:
         `reply` is a response object of the `anthropic` or `openai` package, or its dict.
         """
         given = reply if isinstance(reply, Mapping) else reply.model_dump(mode="json")
-        message, usage = message_of(given)
-        more = {
-            "usage": usage,
-            "model": given.get("model"),
-            "call": given.get("id"),
-            "context_id": context.id if context else None,
-        }
-        known = {name: value for name, value in more.items() if value}
-        if (changes := given.get("input_transformations")) is not None:
-            known["input_transformations"] = changes  # an empty list says that nothing was dropped
+        message, known = reported(given)
+        if context and context.id:
+            known["context_id"] = context.id
         return self.append(message, **known)
 
     def reserve(

@@ -6,15 +6,18 @@ import logging
 import re
 import threading
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 from contextlab.client.connection import Refused, Unreachable
 from contextlab.client.events import EventReader, parsed
 from contextlab.client.managed import ManagedSession
+from contextlab.client.messages import reported
 from contextlab.client.sessions import ContextLab, Session
-from contextlab.client.shown import ShownReplies, ShownReply
+from contextlab.client.shown import Message, ShownReplies, ShownReply
+from contextlab.client.stored import StoredHistory
 from contextlab.proxy.forms import ApiForm
 from contextlab.proxy.recognized import Recognized
 
@@ -56,7 +59,7 @@ class ObservedSession:
     def __init__(self, server: ContextLab, external_id: str, fields: dict[str, Any]) -> None:
         self._server, self._external_id, self._fields = server, external_id, fields
         self._session: Session | None = None
-        self._shown = ShownReplies()
+        self._stored, self._shown = StoredHistory(), ShownReplies()
         self._lock = threading.Lock()
 
     def record(self, seen: SeenCall, answer: bytes) -> None:
@@ -74,20 +77,29 @@ class ObservedSession:
         if self._session is None:
             fields = {"model": asked.get("model"), **self._fields}
             self._session = self._server.session(self._external_id, **fields)
-        tools, system = (listed(asked.get(name)) for name in ("tools", "system"))
+        setup = {name: listed(asked.get(name)) for name in ("tools", "system")}
         messages = self._shown.restored(asked["messages"])
-        whole = not seen.continues
-        self._session.append(messages, history=whole, tools=tools, system=system)
         found = _whole(form, answer) if seen.request.get("stream") else parsed(answer)
         reply = form.known_reply(found)
-        if reply is None:
+        append = partial(_append, self._session, reply)
+        said = [] if reply is None else [{"role": "assistant", "content": reply["content"]}]
+        if seen.continues:
+            self._stored.forget()
+            append([*messages, *said], history=False, **setup)
             return
-        self._session.answer(reply)
-        if form.format != "anthropic" and whole:
+        self._stored.send([*messages, *said], setup, append, lambda last: last)
+        if said and form.format != "anthropic":
             # Agents may send it back without its reasoning, which would count as a rewind.
-            said = {"role": "assistant", "content": reply["content"]}
-            visible = ShownReply(reply["content"], [said], [])
-            self._shown.add(len(asked["messages"]), visible)
+            self._shown.add(len(asked["messages"]), ShownReply(said[0]["content"], said, []))
+
+
+def _append(
+    session: Session, reply: dict[str, Any] | None, messages: Sequence[Message], **fields: Any
+) -> int | None:
+    """Store messages, the last of them the reply if there is one; return the last one's number."""
+    more = {} if reply is None else reported(reply)[1]
+    last: int | None = session.append(messages, **fields, **more).raw["last_seq"]
+    return last
 
 
 def _whole(form: ApiForm, stream: bytes) -> dict[str, Any] | None:

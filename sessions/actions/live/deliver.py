@@ -9,7 +9,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, F, OuterRef
 from django.utils import timezone
 
 from compaction.tools import read_tool
@@ -42,6 +42,7 @@ __all__ = [
     "deliver",
     "delivery",
     "report_call",
+    "wait_for_disk",
 ]
 
 CREATED = 201
@@ -88,6 +89,12 @@ def deliver(
         raise
 
 
+def wait_for_disk(session: Session) -> None:
+    """Wait until all that was committed is on the disk (synced_later): a commit that changes
+    nothing does."""
+    Session.objects.filter(pk=session.pk).update(version=F("version"))
+
+
 def _answered(session: Session, once: Once | None) -> Delivered | None:
     stored = once.answered(session.team) if once else None
     return Delivered(answer_of(stored), again=True) if stored else None
@@ -118,6 +125,9 @@ def _in_one_go(
             raise Session.DoesNotExist
         if known := _answered(locked, once):
             return known
+        if incoming.batch.after not in (None, locked.message_count):
+            count = f"the session has {locked.message_count} messages"
+            raise Unacceptable("/after", f"is not the last one: {count}; send the whole history")
         if locked.message_count != incoming.stored:
             # Another request appended meanwhile, perhaps the calls that this batch answers.
             incoming = Incoming(locked, incoming.batch)

@@ -209,6 +209,11 @@ class MessagesIn(BodyIn):
         description="true: the whole conversation, later messages are taken back; false: new "
         "messages; default: recognized automatically",
     )
+    after: Annotated[StrictInt, Field(ge=1, le=BIGGEST)] | None = Field(
+        None,
+        description="number of the last message that you know of; 422 if there are later ones: "
+        "then send the whole history",
+    )
     stop_reason: Text | None = Field(None, description="why the model stopped")
     input_transformations: Transformations | None = None
 

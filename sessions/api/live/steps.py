@@ -10,7 +10,7 @@ from pydantic import Field
 
 from compaction.render.paths import FOLDER, LONGEST_FOLDER
 from sessions.access import find_session, require
-from sessions.actions.live.deliver import AnotherRequest, deliver, delivery
+from sessions.actions.live.deliver import AnotherRequest, Batch, deliver, delivery, wait_for_disk
 from sessions.actions.live.managed import LONGEST_WAIT, catch_up
 from sessions.api.budgets.shapes import OverBudgetOut
 from sessions.api.live import shapes
@@ -19,6 +19,8 @@ from sessions.api.live.handing_out import Form, Format, NoRoom, context_answer, 
 from sessions.api.live.messages import MADE, begun
 from sessions.api.live.pausing import PausedOut, paused
 from sessions.api.web.exchange import another_request, once_of, value_of
+from sessions.models import Session
+from sessions.models.web.synced import synced_later
 
 router = Router(tags=["Context"])
 
@@ -83,21 +85,32 @@ def steps(request: HttpRequest, session_id: str, wanted: StepIn) -> HttpResponse
         raise Http404("no such session")
     else:
         session, created = begun(request, session_id)
-    appended: dict[str, Any] | None = None
-    if batch is not None:
-        notes = [MADE] if created else []
-        try:
-            appended = deliver(session, batch, once=once_of(request), notes=notes).answer
-        except AnotherRequest as error:
-            raise another_request(error) from None
     if session.paused is not None:
-        return paused(session, appended=appended)
+        return paused(session, appended=_appended(request, session, batch, created=created))
+    # Recording the context is the last commit, and waits for the disk.
+    with synced_later():
+        appended = _appended(request, session, batch, created=created)
+        plan = catch_up(session, wait=wanted.wait)
     form = Form(wanted.format, wanted.breakpoints, wanted.since, wanted.read_back, wanted.offloads)
     try:
-        fields = hand_out(request, catch_up(session, wait=wanted.wait), form)
+        fields = hand_out(request, plan, form)
     except NoRoom as error:
+        wait_for_disk(session)
         return over_budget(error, appended=appended)
     return context_answer({"appended": appended, **fields}, 201 if created else 200)
+
+
+def _appended(
+    request: HttpRequest, session: Session, batch: Batch | None, *, created: bool
+) -> dict[str, Any] | None:
+    if batch is None:
+        return None
+    try:
+        return deliver(
+            session, batch, once=once_of(request), notes=[MADE] if created else []
+        ).answer
+    except AnotherRequest as error:
+        raise another_request(error) from None
 
 
 def _says_something(given: Any) -> bool:

@@ -24,7 +24,7 @@ __all__ = ["Batch", "Unacceptable", "call_report", "delivery"]
 
 _FIELDS = {
     *("messages", "tools", "system", "model", "usage", "call", "context_id"),
-    *("history", "format", "stop_reason", "input_transformations"),
+    *("history", "format", "stop_reason", "input_transformations", "after"),
 }
 
 
@@ -35,7 +35,7 @@ class Batch:
     `records` are messages and their calls, in order; a Call with id "" belongs to the preceding
     assistant message. `tools` (definitions) and `system` (text blocks) are None if not given, empty
     if there are none. `history` says whether the batch is a whole conversation; None means to
-    recognize it.
+    recognize it. `after` is the number of the last message that the agent knows of.
     """
 
     records: list[Record] = field(default_factory=list)
@@ -43,6 +43,7 @@ class Batch:
     system: list[dict[str, Json]] | None = None
     model: str = ""
     history: bool | None = None
+    after: int | None = None
 
     @property
     def messages(self) -> list[Message]:
@@ -62,6 +63,7 @@ def delivery(body: Json) -> Batch:
         system=_system(body),
         model=_text(body, "model"),
         history=_history(body),
+        after=_after(body),
     )
     _messages(body, made)
     _of_the_call(body, made)
@@ -203,4 +205,11 @@ def _history(body: dict[str, Json]) -> bool | None:
     value = body.get("history")
     if value is not None and not isinstance(value, bool):
         raise Unacceptable("/history", "must be true, false or omitted")
+    return value
+
+
+def _after(body: dict[str, Json]) -> int | None:
+    value = body.get("after")
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
+        raise Unacceptable("/after", "must be the number of a message")
     return value

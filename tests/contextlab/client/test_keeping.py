@@ -6,7 +6,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, cast
 
-from contextlab.client.answers import Context
+from contextlab.client.answers import Appended, Context
 from contextlab.client.managed import ManagedSession
 from contextlab.client.sessions import ContextLab
 
@@ -30,12 +30,14 @@ class Slow:
     def shared_step(self, messages: list[Json], **_: Any) -> Context:
         self.done.append("step")
         self.news.append(len(messages))
-        return Context("c", 1, 1, {"messages": messages}, {})
+        appended = {"last_seq": 2 * len(self.news) - 1}
+        return Context("c", 1, 1, {"messages": messages}, {"appended": appended})
 
-    def answer(self, *_: Any) -> None:
+    def answer(self, *_: Any) -> Appended:
         self.keeps.set()
         assert self.may_go.wait(30)
         self.done.append("reply")
+        return Appended(1, 0, {}, 0, {"last_seq": 2})
 
 
 def test_the_next_call_waits_until_the_reply_is_stored() -> None:

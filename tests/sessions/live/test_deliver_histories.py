@@ -14,6 +14,7 @@ from sessions.actions.live import conversation
 from sessions.actions.live.answer import standing_of
 from sessions.actions.live.managed import catch_up
 from sessions.actions.record.append import append
+from sessions.importers.delivered.delivered import Unacceptable
 from sessions.models import Block, Message, ModelCall, Revision, Run, Session
 from tests.sessions.live.appends import Json, live, reads, result, says, send, user
 from tests.sessions.made import count, reading
@@ -259,3 +260,13 @@ def test_two_senders_at_once_leave_no_gap():
     assert list(Block.objects.order_by("position").values_list("position", flat=True)) == list(
         range(32)
     )
+
+
+def test_the_rest_of_a_history_is_refused_after_others_wrote():
+    session = live()
+    last = send(session, user("a"), says("b"))["last_seq"]
+    send(session, user("c"), history=False, after=last)
+    for wrong in (last, 99, True):
+        with pytest.raises(Unacceptable, match="/after"):
+            send(session, user("d"), history=False, after=wrong)
+    assert standing(session) == ["a", "b", "c"]
