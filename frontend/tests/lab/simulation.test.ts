@@ -61,6 +61,7 @@ const body = (more: Partial<Body> = {}): Body => ({
   total: 4,
   draft: 'draft@1',
   active: 'active@1',
+  against: 'active',
   note: '',
   job: null,
   problem: null,
@@ -109,7 +110,9 @@ describe('what lies behind the verdict', () => {
 
   it('has nothing behind it before a session is through, and the recording alone for the active version', () => {
     expect(summary(body({ state: 'partial', through: 0 }), none)).toBe('');
-    expect(summary(body({ draft: 'active@1' }), none)).toMatch(/^Cost of the median session −10 %/);
+    expect(summary(body({ draft: 'active@1', against: 'recorded' }), none)).toMatch(
+      /^Cost of the median session −10 %/,
+    );
   });
 });
 

@@ -59,6 +59,11 @@ def _search(draft: PolicyVersion, sessions: Sequence[Session]) -> None:
         tunings.ask(draft, {"by": "hand", "ids": short}, "cheap", POLICIES, audit.COMMAND)
 
 
+def is_of_demo(policy: Policy) -> bool:
+    """Whether a policy is the demo's, as the demo made it."""
+    return policy.name == NAME and not policy.versions.exclude(note=NOTE).exists()
+
+
 def work_now(team: Team) -> None:
     """Run the demo's queued jobs in this process, except those a worker has claimed."""
     kinds = (simulations.KIND, tunings.KIND, *LIVE_KINDS)

@@ -30,8 +30,9 @@ log = logging.getLogger(__name__)
 KIND = "simulation"
 """The kind of its job."""
 
-MOST_OTHERS = 4
-"""Maximum number of versions besides the draft and the active one."""
+MOST_OTHERS = 16
+"""Maximum number of versions besides the draft and the active one: the presets, and as many of a
+team's own as one reads side by side."""
 
 SMALL_FIRST = 5
 """Number of small sessions to simulate first, for quick results. The rest keep their order, so that

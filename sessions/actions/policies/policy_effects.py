@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -18,12 +18,38 @@ SIMULATED = 500
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """What a version did to the team's sessions, simulated: relative change of the cost against the
-    recorded contexts (None without prices), and the share of needs in context (None without)."""
+    """What a version did to the team's sessions, simulated.
+
+    `change` and `tokens` are relative changes of the cost (None without prices) and of the tokens
+    sent, `in_context` the share of needs in context (None without). The change is against what was
+    recorded, or against another version. `simulation` is the newest in the lab, if any.
+    """
 
     sessions: int
     change: float | None
     in_context: float | None
+    tokens: float | None = None
+    simulation: UUID | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedFigures:
+    """What was recorded in the sessions of the lab's simulations: sums; None if unknown."""
+
+    sessions: int
+    cost_microusd: int | None
+    in_context: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Effects:
+    """What policies did to a team's sessions: `recorded` without any, `of` each version against
+    that, and `against_active` the same over the sessions that the active one has too, in points of
+    recall. Versions are named by their keys."""
+
+    recorded: RecordedFigures | None
+    of: Mapping[int, Effect]
+    against_active: Mapping[int, Effect]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,30 +57,33 @@ class _Simulated:
     """One session under one version, and what it cost as recorded (None if unknown)."""
 
     at: datetime
-    version: int
+    version: int | None
     session: UUID
     figures: Mapping[str, Any]
     recorded: int | None
+    simulation: UUID | None = None
 
 
-def effects_of(team: Team) -> dict[int, Effect]:
-    """The effect of each policy version, by its key: of the newest simulation of each session."""
+def effects_of(team: Team, active: int | None = None) -> Effects:
+    """The effect of each policy version: of the newest simulation of each session. `active` is the
+    key of the version to set the others against."""
     found = sorted((*_of_runs(team), *_of_lab(team)), key=lambda one: one.at, reverse=True)
-    sums: dict[int, Counter[str]] = {}
-    seen: set[tuple[int, UUID]] = set()
+    newest: dict[int | None, dict[UUID, _Simulated]] = {}
     for one in found:
-        if "needs" not in one.figures or (one.version, one.session) in seen:
-            continue
-        seen.add((one.version, one.session))
-        of = sums.setdefault(one.version, Counter())
-        of["sessions"] += 1
-        of["needs"] += one.figures["needs"]
-        of["kept"] += one.figures["in_context"] * one.figures["needs"]
-        cost = one.figures["cost_microusd"]
-        if cost is not None and one.recorded:
-            of["cost"] += cost
-            of["recorded"] += one.recorded
-    return {version: _effect(of) for version, of in sums.items()}
+        if "needs" in one.figures:
+            newest.setdefault(one.version, {}).setdefault(one.session, one)
+    recorded = newest.pop(None, {})
+    base = newest.get(active) or {}
+    versions = {version: by for version, by in newest.items() if version is not None}
+    return Effects(
+        _recorded(list(recorded.values())),
+        {version: _effect(by.values()) for version, by in versions.items()},
+        {
+            version: _against([(by[one], base[one]) for one in by if one in base])
+            for version, by in versions.items()
+            if version != active and by.keys() & base.keys()
+        },
+    )
 
 
 def _of_runs(team: Team) -> Iterator[_Simulated]:
@@ -78,14 +107,67 @@ def _of_lab(team: Team) -> Iterator[_Simulated]:
         if version is None
     }
     for at, simulation, session, version, figures in found:
-        if version is not None:
-            cost = recorded.get((simulation, session))
-            yield _Simulated(at, version, session, figures, cost)
+        cost = recorded.get((simulation, session))
+        yield _Simulated(at, version, session, figures, cost, simulation)
 
 
-def _effect(found: Counter[str]) -> Effect:
+def _effect(found: Iterable[_Simulated]) -> Effect:
+    """Sessions under a version against what was recorded in them."""
+    rows = list(found)
+    of: Counter[str] = Counter()
+    for one in rows:
+        of.update(_needs(one))
+        of["sent"] += one.figures.get("tokens_sent", 0)
+        of["sent_recorded"] += one.figures.get("tokens_sent_recorded", 0)
+        cost = one.figures["cost_microusd"]
+        if cost is not None and one.recorded:
+            of["cost"] += cost
+            of["recorded"] += one.recorded
     return Effect(
-        found["sessions"],
-        found["cost"] / found["recorded"] - 1 if found["recorded"] else None,
-        found["kept"] / found["needs"] if found["needs"] else None,
+        len(rows),
+        _change(of["cost"], of["recorded"]),
+        of["kept"] / of["needs"] if of["needs"] else None,
+        _change(of["sent"], of["sent_recorded"]),
+        next((one.simulation for one in rows if one.simulation), None),
     )
+
+
+def _against(pairs: Sequence[tuple[_Simulated, _Simulated]]) -> Effect:
+    """The same sessions under two versions: the first against the second."""
+    mine, its = (Counter[str](), Counter[str]())
+    for one, other in pairs:
+        costs = one.figures["cost_microusd"], other.figures["cost_microusd"]
+        for of, each, cost in ((mine, one, costs[0]), (its, other, costs[1])):
+            of.update(_needs(each))
+            of["sent"] += each.figures.get("tokens_sent", 0)
+            of["cost"] += cost if None not in costs else 0
+    both = mine["needs"] and its["needs"]
+    return Effect(
+        len(pairs),
+        _change(mine["cost"], its["cost"]),
+        mine["kept"] / mine["needs"] - its["kept"] / its["needs"] if both else None,
+        _change(mine["sent"], its["sent"]),
+    )
+
+
+def _recorded(rows: Sequence[_Simulated]) -> RecordedFigures | None:
+    if not rows:
+        return None
+    costs = [one.recorded for one in rows if one.recorded is not None]
+    of: Counter[str] = Counter()
+    for one in rows:
+        of.update(_needs(one))
+    return RecordedFigures(
+        len(rows),
+        sum(costs) if costs else None,
+        of["kept"] / of["needs"] if of["needs"] else None,
+    )
+
+
+def _needs(one: _Simulated) -> dict[str, Any]:
+    needs = one.figures["needs"]
+    return {"needs": needs, "kept": (one.figures.get("in_context") or 0) * needs}
+
+
+def _change(mine: int, its: int) -> float | None:
+    return mine / its - 1 if its else None

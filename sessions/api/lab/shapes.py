@@ -119,12 +119,14 @@ class SimulationVerdictOut(Schema):
 class SimulationOut(SimulationLine):
     """A simulation with its results so far; show `assumptions` next to the figures.
 
+    `verdict` compares `draft` with what `against` names: the active version or what was recorded.
     `through` counts finished sessions, without those in `problems`. `probes` are answers of real
     models ("contextlab probe"): {model, recorded, managed}, each with `steps`, the shares `tool`,
     `arguments`, `read_backs`, `imitates`, and tokens and micro-dollars.
     """
 
     basis: Literal["simulated"]
+    against: Literal["active", "recorded"]
     through: int
     verdict: SimulationVerdictOut
     problems: list[dict[str, Json]]

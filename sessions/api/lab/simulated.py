@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 from uuid import UUID
 
-from django.http import HttpRequest
+from django.http import Http404, HttpRequest
 from django.urls import reverse
 
 from sessions.actions.lab.simulation_verdicts import simulation_verdict
@@ -74,24 +74,42 @@ class _Results:
         return [self.results[session, version].figures for session in self.through]
 
 
-def simulation_body(request: HttpRequest, simulation: Simulation) -> Body:
-    """A simulation with its results over the finished sessions."""
+def version_of(simulation: Simulation, ref: str) -> PolicyVersion | None:
+    """The version of a simulation named by "name@3"; None without a name. Raises Http404."""
+    if not ref:
+        return None
+    versions = simulation.versions.select_related("policy")
+    found = next((one for one in versions if str(one) == ref), None)
+    if found is None:
+        raise Http404("the simulation has no such version")
+    return found
+
+
+def simulation_body(
+    request: HttpRequest, simulation: Simulation, of: PolicyVersion | None = None
+) -> Body:
+    """A simulation with its results over the finished sessions: its draft against the active
+    version, or version `of` it against the recording."""
     found = _Results.of(simulation)
+    draft = of or simulation.draft
+    lived = of is not None or draft.pk == simulation.active_id
     versions = {one.pk: one for one in simulation.versions.select_related("policy")}
     others = [one for pk, one in versions.items()
-              if pk not in (simulation.draft_id, simulation.active_id)]  # fmt: skip
-    roles = [("draft", simulation.draft), ("active", simulation.active)]
+              if pk not in (draft.pk, simulation.active_id)]  # fmt: skip
+    roles = [("draft", draft), ("active", simulation.active)]
     roles += [("other", one) for one in others]
     return simulation_line(request, simulation) | {
         "basis": "simulated",
+        "draft": str(draft),
+        "against": "recorded" if lived else "active",
         "through": len(found.through),
-        "verdict": _verdict(simulation, found, simulation.draft_id),
+        "verdict": _verdict(simulation, found, draft.pk, lived=lived),
         "problems": _problems(found),
         "versions": [
             *(_version(found, role, version, simulation.active_id) for role, version in roles),
             _recorded(found),
         ],
-        "regressions": _regressions(simulation, found),
+        "regressions": [] if lived else _regressions(simulation, found),
         "probes": probes(simulation),
         "assumptions": list(ASSUMPTIONS),
     }
@@ -104,17 +122,19 @@ def compared(simulation: Simulation, version: PolicyVersion) -> Body:
     answer = _version(found, "draft", version, simulation.active_id)
     return answer | {
         "active_sums": sums(found.figures(simulation.active_id)),
-        "verdict": _verdict(simulation, found, version.pk),
+        "verdict": _verdict(
+            simulation, found, version.pk, lived=version.pk == simulation.active_id
+        ),
     }
 
 
-def _verdict(simulation: Simulation, found: _Results, draft: int) -> Body:
-    active = simulation.active_id
+def _verdict(simulation: Simulation, found: _Results, draft: int, *, lived: bool) -> Body:
+    """The verdict on a version, against the recording alone if `lived`."""
     job = simulation.job
     return asdict(
         simulation_verdict(
             sums(found.figures(draft)),
-            None if draft == active else sums(found.figures(active)),
+            None if lived else sums(found.figures(simulation.active_id)),
             sums(found.figures(None)),
             len(found.through),
             len(simulation.sessions),
@@ -168,8 +188,6 @@ def _titles(sessions: set[UUID]) -> dict[UUID, str]:
 
 def _regressions(simulation: Simulation, found: _Results) -> list[Body]:
     draft, active = simulation.draft_id, simulation.active_id
-    if draft == active:
-        return []
     rows = [
         (
             session,

@@ -18,7 +18,7 @@ from sessions.actions.policies.policies import UnknownPolicy, named_version, sav
 from sessions.api.jobs.jobs import job_asked
 from sessions.api.lab import shapes
 from sessions.api.lab.choices import refused
-from sessions.api.lab.simulated import simulation_body, simulation_line
+from sessions.api.lab.simulated import simulation_body, simulation_line, version_of
 from sessions.api.web.exchange import done_once, json_answer
 from sessions.api.web.problems import Refusal
 from sessions.models import PolicyVersion, Simulation, Team
@@ -126,9 +126,11 @@ def _draft(request: HttpRequest, team: Team, wanted: str | dict[str, Any]) -> Po
 
 
 @lab.get("simulations/{uuid:simulation_id}", response=shapes.SimulationOut, url_name="simulation")
-def simulation(request: HttpRequest, simulation_id: UUID) -> HttpResponse:
-    """Get a simulation's results so far, over finished sessions."""
-    return json_answer(simulation_body(request, _simulation(request, simulation_id)))
+def simulation(request: HttpRequest, simulation_id: UUID, of: str = "") -> HttpResponse:
+    """Get a simulation's results so far, over finished sessions; `of=name@3` names one of its
+    versions, to compare that one with what was recorded."""
+    found = _simulation(request, simulation_id)
+    return json_answer(simulation_body(request, found, version_of(found, of)))
 
 
 @lab.post(

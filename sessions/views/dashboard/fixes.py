@@ -186,10 +186,11 @@ def _of_policies(
         change = difference(saving.simulated, saving.recorded).text
         over = f"{saving.version} over {_count(saving.sessions, 'session')}"
         said = f"{over}: {change}; reading again what it lacks is subtracted. {lost}"
-        url = reverse("simulation", args=[saving.simulation])
+        asked = urlencode({"of": saving.version})
+        url = f"{reverse('simulation', args=[saving.simulation])}?{asked}"
         basis = "simulated"
         yield Fix(
-            "reread", title, said.strip(), saving.microusd, basis, "Open simulation", url,
+            "reread", title, said.strip(), saving.microusd, basis, "Open comparison", url,
             proof_url=proof,
         )  # fmt: skip
 

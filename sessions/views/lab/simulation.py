@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Any
+from urllib.parse import urlencode
 from uuid import UUID
 
 from django.contrib import messages
@@ -14,14 +15,16 @@ from django.views.decorators.http import require_GET, require_POST
 
 from compaction.policies.presets import PRESETS
 from sessions.access import actor_of, allowed, team_to, teams_of
+from sessions.actions.demo.demo_tuning import is_of_demo
 from sessions.actions.lab import simulations
 from sessions.actions.lab.choices import NoChoice
-from sessions.actions.policies.policies import active_version, preset_version
+from sessions.actions.policies.policies import UnknownPolicy, active_version, preset_version
 from sessions.actions.policies.policy_effects import effects_of
-from sessions.api.lab.simulated import simulation_body
+from sessions.api.lab.simulated import simulation_body, version_of
 from sessions.models import PolicyVersion, Session, Simulation, SimulationResult, Team
 from sessions.models.lab.simulated_sums import sums
 from sessions.models.policies.policy_documents import readable
+from sessions.models.record.demo_data import has_real
 from sessions.views.lab.lab import addresses, page_url, with_id
 from sessions.views.web.pages import Page
 
@@ -43,72 +46,85 @@ def _simulation(request: HttpRequest, simulation_id: UUID) -> Simulation:
 
 @require_GET
 def simulation(request: HttpRequest, simulation_id: UUID) -> HttpResponse:
-    """Show a simulation at its permanent URL."""
+    """Show a simulation at its permanent URL; `?of=name@3` sets one of its versions against what
+    was recorded."""
     found = _simulation(request, simulation_id)
-    draft = found.draft
+    of = version_of(found, request.GET.get("of", ""))
+    draft = of or found.draft
+    asked = f"?{urlencode({'of': str(of)})}" if of else ""
+    body = simulation_body(request, found, of)
     context = {
         "section": "lab",
         "team": found.team,
         "simulation": found,
+        "draft": draft,
+        "against": body["against"],
         "props": {
             **addresses(),
             "may_write": allowed(request, found.team, "write"),
-            "body": simulation_body(request, found),
-            "beside": beside(found),
-            "beside_url": reverse("simulation_beside", args=[found.pk]),
-            "body_url": reverse("api:simulation", args=[found.pk]),
+            "body": body,
+            "beside": beside(found, draft),
+            "beside_url": reverse("simulation_beside", args=[found.pk]) + asked,
+            "body_url": reverse("api:simulation", args=[found.pk]) + asked,
             "simulate_url": reverse("api:simulate", args=["-id-"]).replace("-id-", "{id}"),
             "job_url": with_id("api:job"),
             "cancel_url": reverse("api:simulation_cancel", args=[found.pk]),
-            "again_url": f"{reverse('lab')}?simulation={found.pk}",
-            "propose_url": _propose(found),
+            "again_url": f"{reverse('lab')}?{urlencode({'simulation': found.pk, 'draft': draft})}",
+            "propose_url": _propose(found, draft),
             "policy_url": page_url("policy_version", draft.policy.name, draft.number),
         },
     }
     return render(request, "lab/simulation.html", context)
 
 
-def _propose(simulation: Simulation) -> str:
-    draft = simulation.draft
+def _propose(simulation: Simulation, draft: PolicyVersion) -> str:
     address = page_url("propose", draft.policy.name, draft.number)
     return f"{address}?simulation={simulation.pk}" if address else ""
 
 
 @require_POST
 def simulate_newest(request: HttpRequest) -> HttpResponse:
-    """Simulate policies on the team's newest sessions as a job, and show it."""
+    """Simulate policies on the team's newest sessions as a job; the list of policies follows it."""
     team = team_to(request, "write")
-    draft, *others = _to_simulate(team)
+    choice = {"by": "query", "limit": NEWEST}
     try:
-        choice = {"by": "query", "limit": NEWEST}
-        made = simulations.ask(team, choice, draft, others, "", actor_of(request))
-    except NoChoice as error:
+        simulations.ask(
+            team, choice, active_version(team), _to_simulate(team), "", actor_of(request)
+        )
+    except (NoChoice, UnknownPolicy) as error:
         messages.error(request, str(error))
-        return redirect("policies")
-    return redirect("simulation", made.pk)
+    return redirect("policies")
 
 
 def _to_simulate(team: Team) -> list[PolicyVersion]:
-    """Presets and the team's newest versions, as many as one simulation takes beside the active
-    one: those first whose effect is unknown."""
+    """Presets and the newest versions of the team's own policies, as many as one simulation takes
+    beside the active one: those first whose effect is unknown. The demo's policy is for its own
+    sessions."""
     own = PolicyVersion.objects.filter(policy__team=team).exclude(policy__name__in=PRESETS)
     newest = own.order_by("policy__name", "-number").select_related("policy")
     of_policy = {one.policy_id: one for one in reversed(newest)}
-    versions = [one for one in of_policy.values() if readable(one) is not None]
+    shown = has_real(team.pk)
+    versions = [
+        one
+        for one in of_policy.values()
+        if readable(one) is not None and not (shown and is_of_demo(one.policy))
+    ]
     versions += [preset_version(team, name) for name in PRESETS]
-    known, active = effects_of(team), active_version(team)
+    known, active = effects_of(team).of, active_version(team)
     left = [one for one in versions if one != active]
-    return sorted(left, key=lambda one: one.pk in known)[: simulations.MOST_OTHERS + 1]
+    return sorted(left, key=lambda one: one.pk in known)[: simulations.MOST_OTHERS]
 
 
 @require_GET
 def more(request: HttpRequest, simulation_id: UUID) -> HttpResponse:
     """Return the page's additional data while results arrive."""
-    return JsonResponse(beside(_simulation(request, simulation_id)))
+    found = _simulation(request, simulation_id)
+    draft = version_of(found, request.GET.get("of", "")) or found.draft
+    return JsonResponse(beside(found, draft))
 
 
-def beside(simulation: Simulation) -> dict[str, Any]:
-    """Results per session, and all versions tried on the same sessions.
+def beside(simulation: Simulation, draft: PolicyVersion) -> dict[str, Any]:
+    """Results per session under a draft, and all versions tried on the same sessions.
 
     {"sessions": [{id, title, steps, problem, draft, active, recorded}], "tried": [{ref, role,
     cost, in_context, url}]}; the three are figures, or null while missing. `tried` are sums over
@@ -119,7 +135,7 @@ def beside(simulation: Simulation) -> dict[str, Any]:
     names = Session.objects.filter(pk__in={row.session_id for row in rows})
     titles = {one.pk: str(one) for one in names.only("title", "external_id")}
     versions = [
-        ("draft", simulation.draft_id),
+        ("draft", draft.pk),
         ("active", simulation.active_id),
         ("recorded", None),
     ]
@@ -133,7 +149,7 @@ def beside(simulation: Simulation) -> dict[str, Any]:
         lines.append(line)
     order = {name: place for place, name in enumerate(simulation.sessions)}
     lines.sort(key=lambda line: order.get(line["id"], len(order)))
-    return {"sessions": lines, "tried": _tried(simulation)}
+    return {"sessions": lines, "tried": _tried(simulation, draft)}
 
 
 def _figures(result: SimulationResult | None) -> dict[str, Any] | None:
@@ -142,12 +158,12 @@ def _figures(result: SimulationResult | None) -> dict[str, Any] | None:
     return {key: result.figures.get(key) for key in OF_A_SESSION}
 
 
-def _tried(simulation: Simulation) -> list[dict[str, Any]]:
+def _tried(simulation: Simulation, draft: PolicyVersion) -> list[dict[str, Any]]:
     """Versions of this simulation, and of the draft's policy if tried on the same sessions, with
     cost and recall over all of them."""
     own = set(simulation.versions.values_list("pk", flat=True))
     wanted = own | set(
-        PolicyVersion.objects.filter(policy=simulation.draft.policy_id).values_list("pk", flat=True)
+        PolicyVersion.objects.filter(policy=draft.policy_id).values_list("pk", flat=True)
     )
     rows = SimulationResult.objects.filter(
         simulation__team=simulation.team_id,
@@ -163,7 +179,7 @@ def _tried(simulation: Simulation) -> list[dict[str, Any]]:
     whole = {pk: of for pk, of in newest.items() if len(of) == len(simulation.sessions)}
     versions = PolicyVersion.objects.select_related("policy").defer("document")
     roles = dict.fromkeys(own, "other") | {simulation.active_id: "active"}
-    roles |= {simulation.draft_id: "draft"}
+    roles |= {draft.pk: "draft"}
     points = [
         _point(
             version,
@@ -197,6 +213,11 @@ PAGES = (
         name="simulate_newest",
         needs={"POST": "write"},
     ),
-    Page(route="lab/<uuid:simulation_id>/", view=simulation, name="simulation"),
-    Page(route="lab/<uuid:simulation_id>/beside/", view=more, name="simulation_beside"),
+    Page(route="lab/<uuid:simulation_id>/", query=("of",), view=simulation, name="simulation"),
+    Page(
+        route="lab/<uuid:simulation_id>/beside/",
+        query=("of",),
+        view=more,
+        name="simulation_beside",
+    ),
 )

@@ -1,8 +1,7 @@
-"""Policies: list, versions, and the values of each version with their origin."""
+"""Policies: versions, and the values of each version with their origin."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,58 +11,29 @@ from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
 from compaction.advice.lint import remarks
-from compaction.advice.use_lint import id_remarks
 from compaction.policies.origin import SettingChange, changes
-from compaction.policies.policy import InvalidPolicy, Policy, from_dict
+from compaction.policies.policy import InvalidPolicy, from_dict
 from compaction.policies.presets import PRESETS
-from compaction.proposals.strategy import Remark
-from compaction.strategies import STRATEGIES
 from sessions.access import allowed, team_of
 from sessions.actions.policies.policies import UnknownPolicy, in_use, named_policy, named_version
-from sessions.actions.policies.policy_effects import Effect, effects_of
 from sessions.actions.reviews import agreement
 from sessions.models import Policy as PolicyRow
-from sessions.models import PolicyVersion, Session, Simulation, Team
+from sessions.models import PolicyVersion, Simulation, Team
 from sessions.models.policies.policy_documents import base_name, preset_document, readable, yaml_of
 from sessions.models.policies.policy_use import (
     PolicyUse,
     UsePlace,
-    one_step,
     was_reviewed,
 )
 from sessions.models.policies.suggested import suggested
+from sessions.views.policies.policy_list import PolicyEffects
 from sessions.views.policies.policy_values import SettingTexts, sections
-from sessions.views.web.pages import Link, Page
+from sessions.views.web.pages import Page
 from sessions.views.web.paging import page
 
 YAML = "application/yaml"
 SIMULATIONS = 5
 """Simulations listed on a version's page, newest first."""
-
-
-@dataclass(frozen=True, slots=True)
-class ListedPolicy:
-    """One policy in the list; `newest` is None for an unused preset."""
-
-    name: str
-    preset: bool
-    newest: PolicyVersion | None
-    places: list[tuple[PolicyVersion, UsePlace]]
-    sessions: int
-    remarks: tuple[Remark, ...] | None
-    does: str
-    effect: Effect | None = None
-    based_on: str = ""
-
-    @property
-    def warnings(self) -> int:
-        """Number of warnings among the remarks."""
-        return sum(one.severity == "warning" for one in self.remarks or ())
-
-    @property
-    def notes(self) -> int:
-        """Number of notes among the remarks."""
-        return len(self.remarks or ()) - self.warnings
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,74 +45,6 @@ class Version:
     sessions: int
     changes: tuple[SettingChange, ...] | None
     simulations: list[Simulation]
-
-
-@require_GET
-def policies(request: HttpRequest) -> HttpResponse:
-    """List the team's own policies, and presets."""
-    team = team_of(request)
-    standing = in_use(team)
-    versions = PolicyVersion.objects.select_related("author").defer("document")
-    rows = PolicyRow.objects.filter(team=team).order_by("name")
-    newest = Prefetch("versions", versions.order_by("-number"))
-    stored = {row.name: row for row in rows.prefetch_related(newest)}
-    effects = effects_of(team)
-    own = [_row(row, standing, effects) for row in stored.values() if row.name not in PRESETS]
-    presets = [
-        _row(stored[name], standing, effects) if name in stored else _unused(name)
-        for name in PRESETS
-    ]
-    context = {
-        "section": "policies",
-        "team": team,
-        "own": own,
-        "presets": presets,
-        "count": len(own) + len(presets),
-        "may_write": allowed(request, team, "write"),
-        "unknown": sum(row.effect is None for row in (*own, *presets)),
-        "may_simulate": Session.objects.for_team(team).exists(),
-        "no_default": standing.active is None,
-        "id_remarks": id_remarks(one_step(team)),
-    }
-    return render(request, "policies/list.html", context)
-
-
-def does(policy: Policy) -> str:
-    """What a policy does: a sentence per step, and the recitation."""
-    said = [STRATEGIES[step.strategy].does for step in policy.steps]
-    if policy.recite is not None:
-        said.append("Repeats the plan and what matters at the end of each request.")
-    if policy.heeds_objective:
-        lean = policy.objective == "lean"
-        said.append(
-            "Prefers small contexts to low cost." if lean else "Prefers low cost to small contexts."
-        )
-    return " ".join(said) or "Leaves every context as it is."
-
-
-def _row(row: PolicyRow, standing: PolicyUse, effects: Mapping[int, Effect]) -> ListedPolicy:
-    versions = list(row.versions.all())
-    newest = versions[0] if versions else None
-    policy = readable(newest) if newest is not None else None
-    said = None
-    if newest is not None and policy is not None:
-        said = remarks(policy, reviewed=was_reviewed(newest, standing))
-    return ListedPolicy(
-        row.name,
-        row.name in PRESETS,
-        newest,
-        [(one, place) for one in versions for place in standing.places(one.pk)],
-        sum(standing.sessions.get(one.pk, 0) for one in versions),
-        said,
-        does(policy) if policy is not None else "",
-        effects.get(newest.pk) if newest is not None else None,
-        row.based_on,
-    )
-
-
-def _unused(name: str) -> ListedPolicy:
-    policy = PRESETS[name]
-    return ListedPolicy(name, True, None, [], 0, remarks(policy), does(policy))
 
 
 @require_GET
@@ -163,6 +65,7 @@ def policy(request: HttpRequest, name: str) -> HttpResponse:
         "policy": row,
         "preset": row.name in PRESETS,
         "newest": newest,
+        "effect": PolicyEffects.of(team).shown(newest),
         "based_on": row.based_on,
         "sections": [] if value is None else sections(value, SettingTexts(base, remarks(value))),
         "rows": _versions(shown.rows, standing),
@@ -225,6 +128,7 @@ def version(request: HttpRequest, name: str, number: int) -> HttpResponse:
         "section": "policies",
         "team": team,
         "version": shown,
+        "effect": PolicyEffects.of(team).shown(shown),
         "policy": shown.policy,
         "preset": name in PRESETS,
         "based_on": shown.policy.based_on,
@@ -264,12 +168,6 @@ def yaml_file(shown: PolicyVersion, text: str) -> HttpResponse:
 
 
 PAGES = (
-    Page(
-        route="policies/",
-        view=policies,
-        name="policies",
-        link=Link(50, "Policies", "policies", "g p", "policies", "Improve"),
-    ),
     Page(route="policies/<str:name>/", query=("cursor",), view=policy, name="policy"),
     Page(
         route="policies/<str:name>/<int:number>/",

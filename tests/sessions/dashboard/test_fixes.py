@@ -234,9 +234,9 @@ def test_the_best_simulated_policy_comes_with_its_saving(client: Client) -> None
     page = page_of(client, "/dashboard/")
     assert rows(page)[0] == (
         "Manage these sessions with a policy balanced@1 over 1 session: −30 % cost, "
-        "−3.0 points recall; reading again what it lacks is subtracted. $1.40 Open simulation"
+        "−3.0 points recall; reading again what it lacks is subtracted. $1.40 Open comparison"
     )
-    assert page.links["Open simulation"] == f"/lab/{simulation.pk}/"
+    assert page.links["Open comparison"] == f"/lab/{simulation.pk}/?of=balanced%401"
     simulation.results.filter(version=version).update(
         figures={
             "cost_microusd": 4_000_000, "needs": 9, "in_context": 0.9,

@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from datetime import UTC, datetime
+from uuid import UUID
 
 import pytest
 
 from compaction.context.session import Usage
 from compaction.policies.presets import PRESETS
+from sessions.actions.accounts.audit import COMMAND
 from sessions.actions.accounts.teams import local_team
+from sessions.actions.demo.demo_tuning import BASE, DOCUMENT, NAME, NOTE
 from sessions.actions.jobs.jobs import enqueue
 from sessions.actions.lab.simulate import simulate_session
-from sessions.actions.lab.simulations import MOST_OTHERS
-from sessions.actions.policies.policies import named_version
-from sessions.actions.policies.policy_effects import Effect, _effect, effects_of
+from sessions.actions.policies.policies import named_version, save_version
+from sessions.actions.policies.policy_effects import (
+    Effect,
+    Effects,
+    RecordedFigures,
+    _effect,
+    _Simulated,
+    effects_of,
+)
 from sessions.actions.record.append import append
 from sessions.actions.record.measure import measure
 from sessions.importers import records
 from sessions.models import Simulation, SimulationResult
-from sessions.views.policies.policies import does
+from sessions.views.policies.policy_list import does
 from tests.sessions.made import count, reads, result, session, user
 from tests.sessions.pages import other_team, page_of, signed_in
 
@@ -41,24 +50,47 @@ def test_the_list_shows_the_effect_on_the_teams_sessions() -> None:
     measure(stored)
     simulate_session(stored, "sliding-window")
     version = named_version(local_team(), "sliding-window")
-    effect = effects_of(local_team())[version.pk]
+    effect = effects_of(local_team()).of[version.pk]
     assert effect.sessions == 1 and effect.in_context == 1.0
-    assert effects_of(other_team()) == {}
+    assert effects_of(other_team()) == Effects(None, {}, {})
     # The lab counts too, the newest of a session only.
     team = local_team()
     lab = Simulation.objects.create(
         team=team, draft=version, active=version, job=enqueue(team, "demo", {})
     )
-    figures = {"needs": 4, "in_context": 0.5, "cost_microusd": 300}
-    for under, of in ((version, figures), (None, {**figures, "cost_microusd": 400})):
+    active = named_version(team, "balanced")
+    figures = {"needs": 4, "tokens_sent_recorded": 900, "peak_tokens": 90, "window": None}
+    for under, cost, kept, sent in (
+        (version, 300, 0.5, 450),
+        (active, 200, 0.75, 600),
+        (None, 400, 1.0, 900),
+    ):
         SimulationResult.objects.create(
-            simulation=lab, session=stored, version=under, state="s", figures=of
+            simulation=lab,
+            session=stored,
+            version=under,
+            state="s",
+            figures=figures | {"cost_microusd": cost, "in_context": kept, "tokens_sent": sent},
         )
-    assert effects_of(team)[version.pk] == Effect(1, -0.25, 0.5)
-    SimulationResult.objects.all().delete()
-    shown = page_of(signed_in(), "/policies/").text
-    assert "Keeps the first messages, a short summary, and the newest messages." in shown
-    assert "100 %" in shown
+    lab.versions.set([version, active])
+    effects = effects_of(team, active.pk)
+    assert effects.recorded == RecordedFigures(1, 400, 1.0)
+    assert effects.of[version.pk] == Effect(1, -0.25, 0.5, -0.5, lab.pk)
+    assert effects.against_active == {version.pk: Effect(1, 0.5, -0.25, -0.25)}
+    page = page_of(signed_in(), "/policies/")
+    assert "Keeps the first messages, a short summary, and the newest messages." in page.text
+    assert "recorded What happened without a policy of ContextLab" in page.text
+    assert "balanced@1 against recorded: −50 % cost, and 75.0 % of what was needed again" in page.text
+    assert "−25 % −50 % 50.0 % +50 % cost, −25.0 points recall" in page.text
+    compared = f"/lab/{lab.pk}/?of=sliding-window%401"
+    assert page.links["−25 %"] == compared
+    assert "(recorded 100 %)" in page_of(signed_in(), "/policies/sliding-window/").text
+    shown = page_of(signed_in(), compared).text
+    assert "sliding-window@1 simulated" in shown and "Against what was recorded" in shown
+    body = signed_in().get(f"/api/v1/simulations/{lab.pk}?of=balanced@1").json()
+    assert (body["draft"], body["against"]) == ("balanced@1", "recorded")
+    assert "Against the recording: undecided: −50 % cost" in body["verdict"]["sentence"]
+    assert signed_in().get(f"/lab/{lab.pk}/?of=offload-first@1").status_code == 404
 
 
 def test_policies_are_simulated_at_a_click_until_all_are_known() -> None:
@@ -67,23 +99,26 @@ def test_policies_are_simulated_at_a_click_until_all_are_known() -> None:
     stored = session(user("Read."), reads("c1", "t1", "a.py"), result("t1", "def load_all()"))
     read = append(team, stored, count, source="test").session
     measure(read)
+    save_version(team, NAME, DOCUMENT, BASE, NOTE, None, COMMAND)
     assert "No policy was simulated on your sessions yet" in page_of(browser, "/policies/").text
     answer = browser.post("/lab/newest/")
     first = Simulation.objects.get()
-    assert answer["Location"] == f"/lab/{first.pk}/"
-    assert first.versions.count() == MOST_OTHERS + 2
+    assert answer["Location"] == "/policies/"
+    assert first.draft == first.active, "no policy that nobody chose is the draft"
+    tried = {one.policy.name for one in first.versions.select_related("policy")}
+    assert tried == set(PRESETS), "the demo's own policy is not the team's"
     assert first.job is not None and first.job.kind == "simulation"
+    shown = page_of(browser, "/policies/")
+    assert "Simulating policies: 0 of 1 session done" in shown.text
+    assert shown.links["Results so far"] == f"/lab/{first.pk}/"
+    assert "careful demo on offload-first" in shown.text
     figures = {"needs": 1, "in_context": 1.0, "cost_microusd": 300}
     for one in first.versions.all():
         SimulationResult.objects.create(
             simulation=first, session=read, version=one, state="s", figures=figures
         )
-    shown = page_of(browser, "/policies/").text
-    assert f"{len(PRESETS) - MOST_OTHERS - 2} of {len(PRESETS)} policies were not" in shown
-    browser.post("/lab/newest/")
-    second = Simulation.objects.exclude(pk=first.pk).get()
-    tried = set(first.versions.all()) | set(second.versions.all())
-    assert len(tried) == len(PRESETS), "those whose effect is unknown come first"
+    first.job.delete()
+    assert "simulated on your sessions yet" not in page_of(browser, "/policies/").text
 
 
 def test_presets_that_differ_say_how() -> None:
@@ -91,7 +126,6 @@ def test_presets_that_differ_say_how() -> None:
 
 
 def test_without_prices_or_needs_there_is_no_share() -> None:
-    assert _effect(Counter(sessions=2)) == Effect(2, None, None)
-    assert _effect(Counter(sessions=2, cost=90, recorded=100, needs=4, kept=3)) == Effect(
-        2, pytest.approx(-0.1), 0.75
-    )
+    figures = {"needs": 0, "in_context": None, "cost_microusd": None}
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    assert _effect([_Simulated(now, 1, UUID(int=1), figures, 100)]) == Effect(1, None, None)

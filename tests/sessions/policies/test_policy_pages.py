@@ -13,7 +13,7 @@ from sessions.actions.accounts.teams import local_team
 from sessions.actions.policies.policies import named_version, save_version
 from sessions.models import PolicyVersion, Rollout, Session, Simulation
 from sessions.models.record.sessions import SOURCE_LIVE
-from sessions.views.policies.policies import does
+from sessions.views.policies.policy_list import does
 from tests.sessions.pages import other_team, page_of
 from tests.sessions.policies.forms import PRESET, saved
 

@@ -82,6 +82,7 @@ export type Body = {
   total: number;
   draft: string;
   active: string;
+  against: Reference['role'];
   note: string;
   job: string | null;
   problem: { title?: string; detail?: string; action?: string } | null;
@@ -140,8 +141,8 @@ export const isUnderWay = (state: Body['state']): boolean =>
 
 export type Reference = { role: 'active' | 'recorded'; name: string };
 
-/** With what the draft is compared: the active version, or the recording where the draft is that version itself. */
+/** With what the draft is compared: the active version, or the recording where the draft is that version itself or one was asked for against it. */
 export const reference = (body: Body): Reference =>
-  body.draft === body.active
+  body.against === 'recorded'
     ? { role: 'recorded', name: 'the recording' }
     : { role: 'active', name: body.active };
