@@ -133,7 +133,7 @@ def _effect(found: Iterable[_Simulated]) -> Effect:
 
 
 def _against(pairs: Sequence[tuple[_Simulated, _Simulated]]) -> Effect:
-    """The same sessions under two versions: the first against the second."""
+    """Sessions under two versions: the first against the second."""
     mine, its = (Counter[str](), Counter[str]())
     for one, other in pairs:
         costs = one.figures["cost_microusd"], other.figures["cost_microusd"]

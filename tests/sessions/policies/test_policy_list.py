@@ -80,7 +80,7 @@ def test_the_list_shows_the_effect_on_the_teams_sessions() -> None:
     page = page_of(signed_in(), "/policies/")
     assert "Keeps the first messages, a short summary, and the newest messages." in page.text
     assert "recorded What happened without a policy of ContextLab" in page.text
-    assert "balanced@1 against recorded: −50 % cost, and 75.0 % of what was needed again" in page.text
+    assert "balanced@1 against recorded: −50 % cost, and 75.0 % of what was needed" in page.text
     assert "−25 % −50 % 50.0 % +50 % cost, −25.0 points recall" in page.text
     compared = f"/lab/{lab.pk}/?of=sliding-window%401"
     assert page.links["−25 %"] == compared
