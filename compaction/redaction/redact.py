@@ -17,6 +17,9 @@ from compaction.redaction.rules import PRIVATE_KEY, RULES, MaskKind, compiled
 LONGEST_KEY = 16_384
 """Bytes searched for the end of a private key."""
 
+SHORT = 100
+"""Code points of a text that is remembered if it has nothing to mask: names come often."""
+
 ROUNDS = 4
 """Maximum passes over a text (our choice): masking one secret can reveal another next to it."""
 
@@ -62,6 +65,7 @@ class Masker:
     masked: dict[str, int] = field(default_factory=dict)
     _names: dict[tuple[str, bytes], str] = field(default_factory=dict)
     _highest: dict[str, int] = field(default_factory=dict)
+    _clean: set[str] = field(default_factory=set)
 
     def know(self, text: str) -> None:
         """Reserve the masks that a text already contains."""
@@ -70,6 +74,8 @@ class Masker:
 
     def mask(self, text: str) -> str:
         """Return the text with masks; everything else stays byte for byte."""
+        if text in self._clean:
+            return text
         self.know(text)
         data = before = text.encode("utf-8", "surrogatepass")
         for _ in range(ROUNDS):
@@ -77,7 +83,11 @@ class Masker:
             if not found:
                 break
             data = self._replace(data, found)
-        return text if data is before else data.decode("utf-8", "surrogatepass")
+        if data is not before:
+            return data.decode("utf-8", "surrogatepass")
+        if len(text) <= SHORT:
+            self._clean.add(text)
+        return text
 
     def _replace(self, data: bytes, found: list[_Match]) -> bytes:
         parts, last = [], 0

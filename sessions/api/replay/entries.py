@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from typing import Any
 
+from django.db.models import Q
+
 from compaction.context import wire
-from sessions.api.replay.entry_costs import cost_in_context
-from sessions.models import Block, Edit, Replacement, Revision, Run, Session
+from sessions.api.replay.entry_costs import StepCosts
+from sessions.models import Block, Edit, Entry, Replacement, Revision, Run, Session
 from sessions.models.record import manifest as manifests
 from sessions.models.record.values import contents
 
@@ -16,41 +19,32 @@ SHOWN_CHARS = 256 * 1024
 
 VERSIONS_SHOWN = 20
 
+Row = Block | Replacement
+
 
 def describe(session: Session, run: Run, standing: manifests.ManifestEntry) -> dict[str, Any]:
     """An entry as shown in the detail pane. Raises MissingBlob, DamagedBlob."""
-    row = standing.block or standing.replacement
-    assert row is not None
-    wire_block = wire.decode(contents(session, [row.sha])[row.sha])
-    text = wire.text_of(wire_block)
+    outline = Outlines(session, run).outline(standing)
+    shas = [outline["sha"], *(version["sha"] for version in outline["versions"])]
+    data = contents(session, shas)
+    for version in outline["versions"]:
+        version["text"] = shown_text(wire.decode(data[version["sha"]]))
+    return outline | content_of(wire.decode(data[outline["sha"]]))
+
+
+def content_of(block: wire.WireBlock) -> dict[str, Any]:
+    """The content of an entry."""
     return {
-        "role": row.message.role if isinstance(row, Block) else row.role,
-        "kind": row.kind,
-        "type": row.type,
-        "tool": row.tool,
-        "tokens": session.scaled(row.tokens),
-        "counts": {
-            "basis": session.token_basis,
-            "o200k": row.tokens,
-            "ratio": session.token_ratio,
-        },
-        "chars": row.chars,
-        "sha": row.sha,
-        "text": printable(text[:SHOWN_CHARS]),
-        "truncated": len(text) > SHOWN_CHARS,
-        "json": printable(json.dumps(wire_block, ensure_ascii=False, indent=2)[:SHOWN_CHARS]),
-        "media": wire.media_count(wire_block),
-        "versions": _versions(session, run, standing),
-        "in_context": _cost_in_context(session, run, row),
-        **_origin(row),
+        "text": shown_text(block),
+        "truncated": len(wire.text_of(block)) > SHOWN_CHARS,
+        "json": printable(json.dumps(block, ensure_ascii=False, indent=2)[:SHOWN_CHARS]),
+        "media": wire.media_count(block),
     }
 
 
-def _cost_in_context(session: Session, run: Run, row: Block | Replacement) -> dict[str, Any]:
-    entry = row.entries.filter(run=run).order_by("-from_step").first()
-    start = entry.from_step if entry else (row.born if isinstance(row, Block) else 1)
-    end = entry.to_step if entry else None
-    return cost_in_context(session, run, session.scaled(row.tokens), start, end)
+def shown_text(block: wire.WireBlock) -> str:
+    """The beginning of a block's text."""
+    return printable(wire.text_of(block)[:SHOWN_CHARS])
 
 
 def printable(text: str) -> str:
@@ -58,7 +52,114 @@ def printable(text: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
-def _origin(row: Block | Replacement) -> dict[str, Any]:
+class Outlines:
+    """Outlines of entries of one run: all of `describe` but the contents, which `sha` names. What
+    several entries need is read once."""
+
+    def __init__(self, session: Session, run: Run) -> None:
+        self._session, self._run = session, run
+        self._costs = StepCosts(session, run)
+        self._intervals: dict[tuple[type, int], list[Entry]] = {}
+
+    def read(self, rows: Iterable[Row]) -> None:
+        """Read what the outlines of these rows need, in one query."""
+        wanted: dict[tuple[type, int], list[Entry]] = {(type(row), row.pk): [] for row in rows}
+        blocks = [pk for model, pk in wanted if model is Block]
+        replacements = [pk for model, pk in wanted if model is Replacement]
+        of_rows = Q(block__in=blocks) | Q(replacement__in=replacements)
+        found = Entry.objects.filter(of_rows, run=self._run).select_related(
+            "closed_by__revision", "closed_by__replacement", "closed_by__summary__message"
+        )
+        for one in found.order_by("pk"):
+            key = (Replacement, one.replacement_id) if one.replacement_id else (Block, one.block_id)
+            wanted[key].append(one)  # type: ignore[index]
+        self._intervals |= wanted
+
+    def _of(self, row: Row) -> list[Entry]:
+        key = type(row), row.pk
+        if key not in self._intervals:
+            self.read([row])
+        return self._intervals[key]
+
+    def outline(self, standing: manifests.ManifestEntry) -> dict[str, Any]:
+        """The outline of an entry."""
+        row = standing.block or standing.replacement
+        assert row is not None
+        session = self._session
+        return {
+            "role": row.message.role if isinstance(row, Block) else row.role,
+            "kind": row.kind,
+            "type": row.type,
+            "tool": row.tool,
+            "tokens": session.scaled(row.tokens),
+            "counts": {
+                "basis": session.token_basis,
+                "o200k": row.tokens,
+                "ratio": session.token_ratio,
+            },
+            "chars": row.chars,
+            "sha": row.sha,
+            "versions": self._versions(standing),
+            "in_context": self._cost_in_context(row),
+            **_origin(row),
+        }
+
+    def _latest(self, row: Row) -> tuple[int | None, int | None]:
+        """The first step of a row in the context and the step it left it, the last time."""
+        entry = max(self._of(row), key=lambda one: one.from_step, default=None)
+        if entry is not None:
+            return entry.from_step, entry.to_step
+        return (row.born if isinstance(row, Block) else None), None
+
+    def _cost_in_context(self, row: Row) -> dict[str, Any]:
+        start, end = self._latest(row)
+        tokens = self._session.scaled(row.tokens)
+        return self._costs.in_context(tokens, 1 if start is None else start, end)
+
+    def _versions(self, standing: manifests.ManifestEntry) -> list[dict[str, Any]]:
+        """The original and the replacements that followed it at this entry's place."""
+        block = standing.block
+        if block is None and standing.replacement is not None:
+            block = _first_target(standing.replacement)
+        if block is None:
+            return []
+        chain: list[tuple[Row, Edit | None]] = [(block, None)]
+        seen: set[int] = set()
+        while len(chain) < VERSIONS_SHOWN:
+            edit = self._closing_edit(chain[-1][0])
+            if edit is None or edit.pk in seen:
+                break
+            seen.add(edit.pk)
+            following = edit.replacement or edit.summary
+            if following is None:
+                break
+            chain.append((following, edit))
+        return [self._version(row, edit) for row, edit in chain]
+
+    def _closing_edit(self, row: Row) -> Edit | None:
+        closed = [one for one in self._of(row) if one.closed_by is not None]
+        return max(closed, key=lambda one: one.to_step or 0).closed_by if closed else None
+
+    def _version(self, row: Row, edit: Edit | None) -> dict[str, Any]:
+        revision: Revision | None = edit.revision if edit else None
+        start, end = self._latest(row)
+        noun = "original" if edit is None else ("summary" if row.kind == "summary" else "stub")
+        return {
+            "label": noun if revision is None else f"{noun} r{revision.number}",
+            "origin": self._run.origin,
+            "revision": revision.number if revision else None,
+            "from": start or 0,
+            "to": end,
+            "standing": end is None,
+            "tokens": self._session.scaled(row.tokens),
+            "reason": (edit.reason or (revision.reason if revision else "")) if edit else "",
+            "strategy": edit.strategy if edit else None,
+            "policy": str(self._run.policy_version) if edit and self._run.policy_version else None,
+            "sha": row.sha,
+        }
+
+
+def _origin(row: Row) -> dict[str, Any]:
     if isinstance(row, Replacement):
         return {"message": None, "index": None, "at": None, "step": None, "file": None}
     return {
@@ -79,30 +180,6 @@ def _origin(row: Block | Replacement) -> dict[str, Any]:
     }
 
 
-def _versions(
-    session: Session, run: Run, standing: manifests.ManifestEntry
-) -> list[dict[str, Any]]:
-    """The original and the replacements that followed it at this entry's place."""
-    block = standing.block
-    if block is None and standing.replacement is not None:
-        block = _first_target(standing.replacement)
-    if block is None:
-        return []
-    chain: list[tuple[Block | Replacement, Edit | None]] = [(block, None)]
-    seen: set[int] = set()
-    while len(chain) < VERSIONS_SHOWN:
-        edit = _closing_edit(run, chain[-1][0])
-        if edit is None or edit.pk in seen:
-            break
-        seen.add(edit.pk)
-        following = edit.replacement or edit.summary
-        if following is None:
-            break
-        chain.append((following, edit))
-    data = contents(session, [row.sha for row, _ in chain])
-    return [_version(session, run, row, edit, data[row.sha]) for row, edit in chain]
-
-
 def _first_target(replacement: Replacement) -> Block | None:
     edit = replacement.edits.first()
     while edit is not None:
@@ -113,37 +190,3 @@ def _first_target(replacement: Replacement) -> Block | None:
             return entry.block
         edit = entry.replacement.edits.first() if entry.replacement else None
     return None
-
-
-def _closing_edit(run: Run, row: Block | Replacement) -> Edit | None:
-    entry = (
-        row.entries.filter(run=run, closed_by__isnull=False)
-        .select_related("closed_by__replacement", "closed_by__summary__message")
-        .order_by("-to_step")
-        .first()
-    )
-    return entry.closed_by if entry else None
-
-
-def _version(
-    session: Session, run: Run, row: Block | Replacement, edit: Edit | None, data: bytes
-) -> dict[str, Any]:
-    entry = row.entries.filter(run=run).order_by("-from_step").first()
-    revision: Revision | None = edit.revision if edit else None
-    started = entry.from_step if entry else (row.born if isinstance(row, Block) else 0)
-    text = wire.text_of(wire.decode(data))
-    noun = "original" if edit is None else ("summary" if row.kind == "summary" else "stub")
-    return {
-        "label": noun if revision is None else f"{noun} r{revision.number}",
-        "origin": run.origin,
-        "revision": revision.number if revision else None,
-        "from": started,
-        "to": entry.to_step if entry else None,
-        "standing": entry is None or entry.to_step is None,
-        "tokens": session.scaled(row.tokens),
-        "reason": (edit.reason or (revision.reason if revision else "")) if edit else "",
-        "strategy": edit.strategy if edit else None,
-        "policy": str(run.policy_version) if edit and run.policy_version else None,
-        "sha": row.sha,
-        "text": printable(text[:SHOWN_CHARS]),
-    }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import msgspec
@@ -24,34 +25,51 @@ class _Columns(msgspec.Struct):
     models: list[str]
 
 
-def cost_in_context(
-    session: Session, run: Run, tokens: int, start: int, end: int | None
-) -> dict[str, Any]:
-    """Number of steps in context [start, end), tokens sent, and the share of those prompts' cost.
+class StepCosts:
+    """Costs of a run's prompts by step; read when first needed."""
 
-    A prompt's cost is split by tokens, whether read from the cache or not; micro-dollars, None
-    unless all of these steps have a price.
-    """
-    last = session.step_count if end is None else min(end - 1, session.step_count)
-    count = max(last - start + 1, 0)
-    return {
-        "steps": count,
-        "tokens": tokens * count,
-        "cost_microusd": _cost(run, tokens, start, last) if count else None,
-    }
+    def __init__(self, session: Session, run: Run) -> None:
+        self._steps, self._run = session.step_count, run
 
+    def in_context(self, tokens: int, start: int, end: int | None) -> dict[str, Any]:
+        """Number of steps in context [start, end), tokens sent, and the share of those prompts'
+        cost.
 
-def _cost(run: Run, tokens: int, start: int, last: int) -> int | None:
-    columns = msgspec.json.decode(tail.figures_json(tail.stored(run)), type=_Columns)
-    steps, total = columns.steps, 0.0
-    if len(steps.model) < last:
-        return None  # the newest steps are not measured yet
-    for i in range(start - 1, last):
-        prompt, cost, output = steps.prompt[i], steps.cost[i], steps.output[i]
-        price = prices.price(columns.models[steps.model[i]], steps.at[i])
-        if not prompt or cost is None or price is None:
-            return None
-        # Nano-dollars to micro-dollars.
-        spent = cost - (output or 0) * price.at(prompt).output / 1000
-        total += spent * min(tokens / prompt, 1)
-    return round(total)
+        A prompt's cost is split by tokens, whether read from the cache or not; micro-dollars, None
+        unless all of these steps have a price.
+        """
+        last = self._steps if end is None else min(end - 1, self._steps)
+        count = max(last - start + 1, 0)
+        return {
+            "steps": count,
+            "tokens": tokens * count,
+            "cost_microusd": self._cost(tokens, start, last) if count else None,
+        }
+
+    def _cost(self, tokens: int, start: int, last: int) -> int | None:
+        if len(self._prompts) < last:
+            return None  # the newest steps are not measured yet
+        total = 0.0
+        for one in self._prompts[start - 1 : last]:
+            if one is None:
+                return None
+            prompt, spent = one
+            total += spent * min(tokens / prompt, 1)
+        return round(total)
+
+    @cached_property
+    def _prompts(self) -> list[tuple[int, float] | None]:
+        """Tokens and micro-dollars of each step's prompt; None without a price."""
+        figures = tail.figures_json(tail.stored(self._run))
+        columns = msgspec.json.decode(figures, type=_Columns)
+        steps = columns.steps
+        found: list[tuple[int, float] | None] = []
+        rows = zip(steps.model, steps.at, steps.prompt, steps.cost, steps.output, strict=True)
+        for model, at, prompt, cost, output in rows:
+            price = prices.price(columns.models[model], at)
+            if not prompt or cost is None or price is None:
+                found.append(None)
+                continue
+            # Nano-dollars to micro-dollars.
+            found.append((prompt, cost - (output or 0) * price.at(prompt).output / 1000))
+        return found

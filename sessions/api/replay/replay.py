@@ -124,10 +124,10 @@ def entry(
     """Get one entry of a run with its content and all its versions."""
     session = session_of(request, session_id)
     shown = run_of(request, session)
-    standing = manifests.entry_at(session, shown, i)
-    if standing is None:
+    standing = manifests.entries_between(session, shown, i, i + 1)
+    if not standing:
         raise Http404("no such entry")
-    return answer(request, {"i": i, **describe(session, shown, standing)})
+    return answer(request, {"i": i, **describe(session, shown, standing[0])})
 
 
 @router.get("sessions/{path:session_id}/recitation", response=Recitation, url_name="recitation")

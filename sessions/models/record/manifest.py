@@ -270,15 +270,12 @@ class ManifestEntry:
     replacement: Replacement | None
 
 
-def entry_at(session: Session, run: Run, index: int) -> ManifestEntry | None:
-    """The entry at an index in context order; None beyond the end."""
-    found = _between(session, run, _IDS, index, index + 1)
-    if not found:
-        return None
-    block, replacement = found[0][3:]
-    if block:
-        return ManifestEntry(Block.objects.select_related("message").get(pk=block), None)
-    return ManifestEntry(None, Replacement.objects.get(pk=replacement))
+def entries_between(session: Session, run: Run, start: int, end: int) -> list[ManifestEntry]:
+    """The entries [start, end) in context order."""
+    found = _between(session, run, _IDS, start, end)
+    blocks = Block.objects.select_related("message").in_bulk([row[3] for row in found])
+    replacements = Replacement.objects.in_bulk([row[4] for row in found])
+    return [ManifestEntry(blocks.get(row[3]), replacements.get(row[4])) for row in found]
 
 
 def pack(data: bytes) -> bytes:
