@@ -150,9 +150,10 @@ WHITENOISE_ALLOW_ALL_ORIGINS = False
 WHITENOISE_AUTOREFRESH = DEBUG
 # Vite puts a hash of eight letters into names below assets/, so these files never change.
 WHITENOISE_IMMUTABLE_FILE_TEST = r"/contextlab/assets/.+[-.][0-9A-Za-z_-]{8}\.\w+$"
+BUILT_PAGES = BASE_DIR / "contextlab" / "static" / "contextlab"
 DJANGO_VITE = {
     "default": {
-        "manifest_path": BASE_DIR / "contextlab" / "static" / "contextlab" / "manifest.json",
+        "manifest_path": BUILT_PAGES / "manifest.json",
         "static_url_prefix": "contextlab",
     }
 }

@@ -28,7 +28,7 @@ from sessions.api.memory import boards, memory
 from sessions.api.notifications import notifications
 from sessions.api.policies import policies, rollouts
 from sessions.api.record import blobs, caches, sessions
-from sessions.api.replay import comparison, replay, step_notes, texts, why
+from sessions.api.replay import comparison, exports, replay, step_notes, texts, why
 from sessions.api.reviews import reviews
 from sessions.api.search import search
 from sessions.api.tools import tools
@@ -58,6 +58,7 @@ for router in (
     steps.router,
     content.router,
     sessions.router,
+    exports.router,
     search.router,
     pins.router,
     pausing.router,

@@ -38,7 +38,7 @@ def check(answer: Any) -> None:
     assert str(answer.status_code) in operation["responses"], where
     content = operation["responses"][str(answer.status_code)].get("content", {})
     kind = answer.headers.get("Content-Type", "").partition(";")[0]
-    if not answer.content and not content:
+    if not answer.streaming and not answer.content and not content:
         return
     assert kind in content, f"{where}: {kind!r}"
     if kind.endswith("json"):

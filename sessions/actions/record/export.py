@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any
 
+from django.db.models import QuerySet
+
 from compaction.context.wire import ABOUT_CHARS
 from compaction.redaction.redact import Masker
 from sessions.actions.record.exported import BY_NAME, TABLES, Line, Table, own, value_of
@@ -24,12 +26,15 @@ _NAMES = ("name", "key", "header")
 """Fields that say what `value` beside them is, as in lists of headers."""
 
 
-def export(session: Session, masker: Masker | None) -> Iterator[Line]:
+def export(
+    session: Session, masker: Masker | None, *, pending_reviews: bool = True
+) -> Iterator[Line]:
     """Yield a line for the file, for each policy that the sessions refer to, and for each row of
     the session and of its sub-agents (`exported.TABLES`).
 
     `import` makes the same session of it. With a masker every string is masked; its `masked`
-    counts the findings. Raises MissingBlob, DamagedBlob.
+    counts the findings. `pending_reviews`: also of compactions that others still review. Raises
+    MissingBlob, DamagedBlob.
     """
     convert = _masked(masker) if masker is not None else _as_it_is
     yield {"is": "export", "version": VERSION, "masked": masker is not None}
@@ -42,7 +47,10 @@ def export(session: Session, masker: Masker | None) -> Iterator[Line]:
     for number, one in enumerate(family, 1):
         numbers[Session, one.pk] = number
         for table in TABLES:
-            for line in _rows(table, one, numbers, sealed=masker is None):
+            rows = own(table, one)
+            if table.model is Review and not pending_reviews:
+                rows = rows.filter(item__finished__isnull=False)
+            for line in _rows(table, one, rows, numbers, sealed=masker is None):
                 yield convert(line)
 
 
@@ -64,10 +72,15 @@ def _policies(family: list[Session]) -> list[PolicyVersion]:
 
 
 def _rows(
-    table: Table, session: Session, numbers: dict[tuple[type, Any], int], *, sealed: bool
+    table: Table,
+    session: Session,
+    found: QuerySet[Any],
+    numbers: dict[tuple[type, Any], int],
+    *,
+    sealed: bool,
 ) -> Iterator[Line]:
     columns = table.columns()
-    rows = own(table, session).iterator(AT_ONCE)
+    rows = found.iterator(AT_ONCE)
     number = 0
     while batch := list(islice(rows, AT_ONCE)):
         shas = [
@@ -96,44 +109,54 @@ def _as_it_is(line: Line) -> Line:
 
 
 def _masked(masker: Masker) -> Callable[[Line], Line]:
-    def mask(value: Any, name: str = "") -> Any:
-        if isinstance(value, str):
-            return _masked_value(masker, name, value) if name else masker.mask(value)
-        if isinstance(value, list):
-            made = [mask(item, name) for item in value]
-            if len(value) == 2 and all(isinstance(one, str) for one in value):  # as of headers
-                made[1] = _masked_value(masker, value[0], made[1])
-            return made
-        if isinstance(value, dict):
-            beside = next((one for n in _NAMES if isinstance(one := value.get(n), str)), "value")
-            return {
-                masker.mask(key): mask(item, beside if key == "value" else key)
-                for key, item in value.items()
-            }
-        if type(value) is int and (masked := mask(str(value), name)) != str(value):
-            return masked
-        return value
-
     def column(line: Line, name: str, value: Any) -> Any:
         # Numbers of columns are figures, and `is` says which row it is.
         if name == "is" or isinstance(value, int):
             return value
-        return mask(_without_cut_word(line, name) if name in CUT else value)
+        return masked_value(masker, _without_cut_word(line, name) if name in CUT else value)
 
     return lambda line: {name: column(line, name, value) for name, value in line.items()}
+
+
+def masked_value(masker: Masker, value: Any, name: str = "") -> Any:
+    """A JSON value with secrets masked, also those that are secrets because of a `name`."""
+    if isinstance(value, str):
+        return _masked_text(masker, name, value) if name else masker.mask(value)
+    if isinstance(value, list):
+        made = [masked_value(masker, item, name) for item in value]
+        if len(value) == 2 and all(isinstance(one, str) for one in value):  # as of headers
+            made[1] = _masked_text(masker, value[0], made[1])
+        return made
+    if isinstance(value, dict):
+        beside = next((one for n in _NAMES if isinstance(one := value.get(n), str)), "value")
+        return {
+            masker.mask(key): masked_value(masker, item, beside if key == "value" else key)
+            for key, item in value.items()
+        }
+    if type(value) is int and (masked := masked_value(masker, str(value), name)) != str(value):
+        return masked
+    return value
 
 
 def _without_cut_word(line: Line, name: str) -> Any:
     """A column without a word that is there in part only."""
     text = line[name]
-    if not isinstance(text, str) or len(text) < ABOUT_CHARS:
+    if not isinstance(text, str):
         return text
     columns = BY_NAME[line["is"]].columns()
     longest = next(column.max_length for column in columns if column.name == name)
+    return without_cut_word(text, longest)
+
+
+def without_cut_word(text: str, longest: int | None = None) -> str:
+    """The beginning of a longer text without a word that is there in part only. `longest`: how
+    long it is if it was cut without a mark."""
+    if len(text) < ABOUT_CHARS:
+        return text
     return _CUT_WORD.sub("…", f"{text}…" if len(text) == longest else text)[:longest]
 
 
-def _masked_value(masker: Masker, name: str, value: str) -> str:
+def _masked_text(masker: Masker, name: str, value: str) -> str:
     """A value that may be a secret only because of its name, as in `{"password": "…"}`."""
     before = f'"{name}": "'
     masked = masker.mask(f'{before}{value}"')

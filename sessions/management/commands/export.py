@@ -10,42 +10,78 @@ from pathlib import Path
 from typing import IO, Any
 
 from django.core.management.base import BaseCommand, CommandError
+from django.http import Http404
 
 from compaction.redaction.redact import Masker
 from sessions.actions.accounts import audit
 from sessions.actions.record.export import export
+from sessions.api.replay.replay_file import NotBuilt, PageTooLarge, replay_file, shown_run
 from sessions.management.named import SESSION_HELP, find_session
+from sessions.models import Session
 
 
 class Command(BaseCommand):
     help = (
         "Write a session with its sub-agents as JSON lines: messages, model calls, runs with their "
-        "edits, policies, reviews and notes. `import` makes the same session of it. Secrets and "
-        "personal data are masked; the last line on stderr counts them."
+        "edits, policies, reviews and notes. `import` makes the same session of it. With `--html`, "
+        "write its replay as one page that works from the disk instead. Secrets and personal data "
+        "are masked; the last line on stderr counts them."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("session", help=SESSION_HELP)
         parser.add_argument("-o", "--output", type=Path, help="a new file (default: stdout)")
+        parser.add_argument("--html", type=Path, help="a new file for the replay, as HTML")
+        parser.add_argument(
+            "--run",
+            default="",
+            help="with `--html`: recorded, managed, or the name of a simulated policy "
+            "(default: what the session's page shows)",
+        )
         parser.add_argument("--unmasked", action="store_true", help="write everything as stored")
         parser.add_argument("--team", default=None, help="team slug (default: the local team)")
 
     def handle(self, *args: Any, session: str, output: Path | None, **options: Any) -> None:
+        html: Path | None = options["html"]
+        if html and output:
+            raise CommandError("Choose `--output` or `--html`, not both.", returncode=2)
+        if options["run"] and not html:
+            raise CommandError("`--run` needs `--html`: JSON lines have all runs.", returncode=2)
         found = find_session(session, options["team"])
         masker = None if options["unmasked"] else Masker()
-        masked = masker is not None
-        lines = 0
-        with self._opened(output) as file:
-            # Before the first line, because even a partial export has left the system.
-            audit.note(found.team, audit.COMMAND, "export.made", found.external_id, masked=masked)
-            for line in export(found, masker):
-                file.write(json.dumps(line) + "\n")
-                lines += 1
+        detail: dict[str, Any] = {"masked": masker is not None}
+        if html:
+            pieces, detail["run"] = self._page(found, options["run"], masker)
+        else:
+            pieces = (json.dumps(line).encode() + b"\n" for line in export(found, masker))
+        size = 0
+        with self._opened(html or output) as file:
+            # Before the first piece, because even a partial export has left the system.
+            audit.note(found.team, audit.COMMAND, "export.made", found.external_id, **detail)
+            try:
+                for piece in pieces:
+                    file.write(piece.decode())
+                    size += len(piece)
+            except (PageTooLarge, NotBuilt) as error:
+                raise CommandError(str(error), returncode=1) from None
         said = "nothing masked"
         if masker is not None:
             counted = ", ".join(f"{n} {kind}" for kind, n in sorted(masker.masked.items()))
             said = f"masked: {counted or 'nothing found to mask'}"
-        self.stderr.write(f"{lines} lines; {said}.")
+        self.stderr.write(f"{size:,} bytes; {said}.")
+
+    def _page(
+        self, session: Session, named: str, masker: Masker | None
+    ) -> tuple[Iterator[bytes], str]:
+        """The replay as a page, and the run that it shows."""
+        try:
+            run = shown_run(session, named)
+        except Http404:
+            raise CommandError(
+                f"There is no run {named!r}. `contextlab show` names those that there are.",
+                returncode=2,
+            ) from None
+        return replay_file(session, run, masker), run.origin
 
     @contextmanager
     def _opened(self, output: Path | None) -> Iterator[IO[str]]:
