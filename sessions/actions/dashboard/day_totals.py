@@ -33,6 +33,11 @@ from sessions.models.web.sums import Sums
 AT_ONCE = 5_000
 """Sessions locked at once."""
 
+WEEKS = 50
+"""Weeks, and rows, per statement."""
+
+TEXTS = ("sums", "hours", "facets", "slices", "fullest", "costliest")
+
 LISTED = {"fullest": NEAREST, "costliest": COSTLIEST}
 """Lines of a week in each list."""
 
@@ -70,6 +75,7 @@ def _keep(team: Team, days: list[int]) -> None:
     for (day, one), sums in add_up_slices(team, ranges_of(days), 0, DAY).items():
         sliced[day].append((one, sums))
     ends = {day: row for day, *row in extents(team, ranges_of(days))}
+    rows = []
     for day in days:
         whole = ranges_of([day])
         its = {hour: hours[at] for hour in range(24) if (at := day * 24 + hour) in hours}
@@ -85,14 +91,22 @@ def _keep(team: Team, days: list[int]) -> None:
             "costliest": "\n".join(costliest_in(team, whole)),
         }
         extent = dict(zip(EXTENT, ends.get(day, (0, 0, 0, None)), strict=True))
-        _store(team, day, 1, texts | extent)
-    for first in {monday(day) for day in days}:
-        if first >= 0:  # days count from the epoch, in the middle of a week
-            _keep_week(team, first)
+        rows.append(DayTotals(team=team, day=day, **texts, **extent))
+    _store(rows)
+    # Days count from the epoch, in the middle of a week.
+    _keep_weeks(team, sorted({first for day in days if (first := monday(day)) >= 0}))
 
 
-def _keep_week(team: Team, first: int) -> None:
-    rows = list(DayTotals.objects.filter(team=team, days=1, day__in=week(first)))
+def _keep_weeks(team: Team, mondays: list[int]) -> None:
+    of: dict[int, list[DayTotals]] = {first: [] for first in mondays}
+    for begin in range(0, len(mondays), WEEKS):
+        known = [day for first in mondays[begin : begin + WEEKS] for day in week(first)]
+        for row in DayTotals.objects.filter(team=team, days=1, day__in=known).order_by("day"):
+            of[monday(row.day)].append(row)
+    _store([_week(team, first, rows) for first, rows in of.items()])
+
+
+def _week(team: Team, first: int, rows: list[DayTotals]) -> DayTotals:
     together = Sums()
     for row in rows:
         msgspec.json.decode(row.sums, type=KeptSums).add_to(together)
@@ -102,11 +116,17 @@ def _keep_week(team: Team, first: int) -> None:
     for name, most in LISTED.items():
         lines = (line for row in rows for line in getattr(row, name).split())
         texts[name] = "\n".join(nlargest(most, lines))
-    _store(team, first, WEEK, texts)
+    return DayTotals(team=team, day=first, days=WEEK, **texts)
 
 
-def _store(team: Team, day: int, days: int, columns: dict[str, Any]) -> None:
-    DayTotals.objects.update_or_create(team=team, day=day, days=days, defaults=columns)
+def _store(rows: list[DayTotals]) -> None:
+    DayTotals.objects.bulk_create(
+        rows,
+        batch_size=WEEKS,
+        update_conflicts=True,
+        unique_fields=["team", "days", "day"],
+        update_fields=[*EXTENT, *TEXTS],
+    )
 
 
 def _text(one: Any) -> str:
