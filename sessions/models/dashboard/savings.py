@@ -33,11 +33,6 @@ class _Priced(NamedTuple):
     in_context: float | None
     again: int | None
 
-    @property
-    def known(self) -> bool:
-        """Whether the cost of reading again is known."""
-        return self.again is not None
-
 
 @dataclass(frozen=True, slots=True)
 class SimulatedSaving:
@@ -65,8 +60,9 @@ class SimulatedSaving:
 
 
 def simulated_saving(team: Team, of: QuerySet[Session]) -> SimulatedSaving | None:
-    """The cheapest version with reading again what it lacks, of those that keep what is needed, for
-    those of these sessions that the newest simulation of any of them covers; None without one."""
+    """The best version of the newest simulation of any of these sessions, over those that it
+    covers: the cheapest with reading again what it lacks, of those that keep what is needed, else
+    the one that keeps most of it. None without one."""
     recent = Simulation.objects.for_team(team).order_by("-created").values_list("pk", flat=True)
     results = SimulationResult.objects.filter(
         simulation__in=list(recent[:RECENT]), session__in=of.values("pk"), problem=""
@@ -78,7 +74,8 @@ def simulated_saving(team: Team, of: QuerySet[Session]) -> SimulatedSaving | Non
     figures = (f"figures__{name}" for name in _FIGURES)
     rows = results.filter(simulation=newest).values_list("version", "session", *figures)
     for version, session, *priced in rows:
-        if priced[0] is not None:
+        # The recording paid for its own reading again.
+        if priced[0] is not None and (version is None or priced[-1] is not None):
             found.setdefault(version, {})[session] = _Priced(*priced)
     recorded = found.pop(None, {})
     named = PolicyVersion.objects.filter(policy__team=team).select_related("policy").in_bulk(found)
@@ -91,12 +88,13 @@ def simulated_saving(team: Team, of: QuerySet[Session]) -> SimulatedSaving | Non
             _sums(recorded[one] for one in both),
         )
         for version, sessions in found.items()
-        if version is not None
-        # The recording paid for its own reading again.
-        and (both := [one for one, of in sessions.items() if one in recorded and of.known])
+        if version is not None and (both := [one for one in sessions if one in recorded])
     ]
-    keeping = (one for one in savings if one.keeps)
-    return max(keeping, key=lambda one: one.microusd, default=None)
+    return max(savings, key=_rank, default=None)
+
+
+def _rank(one: SimulatedSaving) -> tuple[bool, float]:
+    return one.keeps, one.microusd if one.keeps else one.simulated["in_context"]
 
 
 def _sums(rows: Iterable[_Priced]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 from uuid import UUID
 
 from django.contrib import messages
+from django.db.models import OuterRef, Subquery
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -82,6 +83,10 @@ def _propose(simulation: Simulation, draft: PolicyVersion) -> str:
     return f"{address}?simulation={simulation.pk}" if address else ""
 
 
+MOST_OWN = 50
+"""Own policies looked at, the newest first."""
+
+
 @require_POST
 def simulate_newest(request: HttpRequest) -> HttpResponse:
     """Simulate policies on the team's newest sessions as a job; the list of policies follows it."""
@@ -97,16 +102,16 @@ def simulate_newest(request: HttpRequest) -> HttpResponse:
 
 
 def _to_simulate(team: Team) -> list[PolicyVersion]:
-    """Presets and the newest versions of the team's own policies, as many as one simulation takes
-    beside the active one: those first whose effect is unknown. The demo's policy is for its own
-    sessions."""
+    """Presets and the newest version of each of the team's newest policies, as many as one
+    simulation takes beside the active one: those first whose effect is unknown. The demo's policy
+    is for its own sessions."""
     own = PolicyVersion.objects.filter(policy__team=team).exclude(policy__name__in=PRESETS)
-    newest = own.order_by("policy__name", "-number").select_related("policy")
-    of_policy = {one.policy_id: one for one in reversed(newest)}
+    last = own.filter(policy=OuterRef("policy")).order_by("-number").values("pk")[:1]
+    newest = own.filter(pk=Subquery(last)).order_by("-pk").select_related("policy")
     shown = has_real(team.pk)
     versions = [
         one
-        for one in of_policy.values()
+        for one in newest[:MOST_OWN]
         if readable(one) is not None and not (shown and is_of_demo(one.policy))
     ]
     versions += [preset_version(team, name) for name in PRESETS]
