@@ -70,15 +70,16 @@ def _born(block: Block) -> int:
 def _old_lines(use: Block) -> Iterator[str]:
     change = change_of(use)
     for swap in change.swaps if change is not None else ():
-        yield from _lines(swap.old)
+        yield from plain_lines(swap.old)
 
 
 def _lines_of(block: Block) -> Iterator[str]:
     for text in texts_of(block):
-        yield from _lines(text)
+        yield from plain_lines(text)
 
 
-def _lines(text: str) -> Iterator[str]:
+def plain_lines(text: str) -> Iterator[str]:
+    """Yield the lines of a text that have words, without number, indentation and blank ends."""
     for line in text.split("\n"):
         if stripped := _NUMBER.sub("", line, count=1).strip():
             yield stripped

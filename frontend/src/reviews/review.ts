@@ -42,7 +42,7 @@ export type Summary = {
 /** Something after the compaction that it may be the cause of; `earlier_step` is where the same stood before. */
 type Sign = {
   what: string;
-  kind: 'reread' | 'repeat' | 'error' | 'correction';
+  kind: 'reread' | 'repeat' | 'error' | 'edit' | 'correction';
   step: number;
   preview: string;
   url: string;

@@ -11,16 +11,17 @@ from compaction.context.blocks import Block
 from compaction.context.groups import Groups
 from compaction.context.session import Call
 from compaction.prices import prices
-from sessions.actions.assessments.break_totals import Card, cards_of, hour_saved, keep_breaks
+from sessions.actions.assessments.break_totals import hour_saved, keep_breaks
 from sessions.actions.assessments.lacked import lacked
 from sessions.actions.assessments.outcomes import outcomes
 from sessions.actions.reviews.fact_ledgers import is_over
 from sessions.models import Assessment, Session
 from sessions.models.record.model_calls import calls_of
+from sessions.models.record.tail import Card, cards_of
 from sessions.models.record.values import blocks_of, contents
 from sessions.models.web.statements import Statement, given_uuid
 
-ENGINE = 6
+ENGINE = 7
 """Increment when a rule of assessments changes."""
 
 SOONEST = 50

@@ -4,21 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
 
 from compaction.cache.simulator import TTL_MS
 from compaction.context.session import Call
 from compaction.prices import prices
-from sessions.models import BreakTotals, Run, Session
-from sessions.models.record import tail
-
-Card = dict[str, Any]
-
-
-def cards_of(session: Session) -> list[Card]:
-    """The cards of a session's cache breaks: the recorded run has those of all calls."""
-    row = tail.stored(Run.objects.get(session=session, origin=Run.Origin.RECORDED))
-    return tail.causes(row) if row.columns or row.tail is not None else []
+from sessions.models import BreakTotals, Session
+from sessions.models.record.tail import Card
 
 
 def keep_breaks(session: Session, cards: Sequence[Card], *, priced: bool) -> None:

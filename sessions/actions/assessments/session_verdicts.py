@@ -18,7 +18,7 @@ from sessions.models.web.statements import Statement, given_uuid
 MUCH = 0.05
 """Avoidable share of the cost from which a session is no success (our choice)."""
 
-FIELDS = ("avoidable_microusd", "needs", "lost", "reread_microusd")
+FIELDS = ("avoidable_microusd", "needs", "lost", "losses_microusd")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,28 +34,28 @@ def session_verdict(
     broken: int | None,
     needs: int | None,
     lost: int | None,
-    reread: int | None,
+    losses: int | None,
     *,
     by: str,
     at_least: bool = False,
 ) -> SessionVerdict:
     """Say what a session cost, how much of it for nothing, and what it lost and needed.
 
-    `broken` is the cost of avoidable cache breaks, `reread` that of files read again: their text at
-    the price of a cache write, as on the dashboard. Micro-dollars, None if unknown; `at_least` if
-    the log lacks a part of the cost. `needs` and the `lost` of them are counts, None if no text
-    left the context; `by` names what removed texts.
+    `broken` is the cost of avoidable cache breaks, `losses` that of calls made because text had
+    left the context, as on the dashboard. Micro-dollars, None if unknown; `at_least` if the log
+    lacks a part of the cost. `needs` and the `lost` of them are counts, None if no text left the
+    context; `by` names what removed texts.
     """
-    paid = _avoidable(broken, reread)
+    paid = _avoidable(broken, losses)
     return SessionVerdict(
         _tone(cost, paid, lost),
         f"{_spent(cost, paid, at_least=at_least)} {_lost(needs, lost, by)}",
-        _parts(broken, reread),
+        _parts(broken, losses),
     )
 
 
-def _avoidable(broken: int | None, reread: int | None) -> int | None:
-    return None if broken is None and reread is None else (broken or 0) + (reread or 0)
+def _avoidable(broken: int | None, losses: int | None) -> int | None:
+    return None if broken is None and losses is None else (broken or 0) + (losses or 0)
 
 
 def _tone(cost: int | None, avoidable: int | None, lost: int | None) -> Tone:
@@ -76,12 +76,12 @@ def _spent(cost: int | None, avoidable: int | None, *, at_least: bool) -> str:
     return f"{said}, ≈{money(avoidable)}{share} avoidable."
 
 
-def _parts(broken: int | None, reread: int | None) -> str:
-    """What the avoidable cost is made of, if a part of it is of files."""
-    if not reread:
+def _parts(broken: int | None, losses: int | None) -> str:
+    """What the avoidable cost is made of, if a part of it is of losses."""
+    if not losses:
         return ""
     parts = [f"cache breaks {money(broken)}"] if broken else []
-    parts.append(f"text of files read again ≈{money(reread)} (at the price of a cache write)")
+    parts.append(f"losses ≈{money(losses)} (calls made because text had left the context)")
     return f"Avoidable: {', '.join(parts)}."
 
 
@@ -113,10 +113,10 @@ def verdict_on_session(session: Session, *, managed: bool) -> SessionVerdict | N
 
 
 def _proofs(
-    session: Session, broken: int | None, needs: int | None, lost: int | None, reread: int | None
+    session: Session, broken: int | None, needs: int | None, lost: int | None, losses: int | None
 ) -> Iterator[tuple[str, str | None]]:
     if session.cost_microusd is not None and broken:
-        yield f"≈{money(_avoidable(broken, reread))}", None
+        yield f"≈{money(_avoidable(broken, losses))}", None
     if needs and lost and (address := _lost_at(session)):
         yield _times(needs, lost), address
 

@@ -194,13 +194,13 @@ def _figures(a: Session, b: Session) -> list[ComparedFigure]:
     lower, rough = (_is_lower_bound(a), _is_lower_bound(b)), (True, True)
     unmeasured = not a.peak_measured, not b.peak_measured
     compactions = [one.compaction_count + managed.get(one.pk, 0) for one in both]
-    read_again = [row.reread_microusd if row else None for row in assessed]
+    losses = [row.losses_microusd if row else None for row in assessed]
     return [
         figure("cost", "Cost", "microusd", [one.cost_microusd for one in both], at_least=lower),
         figure("recall", "Needed facts in context", "share", map(_recall, assessed), rough),
         figure("steps", "Steps", "count", [one.step_count for one in both]),
         figure("failures", "Failed tool calls", "count", [one.error_count for one in both]),
-        figure("rereads", "Files read again", "microusd", read_again, rough),
+        figure("losses", "Cost of losses", "microusd", losses, rough),
         figure("compactions", "Compactions", "count", compactions),
         figure("peak", "Largest context", "tokens", [one.peak_tokens for one in both], unmeasured),
         figure("uncached", "Uncached tokens", "tokens", usage("uncached_tokens")),

@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal, get_args
 
 from django.db.models import Count, Sum
-from msgspec import convert
 
 from compaction.context import wire
 from compaction.context.blocks import Block
 from compaction.context.edits import Entry as EntryValue
 from compaction.losses.life import Life, Sight, life_of, shows
-from compaction.policies.policy import from_dict, to_dict
-from compaction.policies.presets import PRESETS
+from compaction.losses.repairs import KINDS, Kind, LossCost, loss_cost
 from compaction.policies.trigger_words import words
-from compaction.simulation.kept import KeptText
 from compaction.strategies import STRATEGIES
-from sessions.actions.lab.warm import answer
-from sessions.actions.policies.policies import active_version
+from sessions.actions.reviews.after_effects import repairs_of
+from sessions.actions.reviews.losses import is_seen, paid_at
 from sessions.models import Entry, Replacement, Revision, Run, Session
+from sessions.models.record.replaced import lifespans
 from sessions.models.record.values import CHUNK, blocks_at, contents
 
 LONGEST = 200
@@ -34,13 +33,16 @@ FEW, SHARE = 15, 50
 MOST_BYTES = 64_000_000
 """Most content that is read for one answer: it is searched in the web process."""
 
-Cause = str
-"""What a step after the loss was for: "read again", "failed", "corrected"."""
+Cause = Literal["read again", "repeated", "failed", "corrected"]
+"""What a model call after the loss was made for."""
 
-
-TRIED = ("balanced", "balanced-lean", "offload-first", "sliding-window")
-"""Presets to compare with, beside the active policy."""
-MOST_STEPS, SECONDS = 3_000, 20.0
+_CAUSES: dict[Kind, Cause] = {
+    "reread": "read again",
+    "repeat": "repeated",
+    "error": "failed",
+    "edit": "failed",
+    "correction": "corrected",
+}
 
 
 class TooCommon(ValueError):
@@ -48,27 +50,27 @@ class TooCommon(ValueError):
 
 
 class TooLong(ValueError):
-    """The session has more than `MOST_STEPS` steps, or more than `MOST_BYTES` of content."""
+    """The session is too long to answer while one waits; the message says what to do."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Calls made because the text was missing: why, their steps, and micro-dollars (None if the
-    price is unknown)."""
+    """Calls made because the text was missing, and what they cost."""
 
-    why: str
-    steps: tuple[int, ...]
-    microusd: int | None
+    why: Cause
+    loss: LossCost
 
 
 @dataclass(frozen=True)
 class Why:
-    """The life of a text in a run, the revision that removed it, and what followed."""
+    """The life of a text in a run, the revision that removed it, and what that revision's repairs
+    say of the text: the cause of each model call, by step."""
 
     session: Session
     run: Run
     life: Life
     revision: Revision | None
+    repaired: Mapping[int, Cause]
 
     @cached_property
     def by(self) -> str:
@@ -86,30 +88,32 @@ class Why:
         name = words(revision.trigger, self.session.agent).name
         return name[:1].upper() + name[1:]
 
+    @property
+    def needs(self) -> list[int]:
+        """The model calls that needed the text while it was missing or to show it again."""
+        return sorted({sight.call for sight in (*self.life.used, *self.life.again)})
+
+    @cached_property
+    def _paid(self) -> tuple[Mapping[int, int | None], Mapping[int, int]]:
+        return paid_at(self.session, self.repaired)
+
     @cached_property
     def costs(self) -> tuple[Cost, ...]:
-        """What was done again while the text was missing: estimated, from blocks that hold it.
-
-        A call counts once: it read the text again, failed with it, or answered a person's message
-        with it. Empty for a simulated run, where nothing was done.
-        """
-        if self.run.origin == Run.Origin.SIMULATED:
-            return ()
-        steps: dict[Cause, list[int]] = {"read again": [], "failed": [], "corrected": []}
-        taken: set[int] = set()
-        for sight in self.life.again:
-            cause = _cause(sight.block)
-            if cause and sight.at not in taken:
-                taken.add(sight.at)
-                steps[cause].append(sight.at)
-        prices = dict(
-            self.session.calls.filter(step__in=taken).values_list("step", "cost_microusd")
-        )
+        """What was done again while the text was missing, by cause; estimated. Each call counts
+        once. Empty for a run that no model saw."""
+        by_cause: dict[Cause, list[int]] = {}
+        for step, cause in sorted(self.repaired.items()):
+            by_cause.setdefault(cause, []).append(step)
         return tuple(
-            Cost(cause, tuple(found), _sum([prices.get(step) for step in found]))
-            for cause, found in steps.items()
-            if found
+            Cost(cause, loss_cost(by_cause[cause], *self._paid))
+            for cause in get_args(Cause)
+            if cause in by_cause
         )
+
+    @property
+    def loss(self) -> LossCost:
+        """What losing the text cost: never more than the revision's repairs together."""
+        return loss_cost(self.repaired, *self._paid)
 
     @property
     def sentence(self) -> str:
@@ -131,42 +135,33 @@ class Why:
         )
         if needed is None:
             return f"{gone} It was not needed again."
-        said = _NEEDED[_need(needed)].format(step=needed.at)
+        need = self.need(needed)
+        said = _NEEDED[need].format(step=needed.at)
         used = next((one.at for one in life.used if one.at > needed.at), None)
-        if _need(needed) == "read again" and used is not None:
+        if need == "read again" and used is not None:
             said = f"{said[:-1]} and used it at step {used}."
         return f"{gone} {said}"
 
-    @property
-    def cost(self) -> int | None:
-        """Micro-dollars of all costs; None if one is unknown."""
-        return _sum([one.microusd for one in self.costs])
+    def need(self, sight: Sight) -> Need:
+        """How a step that lacked the text needed it."""
+        if sight.block.role == "assistant":
+            return "used"
+        if sight.block.type != "tool_result":
+            return "said again"
+        cause = self.repaired.get(sight.at)
+        return "shown again" if cause is None or cause == "corrected" else cause
 
 
-_NEEDED = {
+Need = Literal["used", "read again", "repeated", "failed", "said again", "shown again"]
+
+_NEEDED: dict[Need, str] = {
     "used": "At step {step} the agent used it without seeing it.",
     "read again": "At step {step} the agent read it again.",
+    "repeated": "At step {step} the agent repeated the call that had shown it.",
     "failed": "At step {step} a call failed with it.",
-    "corrected": "At step {step} a person said it again.",
-    "seen again": "At step {step} it was shown again.",
+    "said again": "At step {step} a person said it again.",
+    "shown again": "At step {step} another result showed it again.",
 }
-
-
-def _need(sight: Sight) -> str:
-    if sight.block.role == "assistant":
-        return "used"
-    return _cause(sight.block) or "seen again"
-
-
-def _cause(block: Block) -> Cause | None:
-    if block.type == "tool_result":
-        return "failed" if block.error else "read again"
-    return "corrected" if block.role == "user" and block.kind == "user" else None
-
-
-def _sum(amounts: list[int | None]) -> int | None:
-    known = [one for one in amounts if one is not None]
-    return sum(known) if len(known) == len(amounts) else None
 
 
 def why(session: Session, run: Run, text: str) -> Why:
@@ -195,40 +190,18 @@ def why(session: Session, run: Run, text: str) -> Why:
     revision = run.revisions.filter(number__in=numbers).order_by("number").last()
     if revision is not None:
         revision.run = run
-    return Why(session, run, life, revision)
+    return Why(session, run, life, revision, _repaired(session, life, revision))
 
 
-def compared(found: Why) -> list[KeptText]:
-    """The text under the recorded contexts, the active policy and others, best first.
-
-    Read and simulated in a warm worker. Raises TooLong, NotInTime, FailedApart.
-    """
-    session = found.session
-    if not found.life.seen:
-        return []
-    if session.step_count > MOST_STEPS:
-        raise TooLong(
-            f"{session.step_count:,} steps are too many to simulate while you wait. Simulate a "
-            "policy on this session in the lab."
-        )
-    active = active_version(session.team)
-    policies = {str(active): from_dict(active.document)}
-    policies |= {name: PRESETS[name] for name in TRIED if PRESETS[name] not in policies.values()}
-    life = found.life
-    asked = {
-        "session": str(session.pk),
-        "text": life.text,
-        "steps": sorted({sight.call for sight in (*life.used, *life.again)}),
-        "policies": {name: to_dict(policy) for name, policy in policies.items()},
-    }
-    line = answer(session.team_id, asked, SECONDS)
-    rows = convert(line["rows"], list[KeptText])
-    return sorted(rows, key=lambda row: (_worst(row), row.cost is None, row.cost))
-
-
-def _worst(row: KeptText) -> int:
-    """How many needs the context did not show; lost ones count most."""
-    return sum({"in_context": 0, "named": 1, "retrievable": 2}.get(at, 100) for at in row.at)
+def _repaired(session: Session, life: Life, revision: Revision | None) -> dict[int, Cause]:
+    """The repairs of a revision at the steps that needed the text, each step once."""
+    if revision is None or not is_seen(session, revision.run):
+        return {}
+    needed = {sight.at for sight in (*life.missed, *life.again)}
+    found = repairs_of(session, revision) if needed else ()
+    # What a result shows says more than how a person's message begins.
+    ordered = sorted(found, key=lambda one: KINDS.index(one.kind), reverse=True)
+    return {one.step: _CAUSES[one.kind] for one in ordered if one.step in needed}
 
 
 def _places(session: Session, text: str) -> list[int]:
@@ -250,18 +223,7 @@ def _places(session: Session, text: str) -> list[int]:
 
 def _entries(session: Session, run: Run, blocks: list[Block], text: str) -> Iterator[EntryValue]:
     """The lifespans of blocks that hold the text, and of replacements that hold or refer to it."""
-    rows = Entry.objects.filter(run=run, position__in=[block.position for block in blocks])
-    rows = rows.exclude(block=None).select_related("closed_by__revision")
-    stays = {row.position: row for row in rows}
-    for block in blocks:
-        row = stays.get(block.position)
-        closed = row.closed_by.revision.number if row and row.closed_by else None
-        yield EntryValue(
-            block,
-            row.from_step if row else block.born,
-            row.to_step if row else None,
-            closed_by=closed,
-        )
+    yield from lifespans(run, blocks)
     yield from _replacements(session, run, {block.id for block in blocks}, text)
 
 

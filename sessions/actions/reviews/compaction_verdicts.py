@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sessions.actions.reviews.after_effects import AfterEffects, Kind
+from compaction.losses.repairs import Kind, LossCost
+from sessions.actions.reviews.after_effects import AfterEffects
 from sessions.actions.web.verdicts import EventVerdict, Tone, counted, listed
 from sessions.figures import money, tokens
-from sessions.models import Revision, Run, Session
+from sessions.models import Revision, Run
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,9 +19,9 @@ class RemovalFacts:
 
     `needed` are the later steps, in order, that first named each lost fact, up to step `until`;
     None without a ledger. `signs` counts after-effects up to step `watched`, which is before `step`
-    if no call came after; `repairs` is the cost of their calls. `simulated`: its agent saw what was
-    removed, so its signs say nothing. `lacking`: the log lacks most of the removed text. Costs in
-    micro-dollars, None if unknown.
+    if no call came after; `cost` is that of their calls. `rewritten` and `rewrite_cost` are those
+    of the cache break. `simulated`: its agent saw what was removed, so its signs say nothing.
+    `lacking`: the log lacks most of the removed text. Costs in micro-dollars, None if unknown.
     """
 
     step: int
@@ -28,7 +29,7 @@ class RemovalFacts:
     until: int = 0
     needed: Sequence[int] | None = None
     signs: Mapping[Kind, int] = field(default_factory=dict)
-    repairs: int | None = None
+    cost: LossCost | None = None
     rewritten: int | None = None
     rewrite_cost: int | None = None
     payback: int | None = None
@@ -76,6 +77,7 @@ def _signs(known: RemovalFacts) -> list[str]:
         "reread": ("file read again", "files read again"),
         "repeat": ("call repeated", "calls repeated"),
         "error": ("error met again", "errors met again"),
+        "edit": ("failed edit", "failed edits"),
         "correction": ("correction by the user", "corrections by the user"),
     }
     return [counted(count, *words[kind]) for kind, count in known.signs.items() if count]
@@ -86,28 +88,34 @@ def _followed(known: RemovalFacts) -> str:
     signs = _signs(known)
     if not signs:
         return ""
-    cost = f"≈{money(known.repairs)}" if known.repairs else ""
+    cost = _paid(known.cost)
     if known.needed:
-        paid = f" ({cost}, the whole cost of these calls)" if cost else ""
-        return f"By step {known.watched}: {listed(signs)}{paid}."
-    return f"The whole cost of these calls by step {known.watched}: {cost}." if cost else ""
+        return f"By step {known.watched}: {listed(signs)}.{f' {cost}' if cost else ''}"
+    return cost
+
+
+def _paid(cost: LossCost | None) -> str:
+    if cost is None or cost.microusd is None:
+        return ""
+    calls = counted(len(cost.steps), "call")
+    least = "at least " if cost.at_least else ""
+    return f"The loss cost {least}≈{money(cost.microusd)}: {calls}, without the cache break."
 
 
 def _written(known: RemovalFacts) -> str:
+    """The cache break, which is no part of the cost of the loss."""
     if not known.rewrite_cost:
         return ""
-    sign = "" if known.simulated else "≈"
-    amount = f"{sign}{money(known.rewrite_cost)}"
+    amount = money(known.rewrite_cost)
     if known.rewritten:
-        amount += f" ({sign}{tokens(known.rewritten)} tokens)"
-    said = f"Writing the cache again cost {amount}"
+        amount += f" ({tokens(known.rewritten)} tokens)"
+    said = f"The cache break cost {amount}"
     if known.payback is None:
         return f"{said}."
     return f"{said}, paid back after {counted(known.payback, 'step')}."
 
 
 def verdict_on(
-    session: Session,
     revision: Revision,
     after: AfterEffects,
     facts: Sequence[Mapping[str, Any]] | None = None,
@@ -125,7 +133,7 @@ def verdict_on(
             until=until,
             needed=needed,
             signs=after.counts,
-            repairs=_repairs(session, after),
+            cost=after.cost,
             rewritten=revision.cache_rewritten,
             rewrite_cost=revision.cost_microusd,
             payback=revision.payback_steps,
@@ -138,10 +146,3 @@ def verdict_on(
 def is_missed(fact: Mapping[str, Any]) -> bool:
     """Whether a line of a ledger is of a lost fact that a later call named."""
     return fact["state"] == "lost" and fact["needed"] is not None
-
-
-def _repairs(session: Session, after: AfterEffects) -> int | None:
-    """Cost of the calls that read or tried again, each step once; None if one has no price."""
-    steps = {sign.step for sign in after.signs}
-    costs = list(session.calls.filter(step__in=steps).values_list("cost_microusd", flat=True))
-    return None if None in costs else sum(cost for cost in costs if cost is not None)

@@ -9,9 +9,10 @@ from typing import Any
 from compaction import tokens
 from compaction.losses.ledger import ENGINE, CompactedContext, Fact, Ledger, ledger_of
 from compaction.losses.quality import Compacted, Measure, measures
+from compaction.losses.repairs import WINDOW
 from compaction.losses.weighty import named_later
 from compaction.summaries.model.asked import AskedSection, parts_of
-from sessions.actions.reviews.after_effects import STEPS, AfterEffects, after_effects
+from sessions.actions.reviews.after_effects import AfterEffects, after_effects
 from sessions.actions.reviews.sizes import sizes_of
 from sessions.models import Edit, FactLedger, Revision, Session
 from sessions.models.record.replaced import (
@@ -25,10 +26,7 @@ from sessions.models.record.sessions import SOURCE_LIVE
 from sessions.models.record.values import blocks_at
 from sessions.models.web.statements import Statement, given_int, given_uuid
 
-NAMED_WITHIN = 50
-"""Steps after a compaction whose calls are searched for facts they name."""
-
-LOOKS = (STEPS, NAMED_WITHIN)
+LOOKS = (10, WINDOW)
 """Steps after a compaction at which its ledger is made and remade; once more when the session is
 over."""
 
@@ -62,9 +60,9 @@ def judge(session: Session, revision: Revision) -> LedgerAssessment | None:
     found = replaced(session, revision)
     if found is None:
         return None
-    until = min(session.step_count, revision.step + NAMED_WITHIN - 1)
+    until = min(session.step_count, revision.step + WINDOW - 1)
     calls = session.blocks.filter(
-        type="tool_use", born__gt=revision.step, born__lte=revision.step + NAMED_WITHIN
+        type="tool_use", born__gt=revision.step, born__lte=revision.step + WINDOW
     )
     later = blocks_at(session, calls.values_list("position", flat=True))
     ledger = ledger_of(
@@ -159,7 +157,7 @@ def due(session: Session, *, newest: bool = False) -> Iterator[Revision]:
     """
     since = 0
     if newest and not is_over(session):
-        since = max(session.step_count - 2 * NAMED_WITHIN, 0)
+        since = max(session.step_count - 2 * WINDOW, 0)
         if not _LATELY.first(session=session.pk, step=since):
             return
     rows = summarised(session).filter(step__gte=since)
@@ -180,7 +178,7 @@ _LATELY = Statement(
 
 
 def _look_is_due(session: Session, revision: Revision, ledger: FactLedger) -> bool:
-    until = min(session.step_count, revision.step + NAMED_WITHIN - 1)
+    until = min(session.step_count, revision.step + WINDOW - 1)
     if is_over(session):
         return ledger.looked_until < until
     return any(ledger.looked_until < revision.step + look - 1 <= until for look in LOOKS)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 from django.http import HttpRequest
 from ninja import Query, Router, Schema
 
 from compaction.losses.life import Shown, Sight
 from sessions.access import run_of, session_of
-from sessions.actions.replay.why import LONGEST, TooCommon, TooLong, Why, compared, why
+from sessions.actions.replay.kept_texts import compared
+from sessions.actions.replay.why import LONGEST, Cause, TooCommon, TooLong, Why, why
 from sessions.actions.web.apart import FailedApart
 from sessions.api.replay.replay import RUN
 from sessions.api.web.problems import Refusal
@@ -39,11 +40,13 @@ class SightOut(Schema):
 
 
 class CostOut(Schema):
-    """Calls made because the text was missing; `cost_microusd` is estimated, null if unknown."""
+    """Calls made because the text was missing, each once, without what their cache breaks cost:
+    `cost_microusd` is estimated, null if unknown, a lower bound if `at_least`."""
 
-    why: Literal["read again", "failed", "corrected"]
+    why: Cause
     steps: list[int]
     cost_microusd: int | None
+    at_least: bool
 
 
 class KeptOut(Schema):
@@ -58,7 +61,9 @@ class KeptOut(Schema):
 
 class WhyOut(Schema):
     """The life of a text in a run. `removed` and `needed` are null if it never left, or was not
-    needed after it left."""
+    needed after it left. `cost_microusd` is the sum of `costs`. No part of it:
+    `cache_break_microusd`, of what removed the text (measured, or simulated with the run; null if
+    unknown)."""
 
     text: str
     run: str
@@ -70,6 +75,8 @@ class WhyOut(Schema):
     needed: SightOut | None
     costs: list[CostOut]
     cost_microusd: int | None
+    at_least: bool
+    cache_break_microusd: int | None
     policies: list[KeptOut] | None
 
 
@@ -105,16 +112,26 @@ def described(found: Why) -> dict[str, Any]:
         },
         "needed": _sight(needed) if needed is not None else None,
         "costs": [
-            {"why": one.why, "steps": one.steps, "cost_microusd": one.microusd}
+            {
+                "why": one.why,
+                "steps": one.loss.steps,
+                "cost_microusd": one.loss.microusd,
+                "at_least": one.loss.at_least,
+            }
             for one in found.costs
         ],
-        "cost_microusd": found.cost,
+        "cost_microusd": found.loss.microusd,
+        "at_least": found.loss.at_least,
+        "cache_break_microusd": revision.cost_microusd if revision is not None else None,
         "policies": None,
     }
 
 
 def kept_rows(found: Why) -> list[dict[str, Any]]:
-    """What policies would have done to the text. Raises TooLong, NotInTime, FailedApart."""
+    """What policies would have done to the text; none if the model never saw it. Raises TooLong,
+    NotInTime, FailedApart."""
+    if not found.life.seen:
+        return []
     return [
         {
             "policy": row.policy,
@@ -123,7 +140,7 @@ def kept_rows(found: Why) -> list[dict[str, Any]]:
             "cost_microusd": row.cost,
             "in_context": row.in_context,
         }
-        for row in compared(found)
+        for row in compared(found.session, found.life.text, found.needs)
     ]
 
 

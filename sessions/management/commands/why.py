@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from argparse import ArgumentParser
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -16,6 +17,7 @@ from sessions.actions.replay.why import LONGEST, TooCommon, TooLong, why
 from sessions.actions.web.apart import FailedApart, NotInTime
 from sessions.api.replay.why import described, kept_rows
 from sessions.management.named import SESSION_HELP, find_session
+from sessions.models import Run
 
 
 class Command(BaseCommand):
@@ -54,11 +56,26 @@ class Command(BaseCommand):
         self.stdout.write(rows["sentence"])
         for stay in rows["stays"]:
             self.stdout.write(f"  {stay.where}: {stay.state.replace('_', ' ')}")
-        for one in rows["costs"]:
-            steps = ", ".join(map(str, one["steps"]))
-            cost = figures.roughly(one["cost_microusd"])
-            self.stdout.write(f"{one['why'].capitalize()} at step {steps}: {cost}")
+        for line in _costs(rows, found.run):
+            self.stdout.write(line)
         for row in rows["policies"] or ():
             states = ", ".join(at.replace("_", " ") for at in row["at"]) or "not needed"
             money = figures.money(row["cost_microusd"])
             self.stdout.write(f"{row['policy']:>20}: {states}; {money} (simulated)")
+
+
+def _costs(rows: dict[str, Any], run: Run) -> Iterator[str]:
+    """What the loss cost, and the cache break of what removed the text."""
+    for one in rows["costs"]:
+        steps = ", ".join(map(str, one["steps"]))
+        yield f"{one['why'].capitalize()} at step {steps}: {_cost(one)}"
+    if rows["costs"]:
+        yield f"The loss cost {_cost(rows)}, without cache breaks (estimated)."
+    if rows["cache_break_microusd"]:
+        known = "simulated" if run.origin == Run.Origin.SIMULATED else "measured"
+        yield f"The cache break cost {figures.money(rows['cache_break_microusd'])} ({known})."
+
+
+def _cost(row: dict[str, Any]) -> str:
+    least = "at least " if row["at_least"] and row["cost_microusd"] is not None else ""
+    return least + figures.roughly(row["cost_microusd"])

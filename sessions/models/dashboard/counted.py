@@ -66,7 +66,7 @@ SUMMED: dict[str, str] = {
     "forecast_prompt": "forecast_prompt_tokens",
     "forecast_reported": "forecast_reported_tokens",
     "forecast_off": "forecast_off_tokens",
-    "reread": "assessment__reread_microusd",
+    "losses": "assessment__losses_microusd",
     "failures": "assessment__failures",
     "recovered": "assessment__recovered",
     "checked_calls": "assessment__checked_calls",
@@ -81,7 +81,7 @@ SUMMED: dict[str, str] = {
 
 SUMMED_UNMANAGED: dict[str, str] = {
     "lost_unmanaged": "assessment__lost",
-    "reread_unmanaged": "assessment__reread_microusd",
+    "losses_unmanaged": "assessment__losses_microusd",
 }
 """The column of each sum over sessions without a policy, by its name."""
 

@@ -15,7 +15,7 @@ from compaction.tokens import count
 from sessions.models.record.blobs import sha256
 from sessions.models.record.revisions import Edit, Entry, Replacement, Revision, Run
 from sessions.models.record.sessions import Session
-from sessions.models.record.values import blocks_at, contents
+from sessions.models.record.values import CHUNK, blocks_at, contents
 
 REAL = (Run.Origin.RECORDED, Run.Origin.MANAGED)
 """Origins of runs that a model really saw."""
@@ -149,10 +149,29 @@ def made_block(
     )
 
 
+def lifespans(run: Run, originals: Iterable[Block]) -> list[edits.Entry]:
+    """The lifespans of original blocks in a run; one without an entry stands from its birth on."""
+    known = {block.position: block for block in originals}
+    places = sorted(known)
+    rows: list[Entry] = []
+    for begin in range(0, len(places), CHUNK):
+        part = run.entries.filter(position__in=places[begin : begin + CHUNK]).exclude(block=None)
+        rows += part.select_related("closed_by__revision").order_by("position", "from_step")
+    noted = {row.position for row in rows}
+    found = [edits.Entry(known[place], known[place].born) for place in places if place not in noted]
+    return found + [_value(row, known[row.position]) for row in rows]
+
+
+def _value(row: Entry, block: Block) -> edits.Entry:
+    closed = row.closed_by.revision.number if row.closed_by is not None else None
+    return edits.Entry(block, row.from_step, row.to_step, closed_by=closed)
+
+
 def entries_of(session: Session, run: Run, originals: Iterable[Block]) -> tuple[edits.Entry, ...]:
     """The lifespans of all blocks in a run: its entries, and originals without one from their
     birth."""
-    rows = list(run.entries.select_related("replacement").order_by("position", "from_step"))
+    ordered = run.entries.order_by("position", "from_step")
+    rows = list(ordered.select_related("replacement", "closed_by__revision"))
     made = [row.replacement for row in rows if row.replacement is not None]
     data = contents(session, [row.sha for row in made])
     known = {block.position: block for block in originals}
@@ -163,5 +182,5 @@ def entries_of(session: Session, run: Run, originals: Iterable[Block]) -> tuple[
         if row.replacement is not None and block is not None:
             block = made_block(session, block, row.replacement, data)
         if block is not None:
-            found.append(edits.Entry(block, row.from_step, row.to_step))
+            found.append(_value(row, block))
     return tuple(found)

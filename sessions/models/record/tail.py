@@ -8,6 +8,7 @@ import msgspec
 
 from sessions.models.record.manifest import unpack
 from sessions.models.record.revisions import Run
+from sessions.models.record.sessions import Session
 
 Card = dict[str, Any]
 
@@ -105,6 +106,12 @@ def causes(row: StoredFigures) -> list[Card]:
     """The cards of cache breaks; faster than decoding all figures."""
     found = msgspec.json.decode(unpack(row.columns), type=_Causes).causes if row.columns else []
     return found + tail_of(row).figures.causes
+
+
+def cards_of(session: Session) -> list[Card]:
+    """The cards of a session's cache breaks: the recorded run has those of all calls."""
+    row = stored(Run.objects.get(session=session, origin=Run.Origin.RECORDED))
+    return causes(row) if row.columns or row.tail is not None else []
 
 
 def joined(settled: Figures, tail: Figures) -> Figures:

@@ -44,8 +44,8 @@ class Assessment(models.Model):
     causes that no log shows. `hour_saved` is what a one-hour cache TTL would have saved over the
     five minutes that were requested, negative if it costs more; null if none were. Failed tool
     calls and those that succeeded later; needed-later recall of the contexts that the model saw, in
-    needs, and micro-dollars of files read again after they left these
-    (`sessions/actions/assessments/lacked.py`); steps that could be judged and those that drift from
+    needs, and the micro-dollars of their losses (`compaction/losses/repairs.py`); steps that could
+    be judged and those that drift from
     the task; tool calls with a known schema and those that violate it. `tools` counts which tool
     follows which (`compaction/tools/habits.py`). `definitions` has the tokens and micro-dollars of
     each tool's definition, which were `used`, and the `basis` of the money; `unused_tokens` are
@@ -73,7 +73,7 @@ class Assessment(models.Model):
     named = models.PositiveIntegerField(null=True)
     retrievable = models.PositiveIntegerField(null=True)
     lost = models.PositiveIntegerField(null=True)
-    reread_microusd = models.BigIntegerField(null=True)
+    losses_microusd = models.BigIntegerField(null=True)
     judged_steps = models.PositiveIntegerField(null=True)
     adrift_steps = models.PositiveIntegerField(null=True)
     checked_calls = models.PositiveIntegerField(null=True)

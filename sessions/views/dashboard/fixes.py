@@ -48,7 +48,7 @@ NO_FIX: dict[str, tuple[str, str]] = {
 EDITS_ALSO_SAVE = "edits also make prompts smaller; simulate in the lab"
 """Why it is unknown what fewer edits would save."""
 
-SIMULATE = "Simulate"
+SIMULATE, OPEN = "Simulate", "Open comparison"
 
 KEEP_TTL = ("Keep the 5-minute TTL", "An hour costs more than it saves here")
 
@@ -58,7 +58,7 @@ class Fix:
     """One thing to do: the cause, the micro-dollars that it saves in the range (None if unknown,
     and then `basis` says why), and where it is done.
 
-    `kind` is break, reread or unused; `at_least` if some sessions have no cost.
+    `kind` is break, loss or unused; `at_least` if some sessions have no cost.
     """
 
     kind: str
@@ -115,7 +115,7 @@ def fixes(
         *_of_ttl(made, causes),
         *(_of_tools(one, places) for one in unused.agents if one.microusd),
         *_of_policies(made, places, saving),
-        *_of_rereads(made, places),
+        *_of_losses(made, places),
     ]
     ordered = sorted(
         rows, key=lambda one: (one.microusd is None, -(one.microusd or 0), one.button != SIMULATE)
@@ -181,28 +181,29 @@ def _of_policies(
         proof = places.lost
     if saving is None:
         why, url = "what a policy saves is known after a simulation", reverse("lab")
-        yield Fix("reread", title, lost, None, why, SIMULATE, url, proof_url=proof)
-    elif saving.microusd > 0:
-        change = difference(saving.simulated, saving.recorded).text
-        over = f"{saving.version} over {_count(saving.sessions, 'session')}"
-        said = f"{over}: {change}; reading again what it lacks is subtracted. {lost}"
-        asked = urlencode({"of": saving.version})
-        url = f"{reverse('simulation', args=[saving.simulation])}?{asked}"
-        basis = "simulated"
-        yield Fix(
-            "reread", title, said.strip(), saving.microusd, basis, "Open comparison", url,
-            proof_url=proof,
-        )  # fmt: skip
+        yield Fix("loss", title, lost, None, why, SIMULATE, url, proof_url=proof)
+        return
+    asked = urlencode({"of": saving.version})
+    url = f"{reverse('simulation', args=[saving.simulation])}?{asked}"
+    change = difference(saving.simulated, saving.recorded).text
+    found = f"{saving.version} over {_count(saving.sessions, 'session')}: {change}"
+    if saving.keeps and saving.microusd > 0:
+        said = f"{found}; reading again what it lacks is subtracted. {lost}".strip()
+        yield Fix("loss", title, said, saving.microusd, "simulated", OPEN, url, proof_url=proof)
+    elif lost and not saving.keeps:
+        why = "no simulated policy keeps what is needed in context as often"
+        said = f"{lost} No simulated policy keeps what is needed as often; most does {found}."
+        yield Fix("loss", title, said, None, why, OPEN, url, proof_url=proof)
 
 
-def _of_rereads(made: Dashboard, places: FixPlaces) -> Iterator[Fix]:
+def _of_losses(made: Dashboard, places: FixPlaces) -> Iterator[Fix]:
     of = made.whole.of
-    managed = of["reread"] - of["reread_unmanaged"]
+    managed = of["losses"] - of["losses_unmanaged"]
     if managed > 0:
         yield Fix(
-            "reread",
+            "loss",
             "Keep files longer",
-            "Managed sessions read files again that had left their context.",
+            "Managed sessions made calls again for what had left their context.",
             managed,
             "estimated",
             "Keep longer",

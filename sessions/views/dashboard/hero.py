@@ -19,8 +19,8 @@ MANY_TIMES = 10
 _broken = total("avoidable", "split")
 
 
-def _reread(sums: Sums) -> Value:
-    return sums.of["reread"] or None
+def _losses(sums: Sums) -> Value:
+    return sums.of["losses"] or None
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,9 +129,9 @@ def _count(many: int, what: str) -> str:
 
 
 HOW_AVOIDABLE = (
-    "Avoidable cache breaks: tokens written again, at reported usage. Files read again, unchanged, "
-    "after they left the context: their tokens at the price of a cache write. Tools that no "
-    "session of an agent used: their definitions in each prompt, in the newest sessions."
+    "Avoidable cache breaks: tokens written again, at reported usage. Losses: calls made because "
+    "text had left the context, without their cache breaks. Tools that no session of an agent "
+    "used: their definitions in each prompt, in the newest sessions."
 )
 
 
@@ -156,7 +156,7 @@ def avoidable(
     value, shown = _paid(made.whole, whole), _paid(made.whole, sum(definitions))
     was = _paid(made.before, sum(older)) if made.before else None
     line = _parts_of(made, value, whole)
-    guessed = whole or _reread(made.whole)
+    guessed = whole or _losses(made.whole)
     return HeroTile(
         "avoidable",
         "Avoidable spend",
@@ -179,18 +179,18 @@ def _short(whole: Sums, value: float) -> bool:
 
 
 def _paid(sums: Sums, definitions: int) -> Value:
-    """Cache breaks, files read again and unused tools; None if none of them is known."""
-    known = [one for one in (_broken(sums), _reread(sums), definitions or None) if one is not None]
+    """Cache breaks, losses and unused tools; None if none of them is known."""
+    known = [one for one in (_broken(sums), _losses(sums), definitions or None) if one is not None]
     return sum(known) if known else None
 
 
 def _parts_of(made: Dashboard, value: Value, definitions: int) -> str:
     cost = made.whole.of["cost"]
     share = f"{finely((value or 0) / cost)} of spend" if cost else "no spend known"
-    broken, again = _broken(made.whole), _reread(made.whole)
+    broken, lost = _broken(made.whole), _losses(made.whole)
     parts = [
         ("cache breaks", broken, ""),
-        ("text of files read again", again, "≈"),
+        ("losses", lost, "≈"),
         ("unused tools", definitions, "≈"),
     ]
     named = [f"{name} {mark}{money(round(paid))}" for name, paid, mark in parts if paid]

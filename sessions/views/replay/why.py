@@ -15,9 +15,11 @@ from django.utils.http import urlencode
 from django.views.decorators.http import require_GET
 
 from compaction.losses.life import Life, Shown, Sight, Stay
+from compaction.losses.repairs import WINDOW
 from compaction.simulation.kept import KeptText
 from sessions.access import run_named, session_of
-from sessions.actions.replay.why import LONGEST, TooCommon, TooLong, Why, compared, why
+from sessions.actions.replay.kept_texts import MOST_STEPS, compared
+from sessions.actions.replay.why import LONGEST, Need, TooCommon, TooLong, Why, why
 from sessions.actions.web.apart import FailedApart, NotInTime
 from sessions.actions.web.verdicts import Tone
 from sessions.models import Run, Session
@@ -37,6 +39,14 @@ STATES: dict[Shown, str] = {
 }
 EVIDENCE = 8
 """Most blocks shown with their lines."""
+WHAT: dict[Need, str] = {
+    "used": "Used without seeing it",
+    "read again": "Read again",
+    "repeated": "Call repeated",
+    "failed": "Failed",
+    "said again": "Said again",
+    "shown again": "Shown again",
+}
 WIDEST = 240
 """Code points shown of a line before and after the text."""
 
@@ -98,14 +108,7 @@ def _proof(found: Why, sight: Sight, *, first: bool) -> Proof:
         end = block.text.find("\n", place)
         end = min(len(block.text) if end < 0 else end, place + len(text) + WIDEST)
         before, after = block.text[start:place], block.text[place + len(text) : end]
-    if first:
-        what = "First seen"
-    elif block.role == "assistant":
-        what = "Used without seeing it"
-    elif block.error:
-        what = "Failed"
-    else:
-        what = "Read again" if block.type == "tool_result" else "Said again"
+    what = "First seen" if first else WHAT[found.need(sight)]
     file = block.file.path if block.file is not None else ""
     source = " ".join(filter(None, (block.tool or "", file))) or block.kind
     name = block.id.removeprefix("m").removesuffix(".0")
@@ -155,14 +158,16 @@ def why_page(request: HttpRequest, session_id: UUID) -> HttpResponse:
 
 def _shown(found: Why) -> dict[str, Any]:
     life, revision, session, run = found.life, found.revision, found.session, found.run
-    asked = urlencode({"text": life.text, "run": run_name(run)})
+    needs = ",".join(map(str, found.needs))
+    asked = urlencode({"text": life.text, "needs": needs})
     shown: dict[str, Any] = {
         "found": found,
         "life": life,
         "tone": _tone(life),
         "parts": parts(life.stays, life.steps),
         "proofs": list(_proofs(found)),
-        "calls": sum(len(one.steps) for one in found.costs),
+        "loss": found.loss,
+        "window": WINDOW,
         "policies_url": f"{reverse('why_policies', args=[session.pk])}?{asked}",
     }
     if revision is not None:
@@ -181,15 +186,14 @@ def _tone(life: Life) -> Tone:
 @require_GET
 def why_policies(request: HttpRequest, session_id: UUID) -> HttpResponse:
     """Simulate policies on the session and show what would have kept the text."""
-    session, run, text = _asked(request, session_id)
+    session, _, text = _asked(request, session_id)
     context: dict[str, Any] = {"text": text}
     try:
-        found = why(session, run, text)
-        rows = compared(found)
+        rows = compared(session, text, _needs(request, session))
         lived = next((row.cost for row in rows if row.policy == "recorded"), None)
         context["billed"] = session.cost_microusd
-        context["rows"] = [_row(row, lived, found.life.steps) for row in rows]
-    except (TooCommon, TooLong, MissingBlob, DamagedBlob) as error:
+        context["rows"] = [_row(row, lived, session.step_count) for row in rows]
+    except TooLong as error:
         context["problem"] = str(error)
     except (NotInTime, FailedApart) as error:
         if isinstance(error, FailedApart):
@@ -200,6 +204,13 @@ def why_policies(request: HttpRequest, session_id: UUID) -> HttpResponse:
             said = "The simulation took too long. Simulate a policy on this session in the lab."
         context["problem"] = said
     return render(request, "replay/why_policies.html", context)
+
+
+def _needs(request: HttpRequest, session: Session) -> set[int]:
+    """The steps that needed the text, as the page above found them."""
+    given = request.GET.get("needs", "")[: 6 * MOST_STEPS].split(",")
+    steps = {int(one) for one in given if one.isascii() and one.isdigit()}
+    return {step for step in steps if step <= session.step_count}
 
 
 def _row(row: KeptText, lived: int | None, steps: int) -> dict[str, Any]:
@@ -227,7 +238,7 @@ PAGES = (
     ),
     Page(
         route="sessions/<uuid:session_id>/why/policies/",
-        query=("text", "run"),
+        query=("text", "needs"),
         view=why_policies,
         name="why_policies",
     ),

@@ -13,6 +13,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 
 from compaction.losses.ledger import ENGINE
+from compaction.losses.repairs import WINDOW
 from compaction.losses.weighty import WHY
 from compaction.summaries.model.asked import TODOS
 from sessions.actions.reviews.after_effects import AfterEffects, Sign, after_effects
@@ -41,6 +42,7 @@ WHAT = {
     "reread": "File read again",
     "repeat": "Same call",
     "error": "Same error",
+    "edit": "Edit failed",
     "correction": "User corrects",
 }
 
@@ -104,7 +106,7 @@ def shown(request: HttpRequest, session: Session, revision: Revision) -> dict[st
         if judged is None:
             after = after_effects(session, revision)
             return {
-                "verdict": verdict_on(session, revision, after),
+                "verdict": verdict_on(revision, after),
                 **aftermath(session, revision, after),
             }
         counts = {name: getattr(judged.ledger, name) for name in STATES}
@@ -117,7 +119,7 @@ def shown(request: HttpRequest, session: Session, revision: Revision) -> dict[st
     lacking = replaced and score is None
     return {
         "ledger": found,
-        "verdict": verdict_on(session, revision, after, facts, until, lacking=lacking),
+        "verdict": verdict_on(revision, after, facts, until, lacking=lacking),
         "quality": quality.shown(session, revision, measured, facts),
         **aftermath(session, revision, after),
     }
@@ -209,6 +211,7 @@ def aftermath(session: Session, revision: Revision, found: AfterEffects) -> dict
     """Signs that removed entries were needed again, with links to the replay."""
     return {
         "effects": found,
+        "window": WINDOW,
         "signs": [_sign(session, revision, sign) for sign in found.signs[:SHOWN]],
     }
 

@@ -72,13 +72,13 @@ def test_a_session_says_its_cost_and_what_it_lost(known: Any, tone: str, sentenc
     assert (found.tone, found.sentence, found.detail) == (tone, sentence, "")
 
 
-def test_it_names_its_policy_bounds_and_what_was_read_again() -> None:
+def test_it_names_its_policy_bounds_and_its_losses() -> None:
     found = session_verdict(2_000_000, 0, 5, 2, 840_000, by="its policy", at_least=True)
     assert found.sentence == (
         "Cost at least $2.00, ≈$0.84 (42 %) avoidable. Its policy had lost a fact 2 of 5 times "
         "that one was used again."
     )
-    again = "text of files read again ≈$0.84 (at the price of a cache write)"
+    again = "losses ≈$0.84 (calls made because text had left the context)"
     assert found.detail == f"Avoidable: {again}."
     found = session_verdict(2_000_000, 200_000, 5, 2, 840_000, by="its policy")
     assert "≈$1.04 (52 %) avoidable." in found.sentence

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import json
+import re
+from io import StringIO
+
 import pytest
+from django.core.management import call_command
 
 from sessions import demo
 from sessions.actions.accounts.teams import local_team
+from sessions.actions.assessments.assess import assess_session
 from sessions.actions.demo.demo import load_demo
 from sessions.actions.demo.tour_stops import STOPS
 from sessions.actions.record.append import append
+from sessions.figures import money, roughly
 from tests.sessions.demo.played import NOW, count
 from tests.sessions.made import reading
 from tests.sessions.pages import page_of, signed_in
@@ -43,6 +50,37 @@ def test_each_stop_is_a_page_that_names_it_and_leads_on():
     assert f"/sessions/{session.pk}/" in signed_in().get("/tour/").headers["Location"]
     assert client.get(address).headers["Location"] == "/dashboard/"
     assert "Tour ·" not in page_of(client, "/jobs/").text
+
+
+@pytest.mark.usefixtures("small")
+def test_the_lost_port_costs_the_same_on_every_page():
+    (session,) = load_demo(local_team(), count, NOW)
+    assess_session(session)
+    client = signed_in()
+    compaction = page_of(client, f"/sessions/{session.pk}/revisions/recorded/1/")
+    figures = re.search(r"Cache break (\S+) \S+ tokens Loss (\S+) 1 call", compaction.text)
+    assert figures is not None
+    broken, lost = figures[1], f"≈{figures[2]}"  # the page's style marks an estimate
+    assert f"The loss cost {lost}: 1 call, without the cache break." in compaction.text
+    assert f"The cache break cost {broken} (" in compaction.text
+    why = page_of(client, f"/sessions/{session.pk}/why/?text=8417&run=recorded")
+    assert f"Losing it cost {lost}: 1 call made because of it." in why.text
+    assert f"The cache break of that edit cost {broken}, not included." in why.text
+    assert "1 read again 142" in why.text
+    said = page_of(client, f"/sessions/{session.pk}/").html
+    props = said.split('<script id="replay-props" type="application/json">')[1].split("</script>")[
+        0
+    ]
+    detail = json.loads(props)["verdict"]["detail"]
+    assert detail.startswith(f"Avoidable: cache breaks {broken}, losses {lost} (calls made because")
+    answer = client.get(f"/api/v1/sessions/{session.pk}/why?text=8417").json()
+    assert roughly(answer["cost_microusd"]) == lost
+    assert money(answer["cache_break_microusd"]) == broken
+    out = StringIO()
+    call_command("why", str(session.pk), "8417", stdout=out)
+    assert f"The loss cost {lost}, without cache breaks (estimated)." in out.getvalue()
+    assert f"The cache break cost {broken} (measured)." in out.getvalue()
+    assert session.assessment.losses_microusd == answer["cost_microusd"]
 
 
 @pytest.mark.usefixtures("small")

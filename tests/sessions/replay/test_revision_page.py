@@ -73,7 +73,7 @@ def test_a_compaction_says_what_it_did(client: Client):
     assert "recorded" in page.classes
     assert "999 → 99" in page.text, "the log's own counts"
     assert "automatic compaction" in page.text
-    assert '<dt>Cost</dt><dd><span class="muted">unknown' in page.markup
+    assert '<dt>Cache break</dt><dd><span class="muted">unknown' in page.markup
     assert page.links["Replay before"] == f"/sessions/{found.pk}/steps/2/"
     assert page.links["Replay after"] == f"/sessions/{found.pk}/steps/3/"
     assert page.links["Diff S2 → S3"] == f"/sessions/{found.pk}/diff/2..3/"
@@ -198,7 +198,8 @@ def test_hostile_content_stays_text(client: Client):
 
 def test_what_came_after_is_listed(client: Client):
     again = reads("c3", "t8", "src/f1.py", key="z")
-    page = shown(client, stored(compacted(again, user("No, the other file.", key="y"))))
+    text = result("t8", "content of file 1", key="zr")
+    page = shown(client, stored(compacted(again, text, user("No, the other file.", key="y"))))
     assert "<dt>Files read again</dt><dd>1</dd>" in page.markup
     assert '<dt>Corrections by the user</dt><dd><span class="estimated">1</span>' in page.markup
     assert "File read again" in page.text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from io import StringIO
 from typing import Any
 from urllib.parse import urlencode
@@ -17,6 +18,7 @@ from sessions.actions.accounts.teams import local_team
 from sessions.actions.lab.draft_figures import DraftFigures
 from sessions.actions.record.append import append
 from sessions.actions.record.measure import measure
+from sessions.actions.replay import kept_texts
 from sessions.actions.replay import why as action
 from sessions.actions.web.apart import FailedApart, NotInTime
 from sessions.importers import records
@@ -34,7 +36,7 @@ def worker(monkeypatch: pytest.MonkeyPatch) -> None:
     """A warm worker in this process, because another does not see the test's transaction."""
 
     def answer(team: UUID, asked: dict[str, Any], seconds: float) -> dict[str, Any]:
-        assert seconds == action.SECONDS
+        assert seconds == kept_texts.SECONDS
         sent = json.loads(json.dumps({**asked, "team": str(team)}))
         [line] = [json.dumps(line) for line in DraftFigures().lines(sent) if line is not None]
         found: dict[str, Any] = json.loads(line)
@@ -42,7 +44,7 @@ def worker(monkeypatch: pytest.MonkeyPatch) -> None:
             raise FailedApart(found["error"])
         return found
 
-    monkeypatch.setattr(action, "answer", answer)
+    monkeypatch.setattr(kept_texts, "answer", answer)
 
 
 @pytest.fixture
@@ -61,7 +63,7 @@ def forgetful() -> Session:
         ),
         user("And?", key="k6"),
         reads("c4", "t4", "checkout.env", key="k7"),
-        result("t4", f"PORT={PORT}", key="k8"),
+        result("t4", f'URL="x"\nPORT={PORT} <b>', key="k8"),
         says("c5", f"It is {PORT}.", key="k9"),
     ]
     found = append(local_team(), session(*made), count, source="test").session
@@ -108,7 +110,11 @@ def test_what_removed_a_text_and_what_that_cost(forgetful: Session) -> None:
     [
         ("9999", "The model never saw it."),
         ("Deploy it", "Automatic compaction at step 4 removed it. It was not needed again."),
-        ('URL="x"', "Automatic compaction at step 4 removed it. It was not needed again."),
+        (
+            'URL="x"',
+            "Automatic compaction at step 4 removed it. At step 4 the agent read it again.",
+        ),
+        ("DRAIN=25", "Automatic compaction at step 4 removed it. It was not needed again."),
         ("And?", "It never left the context."),
     ],
 )
@@ -124,9 +130,13 @@ def test_policies_are_simulated_on_the_session(forgetful: Session) -> None:
     assert by["recorded"]["at"] == ["lost", "in_context"]
     assert by["balanced@1"]["at"] == ["in_context", "in_context"]
     assert rows[-1]["policy"] == "recorded", "what kept it comes first"
-    assert len(by) == len({*action.TRIED} & set(PRESETS)) + 1
-    page = client.get(f"/sessions/{forgetful.pk}/why/policies/?text={PORT}")
-    assert b'id="policies"' in page.content and b"balanced@1" in page.content
+    assert len(by) == len({*kept_texts.TRIED} & set(PRESETS)) + 1
+    page = client.get(f"/sessions/{forgetful.pk}/why/?text={PORT}").content.decode()
+    [address] = re.findall(r'hx-get="([^"]+)"', page)
+    part = client.get(address.replace("&amp;", "&")).content.decode()
+    assert 'id="policies"' in part and "balanced@1" in part and "in context 1 of 2" in part
+    rows_of = client.get(f"/sessions/{forgetful.pk}/why/policies/?text={PORT}&needs=x,-1,999,٣")
+    assert "1 of 2" not in rows_of.content.decode(), "other steps than its own are left out"
 
 
 @pytest.mark.parametrize(
@@ -143,16 +153,15 @@ def test_without_an_answer_the_page_says_why(
     def refuse(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr(action, "answer", refuse)
+    monkeypatch.setattr(kept_texts, "answer", refuse)
     page = signed_in().get(f"/sessions/{forgetful.pk}/why/policies/?text={PORT}")
     assert said.encode() in page.content
 
 
 def test_a_worker_reads_only_sessions_of_the_team(forgetful: Session) -> None:
-    found = action.why(forgetful, forgetful.runs.get(), PORT)
-    found.session.team = other_team()
+    forgetful.team = other_team()
     with pytest.raises(FailedApart, match="DoesNotExist"):
-        action.compared(found)
+        kept_texts.compared(forgetful, PORT, [4])
 
 
 def test_what_cannot_be_answered_says_why(
@@ -174,7 +183,7 @@ def test_what_cannot_be_answered_says_why(
         assert answer.status_code == 422 and "too much to look through" in answer.json()["detail"]
         page = page_of(client, f"/sessions/{forgetful.pk}/why/?text={PORT}")
         assert "Search for the text instead" in page.text
-    monkeypatch.setattr(action, "MOST_STEPS", 1)
+    monkeypatch.setattr(kept_texts, "MOST_STEPS", 1)
     answer = client.get(f"/api/v1/sessions/{forgetful.pk}/why?text={PORT}&policies=true")
     assert answer.status_code == 422 and "in the lab" in answer.json()["detail"]
     part = client.get(f"/sessions/{forgetful.pk}/why/policies/?text={PORT}")
@@ -190,7 +199,7 @@ def test_a_text_that_was_never_seen_is_not_simulated(forgetful: Session) -> None
 def test_a_simulation_that_fails_says_so(
     forgetful: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(found: object) -> None:
+    def fail(*_: object) -> None:
         raise FailedApart("ValueError")
 
     monkeypatch.setattr("sessions.api.replay.why.compared", fail)

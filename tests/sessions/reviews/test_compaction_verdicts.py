@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from compaction.losses.repairs import LossCost
 from sessions.actions.reviews.compaction_verdicts import (
     RemovalFacts,
     is_missed,
@@ -74,23 +75,23 @@ def test_the_sentence_says_first_whether_something_lost_was_needed(
     [
         ({"needed": [93]}, ""),
         (
-            {"needed": [93], "signs": SIGNS, "repairs": 840_000},
-            "By step 99: 3 files read again, 1 call repeated and 1 correction by the user "
-            "(≈$0.84, the whole cost of these calls).",
+            {"needed": [93], "signs": SIGNS, "cost": LossCost((91, 93, 95), 840_000)},
+            "By step 99: 3 files read again, 1 call repeated and 1 correction by the user. "
+            "The loss cost ≈$0.84: 3 calls, without the cache break.",
         ),
         (
-            {"needed": [], "signs": SIGNS, "repairs": 840_000},
-            "The whole cost of these calls by step 99: ≈$0.84.",
+            {"needed": [], "signs": SIGNS, "cost": LossCost((91, 93, 95), 840_000)},
+            "The loss cost ≈$0.84: 3 calls, without the cache break.",
         ),
-        ({"signs": SIGNS, "repairs": None}, ""),
-        ({"rewrite_cost": 66_980}, "Writing the cache again cost ≈$0.067."),
+        ({"signs": SIGNS, "cost": LossCost((91,), None, at_least=True)}, ""),
+        ({"rewrite_cost": 66_980}, "The cache break cost $0.067."),
         (
             {"rewrite_cost": 66_980, "rewritten": 11_753, "payback": 1},
-            "Writing the cache again cost ≈$0.067 (≈11.8k tokens), paid back after 1 step.",
+            "The cache break cost $0.067 (11.8k tokens), paid back after 1 step.",
         ),
         (
             {"rewrite_cost": 66_980, "rewritten": 940, "payback": 12, "simulated": True},
-            "Writing the cache again cost $0.067 (940 tokens), paid back after 12 steps.",
+            "The cache break cost $0.067 (940 tokens), paid back after 12 steps.",
         ),
     ],
 )

@@ -8,12 +8,12 @@ import pytest
 from django.test import Client
 
 from compaction.losses.ledger import ENGINE
+from compaction.losses.repairs import WINDOW
 from sessions.actions.accounts.teams import local_team
 from sessions.actions.lab.simulate import simulate_session
 from sessions.actions.record.append import append
 from sessions.actions.record.measure import measure
-from sessions.actions.reviews.after_effects import STEPS
-from sessions.actions.reviews.fact_ledgers import NAMED_WITHIN, due, judge, keep_ledger
+from sessions.actions.reviews.fact_ledgers import LOOKS, due, judge, keep_ledger
 from sessions.importers import records
 from sessions.models import FactLedger, Revision, Session
 from sessions.models.record.sessions import SOURCE_LIVE
@@ -54,7 +54,9 @@ def kept(ledger: FactLedger) -> dict[str, tuple[str, str | None, int | None]]:
 
 def test_a_stored_compaction_has_a_ledger():
     later = reads("c3", "t3", "src/rows.py", key="a3"), reads("c4", "t4", "load_rows x", key="a4")
-    found, revision = stored(talk(later[0], result("t3", "again", key="b3"), later[1]))
+    found, revision = stored(
+        talk(later[0], result("t3", "def load_rows(): pass", key="b3"), later[1])
+    )
     ledger = keep_ledger(found, revision)
     assert ledger is not None
     assert kept(ledger) == {
@@ -124,14 +126,14 @@ def test_an_imported_session_is_looked_at_again_when_it_has_grown():
     ("seen", "now", "outcome", "again"),
     [
         (2, 5, "", False),
-        (2, 3 + STEPS - 2, "", False),
-        (2, 3 + STEPS - 1, "", True),
-        (3 + STEPS - 1, 3 + STEPS + 5, "", False),
-        (3 + STEPS - 1, 3 + NAMED_WITHIN - 1, "", True),
-        (3 + NAMED_WITHIN - 1, 500, "", False),
+        (2, 3 + LOOKS[0] - 2, "", False),
+        (2, 3 + LOOKS[0] - 1, "", True),
+        (3 + LOOKS[0] - 1, 3 + LOOKS[0] + 5, "", False),
+        (3 + LOOKS[0] - 1, 3 + WINDOW - 1, "", True),
+        (3 + WINDOW - 1, 500, "", False),
         (2, 5, "succeeded", True),
         (5, 5, "succeeded", False),
-        (3 + NAMED_WITHIN - 1, 500, "failed", False),
+        (3 + WINDOW - 1, 500, "failed", False),
     ],
 )
 def test_when_a_live_session_is_looked_at_again(seen: int, now: int, outcome: str, again: bool):
@@ -144,7 +146,7 @@ def test_when_a_live_session_is_looked_at_again(seen: int, now: int, outcome: st
 
 def test_after_an_append_only_the_newest_are_asked_for():
     found, _ = stored(talk())
-    found.source, found.step_count = SOURCE_LIVE, 3 + 2 * NAMED_WITHIN + 1
+    found.source, found.step_count = SOURCE_LIVE, 3 + 2 * WINDOW + 1
     assert list(due(found, newest=True)) == []
     assert list(due(found)) != []
 
