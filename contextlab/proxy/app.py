@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from functools import partial
@@ -32,6 +33,10 @@ THREADS = 32
 
 class TooLarge(Exception):
     """A body above MOST_BODY."""
+
+
+class NotAccepted(Exception):
+    """A key that our server does not accept."""
 
 
 class Proxy:
@@ -119,14 +124,18 @@ async def _answer(proxy: Proxy, request: Request) -> Response:
     if at.provider not in proxy.upstreams:
         named = ", ".join(proxy.upstreams)
         return problem(404, f"There is no provider {at.provider!r}. Use one of: {named}.")
-    if not await proxy.keys.accepts(at.key):
+    # Known keys are checked again while the call is prepared.
+    accepts = asyncio.ensure_future(proxy.keys.accepts(at.key))
+    try:
+        if not proxy.keys.was_accepted(at.key) and not await accepts:
+            raise NotAccepted
+        return await _forwarded(proxy, request, at, await _body(request), accepts)
+    except NotAccepted:
         return problem(
             401,
             f"A valid ContextLab key is needed, in the address or the header {KEY_HEADER}. "
             "Create one with `contextlab token create --team NAME`.",
         )
-    try:
-        return await _forwarded(proxy, request, at, await _body(request))
     except TooLarge:
         return problem(413, f"The body exceeds {MOST_BODY >> 20} MB.")
     except httpx2.InvalidURL:
@@ -147,8 +156,12 @@ async def _body(request: Request) -> bytes:
     return bytes(body)
 
 
-async def _forwarded(proxy: Proxy, request: Request, at: Address, body: bytes) -> Response:
+async def _forwarded(
+    proxy: Proxy, request: Request, at: Address, body: bytes, accepts: Awaitable[bool]
+) -> Response:
     async def send(more: Mapping[str, str], content: bytes) -> httpx2.Response:
+        if not await accepts:
+            raise NotAccepted
         own = [one for one in forwarded(request.headers, at.key) if one[0] not in more]
         upstream = proxy.upstreams[at.provider]
         return await upstream.send(request, at.path, [*own, *more.items()], content)

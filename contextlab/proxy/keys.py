@@ -18,6 +18,8 @@ CHECK_SECONDS = 2.0
 KNOWN_SECONDS = 5.0
 """How long a key that our server accepted is not checked again, and so how long a revoked one
 passes."""
+KEPT = 1_000
+"""Keys that are remembered; those accepted last."""
 AWAY_SECONDS = 5.0
 """How long our server is not asked again after it did not answer."""
 
@@ -52,9 +54,13 @@ class KnownKeys:
             self._away_until = time.monotonic() + AWAY_SECONDS
             return True
         # From before the check: it may have been revoked since.
-        self._known = {one: until for one, until in self._known.items() if until > now}
-        self._known[key] = now + KNOWN_SECONDS
+        others = [one for one in self._known.items() if one[0] != key][1 - KEPT :]
+        self._known = dict([*others, (key, now + KNOWN_SECONDS)])
         return True
+
+    def was_accepted(self, key: str) -> bool:
+        """Whether a key was accepted before, and not refused since."""
+        return key in self._known
 
     def _check(self, key: str) -> None:
         server = self._sessions.server(key).hurried(0)

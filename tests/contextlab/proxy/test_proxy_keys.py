@@ -10,10 +10,13 @@ import pytest
 from starlette.requests import Request
 
 from contextlab.client import ContextLab
+from contextlab.client.connection import Refused
+from contextlab.proxy import keys
+from contextlab.proxy.keys import KnownKeys
 from contextlab.proxy.upstream import Upstream
 from tests.contextlab.client.test_client import ASK, lab, model
 from tests.contextlab.client.test_reading_back import history
-from tests.contextlab.proxy.test_proxy import agent, proxy
+from tests.contextlab.proxy.test_proxy import agent, key_of, proxy
 from tests.provider import Provider
 
 __all__ = ["lab", "model"]
@@ -47,3 +50,20 @@ def test_a_path_does_not_leave_the_providers_address(path: str) -> None:
     request = Request({"type": "http", "method": "GET", "path": "/", "headers": []})
     with pytest.raises(httpx2.InvalidURL):
         asyncio.run(upstream.send(request, path, [], b""))
+
+
+@pytest.mark.parametrize("mode", ["observe", "manage"])
+def test_a_key_that_is_revoked_sends_nothing_on_once_its_check_is_due(
+    lab: ContextLab, model: Provider, mode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(_: KnownKeys, key: str) -> None:
+        raise Refused(401, {"detail": f"{len(key)} characters, revoked"})
+
+    monkeypatch.setattr(keys, "KNOWN_SECONDS", 0)
+    address = f"/{key_of(lab)}/{mode}/anthropic"
+    with proxy(lab.url, model) as url, agent(url + address) as client:
+        client.messages.create(messages=history(), **ASK)
+        monkeypatch.setattr(KnownKeys, "_check", refused)
+        with pytest.raises(anthropic.AuthenticationError, match="valid ContextLab key"):
+            client.messages.create(messages=history(), **ASK)
+    assert len(model.bodies) == 1
