@@ -24,106 +24,25 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
-from benchmarks.live.upstream import Json, Upstream, upstream
-from benchmarks.processes import cpu_seconds, machine, percentile, say
+from benchmarks.live.compared import System
+from benchmarks.live.upstream import upstream
+from benchmarks.processes import machine, percentile, say
 from benchmarks.server import ROOT, environment, served
 from tests.conftest import free_port, wait_until
 
-START_SECONDS = 120.0
+START_SECONDS = 300.0
 PAUSE = 0.04
 """Seconds after each answer in which a system may store it before the next one is measured."""
-KEEP_SECONDS = 2.0
-"""How long a connection may wait for the next request."""
-HEADERS = {
-    "content-type": "application/json",
-    "x-api-key": "sk-ant-none",
-    "anthropic-version": "2023-06-01",
-    "anthropic-beta": "claude-code-20250219",
-    "user-agent": "claude-cli/2.1.197 (external, cli)",
-}
+UNGUARDED = "LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY"
+"""Lets LiteLLM start without a key of its own; nobody else reaches it."""
 Started = tuple[str, Sequence[int]]
 """The address in place of the provider's, and the processes."""
-
-
-@dataclass
-class System:
-    """A system under test, and what was found."""
-
-    name: str
-    up: Upstream
-    address: str
-    pids: Sequence[int]
-    harness: Any
-    latencies: list[float] = field(default_factory=list)
-    sums: Counter[str] = field(default_factory=Counter)
-    marks: Counter[str] = field(default_factory=Counter)
-    cpu: float = 0.0
-
-    def __post_init__(self) -> None:
-        self.begin()
-        where = urlsplit(self.address)
-        self._last = 0.0
-        self._path = f"{where.path.rstrip('/')}/v1/messages"
-        self._http = http.client.HTTPConnection(where.netloc, timeout=120)
-
-    def begin(self) -> None:
-        """Begin another session."""
-        self.cache, self.bound = self.harness.Cache(), self.harness.Bound()
-
-    def spent(self) -> float:
-        """CPU seconds so far."""
-        return sum(cpu_seconds(pid) for pid in self.pids)
-
-    def ask(self, request: Json, data: bytes, headers: Mapping[str, str]) -> None:
-        """Send a request, and measure until the first byte of its answer."""
-        self.up.expect(request["reply"], self.cache, request["at"])
-        if time.monotonic() - self._last > KEEP_SECONDS:
-            self._http.close()  # they tire of waiting, too; the next request opens it
-        try:
-            answer, first = self._answer(data, headers)
-        except (OSError, http.client.HTTPException):  # it closed the connection meanwhile
-            self._http.close()
-            self.sums["again"] += 1
-            answer, first = self._answer(data, headers)
-        self._last = time.monotonic()
-        self.latencies.append(1000 * (first - self.up.seconds))
-        self.sums["refused"] += answer.status != 200
-        self.marks[answer.headers.get("x-contextlab", str(answer.status))] += 1
-
-    def _answer(
-        self, data: bytes, headers: Mapping[str, str]
-    ) -> tuple[http.client.HTTPResponse, float]:
-        self.up.sent, self.up.seconds = [], 0.0
-        begun = time.perf_counter()
-        self._http.request("POST", self._path, data, {**HEADERS, **headers})
-        answer = self._http.getresponse()
-        answer.read(1)
-        first = time.perf_counter() - begun
-        answer.read()
-        return answer, first
-
-    def score(self, questions: Any, number: int, reply: Json, body: Json) -> None:
-        """Judge what reached the provider by the harness's measures."""
-        self.sums["unsent"] += not self.up.sent
-        if not self.up.sent:
-            return
-        harness, (sent, units, _) = self.harness, self.up.sent[-1]
-        for name in ("cost", "strict"):
-            self.sums[name] += sum(use[name] for _, _, use in self.up.sent)
-        self.sums["tokens"] += sum(unit.tokens for unit in units)
-        self.sums["invalid"] += bool(harness.faults(sent))
-        self.sums["bound"] += self.bound.broken(units, harness.head_of(sent), reply)
-        self.sums["same"] += sent["messages"] == body["messages"]
-        names = ("needs", "inc", "_", "edits", "edit_ok")
-        self.sums.update(dict(zip(names, harness.score(questions, number, units), strict=True)))
 
 
 class Bench:
@@ -135,12 +54,14 @@ class Bench:
         self.harness = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(self.harness)
         self._shift, self._clock = folder / "shift", clock
-        self.move(None)
+        clock.write_bytes(struct.pack("d", 0.0))
 
     def move(self, at: float | None) -> None:
         """Set the clock to a recorded time (ms)."""
         ahead = 0.0 if at is None else at / 1000 - time.time()
-        self._clock.write_bytes(struct.pack("d", ahead))
+        # In place: processes have the file mapped, and emptying it would end them.
+        with self._clock.open("r+b") as file:
+            file.write(struct.pack("d", ahead))
 
     def shifted(self, *more: Path) -> dict[str, str]:
         """The environment of a process that follows the clock."""
@@ -168,8 +89,8 @@ class Bench:
             models = [{"model_name": "*", "litellm_params": given}]
             config.write_text(json.dumps({"model_list": models}))
             command = [str(binaries / "litellm"), "--config", str(config), "--port", str(port)]
-            local = {**os.environ, "LITELLM_LOCAL_MODEL_COST_MAP": "True", "HOME": folder}
-            with _running(command, port, local) as pid:
+            local = {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "HOME": folder, UNGUARDED: "true"}
+            with _running(command, port, {**os.environ, **local}) as pid:
                 yield f"http://127.0.0.1:{port}", (pid,)
 
     @contextmanager
@@ -261,8 +182,33 @@ def row(one: System, direct: System) -> str:
         f"{shares[0]:.3f}",
     ]
     parts += [f"{shares[1]:.3f} / {shares[2]:.3f}", *(f"{share:.3f}" for share in kept)]
-    parts += [str(sums[name]) for name in ("bound", "invalid", "refused", "unsent", "again")]
+    parts += [str(sums[name]) for name in ("bound", "invalid", "refused", "unsent", "failed")]
     return f"| {' | '.join(parts)} |"
+
+
+def started(bench: Bench, stack: ExitStack, asked: argparse.Namespace) -> list[System]:
+    """The systems that can be started here, all at once."""
+    starts: list[tuple[str, Callable[..., Any], Sequence[Any]]] = [("direct", _nothing, ())]
+    for root, tail in ((ROOT, ""), (asked.before, ", before")):
+        for mode in ("observe", "manage") if root else ():
+            starts.append((f"ContextLab, {mode}{tail}", bench.ours, (mode, root)))
+    for name in ("litellm", "headroom"):
+        if binaries := getattr(asked, name):
+            starts.append((name, getattr(bench, name), (binaries,)))
+
+    def start(given: tuple[str, Callable[..., Any], Sequence[Any]]) -> System | None:
+        name, begin, more = given
+        up = stack.enter_context(upstream(bench.harness))
+        try:
+            address, pids = stack.enter_context(begin(up.url, *more))
+        except (RuntimeError, OSError, AssertionError) as error:
+            say(f"{name} did not start: {error}")
+            return None
+        say(f"{name} has started")
+        return System(name, up, address, pids, bench.harness)
+
+    with ThreadPoolExecutor() as at_once:
+        return [one for one in at_once.map(start, starts) if one is not None]
 
 
 def main() -> None:
@@ -277,24 +223,7 @@ def main() -> None:
     asked = parser.parse_args()
     with ExitStack() as stack, tempfile.TemporaryDirectory() as folder:
         bench = Bench(asked.harness, Path(folder) / "clock")
-        systems: list[System] = []
-
-        def add(name: str, start: Callable[..., Any], *given: Any) -> None:
-            up = stack.enter_context(upstream(bench.harness))
-            try:
-                address, pids = stack.enter_context(start(up.url, *given))
-            except (RuntimeError, OSError, AssertionError) as error:
-                say(f"{name} did not start: {error}")
-                return
-            systems.append(System(name, up, address, pids, bench.harness))
-
-        add("direct", _nothing)
-        for root, tail in ((ROOT, ""), (asked.before, ", before")):
-            for mode in ("observe", "manage") if root else ():
-                add(f"ContextLab, {mode}{tail}", bench.ours, mode, root)
-        for name in ("litellm", "headroom"):
-            if binaries := getattr(asked, name):
-                add(name, getattr(bench, name), binaries)
+        systems = started(bench, stack, asked)
         begun = [one.spent() for one in systems]
         measure(bench, systems, asked.sessions, asked.most)
         rest(systems, begun)
@@ -302,10 +231,9 @@ def main() -> None:
         for one in systems:
             say(row(one, systems[0]))
             say(f"    {dict(one.marks)}")
-        found = [
-            {**vars(one), "up": "", "harness": "", "cache": "", "bound": ""} for one in systems
-        ]
-        asked.to.write_text(json.dumps(found, default=str))
+        names = ("name", "latencies", "sums", "marks", "cpu")
+        found = [{name: getattr(one, name) for name in names} for one in systems]
+        asked.to.write_text(json.dumps(found))
 
 
 @contextmanager
