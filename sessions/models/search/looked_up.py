@@ -1,4 +1,4 @@
-"""Which blocks hold the words of a search, by the index alone: their keys, sessions and number."""
+"""Which blocks hold the words of a search, by the index alone: their keys and sessions."""
 
 from __future__ import annotations
 
@@ -38,29 +38,6 @@ class Wanted:
         found = [label("tool", self.tool.lower())] if self.tool else []
         found += [label("kind", self.kind)] if self.kind else []
         return found + ([label("error", 1)] if self.error else [])
-
-
-@dataclass(frozen=True, slots=True)
-class Total:
-    """Blocks that hold the words, and in how many sessions."""
-
-    blocks: int
-    sessions: int
-
-
-def total(teams: Collection[Team], wanted: Wanted, sessions: QuerySet[Session]) -> Total | None:
-    """Count what a search finds, by the index alone; None for more than COUNTED blocks.
-
-    Of a text in quotes, or of parts of names, it is the most that can match.
-    """
-    words = [*wanted.query.words, *wanted.labels]
-    if not wanted.query.words or not (owners := owners_of(teams, sessions)):
-        return Total(0, 0)
-    keys = text_index.holding(words, owners, below=None, limit=COUNTED + 1)
-    if len(keys) > COUNTED:
-        return None
-    known, of = sessions_of(keys, sessions)
-    return Total(sum(session in known for session in of.values()), len(known))
 
 
 def owners_of(teams: Collection[Team], sessions: QuerySet[Session]) -> list[str]:

@@ -105,11 +105,11 @@ def search(
     more: set[UUID] = set()
 
     def page(after: int | None, *, stopped: bool = False) -> SearchPage:
-        return SearchPage(_hits(wanted, found), frozenset(more), after, stopped)
+        return SearchPage(hits_of(wanted, found), frozenset(more), after, stopped)
 
     for keys in _strides(wanted, owners, after):
         for part, known in _of_sessions(keys, sessions):
-            for match in _matching(part, known, wanted.query):
+            for match in matching(part, known, wanted.query):
                 pk = match.session
                 if shown[pk] == each:
                     more.add(pk)
@@ -151,7 +151,7 @@ def _of_sessions(
         yield left[start : start + AT_ONCE], known
 
 
-def _matching(keys: list[int], teams: dict[UUID, UUID], query: SearchQuery) -> Iterator[_Matching]:
+def matching(keys: list[int], teams: dict[UUID, UUID], query: SearchQuery) -> Iterator[_Matching]:
     """Blocks and replacements whose texts match, in the order of `keys`."""
     found: dict[int, tuple[UUID, Block | Replacement]] = {
         key: (one.session_id, one)
@@ -179,7 +179,7 @@ def _texts(
     }
 
 
-def _hits(wanted: Wanted, found: list[_Matching]) -> list[Hit]:
+def hits_of(wanted: Wanted, found: list[_Matching]) -> list[Hit]:
     rows = Session.objects.defer("sparkline", "meta")
     sessions = rows.in_bulk({match.session for match in found})
     runs = shown_runs(list(sessions.values()))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
-from uuid import UUID
 
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
@@ -26,9 +25,9 @@ from sessions.actions.search.saved_searches import (
 from sessions.models import SavedSearch, Session, Team
 from sessions.models.dashboard.facets import facets
 from sessions.models.search import looked_up
-from sessions.models.search.looked_up import Total
+from sessions.models.search.by_session import SessionPage
 from sessions.models.search.presence import BlockState
-from sessions.models.search.search import Hit, SearchPage
+from sessions.models.search.search import Hit
 from sessions.models.search.search_words import QUERY_CHARS
 from sessions.views.search.search_filters import TEXTS, SearchFilters
 from sessions.views.web.dates import RANGE, listed_dates
@@ -40,6 +39,14 @@ WAITING = 1_000
 
 VALUES = 40
 """Most values offered of a filter."""
+
+EXAMPLES = (
+    ("state=lost&q=error", "error", "mentions of errors that are lost now"),
+    ("q=timeout&error=1", "timeout", "failed tool calls about a timeout"),
+    ("q=config&kind=file", "config", "files read that mention a config"),
+    ("q=port", "port", "every mention of a port, and where it was lost"),
+)
+"""Searches offered before the first: filters, query, and what it finds."""
 
 STATES = {
     "in_context": "in context",
@@ -91,7 +98,7 @@ def state_text(presence: BlockState) -> str:
 
 @require_GET
 def search_page(request: HttpRequest) -> HttpResponse:
-    """Show blocks that hold what was typed, by session, newest first."""
+    """Show blocks that hold what was typed, by session, the newest session first."""
     team = team_of(request)
     keep_totals(team)  # the agents and models to choose from are counted there
     filters = SearchFilters.of(request.GET)
@@ -107,9 +114,8 @@ def search_page(request: HttpRequest) -> HttpResponse:
         "filters": filters,
         "query": filters.wanted.query,
         "groups": _groups(found, filters),
-        "hits": found.hits,
-        "stopped": found.stopped,
-        "found_text": _found_text(found, _total(found, filters, team, after)),
+        "found_text": _found_text(found, filters, first=not after),
+        "blocks": found.blocks,
         "older_url": f"{address}&after={found.after}" if found.after else "",
         "first_url": address if after else "",
         "chips": _chips(team, filters),
@@ -120,6 +126,7 @@ def search_page(request: HttpRequest) -> HttpResponse:
         ),
         "facets": _facets(team, filters),
         "kinds": KINDS,
+        "examples": EXAMPLES,
         "waiting": f"{WAITING:,}+" if waiting > WAITING else f"{waiting:,}" if waiting else "",
         "saved": SavedSearch.objects.filter(team=team).order_by("name"),
         "address": address[1:],
@@ -130,34 +137,41 @@ def search_page(request: HttpRequest) -> HttpResponse:
     return render(request, "search/search.html", context)
 
 
-def _total(
-    found: SearchPage, filters: SearchFilters, team: Team, after: int | None
-) -> Total | None:
-    """The page's own number if it shows everything, else as the index counts."""
-    if after or found.after or found.more:
-        return filters.total([team])
-    return Total(len(found.hits), len({hit.session.pk for hit in found.hits}))
+def _found_text(found: SessionPage, filters: SearchFilters, *, first: bool) -> str:
+    """How much was found: exactly if the page shows it all, else as the index counts the words."""
+    if found.blocks is None:
+        return f"More than {looked_up.COUNTED:,} hits, newest block first"
+    order = "newest session first" + (
+        ", the demo's last" if any(one.session.demo for one in found.groups) else ""
+    )
+    sessions = _count(len(found.groups), "session")
+    if filters.state:
+        return f"{_count(found.shown, 'lost hit')} in {sessions}, {order}"
+    if first and found.after is None and not any(one.more for one in found.groups):
+        return f"{_count(found.shown, 'hit')} in {sessions}, {order}"
+    about = f"{found.shown} of about {_count(found.blocks, 'hit')}"
+    if found.sessions is None:
+        return f"{about}, newest first"
+    return f"{about} in {_count(found.sessions, 'session')}, {order}"
 
 
-def _found_text(found: SearchPage, total: Total | None) -> str:
-    """How much was found: about, if the words were only looked up."""
-    if total is None:
-        return f"More than {looked_up.COUNTED:,} hits"
-    about = "About " if total.blocks > len(found.hits) else ""
-    many = max(total.blocks, len(found.hits))
-    sessions = f"{total.sessions:,} session{'' if total.sessions == 1 else 's'}"
-    return f"{about}{many:,} hit{'' if many == 1 else 's'} in {sessions}"
+def _count(many: int, what: str) -> str:
+    return f"{many:,} {what}{'' if many == 1 else 's'}"
 
 
-def _groups(found: SearchPage, filters: SearchFilters) -> list[dict[str, Any]]:
-    """Hits by session, in the order of the newest; within a session in that of the prompt."""
-    groups: dict[UUID, dict[str, Any]] = {}
-    for hit in found.hits:
-        pk = hit.session.pk
-        more = filters.address(session=str(pk)) if pk in found.more else ""
-        group = groups.setdefault(pk, {"session": hit.session, "rows": [], "more_url": more})
-        group["rows"].insert(0, HitRow(hit))
-    return list(groups.values())
+def _groups(found: SessionPage, filters: SearchFilters) -> list[dict[str, Any]]:
+    """Hits by session; within a session in the order of the prompt."""
+    return [
+        {
+            "session": one.session,
+            "rows": [HitRow(hit) for hit in reversed(one.shown)],
+            "lost": one.lost,
+            "in_context": one.in_context,
+            "lost_url": filters.address(session=str(one.session.pk), state="lost"),
+            "more_url": filters.address(session=str(one.session.pk)) if one.more else "",
+        }
+        for one in found.groups
+    ]
 
 
 def _chips(team: Team, filters: SearchFilters) -> list[tuple[str, str, str]]:
@@ -174,6 +188,8 @@ def _chips(team: Team, filters: SearchFilters) -> list[tuple[str, str, str]]:
             value = str(named) if named else "a missing session"
         if one == "error":
             value = "only"
+        if one == "state":
+            value = "lost only"
         chips.append((one, value, filters.address(**{one: ""})))
     return chips
 

@@ -13,8 +13,15 @@ from django.http import QueryDict
 
 from compaction.context.blocks import KINDS
 from sessions.models import Session, Team
-from sessions.models.search.looked_up import Total, Wanted, total
-from sessions.models.search.search import HITS, SearchPage, search, sessions_with
+from sessions.models.search.by_session import (
+    AT_ONCE,
+    SessionPage,
+    newest_blocks,
+    search_by_session,
+)
+from sessions.models.search.looked_up import Wanted
+from sessions.models.search.presence import State
+from sessions.models.search.search import HITS, sessions_with
 from sessions.models.search.search_words import QUERY_CHARS, SearchQuery
 from sessions.views.web.dates import Pairs, dates_of
 
@@ -34,6 +41,7 @@ class SearchFilters:
     error: str = ""
     cost: str = ""
     session: str = ""
+    state: str = ""
     dates: Pairs = ()
 
     @classmethod
@@ -63,14 +71,26 @@ class SearchFilters:
         query = SearchQuery.of(self.q)
         return Wanted(query, self.tool, kind, bool(self.error))
 
-    def page(self, teams: list[Team], after: int | None) -> SearchPage:
-        """A page of hits."""
+    def page(self, teams: list[Team], after: int | None) -> SessionPage:
+        """A page of hits by session: the newest session first, or the newest block if too many
+        hold the words."""
         rows = self._sessions(teams)
-        return search(teams, self.wanted, rows, after=after, each=HITS if self.named else EACH)
-
-    def total(self, teams: list[Team]) -> Total | None:
-        """How many blocks hold the words; None for very many."""
-        return total(teams, self.wanted, self._sessions(teams))
+        state: State | None = "lost" if self.state == "lost" else None
+        each = AT_ONCE if self.named else EACH
+        found = search_by_session(
+            teams, self.wanted, rows, state=state, after=max(after or 0, 0), each=each
+        )
+        if found is None or (self.named and (found.blocks or 0) > AT_ONCE):
+            return newest_blocks(
+                teams,
+                self.wanted,
+                rows,
+                state=state,
+                after=after,
+                each=HITS if self.named else EACH,
+                blocks=found.blocks if found else None,
+            )
+        return found
 
     def _sessions(self, teams: list[Team]) -> QuerySet[Session]:
         period = dates_of(QueryDict(urlencode(self.dates)))[1]

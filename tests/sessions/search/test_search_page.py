@@ -9,7 +9,7 @@ import pytest
 from sessions.actions.accounts.teams import local_team
 from sessions.actions.record.append import append
 from sessions.models import SavedSearch, Session
-from sessions.models.search import looked_up
+from sessions.models.search import by_session, looked_up
 from sessions.models.search import search as searching
 from tests.sessions.made import count, session, user
 from tests.sessions.pages import other_team, page_of, signed_in
@@ -80,7 +80,7 @@ def test_pages_go_on_where_they_ended(program: Program, monkeypatch: pytest.Monk
     client = signed_in(program.team)
     shown = page_of(client, "/search/?q=needle")
     assert shown.markup.count("<mark>") == 1 + 5, "five of a session"
-    assert "About 12 hits in 2 sessions, newest first." in shown.text
+    assert "6 of about 12 hits in 2 sessions, newest session first." in shown.text
     assert "1 hit in 1 session, newest" in page_of(client, "/search/?q=needle+number+3").text
     monkeypatch.setattr(looked_up, "COUNTED", 3)
     assert "More than 3 hits" in page_of(client, "/search/?q=needle").text
@@ -95,9 +95,49 @@ def test_time_that_runs_out_is_said(program: Program, monkeypatch: pytest.Monkey
     assert (answer["complete"], len(answer["hits"])) == (False, 1)
     rest = program.get(f"/search?q=port+drain&after={answer['next']}")
     assert (rest["hits"], rest["complete"], rest["next"]) == ([], True, None)
-    monkeypatch.setattr(looked_up, "FEW", -1)
-    page = page_of(signed_in(program.team), "/search/?q=port&agent=absent")
-    assert "No match so far" in page.text
+
+
+def test_the_page_goes_through_sessions_newest_first_and_counts_what_became_of_hits(
+    program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store(program.team)
+    for name, ended, demo, text in (
+        ("old", 1_700_000_000_000, False, "the port is 8417"),
+        ("apart", 1_710_000_000_000, False, "8417 port the"),
+        ("demo", 1_900_000_000_000, True, "the port again"),
+    ):
+        made = session(user(text, key=name), external_id=name)
+        pk = append(program.team, made, count, source="test").session.pk
+        Session.objects.filter(pk=pk).update(ended_at=ended, demo=demo, title=name)
+    Session.objects.filter(external_id="s1").update(ended_at=1_800_000_000_000, title="newest")
+    reindex(program.team)
+    client = signed_in(program.team)
+    page = page_of(client, "/search/?q=port")
+    results = page.text.partition("last.")[2]
+    titles = [one for one in results.split() if one in ("newest", "old", "apart", "demo")]
+    assert titles == ["newest", "apart", "old", "demo", "demo"], "and the demo's is labelled"
+    assert "4 hits in 4 sessions, newest session first, the demo's last." in page.text
+    assert "Jan 15, 2027" in page.text and "1 lost · 0 in context" in page.text
+    lost = page_of(client, "/search/?q=port&state=lost")
+    assert "1 lost hit in 1 session" in lost.text and "state lost only" in lost.text
+    assert lost.markup.count("<mark>") == 1
+    # Time runs out after each session: the rest comes on the next pages, and none is empty.
+    monkeypatch.setattr(by_session, "AT_ONCE", 1)
+    monkeypatch.setattr(by_session, "DEADLINE", -1)
+    shown, asked = [], "?q=port"
+    while asked:
+        page = page_of(client, f"/search/{asked}")
+        shown.append(page.markup.count("<mark>"))
+        asked = page.links.get("Continue in older ones ›", "")
+    assert shown == [1, 1, 1, 1]
+    rest = page_of(client, "/search/?q=%22the+port%22")
+    assert "No match so far" in rest.text and rest.links["Search the rest"].endswith("after=1")
+    assert "No further match" in page_of(client, "/search/?q=port&after=4").text
+
+
+def test_before_a_query_the_page_offers_some() -> None:
+    page = page_of(signed_in(), "/search/")
+    assert "Examples" in page.text and page.links["timeout"] == "?q=timeout&error=1"
 
 
 def test_what_the_page_says_when_there_is_nothing(jobs_wait: None) -> None:

@@ -1,0 +1,166 @@
+"""Hits by session, the newest session first: what the search page shows.
+
+As long as the index finds few enough blocks to sort them all by their sessions; of more, `search`
+shows the newest blocks.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from django.db.models import QuerySet
+
+from sessions.models.accounts.teams import Team
+from sessions.models.record.sessions import Session
+from sessions.models.search import looked_up, text_index
+from sessions.models.search.looked_up import Wanted, owners_of, sessions_of
+from sessions.models.search.presence import State
+from sessions.models.search.search import DEADLINE, HITS, Hit, hits_of, matching, search
+
+AT_ONCE = 150
+"""Blocks whose texts are read together, of a session or of several (our choice)."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionHits:
+    """The hits of a session: those shown, newest first, whether there are `more`, and how many of
+    all are lost and in the context at the end; None if not all were read."""
+
+    session: Session
+    shown: list[Hit]
+    more: bool
+    lost: int | None = None
+    in_context: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SessionPage:
+    """Sessions with hits, newest first and those of the demo last; by their newest block if the
+    index finds too many.
+
+    `blocks` and `sessions` count what the index finds, the most that can match; None for too many.
+    `after` is where the next page begins; None at the end. `stopped`: the deadline ended the page.
+    """
+
+    groups: list[SessionHits]
+    blocks: int | None
+    sessions: int | None
+    after: int | None
+    stopped: bool
+
+    @property
+    def shown(self) -> int:
+        """Number of hits on the page."""
+        return sum(len(one.shown) for one in self.groups)
+
+
+def search_by_session(
+    teams: Collection[Team],
+    wanted: Wanted,
+    sessions: QuerySet[Session],
+    *,
+    state: State | None = None,
+    after: int = 0,
+    each: int = HITS,
+) -> SessionPage | None:
+    """Search as `search` does, by session; None if the index finds more than COUNTED blocks.
+
+    `state` keeps the hits that end like that. The time is bounded by DEADLINE between reads.
+    """
+    words = [*wanted.query.words, *wanted.labels]
+    if not wanted.query.words or not (owners := owners_of(teams, sessions)):
+        return SessionPage([], 0, 0, None, False)
+    until = time.monotonic() + DEADLINE
+    keys = text_index.holding(words, owners, below=None, limit=looked_up.COUNTED + 1)
+    if len(keys) > looked_up.COUNTED:
+        return None
+    known, of = sessions_of(keys, sessions)
+    by_session: dict[UUID, list[int]] = {}
+    for key in keys:
+        if of.get(key) in known:
+            by_session.setdefault(of[key], []).append(key)
+    ranked = _ranked(by_session)
+    blocks = sum(map(len, by_session.values()))
+    groups: list[SessionHits] = []
+    passed = after
+    for part in _parts(ranked[after:], by_session):
+        groups += _groups(part, by_session, known, wanted, state, each)
+        passed += len(part)
+        if passed >= len(ranked):
+            break
+        late = time.monotonic() > until
+        if late or sum(len(one.shown) for one in groups) >= HITS:
+            return SessionPage(groups, blocks, len(ranked), passed, late)
+    return SessionPage(groups, blocks, len(ranked), None, False)
+
+
+def _ranked(found: Collection[UUID]) -> list[UUID]:
+    rows = Session.objects.filter(pk__in=found).values_list("pk", "demo", "ended_at")
+    return [pk for pk, *_ in sorted(rows, key=lambda one: (one[1], -(one[2] or 0), one[0]))]
+
+
+def _parts(ranked: Sequence[UUID], keys: dict[UUID, list[int]]) -> Iterator[list[UUID]]:
+    """Sessions in lists whose blocks are read together."""
+    part: list[UUID] = []
+    size = 0
+    for pk in ranked:
+        more = min(len(keys[pk]), AT_ONCE)
+        if part and size + more > AT_ONCE:
+            yield part
+            part, size = [], 0
+        part.append(pk)
+        size += more
+    if part:
+        yield part
+
+
+def _groups(
+    part: list[UUID],
+    keys: dict[UUID, list[int]],
+    teams: dict[UUID, UUID],
+    wanted: Wanted,
+    state: State | None,
+    each: int,
+) -> Iterator[SessionHits]:
+    looked = [key for pk in part for key in keys[pk][:AT_ONCE]]
+    by_session: dict[UUID, list[Hit]] = {}
+    for hit in hits_of(wanted, list(matching(looked, teams, wanted.query))):
+        by_session.setdefault(hit.session.pk, []).append(hit)
+    for pk in part:
+        hits = by_session.get(pk, [])
+        shown = [hit for hit in hits if state is None or hit.presence.state == state]
+        if shown:
+            whole = len(keys[pk]) <= AT_ONCE
+            yield SessionHits(
+                shown[0].session,
+                shown[:each],
+                len(shown) > each or not whole,
+                sum(hit.presence.state == "lost" for hit in hits) if whole else None,
+                sum(hit.presence.state == "in_context" for hit in hits) if whole else None,
+            )
+
+
+def newest_blocks(
+    teams: Collection[Team],
+    wanted: Wanted,
+    sessions: QuerySet[Session],
+    *,
+    state: State | None,
+    after: int | None,
+    each: int,
+    blocks: int | None,
+) -> SessionPage:
+    """Search by block, for words that too many blocks hold, or in one session that has many:
+    `blocks`, if known."""
+    found = search(teams, wanted, sessions, after=after, each=each)
+    by_session: dict[UUID, list[Hit]] = {}
+    for hit in found.hits:
+        if state is None or hit.presence.state == state:
+            by_session.setdefault(hit.session.pk, []).append(hit)
+    groups = [
+        SessionHits(hits[0].session, hits, pk in found.more) for pk, hits in by_session.items()
+    ]
+    return SessionPage(groups, blocks, None, found.after, found.stopped)
