@@ -16,7 +16,7 @@ SHRUNK = 0.5
 """A prompt below this share of the one before was compacted."""
 
 FARTHEST = 200
-"""Steps beyond which a forecast says nothing."""
+"""Steps beyond which a forecast only says that the limit is far."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,13 +29,18 @@ class LimitForecast:
     limit: int
     observed: int
 
+    @property
+    def far(self) -> bool:
+        """Whether the limit is too far for the number of steps to mean much."""
+        return self.steps > FARTHEST
+
 
 def steps_until(sizes: Sequence[int], limit: int | None) -> LimitForecast | None:
     """Forecast when a context reaches a limit from the sizes of its last prompts, oldest first.
 
     The last size is that of the next call. Only growth since it last shrank by half counts: a
     compaction is no growth, a smaller edit slows it. None without a limit, with fewer than `LEAST`
-    sizes since then, if it does not grow, or if it is farther than `FARTHEST` steps.
+    sizes since then, or if it does not grow.
     """
     if limit is None or not sizes:
         return None
@@ -53,8 +58,6 @@ def steps_until(sizes: Sequence[int], limit: int | None) -> LimitForecast | None
     if growth <= 0:
         return None
     steps = ceil((limit - recent[-1]) / growth)
-    if steps > FARTHEST:
-        return None
     return LimitForecast(steps, round(growth), limit, len(recent) - 1)
 
 

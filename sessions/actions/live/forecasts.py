@@ -4,10 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Literal
 from uuid import UUID
 
-from compaction.budget.growth import LimitForecast, UseRate, rate_of, steps_until
+from django.utils import timezone
+
+from compaction.budget.growth import (
+    FARTHEST,
+    LEAST,
+    SHRUNK,
+    LimitForecast,
+    UseRate,
+    rate_of,
+    steps_until,
+)
 from compaction.policies.policy import from_dict
 from compaction.simulation.at_risk import Leaving, leaving
 from sessions.actions.live.answer import budget_for
@@ -19,6 +30,9 @@ from sessions.models.record.values import recorded_session
 
 MOST_STEPS, SECONDS = 3_000, 10.0
 
+IDLE = timedelta(minutes=2)
+"""Without a sign for longer, a session has no rate: it waits or has ended (our choice)."""
+
 
 @dataclass(frozen=True, slots=True)
 class LiveForecast:
@@ -28,6 +42,8 @@ class LiveForecast:
     at: Literal["policy", "window"]
     next: LimitForecast | None
     rate: UseRate | None
+    unknown: str = ""
+    """Why nothing can be said of the next steps."""
 
     @property
     def sentence(self) -> str:
@@ -37,6 +53,9 @@ class LiveForecast:
         what = "Compaction" if self.at == "policy" else "The context is full"
         if not self.next.steps:
             return f"{what} at the next call."
+        if self.next.far:
+            first = "No compaction" if self.at == "policy" else "The context is not full"
+            return f"{first} within {FARTHEST} steps at this rate."
         steps = f"{self.next.steps} step{'' if self.next.steps == 1 else 's'}"
         return f"{what} in about {steps}."
 
@@ -83,7 +102,7 @@ def facts_at_risk(session: Session) -> Leaving | None:
     found, document = forecast(session), session.policy_document
     if document is None or found.at != "policy":
         raise NothingToForecast("No policy edits this session's context at a limit.")
-    if found.next is None:
+    if found.next is None or found.next.far:
         raise NothingToForecast("The context does not grow, or its limit is far away.")
     if session.step_count > MOST_STEPS:
         raise NothingToForecast(f"More than {MOST_STEPS:,} steps are too many to simulate here.")
@@ -96,13 +115,39 @@ def facts_at_risk(session: Session) -> Leaving | None:
 
 def _forecast(session: Session, recent: RecentCalls) -> LiveForecast:
     limits = budget_for(session)
-    sizes = [recent.prompts[step] for step in sorted(recent.prompts)]
-    if recent.prompts.get(session.step_count + 1) is None and session.used_tokens:
-        sizes.append(session.used_tokens)
+    sizes = _sizes(session, recent)
     limit = limits.trigger if limits.trigger is not None else limits.room
     calls = [recent.calls[step] for step in sorted(recent.calls)]
+    found = steps_until(sizes, limit) if session.window else None
+    unknown = ""
+    if not session.window or limit is None:
+        unknown = "the limit of its context is not known"
+    elif found is None and len(sizes) < LEAST:
+        unknown = f"sizes of fewer than {LEAST} prompts are known"
+    elif found is None:
+        unknown = "its context did not grow in the last steps"
     return LiveForecast(
         "window" if limits.trigger is None else "policy",
-        steps_until(sizes, limit) if session.window else None,
-        rate_of(calls),
+        found,
+        rate_of(calls) if timezone.now() - session.changed <= IDLE else None,
+        unknown,
     )
+
+
+def _sizes(session: Session, recent: RecentCalls) -> list[int]:
+    """Tokens of the last prompts, the next one last, all as providers count.
+
+    The next one is known by our count only. Where the last was reported larger than we counted it,
+    the next will be too; without our count of it, a next one that seems smaller is left out.
+    """
+    sizes = [recent.prompts[step] for step in sorted(recent.prompts)]
+    upcoming = session.used_tokens
+    if not upcoming or recent.prompts.get(session.step_count + 1) is not None:
+        return sizes
+    last = max(recent.prompts, default=0)
+    if sizes and upcoming < sizes[-1]:
+        if last in recent.sent:
+            upcoming += max(sizes[-1] - recent.sent[last], 0)
+        elif upcoming >= SHRUNK * sizes[-1]:
+            return sizes
+    return [*sizes, upcoming]

@@ -16,14 +16,15 @@ from sessions.models.record.sessions import Session
 
 @dataclass(slots=True)
 class RecentCalls:
-    """The newest calls by step: tokens of the prompt (reported, else as we sent it), and for each
-    call its time (ms), billed tokens and micro-dollars, None if not reported.
+    """The newest calls by step: tokens of the prompt (reported, else as we sent it), those that we
+    sent, and for each call its time (ms), billed tokens and micro-dollars, None if not reported.
 
     Contexts sent before the first report are left out: we did not know yet what else was in the
     prompt, so the next one would seem to have grown by that.
     """
 
     prompts: dict[int, int] = field(default_factory=dict)
+    sent: dict[int, int] = field(default_factory=dict)
     calls: dict[int, tuple[int | None, int | None, int | None]] = field(default_factory=dict)
 
 
@@ -36,7 +37,7 @@ def recent_calls(sessions: Iterable[Session]) -> dict[UUID, RecentCalls]:
         run__session__in=ids, step__gte=F("run__session__step_count") - STEPS, retry_of=None
     )
     for pk, step, tokens in contexts.values_list("run__session", "step", "tokens"):
-        found[pk].prompts[step] = tokens
+        found[pk].prompts[step] = found[pk].sent[step] = tokens
     calls = ModelCall.objects.filter(
         session__in=ids, step__gte=F("session__step_count") - STEPS
     ).order_by("step")

@@ -26,11 +26,12 @@ from compaction.budget.growth import FARTHEST, STEPS, LimitForecast, UseRate, ra
         # Only the last steps count.
         ([0, *range(1000, 1000 + 10 * STEPS + 1, 10)], 1300, LimitForecast(10, 10, 1300, STEPS)),
         ([1, 2, 3], 3 + FARTHEST, LimitForecast(FARTHEST, 1, 3 + FARTHEST, 2)),
-        ([1, 2, 3], 4 + FARTHEST, None),
+        ([1, 2, 3], 4 + FARTHEST, LimitForecast(FARTHEST + 1, 1, 4 + FARTHEST, 2)),
     ],
 )  # fmt: skip
 def test_steps_until(sizes: list[int], limit: int | None, expected: LimitForecast | None) -> None:
-    assert steps_until(sizes, limit) == expected
+    assert (found := steps_until(sizes, limit)) == expected
+    assert found is None or found.far == (found.steps > FARTHEST)
 
 
 @pytest.mark.parametrize(

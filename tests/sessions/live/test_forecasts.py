@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 from django.core.cache import cache
 from django.utils import timezone
@@ -79,6 +81,29 @@ def test_contexts_sent_before_the_first_report_are_no_growth(growing: Session) -
     assert min(recent_calls([growing])[growing.pk].prompts) == 1, "then all of them lack it"
 
 
+def test_the_next_prompt_is_counted_as_the_reported_ones(growing: Session) -> None:
+    """What logs hide is in every prompt: without it, a context that grows seems to shrink."""
+    recent = recent_calls([growing])[growing.pk]
+    sent = recent.sent[STEPS]
+    hidden = 16_000 - sent
+    assert hidden > 0
+    growing.used_tokens = sent + 600
+    assert action._sizes(growing, recent)[-1] == 16_600
+    assert forecast(growing).next is not None
+    # Nothing was sent by us: what was reported is all that is known.
+    recent.sent.clear()
+    assert growing.used_tokens < 16_000
+    assert action._sizes(growing, recent)[-1] == 16_000
+    growing.used_tokens = 2_000
+    assert action._sizes(growing, recent)[-1] == 2_000, "it was compacted"
+
+
+def test_a_session_without_a_sign_for_minutes_has_no_rate(growing: Session) -> None:
+    assert forecast(growing).per_minute
+    growing.changed = timezone.now() - action.IDLE - timedelta(seconds=1)
+    assert forecast(growing).per_minute == "" and forecast(growing).sentence
+
+
 def test_what_cannot_be_forecast_says_so(growing: Session) -> None:
     client = signed_in()
     Session.objects.filter(pk=growing.pk).update(used_tokens=1)
@@ -86,6 +111,12 @@ def test_what_cannot_be_forecast_says_so(growing: Session) -> None:
     assert answer.status_code == 422 and "does not grow" in answer.json()["detail"]
     part = client.get(f"/sessions/{growing.pk}/forecast/facts/")
     assert b"does not grow" in part.content
+    bar = client.get(f"/sessions/{growing.pk}/forecast/").content.decode()
+    assert "No forecast: its context did not grow in the last steps." in bar
+    Session.objects.filter(pk=growing.pk).update(used_tokens=11_001)
+    Session.objects.filter(pk=growing.pk).update(window=1_000_000)
+    bar = client.get(f"/sessions/{growing.pk}/forecast/").content.decode()
+    assert "within 200 steps at this rate" in bar
     Session.objects.filter(pk=growing.pk).update(used_tokens=17_000, outcome="succeeded")
     bar = client.get(f"/sessions/{growing.pk}/forecast/").content.decode()
     assert "Compaction in" not in bar and 'id="forecast"' in bar
