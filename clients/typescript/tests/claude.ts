@@ -54,9 +54,9 @@ await run({
     return seen;
   },
 
-  /** An agent that goes on after the model has read back. */
+  /** An agent that goes on after the model has read back, and a provider that is overloaded once. */
   async talk() {
-    const client = wrap(claude, { session: 'ts talk' });
+    const client = wrap(claude.withOptions({ maxRetries: 1 }), { session: 'ts talk' });
     const messages = [...ASK.messages];
     const texts: string[] = [];
     for (const next of ['And now?', 'Thanks.', '']) {

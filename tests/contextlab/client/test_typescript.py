@@ -28,7 +28,7 @@ from tests.contextlab.client.test_reading_back import (
 )
 from tests.contextlab.proxy.test_proxy_openai import contents, gpt
 from tests.contextlab.proxy.test_proxy_openai import reads as reads_gpt
-from tests.provider import Answer, Provider, Text
+from tests.provider import Answer, Overloaded, Provider, Text
 from tests.provider_openai import Calls, Json, OpenAIProvider, Says
 
 __all__ = ["gpt", "lab", "model"]
@@ -84,8 +84,7 @@ def test_a_read_back_is_answered_whatever_the_way_to_the_model(
 ) -> None:
     model.answer = looks
     seen = node.run("claude", "ways", PROVIDER=model.url)
-    assert len(seen) == 10
-    assert "read_back" not in json.dumps(seen)
+    assert (len(seen), "read_back" in json.dumps(seen)) == (10, False)
     events = seen.pop("events")["events"]
     assert "".join(one.get("delta", {}).get("text", "") for one in events) == WHOLE
     starts = [one["index"] for one in events if one["type"] == "content_block_start"]
@@ -103,12 +102,13 @@ def test_a_read_back_is_answered_whatever_the_way_to_the_model(
 
 
 def test_the_history_of_an_agent_goes_on(lab: ContextLab, model: Provider, node: Programs) -> None:
-    model.then(Text("One."), Text("Two."))
-    model.answer = lambda body: reads()(body) if len(model.bodies) == 3 else Text("Three.")
+    model.then(Overloaded(), Text("One."), Text("Two."))
+    model.answer = lambda body: reads()(body) if len(model.bodies) == 4 else Text("Three.")
     assert node.run("claude", "talk", PROVIDER=model.url) == [
         "One.", "Two.", "Let me look. Three.",
     ]  # fmt: skip
     assert not node.warned
+    assert model.bodies[0] == model.bodies[1], "a retry of the SDK's own"
     check_prefixes(model)
     assert lab.request("GET", "sessions/ts%20talk")["steps"] == 5, "nothing rewound"
 
@@ -138,12 +138,13 @@ def test_agents_of_openai_are_managed(lab: ContextLab, gpt: OpenAIProvider, node
 
     gpt.answer = answer
     seen = node.run("gpt", "talks", PROVIDER=gpt.url)
-    assert len(seen) == 4
-    assert not node.warned
+    assert (len(seen), node.warned) == (4, "")
     for name, it in seen.items():
         assert (it["call"], it["calls"], it["last"]) == ("c1", [], "Bye."), name
         assert it["text"].endswith("That is all."), name
         assert "read_back" not in json.dumps(it), name
+        thoughts = json.dumps(it["history"]).count('"reasoning"')
+        assert thoughts == ("responses" in name), "none of what is hidden"
         flat = [kind for message in kinds(lab, name) for kind in message]
         assert flat.count("read_back") == 1, name
         assert lab.request("GET", f"sessions/{name}")["steps"] == 4, "nothing rewound"
@@ -205,7 +206,7 @@ def test_a_budget_refuses_the_call_before_the_model_is_asked(
 def test_it_waits_what_retry_after_says_until_it_has_no_patience_left(node: Programs) -> None:
     busy, away, patient, again = node.run("session", "patience")
     assert busy["result"][0] == away["result"][0] == again["result"][0] == "none"
-    assert len(busy["slept"]) == 9 and all(7 <= one <= 10.5 for one in busy["slept"])
+    assert len({*busy["slept"]}) == 9 and all(7 <= one <= 10.5 for one in busy["slept"])
     assert away["slept"][0] <= 0.2 and 5 <= away["slept"][-1] <= 10
     assert patient["result"][0] == "Unreachable" and 160 < sum(patient["slept"]) <= 180
     for one in (busy, away, patient):
@@ -296,5 +297,4 @@ def test_the_packed_package_runs_the_example_of_its_readme(
     said = subprocess.check_output(["node", tmp_path / "run.mjs"], env=env, text=True)
     assert said == f"It ends with {LAST}.\n"
     assert [tool["name"] for tool in model.bodies[-1]["tools"]] == ["Bash", "read_back"]
-    last = lab.request("GET", "sessions/my-run/messages")["messages"][-1]
-    assert (last["role"], bool(last["call"])) == ("assistant", True)
+    assert lab.request("GET", "sessions/my-run/messages")["messages"][-1]["call"]
