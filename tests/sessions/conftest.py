@@ -1,4 +1,4 @@
-"""Fixtures that every subject's tests of the API may ask for; none comes by itself."""
+"""Fixtures that every subject's tests of the API may ask for."""
 
 from __future__ import annotations
 
@@ -8,9 +8,16 @@ from typing import Any
 import pytest
 
 from sessions.actions.jobs import jobs
+from sessions.api.replay import exports
 from sessions.models import Key, Team
 from tests.sessions.programs import Program
 from tests.sessions.web.world import missing_like, one_of_everything
+
+
+@pytest.fixture(autouse=True)
+def exports_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Write exports in this process: another one does not see the test's transaction."""
+    monkeypatch.setattr(exports, "_written", exports.write)
 
 
 @pytest.fixture

@@ -28,9 +28,7 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture(autouse=True)
-def here(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Exports are written in this process, which has the test's transaction."""
-    monkeypatch.setattr(exports, "_written", exports.write)
+def no_folds() -> Iterator[None]:
     folds.forget_all()
     yield
     folds.forget_all()
