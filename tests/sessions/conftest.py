@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pytest
 
@@ -15,9 +16,21 @@ from tests.sessions.web.world import missing_like, one_of_everything
 
 
 @pytest.fixture(autouse=True)
-def exports_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Write exports in this process: another one does not see the test's transaction."""
+def exports_here(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Write exports in this process: another one does not see the test's transaction. Close those
+    that a test does not read."""
+    files: list[IO[bytes]] = []
     monkeypatch.setattr(exports, "_written", exports.write)
+    make = exports._file
+
+    def kept(*given: Any, **named: Any) -> IO[bytes]:
+        files.append(make(*given, **named))
+        return files[-1]
+
+    monkeypatch.setattr(exports, "_file", kept)
+    yield
+    for file in files:
+        file.close()
 
 
 @pytest.fixture

@@ -69,7 +69,7 @@ def send(case: schemathesis.Case, token: str) -> Response:
     return Response(
         status_code=answer.status_code,
         headers={name: [value] for name, value in answer.headers.items()},
-        content=answer.content,
+        content=answer.getvalue(),
         request=asked,
         elapsed=0.0,
         verify=False,
