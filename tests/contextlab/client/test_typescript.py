@@ -120,9 +120,9 @@ def test_what_cannot_be_managed_is_refused_and_not_sent(
     (name, why), *errors = found["errors"]
     assert (name, "takes a client of @anthropic-ai/sdk or openai" in why) == ("TypeError", True)
     errors += node.run("gpt", "refused", PROVIDER=gpt.url)
-    expected = ("POST /v1/messages/batches", "POST /v1/complete", "no messages", "(`thread`)")
-    expected += ("(`thread`)", "several answers", "(previous_response_id)", "background")
-    expected += ("no input", "POST /completions", "POST /responses/compact", "POST /threads/runs")
+    expected = ["POST /v1/messages/batches", "POST /v1/complete", "no messages", "(`thread`)"]
+    expected += ["(`thread`)", "several answers", "(previous_response_id)", "background"]
+    expected += ["no input", "POST /completions", "POST /responses/compact", "POST /threads/runs"]
     for (name, why), reason in zip(errors, expected, strict=True):
         assert (name, reason in why, "Nothing was sent" in why) == ("NotManaged", True, True), why
     assert (found["counted"] > 0, model.bodies, gpt.bodies) == (True, [], [])
