@@ -20,7 +20,5 @@ const parts: Record<string, () => Promise<unknown>> = {
 for (const [selector, load] of Object.entries(parts))
   if (document.querySelector(selector)) void load();
 
-// Three quarters of the script, for pages that keep up.
 // After `load`: between DOMContentLoaded and `load`, htmx would never begin.
-if (document.querySelector('[hx-get]'))
-  addEventListener('load', () => void import('./web/fragments'));
+if (document.querySelector('[hx-get]')) addEventListener('load', () => void import('./web/follow'));
