@@ -54,7 +54,10 @@ class Break:
     def __str__(self) -> str:
         said = NAMES[self.cause] + (", probably" if self.guess else "")
         if self.cause == "ttl" and self.idle is not None:
-            said += f" (idle {self.idle // 60_000} m {self.idle // 1000 % 60} s)"
+            minutes = self.idle // 60_000
+            short = f"{minutes} m {self.idle // 1000 % 60} s"
+            long = f"{minutes // 60} h {minutes % 60} m"
+            said += f" (idle {long if minutes >= 60 else short})"
         return f"{said} at revision {self.revision}" if self.revision is not None else said
 
 
