@@ -26,6 +26,8 @@ RUN = """async (rules) => {
     .map((one) => [`${one.id}: ${one.help}`, ...one.nodes.slice(0, 4).map(line)].join('\\n'));
 }"""
 
+DISCLOSE = "document.querySelectorAll('details').forEach((one) => (one.open = true))"
+
 
 @pytest.fixture(scope="module")
 def served(demo: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
@@ -105,7 +107,8 @@ def test_the_replay_recorded_and_simulated(judged: Any) -> None:
 def test_the_diff_and_the_revision(judged: Any) -> None:
     long = open_session(judged, "Move twenty services to the new cluster")
     judged.goto(f"{long}revisions/recorded/1/")
-    judged.assert_accessible("revision")
+    judged.evaluate(DISCLOSE)
+    judged.assert_accessible("revision, all of it")
     judged.get_by_role("link", name="Diff").first.click()
     judged.locator(".summary-diff .text-diff").wait_for()
     judged.assert_accessible("diff")
@@ -180,7 +183,14 @@ def test_every_page_that_needs_no_object(judged: Any) -> None:
     for one in pages():
         if "<" not in one.route and judged.request.get(f"/{one.route}").ok:
             judged.goto(f"/{one.route}")
-            judged.assert_accessible(one.name)
+            judged.evaluate(DISCLOSE)
+            judged.assert_accessible(f"{one.name}, all disclosed")
+    judged.goto("/sessions/")
+    for keys, name in (("Control+k", "palette"), ("?", "shortcuts")):
+        judged.keyboard.press(keys)
+        judged.locator("dialog[open]").wait_for()
+        judged.assert_accessible(name)
+        judged.keyboard.press("Escape")
 
 
 def test_without_a_user_and_without_a_page(browser: Any, axe: str, served: Server) -> None:
