@@ -1,14 +1,15 @@
 """How soon pages show themselves and answer a key or a click, in Chromium.
 
-Run: python -m benchmarks.web.pages. Needs Chromium and the built pages. Of first visits to pages
-with the demo sessions: the largest contentful paint (LCP), the longest task until then, and the
+Run: python -m benchmarks.web.pages. Needs Chromium and the built pages. Of first visits to every
+page of the navigation and of a session, with the demo sessions and those of the logs that
+CONTEXTLAB_CORPUS names: the largest contentful paint (LCP), the longest task until then, and the
 longest time from an input to the frame after it (INP); as it is, and with a processor slowed four
 times.
 """
 
 from __future__ import annotations
 
-import re
+import os
 import statistics
 import subprocess
 import sys
@@ -16,15 +17,22 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import django
+
 from benchmarks.figures import figure
 from benchmarks.processes import say
 from benchmarks.server import environment
-from tests.browser.test_accessibility import open_session
-from tests.browser.test_budgets import PAGES
 from tests.conftest import CHROMIUM, start_server
 
-ROUNDS = 5
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "contextlab.settings")
+django.setup()
+
+from sessions.views.web.pages import pages  # noqa: E402 (pages need Django)
+from tests.browser.test_budgets import OF_A_SESSION, addresses  # noqa: E402
+
+ROUNDS = 3
 SLOWED = 4
+REPLAYS = ("replay", "transcript", "treemap")
 KEYS = ("ArrowRight", "ArrowRight", "ArrowLeft", "j", "k", "End", "Home", "?", "Escape")
 
 FIRST_PAINTS = """() => new Promise((done) => {
@@ -69,30 +77,29 @@ def main() -> None:
 
 def _demo(folder: str) -> None:
     env = environment(Path(folder))
-    for command in ("migrate", "demo"):
-        run = [sys.executable, "-m", "contextlab.cli", command]
+    logs = os.environ.get("CONTEXTLAB_CORPUS")
+    for command in (["migrate"], ["demo"], *([["import", logs]] if logs else [])):
+        run = [sys.executable, "-m", "contextlab.cli", *command]
         subprocess.run(run, check=True, cwd=folder, env=env, stdout=subprocess.DEVNULL)
 
 
 def _pages(chromium: Any, server: Any) -> None:
     page = chromium.new_page(base_url=server.address)
     page.goto(server.login)
-    long = open_session(page, "Move twenty services to the new cluster")
-    other = open_session(page, "What can a hostile log file do to us?")
-    a, b = (re.search(r"/sessions/([^/]+)/", one)[1] for one in (long, other))  # type: ignore[index]
+    navigation = {one.name for one in pages() if one.link is not None}
+    found = [one for one in addresses(page) if one[0] in navigation | OF_A_SESSION.keys()]
     page.close()
     say(f"medians of {ROUNDS} in ms; at the right with a processor slowed {SLOWED} times")
-    say(f"{'page':<14}" + f"{'LCP':>8}{'task':>8}{'INP':>8}" * 2)
-    for name, (address, _) in PAGES.items():
-        where = address.format(long=long, a=a, b=b)
+    say(f"{'page':<16}" + f"{'LCP':>8}{'task':>8}{'INP':>8}" * 2)
+    for name, where in found:
         rows = [
             [_visit(chromium, server, where, slowed) for _ in range(ROUNDS)]
             for slowed in (1, SLOWED)
         ]
         at = [[statistics.median(taken) for taken in zip(*row, strict=True)] for row in rows]
-        say(f"{name:<14}" + "".join(f"{value:>8.0f}" for row in at for value in row))
-        figure(f"{name}: LCP, ms", at[0][0], at_most=1500 if "{long}" in address else 1200)
-        figure(f"{name}: INP, processor slowed {SLOWED} times, ms", at[1][2], at_most=100)
+        say(f"{name:<16}" + "".join(f"{value:>8.0f}" for row in at for value in row))
+        figure(f"page {name}: LCP, ms", at[0][0], at_most=1500 if name in REPLAYS else 1200)
+        figure(f"page {name}: INP, processor slowed {SLOWED} times, ms", at[1][2], at_most=100)
 
 
 def _visit(chromium: Any, server: Any, where: str, slowed: int) -> tuple[float, float, float]:
