@@ -21,4 +21,9 @@ for (const [selector, load] of Object.entries(parts))
   if (document.querySelector(selector)) void load();
 
 // After `load`: between DOMContentLoaded and `load`, htmx would never begin.
-if (document.querySelector('[hx-get]')) addEventListener('load', () => void import('./web/follow'));
+addEventListener('load', () => {
+  if (document.querySelector('[data-topic]')) void import('./web/follow');
+  // By the clock, by opening: htmx listens itself.
+  if (document.querySelector('[hx-trigger]:not([hx-trigger="moved"])'))
+    void import('./web/fragments');
+});

@@ -30,6 +30,3 @@ function follow(section: HTMLElement, topic: string): void {
 
 for (const section of document.querySelectorAll<HTMLElement>('[data-topic]'))
   follow(section, section.dataset.topic!);
-
-// By the clock, by opening: htmx listens itself.
-if (document.querySelector('[hx-trigger]:not([hx-trigger="moved"])')) void fragments();

@@ -64,4 +64,4 @@ document.addEventListener('htmx:beforeSwap', (event) => {
 });
 
 /** Has htmx ask for a section again. */
-export const refresh = (section: HTMLElement): void => htmx.trigger(section, 'moved', {});
+export const refresh = (section: HTMLElement): boolean => htmx.trigger(section, 'moved', {});
