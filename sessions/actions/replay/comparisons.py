@@ -83,7 +83,8 @@ class ComparedStep:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two sessions: figures, steps by number, and the aligned steps of both in order."""
+    """Two sessions: figures, steps by number, and the aligned steps of both in order. Of one
+    session, `runs` are the two that are compared."""
 
     a: Session
     b: Session
@@ -92,6 +93,7 @@ class Comparison:
     steps_b: Mapping[int, ComparedStep]
     rows: tuple[AlignedStep, ...]
     same_task: bool
+    runs: tuple[Run, Run] | None = None
 
     @cached_property
     def counts(self) -> dict[AlignedOp, int]:
@@ -115,22 +117,29 @@ def compare(a: Session, b: Session) -> Comparison:
 
     Reads the model's own blocks of both with their texts, and no others.
     """
-    for session in (a, b):
-        if session.step_count > MOST_STEPS:
-            raise TooManySteps(
-                f"{session} has {session.step_count:,} steps; at most {MOST_STEPS:,} can be "
-                "compared."
-            )
-    (did_a, steps_a), (did_b, steps_b) = _steps(a), _steps(b)
+    check_size(a)
+    check_size(b)
+    (did_a, steps_a), (did_b, steps_b) = steps_of(a), steps_of(b)
     rows = tuple(align(did_a, did_b))
     return Comparison(a, b, tuple(_figures(a, b)), steps_a, steps_b, rows, _same_task(a, b))
+
+
+def check_size(session: Session) -> None:
+    """Raise TooManySteps if it cannot be compared while a page waits."""
+    if session.step_count > MOST_STEPS:
+        raise TooManySteps(
+            f"{session} has {session.step_count:,} steps; at most {MOST_STEPS:,} can be compared."
+        )
 
 
 def _own_words(row: StoredBlock) -> bool:
     return row.role == "assistant" and row.type in ("tool_use", "text")
 
 
-def _steps(session: Session) -> tuple[list[StepAction], dict[int, ComparedStep]]:
+def steps_of(
+    session: Session, run: Run | None = None
+) -> tuple[list[StepAction], dict[int, ComparedStep]]:
+    """What the model did at each step, with the figures of a run (default: recorded)."""
     blocks = list(blocks_of(session, with_text=_own_words))
     did = actions(blocks)
     failed_calls = {one.tool_call for one in blocks if one.type == "tool_result" and one.error}
@@ -138,7 +147,7 @@ def _steps(session: Session) -> tuple[list[StepAction], dict[int, ComparedStep]]
         one.born - 1 for one in blocks if one.type == "tool_use" and one.tool_call in failed_calls
     }
     previews = _previews(session)
-    run = Run.objects.filter(session=session, origin=Run.Origin.RECORDED).first()
+    run = run or Run.objects.filter(session=session, origin=Run.Origin.RECORDED).first()
     columns = tail.figures(tail.stored(run)).steps if run is not None else {}
     prompts, costs = columns.get("prompt", []), columns.get("cost", [])
     return did, {
@@ -197,7 +206,7 @@ def _figures(a: Session, b: Session) -> list[ComparedFigure]:
     losses = [row.losses_microusd if row else None for row in assessed]
     return [
         figure("cost", "Cost", "microusd", [one.cost_microusd for one in both], at_least=lower),
-        figure("recall", "Needed facts in context", "share", map(_recall, assessed), rough),
+        figure("recall", "Needed facts in context", "share", map(recall_of, assessed), rough),
         figure("steps", "Steps", "count", [one.step_count for one in both]),
         figure("failures", "Failed tool calls", "count", [one.error_count for one in both]),
         figure("losses", "Cost of losses", "microusd", losses, rough),
@@ -224,7 +233,8 @@ def _compactions_managed(sessions: Iterable[Session]) -> dict[object, int]:
     return dict(found.values_list("run__session").annotate(Count("pk", distinct=True)))
 
 
-def _recall(row: Assessment | None) -> float | None:
+def recall_of(row: Assessment | None) -> float | None:
+    """The share of needed facts that were in context; None if unknown."""
     if row is None or not row.needs or row.in_context is None:
         return None
     return row.in_context / row.needs

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any, Literal
+from urllib.parse import urlencode
 from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
@@ -14,8 +15,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_GET
 
 from compaction.context.align import AlignedOp, AlignedStep
-from compaction.context.blocks import KINDS
-from sessions.access import session_of
+from sessions.access import run_named, session_of
 from sessions.actions.replay.comparison_verdicts import comparison_verdict
 from sessions.actions.replay.comparisons import (
     ComparedFigure,
@@ -25,13 +25,16 @@ from sessions.actions.replay.comparisons import (
     compare,
     value_text,
 )
+from sessions.actions.replay.run_comparisons import compare_runs
 from sessions.figures import change, signed
-from sessions.models import Session
+from sessions.models import Run, Session
 from sessions.models.record.blobs import DamagedBlob
 from sessions.models.record.values import MissingBlob
+from sessions.views.replay.compared_pictures import kinds_of, pictures_of
+from sessions.views.web.names import run_name
 from sessions.views.web.pages import Page
 from sessions.views.web.places import step_url
-from sessions.views.web.sparklines import HEIGHT, Sparkline, sparkline
+from sessions.views.web.sparklines import HEIGHT
 
 FOLDED = 4
 """Least steps in a row that are the same to show them as one line."""
@@ -93,21 +96,12 @@ class AlignedRow:
         return LABELS[self.op]
 
 
-@dataclass(frozen=True, slots=True)
-class ContextPicture:
-    """One session's contexts over its steps; `width` is the share of the axis that it takes, and
-    `parts` where it parts, in percent of the axis."""
-
-    side: str
-    name: str
-    drawn: Sparkline
-    width: float
-    parts: float | None
-    peak: int
-
-
-def _address(found: Comparison) -> str:
-    return reverse("compare", args=[found.a.pk, found.b.pk])
+def _address(found: Comparison, name: str = "compare", /, **query: object) -> str:
+    """A URL of the comparison, or of its rows."""
+    runs = zip(("run", "with_run"), found.runs or (), strict=False)
+    pairs = {key: run_name(run) for key, run in runs} | query
+    address = reverse(name, args=[found.a.pk, found.b.pk])
+    return f"{address}?{urlencode(pairs)}" if pairs else address
 
 
 def _groups(found: Comparison, place: int | None) -> list[AlignedGroup]:
@@ -126,39 +120,19 @@ def _groups(found: Comparison, place: int | None) -> list[AlignedGroup]:
 def _rows(
     found: Comparison, rows: Sequence[AlignedStep], here: AlignedStep | None
 ) -> Iterator[Any]:
-    address = _address(found)
 
     def cell(side: Literal["a", "b"], step: int | None) -> SideCell | None:
         if step is None:
             return None
         session, steps = (found.a, found.steps_a) if side == "a" else (found.b, found.steps_b)
-        return SideCell(side, steps[step], step_url(session, step))
+        run = found.runs["ab".index(side)] if found.runs else None
+        one = steps.get(step) or ComparedStep(step, "", False, None, None)
+        return SideCell(side, one, step_url(session, step, run))
 
     for row in rows:
-        asked = f"step={row.b}&side=b" if row.a is None else f"step={row.a}"
-        url = f"{address}?{asked}#here"
+        asked = {"step": row.b, "side": "b"} if row.a is None else {"step": row.a}
+        url = f"{_address(found, **asked)}#here"
         yield AlignedRow(row.op, (cell("a", row.a), cell("b", row.b)), url, row is here)
-
-
-def _pictures(found: Comparison) -> list[ContextPicture]:
-    rest = found.rows[found.parting :] if found.parting is not None else ()
-    longest = max(found.a.step_count, found.b.step_count, 1)
-    peaks = [_drawn_peak(session) for session in (found.a, found.b)]
-    made = []
-    for side, session, beside in (("A", found.a, peaks[1]), ("B", found.b, peaks[0])):
-        steps = (row.a if side == "A" else row.b for row in rest)
-        step = next((step for step in steps if step is not None), None)
-        drawn = sparkline(
-            session.sparkline, session.hidden_tokens, None, session.step_count, beside
-        )
-        width = round(100 * session.step_count / longest, 2)
-        parts = None if step is None else round(100 * (step - 0.5) / longest, 2)
-        made.append(ContextPicture(side, str(session), drawn, width, parts, session.peak_tokens))
-    return made
-
-
-def _drawn_peak(session: Session) -> int:
-    return session.hidden_tokens + max((sum(column) for column in session.sparkline), default=0)
 
 
 def _figure(one: ComparedFigure) -> dict[str, Any]:
@@ -186,14 +160,36 @@ def _number(text: str) -> int:
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else 0
 
 
+def _compared(request: HttpRequest, a: Session, b: Session) -> Comparison:
+    """Two sessions, or the two runs that the URL names of one."""
+    names = request.GET.get("run", ""), request.GET.get("with_run", "")
+    if a.pk != b.pk or not any(names):
+        return compare(a, b)
+    return compare_runs(*(run_named(a, name or "recorded") for name in names))
+
+
+def _side(found: Comparison, at: Literal[0, 1]) -> dict[str, str]:
+    """A run as the page names it, and where the replay shows it."""
+    assert found.runs is not None
+    run = found.runs[at]
+    named = str(run.policy_version) if run.policy_version else ""
+    return {
+        "side": "AB"[at],
+        "name": run.get_origin_display() if run.origin != Run.Origin.SIMULATED else named,
+        "about": "simulated" if run.origin == Run.Origin.SIMULATED else named,
+        "url": step_url(found.a, found.a.step_count, run),
+    }
+
+
 @require_GET
 def comparison_page(request: HttpRequest, session_id: UUID, other_id: UUID) -> HttpResponse:
-    """Show two sessions side by side: verdict, figures, both timelines, and their aligned steps."""
+    """Show two sessions side by side, or two runs of one: verdict, figures, both timelines, and
+    their aligned steps."""
     a, b = session_of(request, session_id), session_of(request, other_id)
     context: dict[str, Any] = {"section": "sessions", "team": a.team, "a": a, "b": b}
     context["sides"] = (("A", a, str(a)), ("B", b, str(b)))
     try:
-        found = compare(a, b)
+        found = _compared(request, a, b)
     except (TooManySteps, MissingBlob, DamagedBlob) as error:
         return render(request, "replay/comparison.html", context | {"problem": str(error)})
     place = _place(request, found)
@@ -205,37 +201,37 @@ def comparison_page(request: HttpRequest, session_id: UUID, other_id: UUID) -> H
     shown = groups[start : start + GROUPS]
     here = found.rows[place] if place is not None else None
     known = [one for one in found.figures if one.a is not None or one.b is not None]
-    address = _address(found)
-    pictures = _pictures(found)
+    if found.runs:
+        context["runs"] = [_side(found, at) for at in (0, 1)]
+    pictures = pictures_of(found)
+    rows_url = _address(found, "compare_rows")
+    swapped = replace(found, a=b, b=a, runs=found.runs and found.runs[::-1])
     return render(request, "replay/comparison.html", context | {
         "found": found,
         "verdict": comparison_verdict(found),
         "figures": [_figure(one) for one in known],
         "unknown": [one.title for one in found.figures if one not in known],
         "pictures": pictures,
-        "kinds": _kinds(pictures),
+        "kinds": kinds_of(pictures),
         "height": HEIGHT,
         "steps": max(a.step_count, b.step_count),
         "groups": [(group, list(_rows(found, group.rows[:1], here))) for group in shown],
         "first": start + 1,
         "last": start + len(shown),
         "total": len(groups),
-        "earlier_url": f"{address}?from={max(start - GROUPS, 0)}" if start else "",
-        "later_url": f"{address}?from={start + GROUPS}" if groups[start + GROUPS :] else "",
-        "rows_url": reverse("compare_rows", args=[a.pk, b.pk]),
-        "swapped_url": reverse("compare", args=[b.pk, a.pk]),
+        "earlier_url": _address(found, **{"from": max(start - GROUPS, 0)}) if start else "",
+        "later_url": _address(found, **{"from": start + GROUPS})
+        if groups[start + GROUPS :]
+        else "",
+        "rows_url": f"{rows_url}{'&' if '?' in rows_url else '?'}",
+        "swapped_url": _address(swapped),
     })  # fmt: skip
-
-
-def _kinds(pictures: Sequence[ContextPicture]) -> list[str]:
-    drawn = {kind for picture in pictures for kind, _ in picture.drawn.paths}
-    return [kind for kind in KINDS if kind in drawn]
 
 
 @require_GET
 def comparison_rows(request: HttpRequest, session_id: UUID, other_id: UUID) -> HttpResponse:
     """Show the rows of one folded line."""
-    found = compare(session_of(request, session_id), session_of(request, other_id))
+    found = _compared(request, session_of(request, session_id), session_of(request, other_id))
     start, end = (_number(request.GET.get(name, "")) for name in ("since", "until"))
     rows = _rows(found, found.rows[start : min(end, start + UNFOLDED)], None)
     context = {"since": start, "rows": list(rows), "left": max(end - start - UNFOLDED, 0)}
@@ -245,13 +241,13 @@ def comparison_rows(request: HttpRequest, session_id: UUID, other_id: UUID) -> H
 PAGES = (
     Page(
         route="compare/<uuid:session_id>..<uuid:other_id>/",
-        query=("step", "side", "from"),
+        query=("step", "side", "from", "run", "with_run"),
         view=comparison_page,
         name="compare",
     ),
     Page(
         route="compare/<uuid:session_id>..<uuid:other_id>/rows/",
-        query=("since", "until"),
+        query=("since", "until", "run", "with_run"),
         view=comparison_rows,
         name="compare_rows",
     ),

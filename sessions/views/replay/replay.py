@@ -41,6 +41,7 @@ def _addresses(session: Session) -> dict[str, str]:
         "revision_url": reverse("revision", args=[session.pk, "-run-", 0])
         .replace("-run-", "{run}")
         .replace("/0/", "/{number}/"),
+        "compare_runs_url": reverse("compare", args=[session.pk, session.pk]),
         "session_url": _with_id(reverse("replay", args=[_SOME_ID])),
         "job_url": _with_id(reverse("api:job", args=[_SOME_ID])),
     }

@@ -10,14 +10,16 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from sessions.actions.accounts.teams import local_team
+from sessions.actions.lab.simulate import simulate_session
 from sessions.actions.record.append import append
 from sessions.actions.record.measure import measure
 from sessions.actions.replay import comparisons
 from sessions.actions.replay.comparison_verdicts import comparison_verdict
 from sessions.actions.replay.comparisons import ComparedFigure, Comparison, compare
+from sessions.actions.replay.run_comparisons import compare_runs
 from sessions.actions.replay.similar_sessions import suggestions
 from sessions.importers import records
-from sessions.models import Session
+from sessions.models import Run, Session
 from sessions.views.replay import comparison as page_module
 from tests.sessions.made import count, reads, result, says, session, user
 from tests.sessions.pages import other_team, page_of, signed_in
@@ -227,3 +229,27 @@ def test_figures_are_those_of_the_sessions(pair: tuple[Session, Session]) -> Non
     assert (found.figure("failures").a, found.figure("failures").b) == (1, 0)
     assert (found.figure("duration").a, found.figure("duration").change) == (60_000, None)
     assert not any(found.figure("cost").at_least)
+
+
+def test_two_runs_of_a_session_are_compared_step_by_step() -> None:
+    made: list[records.Record] = [user("Read the files.", key="u")]
+    for step in range(1, 41):
+        made.append(reads(f"c{step}", f"t{step}", f"{step}.py", key=f"a{step}"))
+        made.append(result(f"t{step}", f"line {step} of it\n" * 2_000, key=f"r{step}"))
+    stored = append(local_team(), session(*made), count, source="test").session
+    measure(stored)
+    stored.refresh_from_db()
+    run = simulate_session(stored, "offload-first")
+    found = compare_runs(Run.objects.get(session=stored, origin=Run.Origin.RECORDED), run)
+    first = run.revisions.order_by("number").values_list("step", flat=True)[0]
+    assert found.parting == first - 1
+    assert {row.op for row in found.rows[: first - 1]} == {"same"}
+    assert found.rows[first - 1].op == "changed"
+    client = signed_in()
+    page = page_of(client, f"/compare/{stored.pk}..{stored.pk}/?run=recorded&with_run={run.pk}")
+    assert f"they part at step {first}" in page.text and "Compare runs" in page.text
+    (here,) = (url for name, url in page.links.items() if name == f"B {first}")
+    assert f"run={run.pk}" in here
+    rows = f"/compare/{stored.pk}..{stored.pk}/rows/?run=recorded&with_run={run.pk}"
+    assert "aligned-row same" in client.get(f"{rows}&since=0&until=2").content.decode()
+    assert client.get(f"/compare/{stored.pk}..{stored.pk}/?with_run=none").status_code == 404

@@ -45,6 +45,7 @@ export type Props = {
   policies?: string[]; // that can be simulated: presets, and the team's own with their version
   replay_url: string;
   diff_page_url?: string; // with {a} and {b}
+  compare_runs_url?: string; // of two runs of the session
   session_url?: string; // with {id}: the replay of another session
   revision_url?: string; // with {run} and {number}
   job_url?: string;

@@ -1,0 +1,113 @@
+"""Two runs of one session compared: the same steps, seen with two contexts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate, pairwise
+
+from compaction.context.align import AlignedStep
+from sessions.actions.assessments.assessments import ENGINE
+from sessions.actions.replay.comparisons import (
+    ComparedFigure,
+    Comparison,
+    FigureUnit,
+    check_size,
+    recall_of,
+    steps_of,
+)
+from sessions.models import Assessment, Run
+from sessions.models.record import tail
+from sessions.models.record.delta import placed_columns
+
+Column = Sequence[int | None]
+Columns = Mapping[str, Column]
+
+
+def compare_runs(a: Run, b: Run) -> Comparison:
+    """Compare two runs of a session: figures, and the steps at which their contexts differ.
+
+    Raises TooManySteps, MissingBlob, DamagedBlob.
+    """
+    session = a.session
+    check_size(session)
+    apart = _apart(a, b, session.step_count)
+    rows = tuple(
+        AlignedStep("changed" if apart[step - 1] else "same", step, step)
+        for step in range(1, session.step_count + 1)
+    )
+    (_, steps_a), (_, steps_b) = steps_of(session, a), steps_of(session, b)
+    figures = tuple(_figures(a, b))
+    return Comparison(session, session, figures, steps_a, steps_b, rows, True, (a, b))
+
+
+def _apart(a: Run, b: Run, steps: int) -> list[bool]:
+    """Whether the contexts of a step hold other blocks, for each step."""
+    changes = [0] * (steps + 2)
+    sides = _intervals(a, steps), _intervals(b, steps)
+    for block in sides[0].keys() | sides[1].keys():
+        of_a, of_b = (side.get(block, frozenset()) for side in sides)
+        bounds = sorted({bound for interval in of_a ^ of_b for bound in interval})
+        for start, end in pairwise(bounds):
+            if _is_in(of_a, start) != _is_in(of_b, start):
+                changes[start] += 1
+                changes[end] -= 1
+    return [count > 0 for count in accumulate(changes[1 : steps + 1])]
+
+
+def _is_in(intervals: Iterable[tuple[int, int]], step: int) -> bool:
+    return any(start <= step < end for start, end in intervals)
+
+
+def _intervals(run: Run, steps: int) -> dict[tuple[int, ...], frozenset[tuple[int, int]]]:
+    """The steps at which each block is in context, as [from, to); a replacement is another block
+    than its original."""
+    columns = placed_columns(run.session, run)
+    found: dict[tuple[int, ...], set[tuple[int, int]]] = {}
+    names = ("message", "index", "position", "flags", "tokens", "from", "to")
+    for *block, start, end in zip(*(columns[name] for name in names), strict=True):
+        begin, stop = max(start, 1), min(end or steps + 1, steps + 1)
+        if begin < stop:
+            found.setdefault(tuple(block), set()).add((begin, stop))
+    return {block: frozenset(intervals) for block, intervals in found.items()}
+
+
+def _figures(a: Run, b: Run) -> Iterable[ComparedFigure]:
+    sums = [tail.figures(tail.stored(run)).steps for run in (a, b)]
+    rough = a.origin == Run.Origin.SIMULATED, b.origin == Run.Origin.SIMULATED
+
+    def total(name: str, title: str, unit: FigureUnit = "tokens") -> ComparedFigure:
+        of_a, of_b = (_total(columns.get(name, [])) for columns in sums)
+        least = _is_partial(sums[0].get(name, [])), _is_partial(sums[1].get(name, []))
+        return ComparedFigure(name, title, unit, of_a, of_b, rough, least)
+
+    peaks = [max((one for one in columns["prompt"] if one), default=None) for columns in sums]
+    steps = a.session.step_count
+    yield total("cost", "Cost", "microusd")
+    yield ComparedFigure(
+        "recall", "Needed facts in context", "share", _recall(a), _recall(b), (True, True)
+    )
+    yield ComparedFigure("steps", "Steps", "count", steps, steps)
+    yield ComparedFigure("revisions", "Revisions", "count", a.head, b.head)
+    yield ComparedFigure("peak", "Largest prompt", "tokens", peaks[0], peaks[1], rough)
+    yield total("uncached", "Uncached tokens")
+    yield total("read", "Cache read tokens")
+    yield total("write", "Cache write tokens")
+
+
+def _total(column: Column) -> int | None:
+    known = [one for one in column if one is not None]
+    return sum(known) if known else None
+
+
+def _is_partial(column: Column) -> bool:
+    return None in column and any(one is not None for one in column)
+
+
+def _recall(run: Run) -> float | None:
+    if run.origin == Run.Origin.SIMULATED:
+        return run.figures.get("in_context") if run.figures.get("needs") else None
+    # An assessment is of what the model saw.
+    managed = run.session.runs.filter(origin=Run.Origin.MANAGED).exists()
+    if managed != (run.origin == Run.Origin.MANAGED):
+        return None
+    return recall_of(Assessment.objects.filter(session=run.session, engine__gte=ENGINE).first())
