@@ -27,7 +27,13 @@ _OF_THE_TASK = ("turn", "subagent_turn", "compact")
 """Kinds of Codex's requests that are steps of a session."""
 
 _IN_METADATA = re.compile(r"_session_([0-9A-Za-z-]{8,})$")
-_AGENTS = {"claude-cli": "claude-code", "codex_cli_rs": "codex", "codex_exec": "codex"}
+_AGENTS = {
+    "claude-cli": "claude-code",
+    "codex_cli_rs": "codex",
+    "codex_exec": "codex",
+    "geminicli": "gemini-cli",
+    "geminicli-tui": "gemini-cli",
+}
 
 
 class Recognized(NamedTuple):

@@ -16,6 +16,7 @@ import re
 import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -123,9 +124,8 @@ def test_an_agent_is_managed_and_its_context_usage_and_cost_come_in(
     lab: ContextLab, providers: Providers, tmp_path: Path, name: str
 ) -> None:
     retells = name == "smolagents"  # its history has calls and results in its own words
-    mode = "" if retells else "/manage"
     with proxy(lab.url, providers.addresses, patience=20) as url:
-        said = ran(name, f"{url}/{key_of(lab)}{mode}", tmp_path)
+        said = ran(name, f"{url}/{key_of(lab)}/manage", tmp_path)
     assert "All read." in said
     assert not providers.refused
     listed = lab.request("GET", "sessions", query={"limit": 20})["sessions"]
@@ -134,6 +134,8 @@ def test_an_agent_is_managed_and_its_context_usage_and_cost_come_in(
     called = [kind for message in kinds(lab, session["id"]) for kind in message]
     steps = lab.request("GET", f"sessions/{session['id']}/manifest")["steps"]
     if retells:
+        sent = [body["messages"] for body in providers.bodies]
+        assert all(new[: len(old)] == old for old, new in pairwise(sent)), "the cache is kept"
         assert called.count("read_part") == PARTS and not called.count("tool_result")
         return
     assert "read_back" in json.dumps(providers.bodies[-1]["tools"]), "managed"

@@ -38,6 +38,11 @@ TOOLS = {"tools": [{"name": "Bash"}]}
         ),
         ({"user-agent": "codex_cli_rs/0.1", "session-id": "c1"}, {}, Recognized("c1", "codex")),
         (
+            {"user-agent": "GeminiCLI-tui/0.61.0/gemini-2.5-pro", "session-id": "g1"},
+            {},
+            Recognized("g1", "gemini-cli"),
+        ),
+        (
             {**CODEX, "thread-id": "t2", "x-codex-parent-thread-id": "c1"},
             {},
             Recognized("t2", "codex", "c1"),

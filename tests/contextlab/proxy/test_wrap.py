@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -15,7 +17,7 @@ from contextlab.client import ContextLab
 from tests.conftest import ROOT
 from tests.contextlab.client.test_client import lab, model
 from tests.contextlab.client.test_reading_back import kinds
-from tests.contextlab.proxy.test_proxy import NOWHERE, key_of
+from tests.contextlab.proxy.test_proxy import NOWHERE, key_of, proxy
 from tests.provider import Provider
 
 __all__ = ["lab", "model"]
@@ -55,6 +57,24 @@ def test_an_agent_is_recorded_and_its_exit_code_kept(
     assert (done.stdout, done.returncode) == ("ok\n", 3), done.stderr
     assert f"See its sessions on {lab.url}/sessions/" in done.stderr
     assert model.bodies[0]["messages"][0]["content"]
+    assert kinds(lab, "wrapped-agent")[:2] == [["text"], ["text"]]
+
+
+def test_the_addresses_of_the_page_for_a_first_session(lab: ContextLab, model: Provider) -> None:
+    page = (ROOT / "templates/record/first_run.html").read_text()
+    found = re.search(r'<code id="proxy">(.*?)</code>', page, re.DOTALL)
+    assert found
+    filled = re.sub(r"</?b[^>]*>", "", found[1]).replace("clk_…", key_of(lab))
+    exports = [line for line in filled.splitlines() if line.startswith("export ")]
+    with proxy(lab.url, model) as url:
+        lines = "\n".join(exports).replace("http://127.0.0.1:8766/proxy", url)
+        agent = shlex.join([sys.executable, "-c", AGENT, "0"])
+        subprocess.run(
+            ["/bin/sh", "-ec", f"{lines}\n{agent}"],
+            env={**os.environ, "ANTHROPIC_API_KEY": "none", "PYTHONPATH": str(ROOT)},
+            check=True,
+        )
+    assert len(exports) == 3
     assert kinds(lab, "wrapped-agent")[:2] == [["text"], ["text"]]
 
 
