@@ -40,7 +40,7 @@ START_SECONDS = 300.0
 PAUSE = 0.04
 """Seconds after each answer in which a system may store it before the next one is measured."""
 UNGUARDED = "LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY"
-"""Lets LiteLLM start without a key of its own; nobody else reaches it."""
+"""Lets LiteLLM start without a key of its own."""
 Started = tuple[str, Sequence[int]]
 """The address in place of the provider's, and the processes."""
 
