@@ -58,6 +58,9 @@ class Recall:
     readings: tuple[tuple[int, int], ...] = ()
     """Steps at which needs were not in context, and the tokens of the texts to read again for
     them: named, retrievable and lost ones, each text once within `READING_STANDS` steps."""
+    unknown: int = 0
+    """Needs left out of all counts: only a summary that nobody but the provider can read, such as
+    an encrypted one, may have held their facts."""
     said: int = 0
     said_in_context: float = 1.0
     """Facts in the agent's own words that were seen before, and the share in context (word
@@ -95,15 +98,20 @@ def recall(session: Session, run: ManagedRun, index: FactIndex | None = None) ->
     In context: an original block that holds the fact is in the managed context of that step. Named:
     a replacement in it holds the fact. Retrievable: a replacement in it references a block that
     holds the fact (`Block.refs`; a summary without references makes nothing retrievable). Otherwise
-    lost. Work is linear in the text of session and replacements; pass an `index` to measure many
-    runs of one session. Definition: docs/sources.md, Needed-later recall.
+    lost, or unknown while a summary that cannot be read stands in the context. Work is linear in
+    the text of session and replacements; pass an `index` to measure many runs of one session.
+    Definition: docs/sources.md, Needed-later recall.
     """
     index = index or FactIndex(session.blocks)
-    needs = needed(session, index)
+    every = needed(session, index)
     said = needed(session, index, "text")
-    context = Intervals(run, {fact for _, fact, _ in needs})
+    context = Intervals(run, {fact for _, fact, _ in every})
+    found = [(need, context.state(*need)) for need in every]
+    needs = [need for need, state in found if state is not None]
     judged = [
-        Need(step, fact, seen[-1].id, context.state(step, fact, seen)) for step, fact, seen in needs
+        Need(step, fact, seen[-1].id, state)
+        for (step, fact, seen), state in found
+        if state is not None
     ]
     counts = Counter(need.state for need in judged)
     hidden = [need for need in judged if need.state != "in_context"]
@@ -121,6 +129,7 @@ def recall(session: Session, run: ManagedRun, index: FactIndex | None = None) ->
         named=counts["named"] / max(len(judged), 1),
         retrievable=counts["retrievable"] / max(len(judged), 1),
         lost=counts["lost"] / max(len(judged), 1),
+        unknown=len(every) - len(needs),
         worst=tuple(hidden[:WORST]),
         read_back=sum(_readings(referred).values()),
         readings=tuple(_readings(missing).items()),
@@ -157,9 +166,12 @@ class Intervals:
         self.stays: dict[str, list[tuple[int, float]]] = {}
         self.naming: dict[str, list[str]] = {}
         self.referring: dict[str, list[str]] = {}
+        self._unreadable: list[tuple[int, float]] = []
         read: set[str] = set()
         for entry in run.entries:
             until = float("inf") if entry.to_step is None else entry.to_step
+            if entry.block.kind == "summary" and entry.block.type != "text":
+                self._unreadable.append((entry.from_step, until))
             self.stays.setdefault(entry.block.id, []).append((entry.from_step, until))
             if entry.block.replaces is not None and entry.block.id not in read:
                 read.add(entry.block.id)
@@ -171,7 +183,8 @@ class Intervals:
     def stands(self, block: str, step: int) -> bool:
         return any(since <= step < until for since, until in self.stays.get(block, ()))
 
-    def state(self, step: int, fact: str, seen: Iterable[Block]) -> State:
+    def state(self, step: int, fact: str, seen: Iterable[Block]) -> State | None:
+        """Return where a fact was at a step; None if a summary that cannot be read may hold it."""
         holders = [block.id for block in seen]
         if any(self.stands(block, step) for block in holders):
             return "in_context"
@@ -179,6 +192,8 @@ class Intervals:
             return "named"
         if any(self.refers_to(block, step) for block in holders):
             return "retrievable"
+        if any(since <= step < until for since, until in self._unreadable):
+            return None
         return "lost"
 
     def refers_to(self, block: str, step: int) -> bool:

@@ -21,7 +21,7 @@ from sessions.models.record.tail import Card, cards_of
 from sessions.models.record.values import blocks_of, contents
 from sessions.models.web.statements import Statement, given_uuid
 
-ENGINE = 7
+ENGINE = 8
 """Increment when a rule of assessments changes."""
 
 SOONEST = 50

@@ -11,6 +11,7 @@ from sessions.actions.reviews.after_effects import AfterEffects
 from sessions.actions.web.verdicts import EventVerdict, Tone, counted, listed
 from sessions.figures import money, tokens
 from sessions.models import Revision, Run
+from sessions.models.record.replaced import UNREADABLE
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +22,8 @@ class RemovalFacts:
     None without a ledger. `signs` counts after-effects up to step `watched`, which is before `step`
     if no call came after; `cost` is that of their calls. `rewritten` and `rewrite_cost` are those
     of the cache break. `simulated`: its agent saw what was removed, so its signs say nothing.
-    `lacking`: the log lacks most of the removed text. Costs in micro-dollars, None if unknown.
+    `lacking`: the log lacks most of the removed text; `unreadable`: its summary is encrypted.
+    Costs in micro-dollars, None if unknown.
     """
 
     step: int
@@ -35,6 +37,7 @@ class RemovalFacts:
     payback: int | None = None
     simulated: bool = False
     lacking: bool = False
+    unreadable: bool = False
 
 
 def removal_verdict(known: RemovalFacts) -> EventVerdict:
@@ -58,6 +61,9 @@ def _judged(known: RemovalFacts) -> tuple[Tone, str]:
         return "neutral", "No model call came after it."
     if known.lacking:
         return "neutral", "What it lost is unknown: the log lacks most of the text it replaced."
+    if known.unreadable:
+        said = f", but then: {listed(signs)}" if signs else ""
+        return "neutral", f"What it lost is unknown: its summary is encrypted{said}."
     if signs:
         before = "No lost fact was needed again, but " if known.needed is not None else ""
         said = f"{before}{listed(signs)}."
@@ -139,6 +145,7 @@ def verdict_on(
             payback=revision.payback_steps,
             simulated=revision.run.origin == Run.Origin.SIMULATED,
             lacking=lacking,
+            unreadable=facts is None and revision.edits.filter(UNREADABLE).exists(),
         )
     )
 

@@ -23,6 +23,10 @@ REAL = (Run.Origin.RECORDED, Run.Origin.MANAGED)
 SUMMARISING = Q(summary__type="text") | Q(replacement__kind="summary", replacement__type="text")
 """Edits that replace blocks by a readable summary."""
 
+UNREADABLE = Q(summary__kind="summary") & ~Q(summary__type="text")
+"""Edits that replace blocks by a summary that only its provider can read, such as Codex's encrypted
+ones."""
+
 
 @dataclass(frozen=True, slots=True)
 class Replaced:

@@ -51,9 +51,9 @@ class Exchange:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """The text that replaced the removed entries."""
+    """The text that replaced the removed entries; its size is None if it is encrypted."""
 
-    tokens: int
+    tokens: int | None
     sections: list[SummarySection]
     left_out: int
 
@@ -122,6 +122,9 @@ def _removed(session: Session, revision: Revision, entry: Entry) -> Removed:
     )
 
 
+_ENCRYPTED = "This summary is encrypted: only the provider can read it. Its size is unknown."
+
+
 def summary_texts(
     session: Session, revision: Revision
 ) -> list[tuple[Block | Replacement, str, int]]:
@@ -134,7 +137,9 @@ def summary_texts(
         elif edit.replacement is not None and edit.replacement.kind == "summary":
             rows.append(edit.replacement)
     data = contents(session, [row.sha for row in rows])
-    return [(row, *_shown(data[row.sha])) for row in rows]
+    return [
+        (row, *(_shown(data[row.sha]) if row.type == "text" else (_ENCRYPTED, 0))) for row in rows
+    ]
 
 
 def _shown(data: bytes) -> tuple[str, int]:
@@ -145,6 +150,8 @@ def _shown(data: bytes) -> tuple[str, int]:
 def summaries(session: Session, revision: Revision) -> list[Summary]:
     """The inserted summaries, in sections."""
     return [
-        Summary(session.scaled(row.tokens), sections(text), left_out)
+        Summary(
+            session.scaled(row.tokens) if row.type == "text" else None, sections(text), left_out
+        )
         for row, text, left_out in summary_texts(session, revision)
     ]

@@ -101,6 +101,13 @@ def test_what_left_without_a_reference_is_lost() -> None:
     assert state(Entry(READ, 2, 3), Entry(PLAIN, 3, 4), Entry(silent, 4)) == "lost"
 
 
+def test_what_an_encrypted_summary_may_hold_is_unknown() -> None:
+    sealed = replace(block(2, 4, "{}"), type="other", kind="summary")
+    judged = recall(SEEN, Run([Entry(READ, 2, 4), Entry(sealed, 4)]))
+    assert (judged.needs, judged.unknown, judged.worst) == (0, 1, ())
+    assert recall(SEEN, Run([Entry(READ, 2, 4), Entry(sealed, 4, 4)])).lost == 1
+
+
 def test_what_came_back_is_in_place_again() -> None:
     assert state(Entry(READ, 2, 3), Entry(PLAIN, 3, 4), Entry(READ, 4)) == "in_context"
 

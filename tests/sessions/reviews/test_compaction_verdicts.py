@@ -54,6 +54,17 @@ def judged(**known: Any) -> tuple[str, str]:
             "correction by the user.",
         ),
         (
+            {"unreadable": True},
+            "neutral",
+            "What it lost is unknown: its summary is encrypted.",
+        ),
+        (
+            {"unreadable": True, "signs": SIGNS},
+            "neutral",
+            "What it lost is unknown: its summary is encrypted, but then: 3 files read again, 1 "
+            "call repeated and 1 correction by the user.",
+        ),
+        (
             {"needed": [], "lacking": True},
             "neutral",
             "What it lost is unknown: the log lacks most of the text it replaced.",
