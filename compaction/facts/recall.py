@@ -173,7 +173,8 @@ class Intervals:
             if entry.block.kind == "summary" and entry.block.type != "text":
                 self._unreadable.append((entry.from_step, until))
             self.stays.setdefault(entry.block.id, []).append((entry.from_step, until))
-            if entry.block.replaces is not None and entry.block.id not in read:
+            replaces = entry.block.replaces is not None or entry.block.kind == "summary"
+            if replaces and entry.block.id not in read:
                 read.add(entry.block.id)
                 for fact in facts_of(entry.block) & wanted:
                     self.naming.setdefault(fact, []).append(entry.block.id)

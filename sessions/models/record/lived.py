@@ -22,7 +22,8 @@ def recorded_run(session: Session) -> RunValue:
     """Build the recorded contexts in the form of a simulation, so that both are priced by one set
     of rules.
 
-    Tokens are in the session's counting; texts are omitted. O(n log n) in entries and steps.
+    Tokens are in the session's counting; texts are omitted, except of summaries. O(n log n) in
+    entries and steps.
     """
     run = Run.objects.get(session=session, origin=Run.Origin.RECORDED)
     entries = _entries(session, run)
@@ -41,7 +42,7 @@ def _entries(session: Session, run: Run) -> tuple[edits.Entry, ...]:
     replaced = [row for row in rows if row.replacement is not None]
     found: list[edits.Entry] = []
     originals: dict[int, BlockValue] = {}
-    for block in blocks_of(session, with_text=False):
+    for block in blocks_of(session, with_text=lambda row: row.kind == "summary"):
         originals[block.position] = block
         row = ended.get(block.position)
         found.append(

@@ -15,7 +15,7 @@ from compaction.tokens import count
 from sessions.models.record.blobs import sha256
 from sessions.models.record.revisions import Edit, Entry, Replacement, Revision, Run
 from sessions.models.record.sessions import Session
-from sessions.models.record.values import CHUNK, blocks_at, contents
+from sessions.models.record.values import CHUNK, blocks_at, contents, summary_positions
 
 REAL = (Run.Origin.RECORDED, Run.Origin.MANAGED)
 """Origins of runs that a model really saw."""
@@ -172,13 +172,15 @@ def _value(row: Entry, block: Block) -> edits.Entry:
 
 
 def entries_of(session: Session, run: Run, originals: Iterable[Block]) -> tuple[edits.Entry, ...]:
-    """The lifespans of all blocks in a run: its entries, and originals without one from their
-    birth."""
+    """The lifespans of all blocks in a run: its entries, originals without one from their birth,
+    and in a recorded run the summaries that its log states."""
     ordered = run.entries.order_by("position", "from_step")
     rows = list(ordered.select_related("replacement", "closed_by__revision"))
     made = [row.replacement for row in rows if row.replacement is not None]
     data = contents(session, [row.sha for row in made])
     known = {block.position: block for block in originals}
+    if run.origin == Run.Origin.RECORDED:
+        known |= {one.position: one for one in blocks_at(session, summary_positions(session))}
     noted = {row.position for row in rows if row.replacement is None}
     found = [edits.Entry(known[p], known[p].born) for p in known if p not in noted]
     for row in rows:
