@@ -59,8 +59,8 @@ class Recall:
     """Steps at which needs were not in context, and the tokens of the texts to read again for
     them: named, retrievable and lost ones, each text once within `READING_STANDS` steps."""
     unknown: int = 0
-    """Needs left out of all counts: only a summary that nobody but the provider can read, such as
-    an encrypted one, may have held their facts."""
+    """Needs left out of all counts: their facts may be in a summary that only the provider can
+    read."""
     said: int = 0
     said_in_context: float = 1.0
     """Facts in the agent's own words that were seen before, and the share in context (word

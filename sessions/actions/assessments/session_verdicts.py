@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from django.urls import reverse
@@ -29,11 +29,22 @@ class SessionVerdict(EventVerdict):
     proofs: tuple[tuple[str, str | None], ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Missed:
+    """How often something lost was needed again: lost facts, by the ledgers of compactions, or uses
+    of one, of `uses` in all. `tested`: a step followed; `worst`: the address of the compaction
+    after which most was missed."""
+
+    count: int
+    uses: int | None = None
+    tested: bool = True
+    worst: str = ""
+
+
 def session_verdict(
     cost: int | None,
     broken: int | None,
-    needs: int | None,
-    lost: int | None,
+    missed: Missed | None,
     losses: int | None,
     *,
     by: str,
@@ -43,13 +54,13 @@ def session_verdict(
 
     `broken` is the cost of avoidable cache breaks, `losses` that of calls made because text had
     left the context, as on the dashboard. Micro-dollars, None if unknown; `at_least` if the log
-    lacks a part of the cost. `needs` and the `lost` of them are counts, None if no text left the
-    context; `by` names what removed texts.
+    lacks a part of the cost. `missed` is None if no text left the context; `by` names what removed
+    texts.
     """
     paid = _avoidable(broken, losses)
     return SessionVerdict(
-        _tone(cost, paid, lost),
-        f"{_spent(cost, paid, at_least=at_least)} {_lost(needs, lost, by)}",
+        _tone(cost, paid, missed),
+        f"{_spent(cost, paid, at_least=at_least)} {_lost(missed, by)}",
         _parts(broken, losses),
     )
 
@@ -58,10 +69,11 @@ def _avoidable(broken: int | None, losses: int | None) -> int | None:
     return None if broken is None and losses is None else (broken or 0) + (losses or 0)
 
 
-def _tone(cost: int | None, avoidable: int | None, lost: int | None) -> Tone:
-    if lost or (cost and avoidable and avoidable >= MUCH * cost):
+def _tone(cost: int | None, avoidable: int | None, missed: Missed | None) -> Tone:
+    if (missed and missed.count) or (cost and avoidable and avoidable >= MUCH * cost):
         return "bad"
-    return "neutral" if cost is None or avoidable is None else "good"
+    unknown = cost is None or avoidable is None or (missed is not None and not missed.tested)
+    return "neutral" if unknown else "good"
 
 
 def _spent(cost: int | None, avoidable: int | None, *, at_least: bool) -> str:
@@ -85,22 +97,28 @@ def _parts(broken: int | None, losses: int | None) -> str:
     return f"Avoidable: {', '.join(parts)}."
 
 
-def _lost(needs: int | None, lost: int | None, by: str) -> str:
-    if needs is None or lost is None:
+def _lost(missed: Missed | None, by: str) -> str:
+    if missed is None:
         return "Nothing is known to have left the context."
-    if not lost:
-        return "No fact was lost when it was used again."
-    return f"{by[0].upper()}{by[1:]} had lost a fact {_times(needs, lost)}."
+    if missed.count and missed.uses is None:
+        return f"{_times(missed)} after {by}."
+    if missed.count:
+        return f"{by[0].upper()}{by[1:]} had lost a fact {_times(missed)}."
+    if not missed.tested:
+        return "No step followed its last compaction, so nothing that it lost can have been missed."
+    return f"No fact that {by} lost was needed again."
 
 
-def _times(needs: int, lost: int) -> str:
-    """Uses, not facts, as on the dashboard: one fact may be used often."""
-    return f"{lost:,} of {counted(needs, 'time')} that one was used again"
+def _times(missed: Missed) -> str:
+    if missed.uses is not None:
+        return f"{missed.count:,} of {counted(missed.uses, 'time')} that one was used again"
+    was = "was" if missed.count == 1 else "were"
+    return f"{counted(missed.count, 'lost fact')} {was} needed again"
 
 
 def verdict_on_session(session: Session, *, managed: bool) -> SessionVerdict | None:
-    """The verdict on a stored session, from one indexed row, and one more if it lost facts; None
-    while it goes on, and before it is assessed. `managed`: its context was ours."""
+    """The verdict on a stored session, from an indexed row and its ledgers; None while it goes on,
+    and before it is assessed. `managed`: its context was ours."""
     row: Sequence[int | None] | None = (
         _ASSESSED.first(session=session.pk) if session.step_count and is_over(session) else None
     )
@@ -108,23 +126,32 @@ def verdict_on_session(session: Session, *, managed: bool) -> SessionVerdict | N
         return None
     own = "compaction" if session.compaction_count else "edits"
     by = "its policy" if managed else f"{VENDORS.get(session.agent, 'the client')}'s {own}"
-    found = session_verdict(session.cost_microusd, *row, by=by, at_least=session.cost_at_least)
-    return replace(found, proofs=tuple(_proofs(session, *row)))
-
-
-def _proofs(
-    session: Session, broken: int | None, needs: int | None, lost: int | None, losses: int | None
-) -> Iterator[tuple[str, str | None]]:
+    broken, needs, lost, losses = row
+    missed = _in_ledgers(session)
+    if missed is None and needs is not None and lost is not None:
+        missed = Missed(lost, needs)
+    found = session_verdict(
+        session.cost_microusd, broken, missed, losses, by=by, at_least=session.cost_at_least
+    )
+    proofs: list[tuple[str, str | None]] = []
     if session.cost_microusd is not None and broken:
-        yield f"≈{money(_avoidable(broken, losses))}", None
-    if needs and lost and (address := _lost_at(session)):
-        yield _times(needs, lost), address
+        proofs.append((f"≈{money(_avoidable(broken, losses))}", None))
+    if missed is not None and missed.count and missed.worst:
+        proofs.append((_times(missed), missed.worst))
+    return replace(found, proofs=tuple(proofs))
 
 
-def _lost_at(session: Session) -> str:
-    """The address of the compaction after which most was missed; empty if none is known."""
-    found = _WORST.first(session=session.pk)
-    return reverse("revision", args=[session.pk, *found]) if found else ""
+def _in_ledgers(session: Session) -> Missed | None:
+    """What the ledgers of a session's compactions say; None without one."""
+    rows = _LEDGERS.rows(session=session.pk)
+    if not rows:
+        return None
+    origin, number, *_ = rows[0]
+    return Missed(
+        sum(missed for _, _, _, missed, _ in rows),
+        tested=any(until > step for _, _, step, _, until in rows),
+        worst=reverse("revision", args=[session.pk, origin, number]),
+    )
 
 
 _ASSESSED = Statement(
@@ -132,11 +159,17 @@ _ASSESSED = Statement(
         session_id=given_uuid("session"), engine__gte=ENGINE
     ).values_list(*FIELDS)
 )
-_WORST = Statement(
+_LEDGERS = Statement(
     lambda: (
-        FactLedger.objects.filter(revision__run__session_id=given_uuid("session"), lost__gt=0)
+        FactLedger.objects.filter(revision__run__session_id=given_uuid("session"))
         .exclude(revision__run__origin=Run.Origin.SIMULATED)
-        .order_by("-after_effects", "-lost", "revision__number")
-        .values_list("revision__run__origin", "revision__number")[:1]
+        .order_by("-missed", "-after_effects", "revision__number")
+        .values_list(
+            "revision__run__origin",
+            "revision__number",
+            "revision__step",
+            "missed",
+            "looked_until",
+        )
     )
 )

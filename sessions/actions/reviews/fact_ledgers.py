@@ -13,6 +13,7 @@ from compaction.losses.repairs import WINDOW
 from compaction.losses.weighty import named_later
 from compaction.summaries.model.asked import AskedSection, parts_of
 from sessions.actions.reviews.after_effects import AfterEffects, after_effects
+from sessions.actions.reviews.compaction_verdicts import is_missed
 from sessions.actions.reviews.sizes import sizes_of
 from sessions.models import Edit, FactLedger, Revision, Session
 from sessions.models.record.replaced import (
@@ -107,6 +108,7 @@ def keep_ledger(session: Session, revision: Revision) -> FactLedger | None:
             "kept": ledger.kept,
             "retrievable": ledger.retrievable,
             "lost": ledger.lost,
+            "missed": sum(map(is_missed, judged.facts)),
             "unsupported": ledger.unsupported,
             "score": judged.score,
             "facts": judged.facts,

@@ -21,6 +21,7 @@ class FactLedger(models.Model):
     kept = models.PositiveIntegerField(default=0)
     retrievable = models.PositiveIntegerField(default=0)
     lost = models.PositiveIntegerField(default=0)
+    missed = models.PositiveIntegerField(default=0, help_text="lost facts that a later call named")
     unsupported = models.PositiveIntegerField(default=0)
     score = models.PositiveIntegerField(null=True, help_text="permille")
     facts = models.JSONField(default=list)

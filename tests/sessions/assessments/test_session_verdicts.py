@@ -9,7 +9,11 @@ import pytest
 
 from sessions.actions.accounts.teams import local_team
 from sessions.actions.assessments.assessments import keep_assessment, outdate
-from sessions.actions.assessments.session_verdicts import session_verdict, verdict_on_session
+from sessions.actions.assessments.session_verdicts import (
+    Missed,
+    session_verdict,
+    verdict_on_session,
+)
 from sessions.actions.live.live_sessions import SessionFields, put_session
 from sessions.models import Assessment, FactLedger, Session
 from tests.sessions.made import says, user
@@ -30,40 +34,41 @@ def props(of: Session) -> dict[str, Any]:
     ("known", "tone", "sentence"),
     [
         (
-            (31_400_000, 2_940_000, 248, 10, None),
+            (31_400_000, 2_940_000, Missed(10, 248), None),
             "bad",
             "Cost $31.40, ≈$2.94 (9 %) avoidable. The client's edits had lost a fact 10 of 248 "
             "times that one was used again.",
         ),
         (
-            (31_400_000, 1_000_000, 248, 0, None),
+            (31_400_000, 1_000_000, Missed(0, 248), None),
             "good",
-            "Cost $31.40, ≈$1.00 (3 %) avoidable. No fact was lost when it was used again.",
+            "Cost $31.40, ≈$1.00 (3 %) avoidable. No fact that the client's edits lost was needed "
+            "again.",
         ),
         (
-            (31_400_000, 1_570_000, None, None, None),
+            (31_400_000, 1_570_000, None, None),
             "bad",
             "Cost $31.40, ≈$1.57 (5 %) avoidable. Nothing is known to have left the context.",
         ),
         (
-            (31_400_000, 0, None, None, None),
+            (31_400_000, 0, None, None),
             "good",
             "Cost $31.40, nothing avoidable. Nothing is known to have left the context.",
         ),
         (
-            (31_400_000, None, None, None, None),
+            (31_400_000, None, None, None),
             "neutral",
             "Cost $31.40. Nothing is known to have left the context.",
         ),
         (
-            (None, None, 1, 1, None),
+            (None, None, Missed(1, 1), None),
             "bad",
             "Cost unknown. The client's edits had lost a fact 1 of 1 time that one was used again.",
         ),
         (
-            (0, 0, 0, 0, None),
+            (0, 0, Missed(0, 0), None),
             "good",
-            "Cost $0, nothing avoidable. No fact was lost when it was used again.",
+            "Cost $0, nothing avoidable. No fact that the client's edits lost was needed again.",
         ),
     ],
 )
@@ -73,27 +78,48 @@ def test_a_session_says_its_cost_and_what_it_lost(known: Any, tone: str, sentenc
 
 
 def test_it_names_its_policy_bounds_and_its_losses() -> None:
-    found = session_verdict(2_000_000, 0, 5, 2, 840_000, by="its policy", at_least=True)
+    found = session_verdict(2_000_000, 0, Missed(2, 5), 840_000, by="its policy", at_least=True)
     assert found.sentence == (
         "Cost at least $2.00, ≈$0.84 (42 %) avoidable. Its policy had lost a fact 2 of 5 times "
         "that one was used again."
     )
     again = "losses ≈$0.84 (calls made because text had left the context)"
     assert found.detail == f"Avoidable: {again}."
-    found = session_verdict(2_000_000, 200_000, 5, 2, 840_000, by="its policy")
+    found = session_verdict(2_000_000, 200_000, Missed(2, 5), 840_000, by="its policy")
     assert "≈$1.04 (52 %) avoidable." in found.sentence
     assert found.detail == f"Avoidable: cache breaks $0.20, {again}."
 
 
+@pytest.mark.parametrize(
+    ("missed", "tone", "sentence"),
+    [
+        (Missed(1), "bad", "1 lost fact was needed again after its policy."),
+        (Missed(3), "bad", "3 lost facts were needed again after its policy."),
+        (Missed(0), "good", "No fact that its policy lost was needed again."),
+        (
+            Missed(0, tested=False),
+            "neutral",
+            "No step followed its last compaction, so nothing that it lost can have been missed.",
+        ),
+    ],
+)
+def test_ledgers_say_what_was_lost(missed: Missed, tone: str, sentence: str) -> None:
+    found = session_verdict(9, 0, missed, 0, by="its policy")
+    assert (found.tone, found.sentence) == (tone, f"Cost $0.000009, nothing avoidable. {sentence}")
+
+
 @pytest.mark.django_db
-def test_the_replay_opens_with_it_and_reads_one_row_for_it(django_assert_num_queries: Any) -> None:
+def test_the_replay_opens_with_it_and_reads_two_rows_for_it(django_assert_num_queries: Any) -> None:
     found = stored(compacted(says("c3", "src/f1.py and so on", key="z")))
     assert "verdict" not in props(found), "not assessed yet"
     keep_assessment(found)
-    with django_assert_num_queries(1):
+    with django_assert_num_queries(2):
         verdict = verdict_on_session(found, managed=False)
     assert verdict is not None
-    assert verdict.sentence == "Cost unknown. No fact was lost when it was used again."
+    assert (
+        verdict.sentence
+        == "Cost unknown. No fact that the client's compaction lost was needed again."
+    )
     assert props(found)["verdict"]["sentence"] == verdict.sentence
     outdate(found)
     assert "verdict" not in props(found), "assessed by other rules"
@@ -105,7 +131,8 @@ def test_it_names_who_lost_a_fact() -> None:
     keep_assessment(found)
     Assessment.objects.update(needs=2, lost=1)
     revision = found.runs.get(origin="recorded").revisions.get()
-    FactLedger.objects.update_or_create(revision=revision, defaults={"lost": 1})
+    ledger = {"missed": 2, "looked_until": 9}
+    FactLedger.objects.update_or_create(revision=revision, defaults=ledger)
     said = []
     for managed, compactions in ((False, 1), (False, 0), (True, 1)):
         found.compaction_count = compactions
@@ -113,10 +140,10 @@ def test_it_names_who_lost_a_fact() -> None:
         assert verdict is not None
         said.append(verdict.sentence.removeprefix("Cost unknown. "))
         assert dict(verdict.proofs) == {
-            "1 of 2 times that one was used again": _COMPACTION.format(found.pk)
+            "2 lost facts were needed again": _COMPACTION.format(found.pk)
         }
-    by = ("The client's compaction", "The client's edits", "Its policy")
-    assert said == [f"{one} had lost a fact 1 of 2 times that one was used again." for one in by]
+    by = ("the client's compaction", "the client's edits", "its policy")
+    assert said == [f"2 lost facts were needed again after {one}." for one in by]
 
 
 @pytest.mark.django_db
