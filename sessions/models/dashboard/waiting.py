@@ -40,6 +40,11 @@ def waiting_work(team: Team) -> WaitingWork:
     )
 
 
+def assessing(team: Team) -> bool:
+    """Whether a job assesses sessions of a team."""
+    return bool(_ASSESSING.rows(team=team.pk))
+
+
 def running_sessions(team: Team) -> list[Session]:
     """The running sessions that moved last, up to `MOST`, with their policies."""
     return _RUNNING.rows(team=team.pk, since=timezone.now() - QUIET_AFTER)
@@ -69,6 +74,13 @@ _FAILED = Statement(
     lambda: Job.objects.filter(
         team_id=given_uuid("team"), state=Job.State.FAILED, created__gte=given_time("since")
     ).values_list("pk")[:MOST]
+)
+_ASSESSING = Statement(
+    lambda: Job.objects.filter(
+        team_id=given_uuid("team"),
+        kind="assess",
+        state__in=(Job.State.QUEUED, Job.State.RUNNING),
+    ).values_list("pk")[:1]
 )
 _ROLLOUT = Statement(
     lambda: Rollout.objects.filter(

@@ -65,7 +65,7 @@ def _first(tile: Tile) -> Lines:
 _SPLIT: Lines = (
     ("Output", "microusd", total("output_cost", "split")),
     ("Cache read", "microusd", total("read_cost", "split")),
-    ("Written and uncached, needed", "microusd", _needed),
+    ("Cache write and uncached", "microusd", _needed),
     ("Unexplained rewrites", "microusd", total("unexplained", "split")),
     ("Avoidable rewrites", "microusd", total("avoidable", "split")),
 )

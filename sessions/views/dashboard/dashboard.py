@@ -26,6 +26,7 @@ from sessions.models.dashboard.savings import SimulatedSaving, simulated_saving
 from sessions.models.dashboard.slices import Split
 from sessions.models.dashboard.tiles import TILES
 from sessions.models.dashboard.troubles import nearest_limit
+from sessions.models.dashboard.waiting import assessing
 from sessions.models.tools.unused import unused_in
 from sessions.models.web.periods import (
     DAY,
@@ -119,10 +120,11 @@ def page(request: HttpRequest) -> HttpResponse:
         "outside": 0 if split else there.sessions - made.whole.of["sessions"],
         "hourly": period.size == HOUR,
         "waiting": waiting_rows(request, team),
+        "assessing": assessing(team) and made.whole.of["not_assessed"],
         **demo_notice(request, team),
     }
     if made.whole.of["sessions"]:
-        context |= _filled(request, team, made, split, shown.asked or {"range": USUAL})
+        context |= _filled(request, team, made, split, shown.asked or {"range": USUAL}, there)
         context |= _figures(
             team, made, split, _forecast(made.forecast(there.spent, now, left_days))
         )
@@ -132,7 +134,12 @@ def page(request: HttpRequest) -> HttpResponse:
 
 
 def _filled(
-    request: HttpRequest, team: Team, made: Dashboard, split: Split, asked: dict[str, str]
+    request: HttpRequest,
+    team: Team,
+    made: Dashboard,
+    split: Split,
+    asked: dict[str, str],
+    there: SessionSpan,
 ) -> dict[str, Any]:
     """What to do, the most expensive day, what changed, and the tables behind them."""
     period = made.period
@@ -151,6 +158,7 @@ def _filled(
         "peak": cost_peak(team, made, split),
         "changes": changed_figures(team, made, split),
         "compared_with": COMPARED.get(period.name, "the period before") if period.before else "",
+        **_halves(there),
         "trend_height": TREND,
         "nearest": [] if split else nearest_limit(team, period),
         "near_url": sessions_url(period, split, flags=("near-limit",), sort="peak"),
@@ -236,6 +244,15 @@ def row_of(made: Dashboard, tile: Tile, split: Split, note: str = "") -> TileRow
         none=made.none(tile),
         note=note,
     )
+
+
+def _halves(there: SessionSpan) -> dict[str, Any]:
+    """The time of the first session, and the URL of the later half of all, which the earlier half
+    can be compared with; empty if it is a day or less."""
+    assert there.first is not None and there.last is not None
+    half = (there.last + 1 - there.first) // 2
+    days = part_days(there.last + 1 - half, there.last + 1)
+    return {"first": there.first, "halves_url": "?" + urlencode(days) if half >= DAY else ""}
 
 
 def _offer(there: SessionSpan) -> dict[str, Any]:

@@ -180,7 +180,7 @@ def _of_policies(
         lost = f"A needed fact was lost {_count(many, 'time')} in {_count(where, 'session')}."
         proof = places.lost
     if saving is None:
-        why, url = "what a policy saves is known after a simulation", reverse("lab")
+        why, url = "savings are known after a simulation", reverse("policies")
         yield Fix("loss", title, lost, None, why, SIMULATE, url, proof_url=proof)
         return
     asked = urlencode({"of": saving.version})
@@ -188,10 +188,10 @@ def _of_policies(
     change = difference(saving.simulated, saving.recorded).text
     found = f"{saving.version} over {_count(saving.sessions, 'session')}: {change}"
     if saving.keeps and saving.microusd > 0:
-        said = f"{found}; reading again what it lacks is subtracted. {lost}".strip()
+        said = f"{found}, after reading again what it leaves out. {lost}".strip()
         yield Fix("loss", title, said, saving.microusd, "simulated", OPEN, url, proof_url=proof)
     elif lost and not saving.keeps:
-        why = "no simulated policy keeps what is needed in context as often"
+        why = "none keeps what is needed in context as often"
         said = f"{lost} No simulated policy keeps what is needed as often; most does {found}."
         yield Fix("loss", title, said, None, why, OPEN, url, proof_url=proof)
 

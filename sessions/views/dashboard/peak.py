@@ -7,10 +7,15 @@ from datetime import UTC, datetime
 
 from django.urls import reverse
 
-from sessions.figures import day, finely, money
+from sessions.figures import day, finely, money, tokens
 from sessions.models import Session, Team
 from sessions.models.cache.causes import causes_in
-from sessions.models.dashboard.costliest import costliest_session
+from sessions.models.dashboard.costliest import (
+    Spent,
+    costliest_session,
+    spent,
+    spent_by_others,
+)
 from sessions.models.dashboard.dashboards import Dashboard, dashboard, day_costs
 from sessions.models.dashboard.slices import Split
 from sessions.models.web.periods import DAY, HOUR, Period
@@ -59,7 +64,7 @@ def cost_peak(team: Team, made: Dashboard, split: Split) -> CostPeak | None:
         _why(part, rest, found.cost_microusd, others, size),
         found,
         money(found.cost_microusd),
-        _session_why(found, made.whole),
+        _session_why(found, spent_by_others(team, made.period, split, found)),
         part.of["sessions"],
         sessions_url(period, split, sort="cost"),
         *_avoidable(part, period, split),
@@ -101,24 +106,57 @@ def _why(part: Sums, rest: Sums, costliest: int, others: int, size: str) -> str:
     )
 
 
-def _session_why(found: Session, whole: Sums) -> str:
-    """What made a session expensive beside the others of the range: its steps, or what each cost.
+def _session_why(found: Session, others: Spent) -> str:
+    """What made a session expensive: its cost beside that of an average other of the range, by the
+    factor that explains most of the difference.
 
-    The latter is not compared where some have no known cost.
+    Cost is steps x prompt tokens a step x weight of a token x price. The weight is that of its
+    kinds, at the usual ratios of list prices: a cache read costs 0.1 and a cache write 1.25 of an
+    uncached token, output 5. Exact where a model's prices have these ratios.
     """
-    steps, others = found.step_count, whole.of["sessions"] - 1
-    said = f"{steps:,} step{'' if steps == 1 else 's'}" + (
+    mine = spent(found)
+    said = f"{mine.steps:,} step{'' if mine.steps == 1 else 's'}" + (
         f" with {found.model}" if found.model else ""
     )
-    cost, rest = found.cost_microusd or 0, whole.steps.sum - steps
-    if others < 1 or rest < 1 or not steps:
+    if not (others.steps and others.prompt and others.cost and mine.steps and mine.prompt):
         return said
-    more = steps / (rest / others)
-    rest_cost = whole.of["cost"] - cost
-    if whole.of["priced"] == whole.of["sessions"] and rest_cost * steps * more < cost * rest:
-        each, usual = money(round(cost / steps)), money(round(rest_cost / rest))
-        return f"{said}, {each} each; a step of the others cost {usual}"
-    return f"{said}; an average other session of the range has {rest / others:,.0f}"
+    usual = others.cost / others.sessions
+    if mine.cost <= usual:
+        return said
+    theirs = others.steps / others.sessions
+    times = {
+        f"its steps: {mine.steps:,}, an average other session has {theirs:,.0f}": (
+            mine.steps / theirs
+        ),
+        f"its prompts: {tokens(round(mine.prompt / mine.steps))} tokens a step, the others "
+        f"{tokens(round(others.prompt / others.steps))}": (
+            (mine.prompt / mine.steps) / (others.prompt / others.steps)
+        ),
+        _mix(mine, others): _weight(mine) / _weight(others),
+        f"its model's price: {_price(mine) / _price(others):.1f} times that of the others for the "
+        "same tokens": _price(mine) / _price(others),
+    }
+    most = max(times, key=lambda one: times[one])
+    return f"{said}. Mostly {most}; an average other session costs {money(round(usual))}"
+
+
+def _mix(mine: Spent, others: Spent) -> str:
+    read, usual = mine.read / mine.prompt, others.read / others.prompt
+    if read < usual:
+        return f"its cache: {finely(read)} of its prompts were read, of the others {finely(usual)}"
+    share, often = mine.output / mine.prompt, others.output / others.prompt
+    return f"its output: {finely(share)} of its prompts' size, the others {finely(often)}"
+
+
+def _weight(of: Spent) -> float:
+    """Average price of its tokens per prompt token, in that of an uncached one."""
+    weighed = of.uncached + 0.1 * of.read + 1.25 * of.write + 5 * of.output
+    return weighed / of.prompt
+
+
+def _price(of: Spent) -> float:
+    """Micro-dollars of a token that counts as one uncached."""
+    return of.cost / (_weight(of) * of.prompt)
 
 
 def _avoidable(part: Sums, period: Period, split: Split) -> tuple[str, str]:

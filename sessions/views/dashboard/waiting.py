@@ -16,8 +16,11 @@ from sessions.actions.live.answer import standing_of
 from sessions.actions.live.forecasts import forecasts
 from sessions.actions.reviews.reservations import open_to
 from sessions.figures import percent
-from sessions.models import Session, Team
+from sessions.models import ReviewItem, Run, Session, Team
 from sessions.models.dashboard.waiting import MOST, running_sessions, waiting_work
+
+NAMED = 3
+"""Most sessions named in a row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +31,8 @@ class WaitingRow:
     line: str
     button: str
     url: str
+    links: tuple[tuple[str, str], ...] = ()
+    """The first of the sessions, by name, and where what waits in each is shown."""
 
 
 def waiting_rows(request: HttpRequest, team: Team) -> list[WaitingRow]:
@@ -50,12 +55,22 @@ def _rows(request: HttpRequest, team: Team) -> Iterator[WaitingRow]:
         url = reverse("rollout", args=[pk])
         yield WaitingRow(f"{version} is at {share} %", f"Rollout {state}.", "Open", url)
     if isinstance(request.user, User) and allowed(request, team, "review"):
-        many = len(open_to(team, request.user).order_by().values_list("pk")[:MOST])
+        items = open_to(team, request.user)
+        many = len(items.order_by().values_list("pk")[:MOST])
         if many:
             title = _count(many, "compaction", "waits for review", "wait for review")
-            yield WaitingRow(
-                title, "Summaries beside their originals.", "Review", reverse("reviews")
+            named = items.select_related("revision__run__session")
+            named = named.defer(*(f"revision__run__{column}" for column in Run.LARGE))
+            links = tuple(
+                (f"{_name(one.revision.run.session)}, step {one.revision.step}", _revision_url(one))
+                for one in named[:NAMED]
             )
+            yield WaitingRow(title, "In", "Review", reverse("reviews"), links)
+
+
+def _revision_url(item: ReviewItem) -> str:
+    revision = item.revision
+    return reverse("revision", args=[revision.run.session_id, revision.run.origin, revision.number])
 
 
 def _running(team: Team) -> Iterator[WaitingRow]:

@@ -161,7 +161,9 @@ def does(policy: Policy) -> str:
     if policy.heeds_objective:
         lean = policy.objective == "lean"
         said.append(
-            "Prefers small contexts to low cost." if lean else "Prefers low cost to small contexts."
+            "Optimizes for context size: edits early."
+            if lean
+            else "Optimizes for cost: edits when that pays back."
         )
     return " ".join(said) or "Leaves every context as it is."
 

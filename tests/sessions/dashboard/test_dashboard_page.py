@@ -154,9 +154,16 @@ def test_the_most_expensive_day_and_what_changed_are_said(client: Client, week: 
     assert found is not None
     assert '<span class="count">1</span>' in page_of(client, html.unescape(found[1])).html
     answers = panel(page_of(client, "/dashboard/?range=30d"))
-    assert "No session is from then" in answers
+    assert "nothing before to compare with" in answers, "and a range that has two periods"
+    halves = re.search(
+        r'href="(\?from=[^"]+)">Compare the later half',
+        page_of(client, "/dashboard/?range=30d").markup,
+    )
+    assert halves is not None
+    compared = panel(page_of(client, "/dashboard/" + html.unescape(halves[1])))
+    assert "What changed since the period before" in compared and "Number of sessions" in compared
     answers = panel(page_of(client, "/dashboard/?range=all"))
-    assert "Most expensive day" in answers and "Nothing is before all dates." in answers
+    assert "Most expensive day" in answers and "The first session is from" in answers
 
 
 def test_sessions_outside_the_range_are_shown_beside_it(client: Client, week: list[Session]):
@@ -237,7 +244,7 @@ def test_the_ones_near_their_limit(client: Client, week: list[Session]):
 def test_a_range_without_sessions_says_when_the_last_one_was(client: Client):
     made("old", 90.0)
     page = page_of(client, "/dashboard/")
-    assert "No session is in the usual range, so all are shown." in page.text
+    assert "No sessions in the usual range, so this page shows all dates." in page.text
     assert "1 of 1" in tile(page, "steps")
     page = page_of(client, "/dashboard/?range=7d")
     assert "Nothing in this range" in page.text

@@ -23,6 +23,8 @@ from sessions.models import (
     BreakTotals,
     Budget,
     Job,
+    ReviewItem,
+    Revision,
     Run,
     Session,
     Simulation,
@@ -103,9 +105,9 @@ def test_sessions_without_a_policy_that_read_files_again(client: Client) -> None
     page = page_of(client, "/dashboard/")
     assert rows(page) == [
         "Manage these sessions with a policy A needed fact was lost 4 times in 1 session. "
-        "Show them unknown Simulate"
+        "Show them unknown: savings are known after a simulation Simulate"
     ]
-    assert page.links["Simulate"] == "/lab/"
+    assert page.links["Simulate"] == "/policies/"
     lost = page_of(client, page.links["Show them"])
     assert str(one) in lost.text and "Facts lost without a policy" in lost.text
     Assessment.objects.update(losses_microusd=0, lost=0)
@@ -143,7 +145,7 @@ def test_a_split_shows_only_its_sessions_and_stays_in_links(client: Client) -> N
     assert '<span class="count">1</span>' in page.html
     assert [row.rpartition("$")[2] for row in rows(page)] == ["0.30 Change TTL"]
     assert page.links["7 days"] == "?range=7d&agent=scout&model=m1"
-    assert "agent=scout&model=m1" in page.links["All of them"]
+    assert "agent=scout&model=m1" in page.links["List them"]
     assert re.search(r'<option value="scout"\s+selected', page.html)
     assert re.search(r'name="range"\s+value="30d"', page.html)
     page = page_of(client, "/dashboard/?range=30d&agent=scout&model=m3")
@@ -214,7 +216,7 @@ def test_what_fewer_edits_save_is_unknown_and_comes_after_what_is_known(client: 
     page = page_of(client, "/dashboard/")
     assert [row.rpartition(". ")[2] for row in rows(page)] == [
         "$0.00010 Show breaks",
-        "unknown Show breaks",
+        "unknown: edits also make prompts smaller; simulate in the lab Show breaks",
     ]
 
 
@@ -234,7 +236,7 @@ def test_the_best_simulated_policy_comes_with_its_saving(client: Client) -> None
     page = page_of(client, "/dashboard/")
     assert rows(page)[0] == (
         "Manage these sessions with a policy balanced@1 over 1 session: −30 % cost, "
-        "−3.0 points recall; reading again what it lacks is subtracted. $1.40 Open comparison"
+        "−3.0 points recall, after reading again what it leaves out. $1.40 Open comparison"
     )
     assert page.links["Open comparison"] == f"/lab/{simulation.pk}/?of=balanced%401"
     simulation.results.filter(version=version).update(
@@ -253,7 +255,8 @@ def test_the_best_simulated_policy_comes_with_its_saving(client: Client) -> None
     assert (
         "Manage these sessions with a policy A needed fact was lost 4 times in 1 session. No "
         "simulated policy keeps what is needed as often; most does sliding-window@1 over 1 "
-        "session: −40 % cost, −6.0 points recall. Show them unknown Open comparison"
+        "session: −40 % cost, −6.0 points recall. Show them unknown: none keeps what is "
+        "needed in context as often Open comparison"
     ) in rows(page)
 
 
@@ -267,3 +270,21 @@ def test_breaks_without_a_known_cost_are_not_nothing(client: Client) -> None:
     assert re.search(r"scout ?unknown", found), found
     found = " ".join(page_of(client, "/dashboard/").text.split())
     assert "Avoidable spend ≥$0" in found
+
+
+def test_what_is_being_assessed_is_not_called_clear(client: Client) -> None:
+    one = made({})
+    job = Job.objects.create(team=local_team(), kind="assess")
+    run = Run.objects.get(session=one)
+    revision = Revision.objects.create(run=run, number=3, step=2)
+    page = page_of(client, "/dashboard/")
+    assert "Assessing 1 session… Fixes, recall and reviews follow." in page.text
+    assert "Known when 1 session of this range is assessed." in page.text
+    assert "Nothing needs you now" not in page.text and 'hx-trigger="every 4s"' in page.markup
+    job.delete()
+    page = page_of(client, "/dashboard/")
+    assert "Nothing needs you now" in page.text and "Nothing to fix in this range" in page.text
+    ReviewItem.objects.create(team=local_team(), revision=revision, wanted=1, reason="hand")
+    page = page_of(client, "/dashboard/")
+    assert "1 compaction waits for review" in page.text
+    assert page.links[f"{one}, step 2"] == f"/sessions/{one.pk}/revisions/recorded/3/"

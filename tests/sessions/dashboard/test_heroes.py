@@ -8,10 +8,10 @@ import pytest
 
 from sessions.actions.accounts.teams import local_team
 from sessions.models import Session
+from sessions.models.dashboard.costliest import UNSPENT, Spent
 from sessions.models.dashboard.dashboards import dashboard
 from sessions.models.tools.unused import AgentTools, UnusedTools
 from sessions.models.web.periods import DAY
-from sessions.models.web.sums import Frequencies, Sums
 from sessions.views.dashboard.hero import avoidable, change, recall, spend, success
 from sessions.views.dashboard.peak import _session_why
 from sessions.views.web.sparklines import trend
@@ -123,25 +123,67 @@ def test_a_trend_is_broken_where_nothing_is_known(values: list[float | None], pa
     )
 
 
+OTHERS = Spent(2, 2_000, 40, 4_000, 36_000, 0, 400)
+"""Two sessions of 20 steps, each of 1,000 prompt tokens, 90 % read; 1,000 micro-dollars each."""
+
+
 @pytest.mark.parametrize(
-    ("steps", "cost", "others", "priced", "why"),
+    ("steps", "cost", "used", "others", "why"),
     [
-        (1, 90, (), 1, "1 step with m"),
-        (80, 800, (20, 20), 3, "80 steps with m; an average other session of the range has 20"),
+        (1, 90, (100, 900, 0, 10), UNSPENT, "1 step with m"),
+        (20, 900, (2_000, 18_000, 0, 200), OTHERS, "20 steps with m"),
+        (
+            80,
+            4_000,
+            (8_000, 72_000, 0, 800),
+            OTHERS,
+            "80 steps with m. Mostly its steps: 80, an average other session has 20; "
+            "an average other session costs $0.0010",
+        ),
         (
             20,
-            8_000,
-            (20, 20),
-            3,
-            "20 steps with m, $0.00040 each; a step of the others cost $0.000010",
+            5_000,
+            (10_000, 90_000, 0, 1_000),
+            OTHERS,
+            "20 steps with m. Mostly its prompts: 5.0k tokens a step, the others 1.0k; ",
         ),
-        (20, 8_000, (20, 20), 2, "20 steps with m; an average other session of the range has 20"),
+        (
+            20,
+            3_000,
+            (14_000, 6_000, 0, 200),
+            OTHERS,
+            "20 steps with m. Mostly its cache: 30.0 % of its prompts were read, of the others "
+            "90.0 %; ",
+        ),
+        (
+            20,
+            3_000,
+            (2_000, 18_000, 0, 3_000),
+            OTHERS,
+            "20 steps with m. Mostly its output: 15.0 % of its prompts' size, the others 1.0 %; ",
+        ),
+        (
+            10,
+            4_000,
+            (1_000, 9_000, 0, 100),
+            OTHERS,
+            "10 steps with m. Mostly its model's price: 8.0 times that of the others for the same "
+            "tokens; ",
+        ),
     ],
 )
 def test_what_made_a_session_expensive(
-    steps: int, cost: int, others: tuple[int, ...], priced: int, why: str
+    steps: int, cost: int, used: tuple[int, int, int, int], others: Spent, why: str
 ) -> None:
-    whole = Sums(steps=Frequencies((steps, *others)))
-    whole.of.update(sessions=1 + len(others), priced=priced, cost=cost + 10 * sum(others))
-    said = _session_why(Session(step_count=steps, cost_microusd=cost, model="m"), whole)
-    assert said.startswith(why)
+    uncached, read, write, output = used
+    session = Session(
+        step_count=steps,
+        cost_microusd=cost,
+        model="m",
+        uncached_tokens=uncached,
+        cache_read_tokens=read,
+        cache_write_tokens=write,
+        output_tokens=output,
+    )
+    said = _session_why(session, others)
+    assert said.startswith(why) and (why.endswith("; ") or "0.0010" in why or said == why)
