@@ -67,6 +67,7 @@ class Life:
 
     `seen`: blocks that showed it to the model (results, messages), in order. `used`: the agent's
     own tool inputs and words that hold it, after it was seen. `stays` cover all steps, in order.
+    `asked` is the step whose need is looked at; None for the first.
     """
 
     text: str
@@ -74,11 +75,17 @@ class Life:
     seen: tuple[Sight, ...]
     used: tuple[Sight, ...]
     stays: tuple[Stay, ...]
+    asked: int | None = None
 
     @property
     def needed(self) -> Sight | None:
-        """The first use without the text, or the first block that had to show it again."""
-        return min([*self.missed, *self.again], key=lambda sight: sight.step, default=None)
+        """The first use without the text, or the first block that had to show it again. Of the
+        step asked about, or else the last before it: there it came back into the context."""
+        needs = sorted([*self.missed, *self.again], key=lambda sight: sight.step)
+        if self.asked is not None:
+            until = [sight for sight in needs if sight.at <= self.asked]
+            needs = until[-1:] or needs
+        return needs[0] if needs else None
 
     @property
     def left(self) -> Stay | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, get_args
 
@@ -137,9 +137,11 @@ class Why:
             return f"{gone} It was not needed again."
         need = self.need(needed)
         said = _NEEDED[need].format(step=needed.at)
-        used = next((one.at for one in life.used if one.at > needed.at), None)
+        used = next((one.at for one in life.used if one.at >= (life.asked or needed.at + 1)), None)
         if need == "read again" and used is not None:
             said = f"{said[:-1]} and used it at step {used}."
+        elif need == "shown again" and used is not None:
+            said = f"{said[:-1]}; the agent used it at step {used}."
         return f"{gone} {said}"
 
     def need(self, sight: Sight) -> Need:
@@ -164,8 +166,14 @@ _NEEDED: dict[Need, str] = {
 }
 
 
-def why(session: Session, run: Run, text: str) -> Why:
-    """Find the life of a text in a run. Raises TooCommon, TooLong, MissingBlob, DamagedBlob.
+def is_too_long(session: Session) -> bool:
+    """Whether a session holds too much to look for a text while one waits."""
+    return (session.blocks.aggregate(size=Sum("bytes"))["size"] or 0) > MOST_BYTES
+
+
+def why(session: Session, run: Run, text: str, asked: int | None = None) -> Why:
+    """Find the life of a text in a run. `asked` is the step whose need is looked at: with one, a
+    common text can be followed too. Raises TooCommon, TooLong, MissingBlob, DamagedBlob.
 
     Reads every block of the session once, without parsing those that do not hold the text.
     """
@@ -177,14 +185,14 @@ def why(session: Session, run: Run, text: str) -> Why:
             "Search for the text instead, and open a step that shows it."
         )
     places = _places(session, text)
-    if len(places) > min(MOST, max(FEW, whole["count"] // SHARE)):
+    if asked is None and len(places) > min(MOST, max(FEW, whole["count"] // SHARE)):
         raise TooCommon(
             f"It appears in {len(places):,} blocks: too common to follow. "
             "Choose a longer or rarer text."
         )
     blocks = [block for block in blocks_at(session, places) if shows(block, text)]
     entries = list(_entries(session, run, blocks, text))
-    life = life_of(text, blocks, entries, session.step_count)
+    life = replace(life_of(text, blocks, entries, session.step_count), asked=asked)
     left = life.left
     numbers = left.revisions if left is not None else ()
     revision = run.revisions.filter(number__in=numbers).order_by("number").last()

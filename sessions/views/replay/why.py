@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -21,7 +21,7 @@ from sessions.access import run_named, session_of
 from sessions.actions.replay.kept_texts import MOST_STEPS, compared
 from sessions.actions.replay.why import LONGEST, Need, TooCommon, TooLong, Why, why
 from sessions.actions.web.apart import FailedApart, NotInTime
-from sessions.actions.web.verdicts import Tone
+from sessions.actions.web.verdicts import Tone, listed
 from sessions.models import Run, Session
 from sessions.models.record.blobs import DamagedBlob
 from sessions.models.record.shown_runs import shown_origin
@@ -113,7 +113,7 @@ def _proof(found: Why, sight: Sight, *, first: bool) -> Proof:
     source = " ".join(filter(None, (block.tool or "", file))) or block.kind
     name = block.id.removeprefix("m").removesuffix(".0")
     run = found.run
-    at = sight.step if first else sight.at
+    at = sight.at
     if at != sight.step:
         source += f", in context from step {sight.step}"
     return Proof(
@@ -150,10 +150,17 @@ def why_page(request: HttpRequest, session_id: UUID) -> HttpResponse:
     }
     if text:
         try:
-            context |= _shown(why(session, run, text))
+            context |= _shown(why(session, run, text, _step(request, session)))
         except (TooCommon, TooLong, MissingBlob, DamagedBlob) as error:
             context["problem"] = str(error)
     return render(request, "replay/why.html", context)
+
+
+def _step(request: HttpRequest, session: Session) -> int | None:
+    """The step whose need is asked about, as the link of a lost fact names it."""
+    given = request.GET.get("step", "")[:9]
+    step = int(given) if given.isascii() and given.isdecimal() else 0
+    return step if 0 < step <= session.step_count else None
 
 
 def _shown(found: Why) -> dict[str, Any]:
@@ -187,12 +194,14 @@ def _tone(life: Life) -> Tone:
 def why_policies(request: HttpRequest, session_id: UUID) -> HttpResponse:
     """Simulate policies on the session and show what would have kept the text."""
     session, _, text = _asked(request, session_id)
-    context: dict[str, Any] = {"text": text}
+    needs = _needs(request, session)
+    context: dict[str, Any] = {"text": text, "needs": needs}
     try:
-        rows = compared(session, text, _needs(request, session))
+        rows = compared(session, text, needs)
         lived = next((row.cost for row in rows if row.policy == "recorded"), None)
         context["billed"] = session.cost_microusd
         context["rows"] = [_row(row, lived, session.step_count) for row in rows]
+        context["avoidable"] = _avoidable(rows)
     except TooLong as error:
         context["problem"] = str(error)
     except (NotInTime, FailedApart) as error:
@@ -211,6 +220,20 @@ def _needs(request: HttpRequest, session: Session) -> set[int]:
     given = request.GET.get("needs", "")[: 6 * MOST_STEPS].split(",")
     steps = {int(one) for one in given if one.isascii() and one.isdigit()}
     return {step for step in steps if step <= session.step_count}
+
+
+def _avoidable(rows: Sequence[KeptText]) -> str:
+    """Which of the simulated policies show or name the text whenever it was needed, that which
+    loses least first; empty without needs."""
+    tried = [row for row in rows if row.policy != "recorded" and row.at]
+    if not tried:
+        return ""
+    tried.sort(key=lambda row: -row.in_context)
+    kept = [row.policy for row in tried if {*row.at} <= {"in_context", "named"}]
+    if not kept:
+        return f"Not avoided by any of {len(tried)} policies (simulated)."
+    keeps = "keeps" if len(kept) == 1 else "keep"
+    return f"Avoidable: {listed(kept)} {keeps} it (simulated)."
 
 
 def _row(row: KeptText, lived: int | None, steps: int) -> dict[str, Any]:
@@ -232,7 +255,7 @@ def _row(row: KeptText, lived: int | None, steps: int) -> dict[str, Any]:
 PAGES = (
     Page(
         route="sessions/<uuid:session_id>/why/",
-        query=("text", "run"),
+        query=("text", "run", "step"),
         view=why_page,
         name="why",
     ),

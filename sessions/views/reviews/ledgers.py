@@ -12,10 +12,13 @@ from urllib.parse import urlencode
 from django.http import HttpRequest
 from django.urls import reverse
 
+from compaction.facts.facts import OUTSIDE
+from compaction.facts.vocabulary import normal
 from compaction.losses.ledger import ENGINE
 from compaction.losses.repairs import WINDOW
 from compaction.losses.weighty import WHY
 from compaction.summaries.model.asked import TODOS
+from sessions.actions.replay.why import is_too_long
 from sessions.actions.reviews.after_effects import AfterEffects, Sign, after_effects
 from sessions.actions.reviews.compaction_verdicts import is_missed, verdict_on
 from sessions.actions.reviews.fact_ledgers import judge
@@ -144,11 +147,12 @@ def _ledger(
     lines = wanted if chosen in ("all", *STATES) else wanted[:FIRST]
     listed = Counter(fact["state"] for fact in facts)
     missed = sorted(filter(is_missed, facts), key=itemgetter("needed"))
+    may_ask = bool(missed) and not is_too_long(session)
     return {
-        "missed": [_line(session, revision, fact) for fact in missed],
+        "missed": [_line(session, revision, fact, may_ask=may_ask) for fact in missed],
         "lost": counts["lost"],
         "choices": _choices(request, counts, chosen),
-        "lines": [_line(session, revision, fact) for fact in lines],
+        "lines": [_line(session, revision, fact, may_ask=may_ask) for fact in lines],
         "in_all": len(wanted),
         "all_url": _url(request, "all"),
         "unlisted": sum(counts.values()) - sum(listed.values()),
@@ -170,7 +174,9 @@ def _choices(request: HttpRequest, counts: Mapping[str, int], chosen: str) -> li
     ]
 
 
-def _line(session: Session, revision: Revision, fact: Mapping[str, Any]) -> FactRow:
+def _line(
+    session: Session, revision: Revision, fact: Mapping[str, Any], *, may_ask: bool
+) -> FactRow:
     glyph, word, _ = STATES[fact["state"]]
     entry, needed = fact["block"], fact["needed"]
     run = revision.run
@@ -187,12 +193,17 @@ def _line(session: Session, revision: Revision, fact: Mapping[str, Any]) -> Fact
         step_url(session, needed, run if run.origin != Run.Origin.SIMULATED else None)
         if needed
         else "",
-        _why_url(session, run, fact["fact"]) if is_missed(fact) and fact["kind"] != "error" else "",
+        _why_url(session, run, fact)
+        if may_ask and is_missed(fact) and fact["kind"] != "error"
+        else "",
     )
 
 
-def _why_url(session: Session, run: Run, text: str) -> str:
-    asked = urlencode({"text": text, "run": run_name(run)})
+def _why_url(session: Session, run: Run, fact: Mapping[str, Any]) -> str:
+    """The page on why a fact was forgotten when a later call named it. The call may have named
+    other lines of a file."""
+    text = fact["fact"].strip(OUTSIDE)[: len(normal(fact["fact"]))]
+    asked = urlencode({"text": text, "run": run_name(run), "step": fact["needed"]})
     return f"{reverse('why', args=[session.pk])}?{asked}"
 
 

@@ -73,6 +73,14 @@ class HitRow:
         return entry_url(hit.session, hit.block)
 
     @property
+    def step(self) -> int:
+        """The step at which it happened, as "Why did it forget?" dates it: that of the model call
+        which made the block or asked for it; of a message, the step that first saw it."""
+        hit = self.hit
+        called = hit.block.type == "tool_result" or hit.block.message.role == "assistant"
+        return max(hit.step - 1, 1) if called and not hit.replacement else hit.step
+
+    @property
     def state(self) -> str:
         """Where the block is at the end."""
         return state_text(self.hit.presence)

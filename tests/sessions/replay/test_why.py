@@ -122,6 +122,20 @@ def test_each_end_of_a_text_has_its_sentence(forgetful: Session, text: str, sent
     assert _asked(signed_in(), forgetful, text=text)["sentence"] == sentence
 
 
+def test_the_link_of_a_lost_fact_asks_about_its_step(
+    forgetful: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(action, "FEW", 0)
+    client = signed_in()
+    path = f"/sessions/{forgetful.pk}/why/?text={PORT}"
+    assert "too common to follow" in page_of(client, path).text
+    page = page_of(client, f"{path}&step=5")
+    assert "Automatic compaction at step 4 removed it. At step 4 the agent read it again" in (
+        page.text
+    ), "at step 5 it was back: what brought it back is the answer"
+    assert "too common" in page_of(client, f"{path}&step=99").text, "no step of the session"
+
+
 def test_policies_are_simulated_on_the_session(forgetful: Session) -> None:
     client = signed_in()
     rows = _asked(client, forgetful, text=PORT, policies="true")["policies"]
@@ -134,7 +148,9 @@ def test_policies_are_simulated_on_the_session(forgetful: Session) -> None:
     page = client.get(f"/sessions/{forgetful.pk}/why/?text={PORT}").content.decode()
     [address] = re.findall(r'hx-get="([^"]+)"', page)
     part = client.get(address.replace("&amp;", "&")).content.decode()
-    assert 'id="policies"' in part and "balanced@1" in part and "in context 1 of 2" in part
+    assert 'id="policies"' in part and "balanced@1" in part and "In context 1 of 2" in part
+    assert 'id="avoidable"' in page, "the verdict has a place for what the simulation says"
+    assert "Avoidable: balanced@1, " in part and 'hx-swap-oob="true"' in part
     rows_of = client.get(f"/sessions/{forgetful.pk}/why/policies/?text={PORT}&needs=x,-1,999,٣")
     assert "1 of 2" not in rows_of.content.decode(), "other steps than its own are left out"
 
