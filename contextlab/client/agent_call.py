@@ -39,7 +39,9 @@ class AgentCall:
     def again(self, reply: Message) -> bool:
         """Store a reply; return whether the model is called again, with what it read back."""
         if self._context is not None:
-            self._managed.keep(reply, self._context)
+            self._managed.keep(reply, self._context, self._asked, [*self._hidden])
+        else:
+            self._managed.miss(self._asked, reply, self._hidden)
         content = reply["content"]
         calls = [block for block in content if self.hides(block)]
         self.has_hidden = self.has_hidden or bool(calls)

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import Executor, Future, wait
 from functools import partial
 from os import PathLike
 from time import monotonic, sleep
-from typing import Any
+from typing import Any, NamedTuple
 
 from contextlab.client.answers import Context
 from contextlab.client.connection import OverBudget, Paused, Refused, Unreachable
-from contextlab.client.messages import failed_result
+from contextlab.client.messages import failed_result, reported
 from contextlab.client.offload_files import OffloadFiles
 from contextlab.client.sessions import ContextLab, Session
-from contextlab.client.shown import Message, ShownReplies
+from contextlab.client.shown import Message, ShownReplies, ShownReply
 from contextlab.client.stored import StoredHistory
 
 log = logging.getLogger(__name__)
@@ -33,6 +34,19 @@ PAUSED_AT_MOST = 3600.0
 _PARTS = ("system", "tools", "messages")
 
 
+class _Missed(NamedTuple):
+    """A call that our server lacks: what the model knew, its reply, and the context it was given.
+
+    `setup` is the request's tools and system prompt.
+    """
+
+    model: str | None
+    setup: dict[str, Any]
+    messages: list[Message]
+    reply: Message
+    context: Context | None
+
+
 class ManagedSession:
     """A managed session for model calls: provides requests and stores replies.
 
@@ -40,7 +54,9 @@ class ManagedSession:
     A call of a paused session waits `paused_at_most` seconds, an hour by default. Requests are
     given as for the Messages API; their contexts have the parts of `format`. With `later`, replies
     are stored in the background, and the next call waits for them; requests are JSON that is
-    never changed. `shown` are the replies that the agent does not know as the model said them.
+    never changed. Replies that cannot be stored, and calls that `miss` names, are stored before
+    the next context, or by `catch_up`. `shown` are the replies that the agent does not know as the
+    model said them.
     """
 
     def __init__(
@@ -63,6 +79,7 @@ class ManagedSession:
         self._again_at = 0.0
         self._bound: Context | None = None
         self._stored = StoredHistory()
+        self._missed: deque[_Missed] = deque()
         self.shown = ShownReplies()
         self._lock = threading.Lock()
 
@@ -115,42 +132,101 @@ class ManagedSession:
                 sleep(paused.retry_after)
 
     def _context(self, request: dict[str, Any], hidden: Sequence[Message]) -> Context:
+        self._store_missed()
+        session = self._opened(request.get("model"))
+        setup, messages = self._known(request, hidden)
+        step = partial(session.shared_step, format=self.format)
+        # Empty values are sent, too: they mean that a call has no tools.
+        return self._stored.send(messages, setup, step, _last_stored)
+
+    def _opened(self, model: str | None) -> Session:
         if self._session is None:
-            fields = {"model": request.get("model"), **self._fields}
+            fields = {"model": model, **self._fields}
             self._session = self._server.session(self._external_id, offloads=self._files, **fields)
+        return self._session
+
+    def _known(
+        self, request: dict[str, Any], hidden: Sequence[Message]
+    ) -> tuple[dict[str, Any], list[Message]]:
+        """A request's tools and system prompt, and its messages as the model knows them."""
         parts = {name: request.get(name) or [] for name in _PARTS}
         if self._later is None:
             parts = plain(parts)
-        messages = [*self.shown.restored(parts.pop("messages")), *hidden]
-        step = partial(self._session.shared_step, format=self.format)
-        # Empty values are sent, too: they mean that a call has no tools.
-        return self._stored.send(messages, parts, step, _last_stored)
+        return parts, [*self.shown.restored(parts.pop("messages")), *hidden]
 
-    def keep(self, reply: Message, context: Context) -> None:
-        """Store the model's reply."""
+    def keep(
+        self,
+        reply: Message,
+        context: Context,
+        request: dict[str, Any],
+        hidden: Sequence[Message] = (),
+    ) -> None:
+        """Store the model's reply to what `ask` was given."""
+        keep = partial(self._keep_now, reply, context, request, hidden)
         if self._later is None:
-            self._keep_now(reply, context)
+            keep()
         else:
-            self._keeping = self._later.submit(self._keep_now, reply, context)
+            self._keeping = self._later.submit(keep)
 
     def settle(self) -> None:
         """Wait for the reply that is being stored."""
         if self._keeping is not None:
             wait([self._keeping])
 
-    def _keep_now(self, reply: Any, context: Context) -> None:
+    def _keep_now(
+        self, reply: Message, context: Context, request: dict[str, Any], hidden: Sequence[Message]
+    ) -> None:
         begun = monotonic()
         try:
             with self._lock:
                 self._keep(reply, context)
         except Exception as error:  # noqa: BLE001 (an agent must not stop because of us)
+            if isinstance(error, Unreachable):
+                known = self._known(request, hidden)
+                self._missed.append(_Missed(request.get("model"), *known, reply, context))
             self._failed("the answer was not stored", error, begun)
 
     def _keep(self, reply: Message, context: Context) -> None:
         assert self._session is not None
         answer = partial(self._session.answer, reply, context)
-        said = {"role": "assistant", "content": reply["content"]}
-        self._stored.append(said, lambda: answer().raw["last_seq"])
+        self._stored.append(_said(reply), lambda: answer().raw["last_seq"])
+
+    def miss(self, request: dict[str, Any], reply: Message, hidden: Sequence[Message] = ()) -> None:
+        """Remember a call that the model answered without us; `catch_up` stores it."""
+        known = self._known(request, hidden)
+        self._missed.append(_Missed(request.get("model"), *known, reply, None))
+        if self.format != "anthropic":
+            # Agents may send it back without its reasoning, which would count as a rewind.
+            shown = ShownReply(reply["content"], [_said(reply)], [])
+            self.shown.add(len(request["messages"]), shown)
+
+    def catch_up(self) -> None:
+        """Store the calls that our server missed, in their order. Raises Unreachable."""
+        self.settle()
+        with self._lock:
+            self._store_missed()
+
+    def _store_missed(self) -> None:
+        while self._missed:
+            call = self._missed[0]
+            try:
+                self._store(call)
+            except Refused as refused:
+                log.warning("a call was not stored: %s", refused)
+            self._missed.popleft()
+
+    def _store(self, call: _Missed) -> None:
+        session, more = self._opened(call.model), reported(call.reply)[1]
+        if call.context is not None:
+            more["context_id"] = call.context.id
+
+        def append(messages: Sequence[Message], **fields: Any) -> int | None:
+            last: int | None = session.append(messages, **fields, **more).raw["last_seq"]
+            return last
+
+        self._stored.send(
+            [*call.messages, _said(call.reply)], call.setup, append, lambda last: last
+        )
 
     def read(self, call: Message) -> Message:
         """The result of a call of `read_back`; an error for the model if our server fails."""
@@ -170,6 +246,10 @@ class ManagedSession:
         if not isinstance(error, Refused):
             now = monotonic()
             self._again_at = now + max(PAUSE, 10 * (now - begun))
+
+
+def _said(reply: Message) -> Message:
+    return {"role": "assistant", "content": reply["content"]}
 
 
 def _last_stored(context: Context) -> int | None:

@@ -60,6 +60,13 @@ class Proxy:
 
         self.recorder.add(session, size + len(answer), work)
 
+    def missed(self, key: str, seen: SeenCall, size: int, answer: bytes) -> None:
+        """Store a call to be managed that went on as it came, in the background."""
+        self.sessions.answered(key, seen, answer)
+        session, reply = self.sessions.managed(key, seen), seen.reply(answer)
+        if reply is not None and self.recorder.add(session, size + len(answer), session.catch_up):
+            session.miss(seen.asked, reply)
+
     async def close(self) -> None:
         """Finish what is being recorded, and close all connections."""
         await self.recorder.close()
@@ -172,7 +179,8 @@ async def _forwarded(
     unmanaged = seen.form.unmanaged(seen.request)
     if at.mode == "manage" and not unmanaged and not seen.call.is_side_call:
         session = proxy.sessions.managed(at.key, seen)
-        managed = ManagedCall(seen.form, session, send, seen.request, body, proxy.threads)
+        missed = partial(proxy.missed, at.key, seen, len(body))
+        managed = ManagedCall(seen.form, session, send, seen.request, body, proxy.threads, missed)
         return await managed.answer(request.headers.get("anthropic-beta", ""))
     answer = await send({}, body)
     if answer.status_code != 200:

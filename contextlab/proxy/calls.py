@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from concurrent.futures import Executor
+from concurrent.futures import Executor, Future
 from functools import partial
 from typing import Any, TypeVar
 
@@ -69,7 +69,10 @@ async def kept(answer: httpx2.Response, whole: Callable[[bytes], None]) -> Async
 
 
 class ManagedCall:
-    """A call with the managed context; `original` is the request as it came."""
+    """A call with the managed context; `original` is the request as it came.
+
+    `missed` gets the answer if the request went on as it came.
+    """
 
     def __init__(
         self,
@@ -79,9 +82,11 @@ class ManagedCall:
         request: dict[str, Any],
         original: bytes,
         threads: Executor,
+        missed: Callable[[bytes], None],
     ) -> None:
         self._form, self._session, self._send, self._threads = form, session, send, threads
-        self._request, self._original = request, original
+        self._request, self._original, self._missed = request, original, missed
+        self._made: Future[AgentCall] | None = None
 
     async def answer(self, betas: str) -> Response:
         """The answer for the agent; `betas` is its own header anthropic-beta.
@@ -91,8 +96,8 @@ class ManagedCall:
         headers = {"extra_headers": {"anthropic-beta": betas}} if betas else {}
         asked = {**self._form.asked(self._request), **headers}
         try:
-            made = self._in_thread(AgentCall, self._session, asked)
-            call = await asyncio.wait_for(made, LATE_SECONDS)
+            self._made = self._threads.submit(AgentCall, self._session, asked)
+            call = await asyncio.wait_for(asyncio.wrap_future(self._made), LATE_SECONDS)
         except OverBudget as error:
             return self._over_budget(error)
         except TimeoutError:
@@ -115,7 +120,16 @@ class ManagedCall:
 
     async def _passed(self, why: str) -> Response:
         answer = await self._send({}, self._original)
-        return streamed(answer, f"passed; {why}", untouched(answer))
+        mark, is_known = f"passed; {why}", "content-encoding" not in answer.headers
+        if answer.status_code != 200 or not is_known:
+            return streamed(answer, mark, untouched(answer))
+        return streamed(answer, mark, kept(answer, self._store))
+
+    def _store(self, answer: bytes) -> None:
+        """Hand over an answer, once nothing stores the shorter history of its request."""
+        loop = asyncio.get_running_loop()
+        assert self._made is not None
+        self._made.add_done_callback(lambda _: loop.call_soon_threadsafe(self._missed, answer))
 
     async def _next(self, call: AgentCall) -> httpx2.Response:
         if not call.is_managed and self._form.format != "anthropic":

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 
-from contextlab.proxy.sessions import ObservedSession
+from contextlab.client.connection import Refused, Unreachable
 
 log = logging.getLogger(__name__)
 
@@ -16,37 +17,69 @@ THREADS = 4
 WAITING_BYTES = 256 * 1024 * 1024
 """Bytes of requests and answers that may wait to be stored; more are dropped, with a warning. The
 next call of the session brings its history again, only usage is lost."""
+FIRST_PAUSE, LONGEST_PAUSE = 1.0, 10.0
+"""Seconds until an absent server is asked again: the first pause, doubled up to the longest."""
 LAST_SECONDS = 10.0
 """How long the end of the proxy waits for what is being stored."""
 
 
 class Recorder:
-    """Stores calls in threads of its own, so that calls in progress never wait for them."""
+    """Stores calls in threads of its own, so that calls in progress never wait for them.
+
+    While our server is away, they wait for it.
+    """
 
     def __init__(self) -> None:
         self._threads = ThreadPoolExecutor(THREADS, "record")
         self._waiting: set[asyncio.Task[None]] = set()
-        self._newest: dict[ObservedSession, asyncio.Task[None]] = {}
+        self._newest: dict[Hashable, asyncio.Task[None]] = {}
         self._bytes = 0
+        self._closing = asyncio.Event()
 
-    def add(self, session: ObservedSession, size: int, work: Callable[[], None]) -> None:
-        """Do `work`, which stores a call of `size` bytes, after the earlier ones of its session."""
+    def add(self, session: Hashable, size: int, work: Callable[[], None]) -> bool:
+        """Do `work`, which stores a call of `size` bytes, after the earlier ones of its session;
+        again if it raises Unreachable. Return whether there is room."""
         if self._bytes + size > WAITING_BYTES:
             log.warning("a call was not stored: %s MB wait", self._bytes >> 20)
-            return
+            return False
         self._bytes += size
         task = asyncio.create_task(self._store(self._newest.get(session), work))
         self._newest[session] = task
         self._waiting.add(task)
         task.add_done_callback(partial(self._stored, session, size))
+        return True
 
     async def _store(self, before: asyncio.Task[None] | None, work: Callable[[], None]) -> None:
         # A history that is stored after a longer one would count as a rewind.
         if before is not None:
             await asyncio.wait([before])
-        await asyncio.get_running_loop().run_in_executor(self._threads, work)
+        pause = FIRST_PAUSE
+        while True:
+            is_last = self._closing.is_set()
+            try:
+                await asyncio.get_running_loop().run_in_executor(self._threads, work)
+            except Unreachable as error:
+                if is_last:
+                    log.warning("a call was not stored: %s", error)
+                    return
+                if pause == FIRST_PAUSE:
+                    log.warning("a call is stored later: %s", error)
+            except Exception as error:  # noqa: BLE001 (an agent must not notice)
+                # The text of other errors may contain what an agent said.
+                known = isinstance(error, Refused)
+                log.warning("a call was not stored: %s", error if known else type(error).__name__)
+                return
+            else:
+                return
+            await self._pause(pause)
+            pause = min(2 * pause, LONGEST_PAUSE)
 
-    def _stored(self, session: ObservedSession, size: int, task: asyncio.Task[None]) -> None:
+    async def _pause(self, seconds: float) -> None:
+        """Wait, but not beyond the end of the proxy."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._closing.wait(), seconds)
+
+    def _stored(self, session: Hashable, size: int, task: asyncio.Task[None]) -> None:
         self._bytes -= size
         self._waiting.discard(task)
         if self._newest.get(session) is task:
@@ -54,6 +87,7 @@ class Recorder:
 
     async def close(self) -> None:
         """Wait for what is being stored."""
+        self._closing.set()
         if self._waiting:
             await asyncio.wait(self._waiting, timeout=LAST_SECONDS)
         self._threads.shutdown(wait=False, cancel_futures=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import re
 import threading
 from collections import OrderedDict
@@ -11,7 +10,6 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
-from contextlab.client.connection import Refused, Unreachable
 from contextlab.client.events import EventReader, parsed
 from contextlab.client.managed import ManagedSession
 from contextlab.client.messages import reported
@@ -20,8 +18,6 @@ from contextlab.client.shown import Message, ShownReplies, ShownReply
 from contextlab.client.stored import StoredHistory
 from contextlab.proxy.forms import ApiForm
 from contextlab.proxy.recognized import Recognized
-
-log = logging.getLogger(__name__)
 
 Name = TypeVar("Name", bound=Hashable)
 Kept = TypeVar("Kept")
@@ -33,8 +29,8 @@ ANSWERS = 5_000
 _RESPONSE_ID = re.compile(rb'"id": ?"(resp_[^"]{1,100})"')
 KEEP_THREADS = 4
 """Replies to managed calls that are stored at once; they are stored after the agent has them."""
-RECORD_SECONDS = 30.0
-"""How long storing a call is tried again, in the background."""
+RECORD_SECONDS = 5.0
+"""How long a thread tries to store a call; while our server is away, others have their turn."""
 OBSERVED_POLICY = "passthrough"
 """The policy of sessions whose requests are not changed."""
 
@@ -46,6 +42,11 @@ class SeenCall(NamedTuple):
     request: dict[str, Any]
     asked: dict[str, Any]
     call: Recognized
+
+    def reply(self, answer: bytes) -> dict[str, Any] | None:
+        """The model's reply in an answer, streamed or not; None if it has none that we know."""
+        streamed = self.request.get("stream")
+        return self.form.known_reply(_whole(self.form, answer) if streamed else parsed(answer))
 
     @property
     def continues(self) -> str:
@@ -63,14 +64,9 @@ class ObservedSession:
         self._lock = threading.Lock()
 
     def record(self, seen: SeenCall, answer: bytes) -> None:
-        """Store a request and its answer, streamed or not; a failure is logged."""
-        try:
-            with self._lock:
-                self._record(seen, answer)
-        except Exception as error:  # noqa: BLE001 (an agent must not notice)
-            # The text of other errors may contain what an agent said.
-            known = isinstance(error, Refused | Unreachable)
-            log.warning("a call was not stored: %s", error if known else type(error).__name__)
+        """Store a request and its answer, streamed or not. Raises Refused and Unreachable."""
+        with self._lock:
+            self._record(seen, answer)
 
     def _record(self, seen: SeenCall, answer: bytes) -> None:
         form, asked = seen.form, seen.asked
@@ -79,8 +75,7 @@ class ObservedSession:
             self._session = self._server.session(self._external_id, **fields)
         setup = {name: listed(asked.get(name)) for name in ("tools", "system")}
         messages = self._shown.restored(asked["messages"])
-        found = _whole(form, answer) if seen.request.get("stream") else parsed(answer)
-        reply = form.known_reply(found)
+        reply = seen.reply(answer)
         append = partial(_append, self._session, reply)
         said = [] if reply is None else [{"role": "assistant", "content": reply["content"]}]
         if seen.continues:

@@ -48,7 +48,7 @@ def test_the_next_call_waits_until_the_reply_is_stored() -> None:
         session = ManagedSession(cast(ContextLab, server), "slow", {}, later=later)
         _, context = session.ask({"messages": asked})
         assert context is not None
-        session.keep(reply, context)
+        session.keep(reply, context, {"messages": asked})
         assert server.keeps.wait(30), "the agent goes on while it is being stored"
         following = agent.submit(session.ask, {"messages": [*asked, reply, *asked]})
         assert server.done == ["step"]
