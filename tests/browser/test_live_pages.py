@@ -151,7 +151,7 @@ def test_a_compaction_is_undone_and_asked_for_again(page: Any, token: str, serve
     page.locator(".run-menu").get_by_role("button", name=re.compile("^Recorded")).wait_for()
     page.keyboard.press("Escape")
     page.locator("[data-figure=peak]", has_text="vs recorded").wait_for()
-    page.get_by_role("link", name=re.compile("^Compare with recorded")).click()
+    page.get_by_role("link", name=re.compile("^Diff to recorded")).click()
     page.locator(".page-head .badge.managed").wait_for()
     page.goto("/sessions/?flag=compacted")
     row = page.locator("tr", has=page.locator(f"a[href*='{agent.id}']"))

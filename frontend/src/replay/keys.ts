@@ -36,7 +36,7 @@ export function replayKeys(replay: Replay, player: Player, message: MessageKeys)
       key(['d'], 'Compare with the step before', () => {
         if (replay.step > 1) visit(replay.diffAddress(replay.step - 1));
       }),
-      key(['b'], 'This run beside the recorded one', () => visit(replay.besideAddress)),
+      key(['b'], 'Diff to the recorded run at this step', () => visit(replay.besideAddress)),
     );
   if (previous_url) offered.push(key(['['], 'Previous session', () => visit(previous_url)));
   if (next_url) offered.push(key([']'], 'Next session', () => visit(next_url)));

@@ -57,6 +57,8 @@ def _of_recall(recall: ComparedFigure, side: str) -> str:
 
 
 def _parting(found: Comparison) -> str:
+    if found.parting is None and found.runs:
+        return "their contexts are the same at every step"
     if found.parting is None:
         reworded = found.counts["reworded"]
         return f"they {'make the same calls' if reworded else 'do the same'} at every step"
@@ -78,6 +80,10 @@ _COUNTED: Mapping[AlignedOp, str] = {
 }
 
 
+_OF_RUNS: Mapping[AlignedOp, str] = {"same": "with the same context", "changed": "with another"}
+
+
 def _counts(found: Comparison) -> str:
-    parts = [f"{found.counts[op]:,} {name}" for op, name in _COUNTED.items() if found.counts[op]]
+    names = _OF_RUNS if found.runs else _COUNTED
+    parts = [f"{found.counts[op]:,} {name}" for op, name in names.items() if found.counts[op]]
     return f"Steps: {', '.join(parts)}." if parts else "Neither session has a step."

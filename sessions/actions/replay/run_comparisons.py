@@ -4,20 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate, pairwise
+from typing import NamedTuple
 
 from compaction.context.align import AlignedStep
 from sessions.actions.assessments.assessments import ENGINE
+from sessions.actions.assessments.lacked import may_lack, recall_under
 from sessions.actions.replay.comparisons import (
     ComparedFigure,
     Comparison,
     FigureUnit,
     check_size,
-    recall_of,
     steps_of,
 )
+from sessions.actions.reviews.losses import seen_run
 from sessions.models import Assessment, Run
 from sessions.models.record import tail
 from sessions.models.record.delta import placed_columns
+
+MOST_READ = 3_000
+"""Most steps of a session whose texts are read for its recall while a page waits."""
 
 Column = Sequence[int | None]
 Columns = Mapping[str, Column]
@@ -84,7 +89,7 @@ def _figures(a: Run, b: Run) -> Iterable[ComparedFigure]:
     steps = a.session.step_count
     yield total("cost", "Cost", "microusd")
     yield ComparedFigure(
-        "recall", "Needed facts in context", "share", _recall(a), _recall(b), (True, True)
+        "recall", "Needed facts in context", "share", *_recalls(a, b), (True, True)
     )
     yield ComparedFigure("steps", "Steps", "count", steps, steps)
     yield ComparedFigure("revisions", "Revisions", "count", a.head, b.head)
@@ -103,11 +108,34 @@ def _is_partial(column: Column) -> bool:
     return None in column and any(one is not None for one in column)
 
 
-def _recall(run: Run) -> float | None:
+class _Kept(NamedTuple):
+    """How many facts were needed, and the share of them in context."""
+
+    needs: int
+    share: float
+
+
+def _recalls(a: Run, b: Run) -> tuple[float | None, float | None]:
+    """The share of needed facts that were in context, of both; None if unknown, or if none was
+    needed."""
+    of_a, of_b = _kept(a), _kept(b)
+    if not any(one and one.needs for one in (of_a, of_b)):
+        return None, None
+    return of_a and of_a.share, of_b and of_b.share
+
+
+def _kept(run: Run) -> _Kept | None:
     if run.origin == Run.Origin.SIMULATED:
-        return run.figures.get("in_context") if run.figures.get("needs") else None
-    # An assessment is of what the model saw.
-    managed = run.session.runs.filter(origin=Run.Origin.MANAGED).exists()
-    if managed != (run.origin == Run.Origin.MANAGED):
+        needs, share = (run.figures.get(name) for name in ("needs", "in_context"))
+        return _Kept(needs, share) if needs is not None and share is not None else None
+    if not may_lack(run):
+        return _Kept(0, 1.0)  # not counted, but no text left its contexts
+    session, seen = run.session, seen_run(run.session)
+    if seen is not None and seen.pk == run.pk:  # an assessment is of what the model saw
+        row = Assessment.objects.filter(session=session, engine__gte=ENGINE).first()
+        if row is not None and row.needs and row.in_context is not None:
+            return _Kept(row.needs, row.in_context / row.needs)
+    if session.step_count > MOST_READ:
         return None
-    return recall_of(Assessment.objects.filter(session=run.session, engine__gte=ENGINE).first())
+    found = recall_under(session, run)
+    return _Kept(found.needs, found.in_context)

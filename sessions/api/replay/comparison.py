@@ -9,7 +9,7 @@ from django.http import HttpRequest
 from ninja import Query, Router, Schema
 
 from compaction.context.align import AlignedOp
-from sessions.access import session_of
+from sessions.access import run_named, session_of
 from sessions.actions.replay.comparison_verdicts import comparison_verdict
 from sessions.actions.replay.comparisons import (
     ComparedStep,
@@ -18,7 +18,9 @@ from sessions.actions.replay.comparisons import (
     TooManySteps,
     compare,
 )
+from sessions.actions.replay.run_comparisons import compare_runs
 from sessions.api.web.problems import Refusal
+from sessions.models import Run, Session
 
 ROWS_AT_ONCE = 500
 LAST = 999_999_999
@@ -26,8 +28,16 @@ LAST = 999_999_999
 router = Router(tags=["Replay"])
 
 
+class ComparedRunOut(Schema):
+    """One of the two runs of a session; `policy` is null where nothing was managed."""
+
+    id: str
+    origin: Literal["recorded", "managed", "simulated"]
+    policy: str | None
+
+
 class ComparedSessionOut(Schema):
-    """One of the two sessions."""
+    """One of the two sessions; `run` where two runs of one are compared."""
 
     id: str
     external_id: str
@@ -36,6 +46,7 @@ class ComparedSessionOut(Schema):
     model: str
     policy: str | None
     outcome: str
+    run: ComparedRunOut | None
 
 
 class ComparedFigureOut(Schema):
@@ -64,7 +75,8 @@ class ComparedStepOut(Schema):
 
 class AlignedRowOut(Schema):
     """Steps that answer each other: the same calls, other words without calls (`reworded`), the
-    same operation with other arguments (`changed`), or a step of one session."""
+    same operation with other arguments (`changed`), or a step of one session. Of two runs: a step
+    with the same context (`same`) or another one (`changed`)."""
 
     op: AlignedOp
     a: ComparedStepOut | None
@@ -93,12 +105,31 @@ class ComparisonOut(Schema):
     next: int | None
 
 
-def _session(session: Any) -> dict[str, Any]:
+def compared(a: Session, b: Session, run: str = "", with_run: str = "") -> Comparison:
+    """Two sessions compared, or two runs of one if a name is given; an empty one is `recorded`.
+
+    Raises Http404 without a run of that name, TooManySteps, MissingBlob, DamagedBlob.
+    """
+    if a.pk != b.pk or not (run or with_run):
+        return compare(a, b)
+    return compare_runs(*(run_named(a, name or Run.Origin.RECORDED) for name in (run, with_run)))
+
+
+def _policy(one: Session | Run) -> str | None:
+    return str(one.policy_version) if one.policy_version else None
+
+
+def _run(run: Run) -> dict[str, Any]:
+    return {"id": str(run.pk), "origin": run.origin, "policy": _policy(run)}
+
+
+def _session(session: Session, run: Run | None) -> dict[str, Any]:
     return {
         "id": str(session.pk),
-        "policy": str(session.policy_version) if session.policy_version else None,
+        "policy": _policy(session),
+        "run": _run(run) if run is not None else None,
         **{name: getattr(session, name) for name in ComparedSessionOut.model_fields
-           if name not in ("id", "policy")},
+           if name not in ("id", "policy", "run")},
     }  # fmt: skip
 
 
@@ -119,14 +150,15 @@ def described_comparison(found: Comparison, after: int = 0, limit: int = LAST) -
     """A comparison as JSON, with `limit` rows from place `after` on."""
     end = min(after + limit, len(found.rows))
     parting = found.parting
+    run_a, run_b = found.runs or (None, None)
     row = found.rows[parting] if parting is not None else None
 
     def basis(at: int, estimated: tuple[bool, bool], at_least: tuple[bool, bool]) -> str:
         return "at_least" if at_least[at] else "estimated" if estimated[at] else "measured"
 
     return {
-        "a": _session(found.a),
-        "b": _session(found.b),
+        "a": _session(found.a, run_a),
+        "b": _session(found.b, run_b),
         "same_task": found.same_task,
         "sentence": comparison_verdict(found).sentence,
         "parting": row and {"row": parting, "a": row.a, "b": row.b},
@@ -156,18 +188,25 @@ def compare_sessions(
     request: HttpRequest,
     session_id: str,
     other: str = Query("", alias="with", description="id of the other session"),
+    run: str = Query("", description="a run of the session: recorded, managed, a policy, an id"),
+    with_run: str = Query("", description="the run to compare that with; default: recorded"),
     after: int = Query(0, ge=0, le=LAST, description="`next` of the previous page"),
     limit: int = Query(100, ge=1, le=ROWS_AT_ONCE),
 ) -> dict[str, Any]:
     """Compare with another session: figures of both, and their steps aligned by what the model did.
 
-    The session of the path is a, the other one is b.
+    The session of the path is a, the other one is b. With `run` or `with_run` instead of `with`,
+    two runs of the session are compared: `run` is a, `with_run` is b.
     """
     a = session_of(request, session_id)
-    if not other:
+    of_runs = bool(run or with_run)
+    if not other and not of_runs:
         raise Refusal(422, "No session", "Name the session to compare with.", field="?with")
-    b = session_of(request, other)
+    b = session_of(request, other) if other else a
+    if of_runs and a.pk != b.pk:
+        text = "Runs are compared within one session. Leave out `with`, or `run` and `with_run`."
+        raise Refusal(422, "Two sessions", text, field="?with")
     try:
-        return described_comparison(compare(a, b), after, limit)
+        return described_comparison(compared(a, b, run, with_run), after, limit)
     except TooManySteps as error:
         raise Refusal(422, "Too many steps", str(error)) from None

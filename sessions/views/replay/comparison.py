@@ -15,17 +15,16 @@ from django.urls import reverse
 from django.views.decorators.http import require_GET
 
 from compaction.context.align import AlignedOp, AlignedStep
-from sessions.access import run_named, session_of
+from sessions.access import session_of
 from sessions.actions.replay.comparison_verdicts import comparison_verdict
 from sessions.actions.replay.comparisons import (
     ComparedFigure,
     ComparedStep,
     Comparison,
     TooManySteps,
-    compare,
     value_text,
 )
-from sessions.actions.replay.run_comparisons import compare_runs
+from sessions.api.replay.comparison import compared
 from sessions.figures import change, signed
 from sessions.models import Run, Session
 from sessions.models.record.blobs import DamagedBlob
@@ -50,6 +49,7 @@ LABELS: dict[AlignedOp, str] = {
     "a": "only A",
     "b": "only B",
 }
+OF_RUNS: dict[AlignedOp, str] = {"same": "same context", "changed": "other context"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +58,7 @@ class AlignedGroup:
 
     start: int
     rows: Sequence[AlignedStep]
+    of_runs: bool
 
     @property
     def end(self) -> int:
@@ -68,7 +69,11 @@ class AlignedGroup:
     def named(self) -> str:
         """What a folded line says of its rows."""
         first, last = self.rows[0], self.rows[-1]
-        named = f"{len(self.rows):,} steps the same: {first.a}–{last.a} of A"
+        alike = "with the same context" if self.of_runs else "the same"
+        named = f"{len(self.rows):,} steps {alike}: {first.a}–{last.a}"
+        if self.of_runs:
+            return named
+        named = f"{named} of A"
         return named if first.a == first.b else f"{named}, {first.b}–{last.b} of B"
 
 
@@ -86,14 +91,10 @@ class AlignedRow:
     """A row as the page shows it; a side without a step is None."""
 
     op: AlignedOp
+    label: str
     cells: tuple[SideCell | None, SideCell | None]
     url: str
     here: bool
-
-    @property
-    def label(self) -> str:
-        """What it is, between both sides."""
-        return LABELS[self.op]
 
 
 def _address(found: Comparison, name: str = "compare", /, **query: object) -> str:
@@ -107,13 +108,14 @@ def _address(found: Comparison, name: str = "compare", /, **query: object) -> st
 def _groups(found: Comparison, place: int | None) -> list[AlignedGroup]:
     """The rows in order, those that are the same in a row together, except around `place`."""
     made: list[AlignedGroup] = []
+    of_runs = found.runs is not None
     for same, run in groupby(enumerate(found.rows), lambda row: row[1].op == "same"):
         rows = list(run)
         start, end = rows[0][0], rows[-1][0] + 1
         if same and len(rows) >= FOLDED and (place is None or not start <= place < end):
-            made.append(AlignedGroup(start, [row for _, row in rows]))
+            made.append(AlignedGroup(start, [row for _, row in rows], of_runs))
         else:
-            made += [AlignedGroup(at, [row]) for at, row in rows]
+            made += [AlignedGroup(at, [row], of_runs) for at, row in rows]
     return made
 
 
@@ -132,7 +134,8 @@ def _rows(
     for row in rows:
         asked = {"step": row.b, "side": "b"} if row.a is None else {"step": row.a}
         url = f"{_address(found, **asked)}#here"
-        yield AlignedRow(row.op, (cell("a", row.a), cell("b", row.b)), url, row is here)
+        label = (OF_RUNS if found.runs else LABELS)[row.op]
+        yield AlignedRow(row.op, label, (cell("a", row.a), cell("b", row.b)), url, row is here)
 
 
 def _figure(one: ComparedFigure) -> dict[str, Any]:
@@ -161,11 +164,7 @@ def _number(text: str) -> int:
 
 
 def _compared(request: HttpRequest, a: Session, b: Session) -> Comparison:
-    """Two sessions, or the two runs that the URL names of one."""
-    names = request.GET.get("run", ""), request.GET.get("with_run", "")
-    if a.pk != b.pk or not any(names):
-        return compare(a, b)
-    return compare_runs(*(run_named(a, name or "recorded") for name in names))
+    return compared(a, b, request.GET.get("run", ""), request.GET.get("with_run", ""))
 
 
 def _side(found: Comparison, at: Literal[0, 1]) -> dict[str, str]:
