@@ -1,4 +1,5 @@
-/* The reservation of the item: extended while the reviewer is active, released when the page is left. */
+/* The reservation of the item: taken with the first key or judgement, for looking takes nothing from others; extended
+   while the reviewer is active, released when the page is left. */
 import { problemFrom, send, type Problem } from '../web/request';
 import type { Props } from './review';
 
@@ -7,6 +8,12 @@ const most = 60; // seconds after which it is extended, while the reviewer is ac
 
 /** What takes a reservation again at once, and what only shows that someone is reading. */
 const acts = ['keydown', 'pointerdown', 'input'];
+/** Keys judge anywhere, a click only where it rates or marks. */
+const judges = (event: Event): boolean =>
+  event.type !== 'pointerdown' ||
+  (event.target instanceof Element &&
+    event.target.closest('.review-rubric fieldset, .review-rubric textarea, .review-facts') !==
+      null);
 const signsOfLife = ['wheel', 'pointermove', 'touchmove'];
 
 export class Reservation {
@@ -17,6 +24,7 @@ export class Reservation {
   #every = most; // of a short reservation, a third
   #until: string;
   #worked = false;
+  begun = $state(false); // held once by this page
   #asking = false;
   over = false; // submitted, skipped, or never ours
 
@@ -27,6 +35,7 @@ export class Reservation {
   }
 
   #holds(seconds: number): void {
+    if (seconds > 0) this.begun = true;
     this.#ends = performance.now() + seconds * 1000;
     this.left = Math.round(seconds);
     this.#asked = performance.now();
@@ -34,20 +43,20 @@ export class Reservation {
   }
 
   get ranOut(): boolean {
-    return this.left <= 0 && !this.over;
+    return this.left <= 0 && !this.over && this.begun;
   }
 
   /** Until the returned function is called. */
   keep(): () => void {
     if (this.over) return () => {};
-    if (!this.left) void this.renew();
-    const worked = () => {
+    const worked = (event: Event) => {
+      if (!this.begun && !judges(event)) return;
       this.#worked = true;
       if (this.left <= 0) void this.renew();
     };
     const here = () => (this.#worked = true);
     const leave = () => this.#release();
-    const back = (event: PageTransitionEvent) => event.persisted && void this.renew();
+    const back = (event: PageTransitionEvent) => event.persisted && this.begun && void this.renew();
     const clock = setInterval(() => {
       const now = performance.now();
       this.left = Math.max(0, Math.round((this.#ends - now) / 1000));
@@ -85,7 +94,7 @@ export class Reservation {
 
   /** Says until when this page held it: a page that was reloaded holds it for longer, and keeps it. */
   #release(): void {
-    if (this.over) return;
+    if (this.over || !this.begun) return;
     const token = document.querySelector<HTMLMetaElement>('meta[name="csrf-token"]')?.content ?? '';
     void fetch(this.props.urls.release, {
       method: 'POST',

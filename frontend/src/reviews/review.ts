@@ -82,6 +82,9 @@ export type Props = {
   until: string;
   own: Given | null;
   others: Given[];
+  verdict: { tone: 'good' | 'bad' | 'neutral'; sentence: string; detail: string };
+  suggested: Record<string, { value: number | boolean | string | null; because: string }>;
+  taken_out: { tokens: number; left_before: number }; // of the prompt before; had left before, unstated
   unseen: number | null; // tokens that the log says were replaced, and does not hold
   blocks: SourceBlock[];
   summaries: Summary[];
@@ -191,7 +194,7 @@ export const blockName = (name: string | null): string =>
 export type Filter = 'all' | 'facts' | 'errors' | 'user' | 'files';
 export const filters: [Filter, string][] = [
   ['all', 'All'],
-  ['facts', 'Facts'],
+  ['facts', 'With facts'],
   ['errors', 'Errors'],
   ['user', 'User'],
   ['files', 'Files'],

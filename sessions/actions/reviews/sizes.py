@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
+from compaction.context.blocks import KINDS
 from sessions.figures import tokens
 from sessions.models import ModelCall, Revision, Run, Session
+from sessions.models.record import manifest
 
 MEASURED, ESTIMATED, SIMULATED = "measured", "estimated", "simulated"
 
@@ -56,6 +59,50 @@ def sizes_of(session: Session, revision: Revision) -> tuple[Size, Size] | tuple[
     hidden = session.hidden_tokens if revision.tokens_stated else 0
     basis, source = _stated(revision, hidden)
     return Size(before, basis, source), Size(after + hidden, basis, source)
+
+
+@dataclass(frozen=True, slots=True)
+class TakenOut:
+    """Tokens that a revision took out: what the log shows, and how many of these must have left
+    before, because the provider's prompt before it was smaller than our count of it."""
+
+    logged: int
+    left_before: int
+
+    @property
+    def tokens(self) -> int:
+        """What it took out of the prompt that the provider counted; estimated."""
+        return self.logged - self.left_before
+
+
+def taken_out(counted: int, before: Size | None, logged: int) -> TakenOut:
+    """What a revision took out, of `logged` tokens that it closed. `counted` is our count of the
+    whole context right before it."""
+    over = off_by(counted, before)
+    return TakenOut(logged, min(over, logged) if over is not None and over > 0 else 0)
+
+
+def off_by(counted: int, before: Size | None) -> int | None:
+    """The difference between our count and the provider's; None if within 5 %."""
+    if before is None or before.basis != MEASURED:
+        return None
+    off = counted - before.tokens
+    return off if abs(off) > before.tokens / 20 else None
+
+
+def counted_at(session: Session, run: Run, step: int) -> int:
+    """Our count of the whole context of a step."""
+    return sum(sums_at(session, manifest.columns(run), step)) + session.hidden_tokens
+
+
+def sums_at(session: Session, table: dict[str, Any], step: int) -> list[int]:
+    """Tokens of a step's context by kind, in the order of `KINDS`, from the columns of its run."""
+    sums = [0] * len(KINDS)
+    rows = zip(table["from"], table["to"], table["kind"], table["tokens"], strict=True)
+    for start, end, kind, tokens_of in rows:
+        if start <= step and (end == 0 or step < end):
+            sums[kind] += session.scaled(tokens_of)
+    return sums
 
 
 def _stated(revision: Revision, hidden: int) -> tuple[str, str]:

@@ -17,7 +17,15 @@ from compaction.policies.trigger_words import words
 from compaction.strategies import STRATEGIES
 from sessions.access import actor_of, allowed, run_named, session_of
 from sessions.actions.live.requests.on_request import undo_revision
-from sessions.actions.reviews.sizes import MEASURED, Size, call_of, sizes_of, written
+from sessions.actions.reviews.sizes import (
+    Size,
+    call_of,
+    off_by,
+    sizes_of,
+    sums_at,
+    taken_out,
+    written,
+)
 from sessions.marks import MARKS
 from sessions.models import Revision, Run, Session
 from sessions.models.record import manifest
@@ -72,6 +80,8 @@ def _shown(
     if found is None:
         raise Http404("no such revision")
     before, after = sizes_of(session, found)
+    removed = _removal(session, found)
+    compositions = _compositions(session, found, before)
     context = {
         "section": "sessions",
         "team": session.team,
@@ -89,8 +99,9 @@ def _shown(
         **ledgers.shown(request, session, found),
         **_title(found),
         **_sizes(before, after),
-        **_compositions(session, found, before),
-        **_removal(session, found),
+        **compositions,
+        **removed,
+        "taken_out": taken_out(compositions["counted_before"], before, removed["removed_tokens"]),
         **_places(session, its_run, found),
     }
     return render(request, "replay/revision/revision.html", context)
@@ -131,7 +142,7 @@ def _following(session: Session, revision: Revision) -> dict[str, Any]:
 def _compositions(session: Session, revision: Revision, before: Size | None) -> dict[str, Any]:
     table = manifest.columns(revision.run)
     steps = (revision.step - 1, revision.step)
-    sums = [_sums(session, table, step) for step in steps]
+    sums = [sums_at(session, table, step) for step in steps]
     totals = [sum(one) + session.hidden_tokens for one in sums]
     top = max(*totals, session.window or 0)
     compositions = [
@@ -146,28 +157,12 @@ def _compositions(session: Session, revision: Revision, before: Size | None) -> 
     return {
         "compositions": compositions if revision.step > 1 else compositions[1:],
         "kinds": kinds,
-        "disagreement": _disagreement(compositions[0].total, before),
+        "counted_before": totals[0],
+        "disagreement": off_by(compositions[0].total, before),
         "total_change": totals[1] - totals[0],
         "bar_top": top,
         "window_x": 1000 * session.window / top if session.window else None,
     }
-
-
-def _disagreement(counted: int, before: Size | None) -> int | None:
-    """The difference between our count and the provider's; None if within 5 %."""
-    if before is None or before.basis != MEASURED:
-        return None
-    off = counted - before.tokens
-    return off if abs(off) > before.tokens / 20 else None
-
-
-def _sums(session: Session, table: dict[str, Any], step: int) -> list[int]:
-    sums = [0] * len(KINDS)
-    rows = zip(table["from"], table["to"], table["kind"], table["tokens"], strict=True)
-    for start, end, kind, tokens in rows:
-        if start <= step and (end == 0 or step < end):
-            sums[kind] += session.scaled(tokens)
-    return sums
 
 
 def _removal(session: Session, revision: Revision) -> dict[str, Any]:

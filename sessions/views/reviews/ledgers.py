@@ -122,7 +122,9 @@ def shown(request: HttpRequest, session: Session, revision: Revision) -> dict[st
     lacking = replaced and score is None
     return {
         "ledger": found,
-        "verdict": verdict_on(revision, after, facts, until, lacking=lacking),
+        "verdict": quality.with_targets(
+            verdict_on(revision, after, facts, until, lacking=lacking), measured
+        ),
         "quality": quality.shown(session, revision, measured, facts),
         **aftermath(session, revision, after),
     }

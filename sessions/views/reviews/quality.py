@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from compaction.context.stubs import digest
@@ -11,6 +11,7 @@ from compaction.context.wire import decode, text_of
 from compaction.losses.ledger import Fact
 from compaction.losses.quality import Fit, Measure, fit
 from compaction.summaries.summary import board_apart
+from sessions.actions.web.verdicts import EventVerdict
 from sessions.figures import percent
 from sessions.models import Artefact, Revision, Session
 from sessions.models.record.replaced import SUMMARISING
@@ -72,7 +73,7 @@ def shown(
     found = [Measure(**one) for one in measured]
     if not found:
         return {}
-    glyph, said = FITS[fit(found, [_fact(one) for one in facts])]
+    glyph, said = FITS[fit(found, facts_of(facts))]
     rows = [_row(one) for one in found if one.name in TITLES]
     known = [one for one in found if one.met is not None]
     return {
@@ -83,6 +84,20 @@ def shown(
         "of": len(known),
         "writer": _writer(session, revision),
     }
+
+
+def with_targets(verdict: EventVerdict, measured: Sequence[Mapping[str, Any]]) -> EventVerdict:
+    """The verdict on a compaction, after how many targets of its measures are met."""
+    known = [one["met"] for one in measured if one["met"] is not None]
+    if not known:
+        return verdict
+    said = verdict.sentence[0].lower() + verdict.sentence[1:]
+    return replace(verdict, sentence=f"{sum(known)} of {len(known)} targets met; {said}")
+
+
+def facts_of(lines: Sequence[Mapping[str, Any]]) -> list[Fact]:
+    """The lines of a stored ledger as facts."""
+    return [_fact(one) for one in lines]
 
 
 def _fact(one: Mapping[str, Any]) -> Fact:

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
-from sessions.actions.reviews.after_effects import after_effects
-from sessions.models import Block, Entry, Replacement, Revision, Session
+from compaction.losses.quality import Measure, fit
+from compaction.losses.suggested import suggested
+from sessions.actions.reviews.after_effects import AfterEffects, after_effects
+from sessions.actions.reviews.compaction_verdicts import verdict_on
+from sessions.actions.reviews.sizes import counted_at, sizes_of, taken_out
+from sessions.models import Block, Entry, FactLedger, Replacement, Revision, Session
 from sessions.models.record.replaced import unseen
+from sessions.views.reviews import quality
 from sessions.views.reviews.ledgers import aftermath
 from sessions.views.reviews.removal import closed_by, summary_texts
 from sessions.views.reviews.sections import sections
@@ -17,9 +23,15 @@ def original(session: Session, revision: Revision) -> dict[str, Any]:
     """The replaced blocks without texts, the summaries with texts, and the ledger."""
     ledger = getattr(revision, "fact_ledger", None)
     listed = [_block(session, revision, entry) for entry in closed_by(revision)]
+    after = after_effects(session, revision)
+    before, _ = sizes_of(session, revision)
+    logged = sum(block["tokens"] for block in listed)
+    taken = taken_out(counted_at(session, revision.run, revision.step - 1), before, logged)
     return {
         "blocks": listed,
-        "unseen": unseen(session, revision, sum(block["tokens"] for block in listed)),
+        "taken_out": {"tokens": taken.tokens, "left_before": taken.left_before},
+        **_judged(revision, after, ledger),
+        "unseen": unseen(session, revision, logged),
         "summaries": [
             {
                 "tokens": session.scaled(row.tokens),
@@ -35,13 +47,27 @@ def original(session: Session, revision: Revision) -> dict[str, Any]:
         }
         if ledger is not None
         else None,
-        "missed": _missed(session, revision),
+        "missed": _missed(session, revision, after),
     }
 
 
-def _missed(session: Session, revision: Revision) -> dict[str, Any]:
+def _judged(revision: Revision, after: AfterEffects, ledger: FactLedger | None) -> dict[str, Any]:
+    """The verdict of ledger and measures, and what the measures suggest for each rating."""
+    if ledger is None:
+        return {"verdict": asdict(verdict_on(revision, after)), "suggested": {}}
+    said = verdict_on(
+        revision, after, ledger.facts, ledger.looked_until, lacking=ledger.score is None
+    )
+    found = [Measure(**one) for one in ledger.quality]
+    suggestions = suggested(found, fit(found, quality.facts_of(ledger.facts)))
+    return {
+        "verdict": asdict(quality.with_targets(said, ledger.quality)),
+        "suggested": {name: asdict(one) for name, one in suggestions.items()},
+    }
+
+
+def _missed(session: Session, revision: Revision, found: AfterEffects) -> dict[str, Any]:
     """After-effects, as on the compaction's page."""
-    found = after_effects(session, revision)
     return {
         "first_step": found.first_step,
         "last_step": found.last_step,

@@ -132,7 +132,9 @@ def test_the_page_starts_with_it_and_each_missed_fact_leads_to_why() -> None:
         assert "Lost and needed again" in page.text
         rows = [line for line in page.text.splitlines() if "src/lost.py" in line]
         assert rows
-        assert page.links["Why?"] == f"/sessions/{found.pk}/why/?text=src%2Flost.py&run=recorded"
+        asked = "text=src%2Flost.py&run=recorded&step=3"
+        assert page.links["Why?"] == f"/sessions/{found.pk}/why/?{asked}"
+        assert " targets met; " in page.text
     assert page_of(signed_in(), page.links["Why?"]).title.startswith("Why did it forget?")
 
 
