@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from contextlab.client.managed import ManagedSession
-from contextlab.client.shown import Message, ShownReply
+from contextlab.client.shown import NAME, Message, ShownReply
 
-NAME = "read_back"
 MOST = 8
 """Replies in a row that may do nothing but read back (our choice)."""
 

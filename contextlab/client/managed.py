@@ -35,14 +35,11 @@ _PARTS = ("system", "tools", "messages")
 
 
 class _Missed(NamedTuple):
-    """A call that our server lacks: what the model knew, its reply, and the context it was given.
+    """A call that our server lacks: the request, later messages that the agent does not know, the
+    reply, and the context that the model was given."""
 
-    `setup` is the request's tools and system prompt.
-    """
-
-    model: str | None
-    setup: dict[str, Any]
-    messages: list[Message]
+    request: dict[str, Any]
+    hidden: Sequence[Message]
     reply: Message
     context: Context | None
 
@@ -133,16 +130,21 @@ class ManagedSession:
 
     def _context(self, request: dict[str, Any], hidden: Sequence[Message]) -> Context:
         self._store_missed()
-        session = self._opened(request.get("model"))
+        session = self._opened(request)
         setup, messages = self._known(request, hidden)
         step = partial(session.shared_step, format=self.format)
         # Empty values are sent, too: they mean that a call has no tools.
         return self._stored.send(messages, setup, step, _last_stored)
 
-    def _opened(self, model: str | None) -> Session:
+    def _opened(self, request: dict[str, Any]) -> Session:
         if self._session is None:
-            fields = {"model": model, **self._fields}
-            self._session = self._server.session(self._external_id, offloads=self._files, **fields)
+            fields = {"model": request.get("model"), **self._fields}
+            session = self._server.session(self._external_id, offloads=self._files, **fields)
+            if not session.is_new:
+                history = plain(request.get("messages") or [])
+                every, read = self.format != "anthropic", session.read_back_result
+                self.shown.rebuild(session.messages(), history, read, every=every)
+            self._session = session
         return self._session
 
     def _known(
@@ -182,8 +184,7 @@ class ManagedSession:
                 self._keep(reply, context)
         except Exception as error:  # noqa: BLE001 (an agent must not stop because of us)
             if isinstance(error, Unreachable):
-                known = self._known(request, hidden)
-                self._missed.append(_Missed(request.get("model"), *known, reply, context))
+                self._missed.append(_Missed(request, hidden, reply, context))
             self._failed("the answer was not stored", error, begun)
 
     def _keep(self, reply: Message, context: Context) -> None:
@@ -193,8 +194,7 @@ class ManagedSession:
 
     def miss(self, request: dict[str, Any], reply: Message, hidden: Sequence[Message] = ()) -> None:
         """Remember a call that the model answered without us; `catch_up` stores it."""
-        known = self._known(request, hidden)
-        self._missed.append(_Missed(request.get("model"), *known, reply, None))
+        self._missed.append(_Missed(request, [*hidden], reply, None))
         if self.format != "anthropic":
             # Agents may send it back without its reasoning, which would count as a rewind.
             shown = ShownReply(reply["content"], [_said(reply)], [])
@@ -216,7 +216,8 @@ class ManagedSession:
             self._missed.popleft()
 
     def _store(self, call: _Missed) -> None:
-        session, more = self._opened(call.model), reported(call.reply)[1]
+        session, more = self._opened(call.request), reported(call.reply)[1]
+        setup, messages = self._known(call.request, call.hidden)
         if call.context is not None:
             more["context_id"] = call.context.id
 
@@ -224,9 +225,7 @@ class ManagedSession:
             last: int | None = session.append(messages, **fields, **more).raw["last_seq"]
             return last
 
-        self._stored.send(
-            [*call.messages, _said(call.reply)], call.setup, append, lambda last: last
-        )
+        self._stored.send([*messages, _said(call.reply)], setup, append, lambda last: last)
 
     def read(self, call: Message) -> Message:
         """The result of a call of `read_back`; an error for the model if our server fails."""

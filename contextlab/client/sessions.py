@@ -31,6 +31,8 @@ class Session:
         self.external_id = str(known["external_id"])
         self.model = str(known.get("model") or "")
         self.url = str(known.get("url") or "")
+        self.is_new = not known.get("messages")
+        """Whether it had no messages when it was created or updated."""
         self._address = f"sessions/{path(self.id)}"
         self._last: dict[str, Any] = {}
 
@@ -207,6 +209,16 @@ class Session:
     def _content(self, ref: str) -> str:
         # The server knows the names of files, not the folder.
         return f"{self._address}/content/{path(ref.rpartition('/')[2])}"
+
+    def messages(self) -> list[dict[str, Any]]:
+        """All its messages in order, also those that the agent took back."""
+        found: list[dict[str, Any]] = []
+        after: int | None = 0
+        while after is not None:
+            query = {"after": after, "limit": 500}
+            page = self._server.request("GET", f"{self._address}/messages", query=query)
+            found, after = [*found, *page["messages"]], page["next"]
+        return found
 
     def pin(self, seq: int) -> None:
         """Keep a message verbatim in every context."""

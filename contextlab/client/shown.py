@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 Message = dict[str, Any]
+
+NAME = "read_back"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +32,35 @@ class ShownReplies:
         self._replies = {at: one for at, one in self._replies.items() if at < place}
         self._replies[place] = shown
 
+    def rebuild(
+        self,
+        stored: Sequence[Message],
+        messages: Sequence[Message],
+        read: Callable[[Message], Message],
+        *,
+        every: bool,
+    ) -> None:
+        """Find the replies of an agent's history among the messages of its session, which may also
+        contain what was taken back: the latest that fit.
+
+        `read` gives the result of a call that is not stored yet: it comes with those of the agent.
+        Without `every`, only those that the agent does not see whole.
+        """
+        stored = [one for one in stored if one["role"] != "system"]
+        found = list(_replies_in(stored, read))
+        for place in range(len(messages) - 1, 0, -1):
+            if messages[place].get("role") != "assistant":
+                continue
+            said = _said(messages[place].get("content"))
+            for index in range(len(found) - 1, -1, -1):
+                at, shown = found[index]
+                before = stored[at - 1] if at else {}
+                if said == _said(shown.content) and _follows(messages[place - 1], before):
+                    if every or len(shown.messages) > 1 or shown.results:
+                        self._replies[place] = shown
+                    del found[index:]
+                    break
+
     def restored(self, messages: Sequence[Message]) -> list[Message]:
         """The agent's history as the model knows it: with all calls of `read_back`, and results."""
         made: list[Message] = []
@@ -45,6 +76,48 @@ class ShownReplies:
             else:
                 made.append(message)
         return made
+
+
+def _replies_in(
+    stored: Sequence[Message], read: Callable[[Message], Message]
+) -> Iterator[tuple[int, ShownReply]]:
+    """The replies among stored messages, each with the place where it begins."""
+    begin = 0
+    while begin < len(stored):
+        at, content, made = begin, [], []
+        results: list[Message] = []
+        while at < len(stored) and stored[at]["role"] == "assistant":
+            blocks = blocks_of(stored[at]["content"])
+            calls = [one for one in blocks if _is_read_back(one)]
+            content += [one for one in blocks if not _is_read_back(one)]
+            made.append({"role": "assistant", "content": blocks})
+            at += 1
+            after = blocks_of(stored[at]["content"]) if at < len(stored) else [*map(read, calls)]
+            ids = {one.get("id") for one in calls}
+            results = [one for one in after if one.get("tool_use_id") in ids]
+            is_alone = not any(one.get("type") == "tool_use" for one in content)
+            if not (results and is_alone and len(results) == len(after)):
+                break
+            if at + 1 < len(stored) and stored[at + 1]["role"] == "assistant":
+                made.append({"role": "user", "content": results})
+                results = []
+                at += 1
+        if made:
+            yield begin, ShownReply(content, made, results)
+        begin = max(at, begin + 1)
+
+
+def _is_read_back(block: Message) -> bool:
+    return block.get("type") == "tool_use" and block.get("name") == NAME
+
+
+def _follows(before: Message, stored: Message) -> bool:
+    """Whether the message before a reply is a stored one, which may have results of hidden
+    calls."""
+    ours, theirs = blocks_of(before.get("content")), blocks_of(stored.get("content"))
+    ids = {one["tool_use_id"] for one in ours if "tool_use_id" in one}
+    known = {one["tool_use_id"] for one in theirs if "tool_use_id" in one}
+    return ids <= known and _said(ours)[0] == _said(theirs)[0]
 
 
 def _said(content: Any) -> tuple[str, list[Any]]:

@@ -20,6 +20,7 @@ class Slow:
         self.may_go, self.keeps = threading.Event(), threading.Event()
         self.done: list[str] = []
         self.news: list[int] = []
+        self.is_new = True
 
     def hurried(self, _: float) -> Slow:
         return self

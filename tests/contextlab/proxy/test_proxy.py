@@ -21,7 +21,15 @@ from tests.conftest import Server, free_port
 from tests.contextlab.client.test_client import ASK, lab, model
 from tests.contextlab.client.test_client_budgets import limit
 from tests.contextlab.client.test_paused import act
-from tests.contextlab.client.test_reading_back import WITH, history, kinds, reads, script, use
+from tests.contextlab.client.test_reading_back import (
+    WITH,
+    check_prefixes,
+    history,
+    kinds,
+    reads,
+    script,
+    use,
+)
 from tests.provider import Answer, Failure, Provider, RateLimited, Raw, Text, provider
 
 __all__ = ["lab", "model", "script"]
@@ -116,6 +124,40 @@ def test_a_managed_call_reads_back_without_the_agent(
     assert [body["tools"][-1]["name"] for body in model.bodies] == ["read_back", "read_back"]
     assert kinds(lab, name)[3:] == [["text", "read_back"], ["tool_result"], ["text"]]
     assert not model.refused
+
+
+@pytest.mark.parametrize("beside", [(), (use("t2", "Bash", command="ls"),)])
+def test_a_new_proxy_knows_what_the_model_read_back(
+    lab: ContextLab, model: Provider, script: list[Any], beside: tuple[Any, ...]
+) -> None:
+    name, talk = f"resumed-{len(beside)}", history()
+    script += [
+        reads(*beside),
+        *([] if beside else [Text("That is all.")]),
+        Text("Bye."),
+        Text("Bye."),
+    ]
+    for question in ("Thanks.", "Really?"):
+        with proxy(lab.url, model) as url:
+            address = f"{url}/{key_of(lab)}/manage/anthropic"
+            with agent(address, x_claude_code_session_id=name) as client:
+                reply = client.messages.create(messages=talk, **WITH)
+                talk.append({"role": "assistant", "content": reply.to_dict()["content"]})
+                talk.append(answer_to(reply, question))
+                if question == "Really?":
+                    client.messages.create(messages=talk, **WITH)
+    check_prefixes(model)
+    revisions = lab.request("GET", f"sessions/{name}/revisions")["revisions"]
+    assert not any(one["trigger"] == "rewind" for one in revisions)
+    stored = lab.request("GET", f"sessions/{name}")
+    assert stored["messages"] == (9 if beside else 11)
+
+
+def answer_to(reply: anthropic.types.Message, question: str) -> dict[str, Any]:
+    """A person's next question, or the results of the reply's calls."""
+    calls = [one.id for one in reply.content if one.type == "tool_use"]
+    results = [{"type": "tool_result", "tool_use_id": one, "content": "a.py"} for one in calls]
+    return {"role": "user", "content": results or question}
 
 
 def test_a_call_goes_on_as_it_came_if_we_fail(lab: ContextLab, model: Provider) -> None:
