@@ -157,7 +157,7 @@ def _lists_at_once(session: Session, means: Means) -> bool:
     """Whether the first context lists `read_back`, and not only those with edits."""
     first = session.calls[0].step if session.calls else 0
     opening = takewhile(lambda block: block.born <= first, session.blocks)
-    return is_listed(opening, 0, session.hidden, binds=means.binds)
+    return is_listed(opening, edited=False, hidden=session.hidden, binds=means.binds)
 
 
 def _read_back_tokens(policy: Policy, count: Count) -> int:

@@ -44,12 +44,12 @@ the definition in every prompt, with a small one most sessions end before anythi
 
 
 def is_listed(
-    context: Iterable[Block], revision: int, hidden: int = 0, *, binds: bool = False
+    context: Iterable[Block], *, edited: bool, hidden: int = 0, binds: bool = False
 ) -> bool:
-    """Whether a context of an editing policy lists the tool: from its first revision on, or from
-    the first step if its setup is large or its model `binds` thinking to the tools before it.
+    """Whether a context of an editing policy lists the tool: once it was `edited`, or from the
+    first step if its setup is large or its model `binds` thinking to the tools before it.
     `hidden` are tokens of the setup that no block has."""
-    if revision > 0 or binds:
+    if edited or binds:
         return True
     setup = takewhile(lambda block: block.role == "system" or block.type == "tools", context)
     return hidden + sum(block.tokens for block in setup) >= LARGE_SETUP

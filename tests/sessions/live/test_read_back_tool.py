@@ -52,6 +52,14 @@ def test_it_is_last_from_the_first_step_on_and_never_stored(
     ]
 
 
+def test_a_rewind_does_not_add_it(program: Program, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(read_tool, "LARGE_SETUP", 1_000_000)
+    program.post(STEPS, {"messages": [said("Go."), *turn(1)], "tools": TOOLS})
+    other = [said("Go."), *turn(2)]
+    again = program.post(STEPS, {"messages": other, "history": True})
+    assert (again["revision"], names(again)) == (1, ["read"])
+
+
 def test_a_list_that_was_sent_back_is_not_counted_again(
     program: Program, monkeypatch: pytest.MonkeyPatch
 ):

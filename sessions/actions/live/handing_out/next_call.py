@@ -140,7 +140,15 @@ def offers_read_back(plan: Plan, format: str) -> bool:
     if format not in TOOL_FORMATS or not managed or not plan.session.reads_back:
         return False
     binds = binds_thinking(plan.session.model)
-    return read_tool.is_listed(plan.blocks, plan.revision, binds=binds)
+    return read_tool.is_listed(plan.blocks, edited=_is_edited(plan), binds=binds)
+
+
+def _is_edited(plan: Plan) -> bool:
+    """Whether a revision before a context does more than follow a rewind by the agent."""
+    if not plan.revision:
+        return False
+    made = plan.run.revisions.filter(number__lte=plan.revision)
+    return made.exclude(trigger="rewind").exists()
 
 
 def with_read_back(
