@@ -26,8 +26,9 @@ def encode(block: WireBlock) -> bytes:
 
 
 def decode(data: bytes) -> WireBlock:
-    """Parse a stored block."""
-    block: WireBlock = json.loads(data.decode("utf-8", "surrogatepass"))
+    """Parse a stored block; a value that is none becomes a block of type `other`."""
+    found = json.loads(data.decode("utf-8", "surrogatepass"))
+    block: WireBlock = found if isinstance(found, dict) else {"type": "other", "value": found}
     return block
 
 

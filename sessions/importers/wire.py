@@ -79,8 +79,8 @@ def milliseconds(value: Json) -> int | None:
     if isinstance(value, bool):
         return None
     if isinstance(value, int | float):
-        stamp = int(value if value > 1e11 else value * 1000)
-        return stamp if 0 <= stamp <= _LATEST else None
+        stamp = value if value > 1e11 else value * 1000
+        return int(stamp) if 0 <= stamp <= _LATEST else None
     if not isinstance(value, str):
         return None
     try:

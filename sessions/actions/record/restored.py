@@ -15,7 +15,7 @@ from compaction.policies.policy import InvalidPolicy, from_dict
 from sessions.actions.policies.policies import imported_version
 from sessions.actions.record.checks import RULES
 from sessions.actions.record.exported import BY_NAME, TABLES, Line, Table, read_value
-from sessions.importers.decoded import NotALog
+from sessions.importers.decoded import NotALog, clean
 from sessions.importers.kept_folds import fits
 from sessions.models import (
     Blob,
@@ -130,7 +130,11 @@ class _Restoring:
         return self.done
 
     def _named(self, file: dict[str, Numbered], prefix: str) -> Session | None:
-        name = f"{prefix}{file['session'][0][1].get('external_id')}"[:300]
+        number, line = file["session"][0]
+        own = line.get("external_id")
+        if not isinstance(own, str) or not own.strip() or clean(own) != own:
+            raise NotALog(f"Line {number}, session.external_id: is not an id. Export it again.")
+        name = f"{prefix}{own}"[:300]
         return Session.objects.for_team(self.team).filter(external_id=name).first()
 
     def _taken(self, file: dict[str, Numbered]) -> bool:
@@ -255,6 +259,8 @@ def _contents(
     """Set the columns of bytes, and yield the blobs that they name. Raises NotALog."""
     for name, one in table.contents:
         value = line.get(f"{name}_content")
+        if table.model is Block and value is not None and not _is_block(value):
+            raise NotALog(f"Line {number}, block.{name}_content: is not a block. Export it again.")
         data = b"" if value is None else one.written(value)
         if not one.is_blob:
             setattr(row, name, data)
@@ -267,6 +273,15 @@ def _contents(
             row.bytes = len(data)
         if sha:
             yield sha, Blob.of(team.pk, data, sha)
+
+
+def _is_block(value: Any) -> bool:
+    """Whether pages and contexts can read a value as a wire block."""
+    return (
+        isinstance(value, dict)
+        and isinstance(value.get("type", ""), str)
+        and isinstance(value.get("text", ""), str)
+    )
 
 
 def _insert(rows: list[Any]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable
 
 from compaction.context.blocks import Role
@@ -32,10 +33,11 @@ def _is_ours(given: dict[str, Json]) -> bool:
 
 def read(data: bytes, name: str = "") -> Log:
     """Read a transcript. Its calls have no ids: they are numbered, and a result answers the calls
-    before it in their order."""
+    of the answer before it in their order."""
     writer = ArraySession("cursor")
     faults = Faults("Lines that are not readable JSON")
-    open_calls: list[str] = []
+    open_calls: deque[str] = deque()
+    before = ""
     for line in lines(data):
         given = mapping(line.value)
         if line.fault:
@@ -48,19 +50,22 @@ def read(data: bytes, name: str = "") -> Log:
             reason: Reason = "not context" if known else "unknown"
             writer.skipped.append(Skipped(line.number, form, reason, line.raw))
             continue
+        answers = has_type(blocks, "tool_result")
+        if before != given["role"] and not answers:
+            open_calls.clear()
+        before = given["role"]
         for place, block in enumerate(blocks):
             if block.get("type") == "tool_use":
                 block["id"] = string(block.get("id")) or f"call-{line.number}.{place}"
                 open_calls.append(block["id"])
             elif block.get("type") == "tool_result" and not block.get("tool_use_id"):
-                block["tool_use_id"] = open_calls.pop(0) if open_calls else ""
-        if given["role"] == "assistant" and not has_type(blocks, "tool_result"):
+                block["tool_use_id"] = open_calls.popleft() if open_calls else ""
+        if given["role"] == "assistant" and not answers:
             message = Message("assistant", blocks, line=line.number)
             writer.response(message, NOTHING, model="", raw=None)
         else:
-            results = has_type(blocks, "tool_result")
-            human = not results and any(map(is_said_in, blocks))
-            role: Role = "tool" if results else "user"
+            human = not answers and any(map(is_said_in, blocks))
+            role: Role = "tool" if answers else "user"
             writer.message(Message(role, blocks, human=human, line=line.number))
     log = writer.log(FORMAT, {}, name)
     log.problems += faults.sentences()

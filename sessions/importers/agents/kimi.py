@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from sessions.importers.codex.items import parsed
-from sessions.importers.decoded import Faults, lines
+from sessions.importers.decoded import Faults, NotALog, lines
 from sessions.importers.importer import Importer
 from sessions.importers.openai_wire import content_blocks
 from sessions.importers.records import (
@@ -25,6 +25,9 @@ from sessions.importers.reported import NOTHING, Reported, anthropic_usage
 from sessions.importers.wire import Block, mapping, milliseconds, sequence, string, text_block
 
 FORMAT = "kimi"
+
+_MOST_KEPT = 500_000
+"""Keys of messages that all compactions of a log may keep: each lists them anew."""
 
 _WRAPPED = frozenset({"TurnBegin", "StepBegin", "ContentPart", "ToolCall", "StatusUpdate"})
 
@@ -79,6 +82,8 @@ class _Events:
         self._in_step = False
         self._model = ""
         self._standing: list[str] = []
+        self._kept = 0
+        # What events said since the last prompt, and a whole message may repeat once.
         self._answered: set[str] = set()
         self._said: list[Block] = []
 
@@ -126,6 +131,7 @@ class _Events:
         elif form == "tool.result":
             result = mapping(event.get("result"))
             failed = bool(result.get("isError"))
+            self._answered.add(string(event.get("toolCallId")))
             self._result(event.get("toolCallId"), result.get("output"), failed)
         elif form == "step.end" and isinstance(event.get("usage"), dict):
             self._usage(event["usage"])
@@ -138,13 +144,18 @@ class _Events:
         blocks = content_blocks(given.get("content"))
         if role == "assistant":
             blocks += [_used(mapping(one)) for one in sequence(given.get("toolCalls"))]
-            if _essence(blocks) != _essence(self._said):
+            said, self._said = self._said, []
+            if not said or _essence(blocks) != _essence(said):
                 self._in_step = False
                 self._answer(blocks)
                 self._in_step = False
+                self._said = []
         elif role == "tool":
-            if string(given.get("toolCallId")) not in self._answered:
-                self._result(given.get("toolCallId"), given.get("content"), failed=False)
+            called = string(given.get("toolCallId"))
+            if called in self._answered:
+                self._answered.discard(called)
+            else:
+                self._result(called, given.get("content"), failed=False)
         elif blocks:
             origin = mapping(given.get("origin")).get("kind", "user")
             self._say(blocks, human=origin == "user")
@@ -167,7 +178,6 @@ class _Events:
         self.session.records.append(call)
 
     def _result(self, called: Json, output: Json, failed: bool) -> None:
-        self._answered.add(string(called))
         content = output if isinstance(output, str) else content_blocks(output)
         block: Block = {
             "type": "tool_result",
@@ -179,6 +189,7 @@ class _Events:
 
     def _say(self, blocks: list[Block], human: bool) -> None:
         self._in_step = False
+        self._said, self._answered = [], set()
         self._add(Message("user", blocks, at=self.at, human=human, line=self.line))
 
     def _usage(self, raw: Json) -> None:
@@ -202,6 +213,12 @@ class _Events:
         """Replace the first messages by a summary: as many as stated, else all of them."""
         count = given.get("compactedCount")
         kept = self._standing[count:] if isinstance(count, int) and count > 0 else []
+        self._kept += len(kept)
+        if self._kept > _MOST_KEPT:
+            raise NotALog(
+                f"Line {self.line}: the compactions keep more than {_MOST_KEPT:,} messages in all. "
+                "Import the part of the log before that line."
+            )
         before, after = given.get("tokensBefore"), given.get("tokensAfter")
         compaction = Compaction(
             keep=tuple(kept),

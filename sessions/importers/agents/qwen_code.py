@@ -44,14 +44,14 @@ def read(data: bytes, name: str = "") -> Log:
     del name
     log = Log(FORMAT)
     faults = Faults("Lines that are not readable JSON")
-    agents: dict[str, _Reader] = {}
+    agents: dict[tuple[str, str], _Reader] = {}
     for line in lines(data):
         given = mapping(line.value)
         if line.fault:
             log.skipped.append(faults.line(line))
             continue
-        agent = string(given.get("agentId"))
-        reader = agents.setdefault(agent, _Reader(string(given.get("sessionId")), agent))
+        session, agent = string(given.get("sessionId")), string(given.get("agentId"))
+        reader = agents.setdefault((session, agent), _Reader(session, agent))
         if not reader.take(given, line.number):
             form = string(given.get("subtype")) or string(given.get("type"))
             known = given.get("type") == "system"
@@ -71,11 +71,15 @@ class _Reader:
             self.session.parent = session_id
         self._path: dict[str, None] = {}
         self._left: list[str] = []
+        self._seen: set[str] = set()
         self._standing: dict[str, str] = {}
 
     def take(self, given: dict[str, Json], number: int) -> bool:
         """Process one record; False if the model never saw it."""
         key = string(given.get("uuid")) or f"line-{number}"
+        if key in self._seen:
+            return False
+        self._seen.add(key)
         at = milliseconds(given.get("timestamp"))
         self._go_back_to(string(given.get("parentUuid")))
         self._path[key] = None

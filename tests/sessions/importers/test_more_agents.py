@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from sessions.importers import counts, detect, parse
+from sessions.importers import NotALog, counts, detect, parse
 from sessions.importers.bundles import conversation_of, is_event, join_events
 from sessions.importers.records import Call, Message, Session
 from sessions.importers.wire import mapping
@@ -369,3 +369,47 @@ def test_every_sample_counts_its_calls_once() -> None:
             if isinstance(one, Call)
         ]
         assert counts(log)["calls"] == len(set(ids))
+
+
+def said(role: str, text: str, **more: object) -> bytes:
+    content = [{"type": "text", "text": text}]
+    message = {"role": role, "content": content, **more}
+    return json.dumps({"type": "context.append_message", "message": message}).encode()
+
+
+def test_equal_answers_of_kimi_are_answers_each() -> None:
+    turns = [(said("user", f"do {one}"), said("assistant", "Done.")) for one in "abc"]
+    lines = [
+        b'{"type": "metadata", "protocol_version": "1"}',
+        *(each for two in turns for each in two),
+    ]
+    lines += [said("tool", "x", toolCallId="Bash:0"), said("tool", "y", toolCallId="Bash:0")]
+    assert outline(parse(b"\n".join(lines)).sessions[0]) == (
+        "user*:text assistant:text user*:text assistant:text user*:text assistant:text "
+        "tool:tool_result tool:tool_result"
+    )
+
+
+def test_many_kept_messages_of_kimi_end_in_a_refusal() -> None:
+    compact = b'{"type": "context.apply_compaction", "compactedCount": 1}'
+    with pytest.raises(NotALog, match="the compactions keep more than 500,000"):
+        parse(b"\n".join([said("user", "go")] * 1_100 + [compact] * 1_000))
+
+
+def test_a_result_of_cursor_answers_the_call_before_it() -> None:
+    used = {"type": "tool_use", "name": "Read", "input": {}}
+    result = {"type": "tool_result", "content": "b"}
+    texts = [("assistant", used), ("user", {"type": "text", "text": "Stop."})]
+    turns = [*texts, ("assistant", used), ("user", result)]
+    data = [json.dumps({"role": one, "message": {"content": [block]}}) for one, block in turns]
+    (session,) = parse("\n".join(data).encode()).sessions
+    messages = [one for one in session.records if isinstance(one, Message)]
+    assert messages[-1].blocks[0]["tool_use_id"] == messages[-2].blocks[0]["id"]
+    assert messages[0].blocks[0]["id"] != messages[-2].blocks[0]["id"]
+
+
+def test_chats_of_qwen_code_in_one_file_are_sessions_each() -> None:
+    data = (SAMPLES / "qwen-code/chat.jsonl").read_bytes()
+    log = parse(data + data.replace(b"qw-1", b"qw-2") + data)
+    assert [one.external_id for one in log.sessions if one.parent is None] == ["qw-1", "qw-2"]
+    assert len({outline(one) for one in log.sessions if one.parent is None}) == 1

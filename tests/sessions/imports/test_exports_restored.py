@@ -243,6 +243,11 @@ def changed(lines: list[dict[str, Any]], name: str, column: str, value: Any) -> 
     ("name", "column", "value", "sentence"),
     [
         ("block", "sha_content", {"type": "text", "text": "other"}, "not what its SHA-256 says"),
+        ("block", "sha_content", 5, "block.sha_content: is not a block"),
+        ("block", "sha_content", [1, {"type": 5}], "block.sha_content: is not a block"),
+        ("block", "sha_content", {"type": {"a": 1}, "text": 5}, "sha_content: is not a block"),
+        ("session", "external_id", "", "session.external_id: is not an id"),
+        ("session", "external_id", "x\ud800y", "session.external_id: is not an id"),
         ("block", "position", 7, "it does not hold that"),
         ("block", "message", 99, "refers to a line that does not precede it"),
         ("block", "session", 2, "refers to a line that does not precede it"),
