@@ -41,13 +41,14 @@ class Agent {
     return [content ?? '', calls.map((call: Any) => call.id)];
   }
 
-  /** As `chat`. */
+  /** As `chat`; if streamed, the tools are an item, as Codex sends them. */
   async responses(): Promise<[string, string[]]> {
+    const tools = [{ type: 'function', name: 'shell', parameters, strict: false }];
+    const item = { type: 'additional_tools', role: 'developer', tools };
     const given: Any = {
       model,
       instructions: 'Be brief.',
-      input: this.history,
-      tools: [{ type: 'function', name: 'shell', parameters, strict: false }],
+      ...(this.streamed ? { input: [item, ...this.history] } : { input: this.history, tools }),
       store: false,
       include: ['reasoning.encrypted_content'],
     };

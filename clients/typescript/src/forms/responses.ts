@@ -17,7 +17,7 @@ export const RESPONSES: ApiForm = {
     return {
       model: request.model,
       system: request.instructions ?? [],
-      tools: objects(request.tools),
+      tools: toolsOf(request),
       messages: turns(messages),
       ...pick(request, ['prompt_cache_key', 'metadata']),
     };
@@ -29,18 +29,22 @@ export const RESPONSES: ApiForm = {
     if (stored) return `the provider keeps the history (${stored})`;
     if (!items.length) return 'it has no input';
     if (request.background) return 'it runs in the background';
-    if (objects(request.tools).some(hasCredentials))
+    if (toolsOf(request).some(hasCredentials))
       return 'its tools have credentials, which must not be stored';
-    const unknown = items.map(typeOf).find((type) => !isKnown(type));
+    const rest = items.slice(addedBy(request).length);
+    const unknown = rest.map(typeOf).find((type) => !isKnown(type));
     return unknown ? `its items of type ${unknown} are not known` : '';
   },
 
   sent(request, managed) {
     const items: Json[] = managed.messages;
-    const made = { ...request, input: items, ...pick(managed, ['tools', 'tool_choice']) };
+    const made: Json = { ...request, ...pick(managed, ['tools', 'tool_choice']) };
+    const added = withOurs(request, made);
+    made.input = [...added, ...items];
     if (!request.instructions || !items.length) return made;
     // Our server has them as the first developer message.
-    if (textOf(items[0]) === request.instructions) return { ...made, input: items.slice(1) };
+    if (textOf(items[0]) === request.instructions)
+      return { ...made, input: [...added, ...items.slice(1)] };
     return { ...made, instructions: undefined };
   },
 
@@ -64,6 +68,31 @@ export const RESPONSES: ApiForm = {
   collected: () => new WholeResponse(),
   joined: (call) => new JoinedItems(call),
 };
+
+/** The items with tools that an input begins with; others are not known. Codex begins with one for
+ * models that know tools only from there. */
+function addedBy(request: Json): Json[] {
+  const items = itemsOf(request.input);
+  const end = items.findIndex((item) => typeOf(item) !== 'additional_tools');
+  return end < 0 ? items : items.slice(0, end);
+}
+
+function toolsOf(request: Json): Json[] {
+  return [request, ...addedBy(request)].flatMap((one) => objects(one.tools));
+}
+
+/** The items with tools; if there are any, our own tools join the last one's, and `made` keeps the
+ * request's. */
+function withOurs(request: Json, made: Json): Json[] {
+  const added = addedBy(request);
+  const last = added.pop();
+  if (!last) return added;
+  const known = new Set(toolsOf(request).map((tool) => JSON.stringify(tool)));
+  const ours = objects(made.tools).filter((tool) => !known.has(JSON.stringify(tool)));
+  if ('tools' in request) made.tools = request.tools;
+  else delete made.tools;
+  return [...added, { ...last, tools: [...objects(last.tools), ...ours] }];
+}
 
 function hides(call: AgentCall, item: Json): boolean {
   return item.type === 'function_call' && call.hides({ type: 'tool_use', name: item.name });
