@@ -7,7 +7,7 @@ import { decode, type SessionEvent } from '../../src/replay/manifest/manifest';
 import { entryOf } from '../../src/replay/manifest/entry';
 import { stepsAxis, timeAxis } from '../../src/replay/state/axis';
 import { barsOf } from '../../src/replay/timeline/lanes';
-import { cluster, nextIn } from '../../src/replay/timeline/marks';
+import { cluster, nextIn, shownOf } from '../../src/replay/timeline/marks';
 import { eventAfter, eventBefore } from '../../src/replay/manifest/events';
 import { manifestOf } from './manifests';
 
@@ -95,13 +95,32 @@ describe('timeline', () => {
     expect([beside('simulated'), beside('managed')].map(Math.round)).toEqual([4200, 105]);
   });
 
+  it('shows several kinds as a number, never as one of them', () => {
+    const shown = (...kinds: SessionEvent['kind'][]) =>
+      shownOf(
+        cluster(
+          kinds.map((kind) => event(10, kind)),
+          stepsAxis(601),
+          1200,
+        )[0],
+      );
+    expect(shown('compaction', 'compaction')).toEqual({ symbols: '◆', count: '2', mixed: false });
+    expect(shown('compaction', 'break').symbols).toBe('◆✕');
+    expect(shown('compaction', 'error', 'break')).toEqual({
+      symbols: '✕',
+      count: '3',
+      mixed: true,
+    });
+    expect(shown('compaction', 'error', 'retry').symbols).toBe('');
+  });
+
   it('clusters marks 24 pixels apart, led by what changed the context', () => {
     const marks = cluster([event(10), event(11, 'compaction'), event(500)], stepsAxis(601), 1200);
     expect(marks.map((mark) => [mark.kind, mark.events.length])).toEqual([
       ['compaction', 2],
       ['error', 1],
     ]);
-    expect(nextIn(marks[0], 3).step).toBe(10);
+    expect(nextIn(marks[0], 3).step, 'the most important first').toBe(11);
     expect(nextIn(marks[0], 10).step).toBe(11);
     expect(nextIn(marks[0], 11).step).toBe(10);
     expect([

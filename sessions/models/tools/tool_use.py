@@ -13,6 +13,7 @@ from compaction.tools.graph import OWN_USE, ListCost, ToolGraph, list_cost
 from compaction.tools.habits import OWN, WITHIN, Habits, Likely, habits_of, likely, read
 from sessions.models.accounts.teams import Team
 from sessions.models.record.demo_data import counts
+from sessions.models.record.messages import Block
 from sessions.models.record.sessions import Session
 from sessions.models.reviews.assessments import Assessment
 from sessions.models.tools.definitions import (
@@ -177,6 +178,18 @@ def team_habits(team: Team) -> Habits:
     for stored in rows.order_by("-changed").values_list("tools", flat=True)[:LEARNED_FROM]:
         made.add(read(stored))
     return made
+
+
+def team_calls(team: Team) -> dict[str, tuple[int, int]]:
+    """Calls of each tool and their failures, in the sessions that `team_habits` reads."""
+    rows = Assessment.objects.filter(counts(team.pk, "session__"), session__team=team)
+    rows = rows.exclude(tools={}).order_by("-changed")
+    newest = list(rows.values_list("session", flat=True)[:LEARNED_FROM])
+    blocks = Block.objects.filter(session__in=newest).exclude(tool="").order_by().values("tool")
+    failed = blocks.filter(type="tool_result", error=True).annotate(n=Count("pk"))
+    failures = dict(failed.values_list("tool", "n"))
+    called = blocks.filter(type="tool_use").annotate(n=Count("pk"))
+    return {tool: (n, failures.get(tool, 0)) for tool, n in called.values_list("tool", "n")}
 
 
 def agent_habits(session: Session) -> tuple[Habits, int]:

@@ -17,7 +17,14 @@ from sessions.access import session_of, team_of
 from sessions.actions.web.verdicts import EventVerdict, counted
 from sessions.figures import money, tokens
 from sessions.models import Session
-from sessions.models.tools.tool_use import LEARNED_FROM, ToolUse, UsedTool, team_habits, tool_use
+from sessions.models.tools.tool_use import (
+    LEARNED_FROM,
+    ToolUse,
+    UsedTool,
+    team_calls,
+    team_habits,
+    tool_use,
+)
 from sessions.models.tools.unused import ENOUGH, UnusedTools, unused_tools
 from sessions.models.web.periods import ALL, BadPeriod, Period, asked_for
 from sessions.views.tools.graph import drawing
@@ -98,12 +105,9 @@ def team_tools(request: HttpRequest) -> HttpResponse:
     that no session of an agent used, in a range if the URL has one."""
     team = team_of(request)
     habits = team_habits(team)
-    rows = [
-        (tool, steps, habits.after(tool).most_common(FOLLOWERS))
-        for tool, steps in sorted(habits.uses.items(), key=lambda item: (-item[1], item[0]))
-    ]
     period = _period(request)
     unused = unused_tools(team, period)
+    rows = _team_rows(habits, team_calls(team), unused)
     context = {
         "section": "tools",
         "team": team,
@@ -119,6 +123,37 @@ def team_tools(request: HttpRequest) -> HttpResponse:
     return render(request, "tools/team.html", context)
 
 
+@dataclass(frozen=True, slots=True)
+class TeamToolRow:
+    """A tool of a team: its calls and their failures, and what its definition cost in
+    micro-dollars; None if unknown."""
+
+    name: str
+    steps: int
+    calls: int
+    failures: int
+    microusd: int | None
+    follows: list[tuple[str, int]]
+
+
+def _team_rows(
+    habits: Habits, calls: dict[str, tuple[int, int]], unused: UnusedTools
+) -> list[TeamToolRow]:
+    found = []
+    for tool, steps in sorted(habits.uses.items(), key=lambda item: (-item[1], item[0])):
+        offered = unused.offered.get(tool)
+        found.append(
+            TeamToolRow(
+                tool,
+                steps,
+                *calls.get(tool, (0, 0)),
+                offered.microusd if offered is not None else None,
+                habits.after(tool).most_common(FOLLOWERS),
+            )
+        )
+    return found
+
+
 def _verdict(found: UnusedTools) -> EventVerdict:
     """What definitions of tools cost that no session of their agent used."""
     if not found.offered:
@@ -127,7 +162,10 @@ def _verdict(found: UnusedTools) -> EventVerdict:
     of = f"{len({one.name for one in tools}):,} of {counted(len(found.offered), 'tool')}"
     looked = f"{counted(found.looked_at, 'session')} with known definitions"
     if not tools:
-        return EventVerdict("good", "No agent has unused tools.", f"In {looked}.")
+        said = f"Every defined tool was used in the {looked}."
+        return EventVerdict(
+            "neutral", said, "Sessions whose logs show no definitions are not judged."
+        )
     costs = [agent.microusd for agent in found.agents if agent.microusd is not None]
     cost = f"Their definitions cost ≈{money(sum(costs))}." if costs else "Cost unknown."
     sizes = tokens(sum(one.tokens for one in tools))

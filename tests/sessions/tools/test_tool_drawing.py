@@ -8,10 +8,14 @@ import pytest
 
 from compaction.tools.habits import habits_of
 from sessions.actions.accounts.teams import local_team
+from sessions.actions.assessments.assessments import keep_assessment
+from sessions.actions.record.append import append
 from sessions.models import Assessment, Session
 from sessions.models.accounts.teams import Team
+from sessions.models.tools.tool_use import team_calls
 from sessions.models.tools.unused import OfferedTool
 from sessions.views.tools.graph import MOST, drawing
+from tests.sessions.made import count, reads, result, says, session, user
 from tests.sessions.pages import page_of, signed_in
 
 pytestmark = [pytest.mark.django_db, pytest.mark.store]
@@ -33,12 +37,27 @@ def test_nodes_stand_by_level_with_uses_and_cost() -> None:
 
 def test_the_page_draws_it_and_says_what_is_unknown() -> None:
     team: Team = local_team()
-    session = Session.objects.create(team=team, external_id="one")
+    one = Session.objects.create(team=team, external_id="one")
     stored = habits_of([["grep"], ["<b>"], ["grep"], ["<b>"]]).stored()
-    Assessment.objects.create(session=session, tools=stored)
+    Assessment.objects.create(session=one, tools=stored)
     page = page_of(signed_in(), "/tools/")
     assert "Unknown: no session reports its tool definitions." in page.text
     assert "What enables what" in page.text
     assert len(re.findall(r'class="tool-node"', page.html)) == 2
     assert len(re.findall(r'class="tool-edge"', page.html)) == 1
     assert "<b>" not in page.html
+
+
+def test_the_table_counts_calls_and_failures_by_tool() -> None:
+    made = [
+        user("Go.", key="a"),
+        reads("c1", "t1", "a.py", key="b"),
+        result("t1", "gone", key="c", error=True),
+        reads("c2", "t2", "b.py", key="d"),
+        result("t2", "text", key="e"),
+        says("c3", "Done.", key="f"),
+    ]
+    found = append(local_team(), session(*made), count, source="test").session
+    keep_assessment(found)
+    assert team_calls(local_team()) == {"Read": (2, 1)}
+    assert "Failures" in page_of(signed_in(), "/tools/").text

@@ -1,5 +1,5 @@
 /* Marks of events on the timeline: one where several would stand on each other. */
-import { counted, rankOf } from '../../web/marks';
+import { counted, markOf, rankOf } from '../../web/marks';
 import { saidOf } from '../manifest/events';
 import type { SessionEvent } from '../manifest/manifest';
 import type { Axis } from '../state/axis';
@@ -29,12 +29,25 @@ export function cluster(
   return marks;
 }
 
-/** The step that a press on the mark goes to: its first, then the next on each further press. */
+/** What a mark shows. One kind: its symbol and how often. Several: two as they are; more as a number, which is no
+    symbol of one of them, beside the symbol of a cache break, for that costs money. */
+export function shownOf(mark: Mark): { symbols: string; count: string; mixed: boolean } {
+  const kinds = [...new Set(mark.events.map((event) => event.kind))];
+  const size = mark.events.length;
+  if (kinds.length === 1)
+    return { symbols: markOf(mark.kind).symbol, count: size > 1 ? String(size) : '', mixed: false };
+  if (size === 2)
+    return { symbols: kinds.map((kind) => markOf(kind).symbol).join(''), count: '', mixed: true };
+  const cut = kinds.includes('break') ? markOf('break').symbol : '';
+  return { symbols: cut, count: String(size), mixed: true };
+}
+
+/** What a press on the mark goes to: its most important event, then the next on each further press. */
 export function nextIn(mark: Mark, step: number): SessionEvent {
   const at = mark.events.findIndex((event) => event.step === step);
   return mark.events[
     at < 0
-      ? 0
+      ? mark.events.findIndex((event) => event.kind === mark.kind)
       : (mark.events.findLastIndex((event) => event.step === step) + 1) % mark.events.length
   ];
 }
