@@ -207,14 +207,15 @@ def _seen(proxy: Proxy, request: Request, at: Address, body: bytes) -> SeenCall 
     found |= fields
     try:
         asked = form.asked(found)
+        call = recognized(request.headers, asked)
     except (
         ValueError,
         TypeError,
         AttributeError,
+        RecursionError,
     ):  # of no form that we know
         return None
     proxy.seen += 1
-    call = recognized(request.headers, asked)
     return proxy.sessions.continued(at.key, SeenCall(form, found, asked, call))
 
 

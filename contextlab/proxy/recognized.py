@@ -72,7 +72,7 @@ def _is_side_call(headers: Mapping[str, str], body: Mapping[str, Any], agent: st
     if agent == "codex":
         try:
             kind = json.loads(headers.get("x-codex-turn-metadata", "")).get("request_kind")
-        except (ValueError, AttributeError):
+        except (ValueError, AttributeError, RecursionError):
             return False
         return kind not in (None, *_OF_THE_TASK)
     # Those agents' own calls list tools.
@@ -99,7 +99,7 @@ def _in_user_id(given: str) -> str:
         return found[1]
     try:
         named = json.loads(given)
-    except ValueError:
+    except (ValueError, RecursionError):
         return ""
     return str(named.get("session_id") or "")[:200] if isinstance(named, dict) else ""
 

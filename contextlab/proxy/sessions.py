@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
+from contextlab.client.connection import Refused, path
 from contextlab.client.events import EventReader, parsed
 from contextlab.client.managed import ManagedSession
 from contextlab.client.messages import reported
@@ -32,7 +33,8 @@ KEEP_THREADS = 4
 RECORD_SECONDS = 5.0
 """How long a thread tries to store a call; while our server is away, others have their turn."""
 OBSERVED_POLICY = "passthrough"
-"""The policy of sessions whose requests are not changed."""
+"""The policy of sessions that begin with a call whose request is not changed."""
+NOT_FOUND = 404
 
 
 class SeenCall(NamedTuple):
@@ -71,8 +73,7 @@ class ObservedSession:
     def _record(self, seen: SeenCall, answer: bytes) -> None:
         form, asked = seen.form, seen.asked
         if self._session is None:
-            fields = {"model": asked.get("model"), **self._fields}
-            self._session = self._server.session(self._external_id, **fields)
+            self._session = self._opened(asked)
         setup = {name: listed(asked.get(name)) for name in ("tools", "system")}
         messages = self._shown.restored(asked["messages"])
         reply = seen.reply(answer)
@@ -86,6 +87,18 @@ class ObservedSession:
         if said and form.format != "anthropic":
             # Agents may send it back without its reasoning, which would count as a rewind.
             self._shown.add(len(asked["messages"]), ShownReply(said[0]["content"], said, []))
+
+    def _opened(self, asked: dict[str, Any]) -> Session:
+        fields = {"model": asked.get("model"), **self._fields}
+        try:
+            known = self._server.request("GET", f"sessions/{path(self._external_id)}")
+        except Refused as refused:
+            if refused.status != NOT_FOUND:
+                raise
+            known = {}
+        # One that was managed before keeps its policy.
+        policy = {} if known.get("policy") else {"policy": OBSERVED_POLICY}
+        return self._server.session(self._external_id, **fields, **policy)
 
 
 def _append(
@@ -174,8 +187,7 @@ class ProxySessions:
         named = (key, call.session)
         if named not in self._observed:
             server = self.server(key).hurried(RECORD_SECONDS)
-            fields = {**_fields(call), "policy": OBSERVED_POLICY}
-            self._observed[named] = ObservedSession(server, call.session, fields)
+            self._observed[named] = ObservedSession(server, call.session, _fields(call))
         return _newest(self._observed, named)
 
 

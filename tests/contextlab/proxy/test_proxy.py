@@ -315,7 +315,14 @@ def test_bodies_that_are_not_ours_to_read_are_passed_on(
         assert httpx2.get(f"{address}%00", headers=PROVIDER_HEADERS).status_code in (400, 404, 501)
         injected = {"messages": history(), "extra_headers": {"Host": "evil"}, **WITH}
         httpx2.post(f"{address}messages", json=injected, headers=PROVIDER_HEADERS)
-    assert mode == "observe" or "extra_headers" not in model.bodies[-1]
+        assert mode == "observe" or "extra_headers" not in model.bodies[-1]
+        deep: Any = []
+        for _ in range(600):
+            deep = [deep]
+        for more in ({"metadata": {"user_id": "[" * 100_000}}, {"system": deep}):
+            request = {"messages": history(), **WITH, **more}
+            answer = httpx2.post(f"{address}messages", json=request, headers=PROVIDER_HEADERS)
+            assert answer.status_code == (200 if "metadata" in more else 400), answer.text
 
 
 def test_a_body_that_is_too_large_is_refused(lab: ContextLab) -> None:

@@ -52,6 +52,11 @@ TOOLS = {"tools": [{"name": "Bash"}]}
             {},
             Recognized("c1/side-calls", "codex", "c1", "Side calls", is_side_call=True),
         ),
+        (
+            {"user-agent": "codex_exec", "session-id": "c1", "x-codex-turn-metadata": "[" * 9_999},
+            {},
+            Recognized("c1", "codex"),
+        ),
         ({}, {"prompt_cache_key": "p1"}, Recognized("p1", "agent")),
         ({"x-contextlab-session": "mine", **CLAUDE}, TOOLS, Recognized("mine", "claude-code")),
         (
@@ -71,7 +76,11 @@ def test_sessions_are_recognized(headers: Any, body: Any, found: Recognized) -> 
 
 
 @pytest.mark.parametrize(
-    "metadata", [None, [], {}, {"user_id": 3}, {"user_id": "{"}, {"user_id": "[1]"}]
+    "metadata",
+    [
+        *(None, [], {}, {"user_id": 3}, {"user_id": "{"}, {"user_id": "[1]"}),
+        {"user_id": "[" * 100_000},
+    ],
 )
 def test_without_an_id_a_session_is_its_beginning(metadata: Any) -> None:
     def named(*texts: str, system: Any = "Be brief.") -> str:

@@ -118,6 +118,20 @@ def test_two_clients_of_one_session_do_not_mix(lab: ContextLab, model: Provider,
                 two.says(f"two {round}")
 
 
+def test_a_managed_session_can_be_only_recorded_for_a_while(
+    lab: ContextLab, model: Provider
+) -> None:
+    key, of = key_of(lab), partial(lab.request, "GET", "sessions/now-and-then")
+    with proxy(lab.url, model) as url:
+        talk = Talk(lab, url, "manage", "now-and-then", model)
+        for mode in ("manage", "observe", "observe", "manage"):
+            talk.mode, talk.address = mode, f"{url}/{key}/{mode}/anthropic"
+            talk.says(f"in mode {mode}")
+            if mode == "manage":
+                before = of()["policy"]
+        assert of()["policy"] == before != "passthrough@1"
+
+
 def test_a_server_that_restarts_gets_only_what_is_new(
     lab: ContextLab, model: Provider, sent: list[int], served: Server
 ) -> None:
