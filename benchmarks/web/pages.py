@@ -85,7 +85,7 @@ def _demo(folder: str) -> None:
 
 def _pages(chromium: Any, server: Any) -> None:
     page = chromium.new_page(base_url=server.address)
-    page.goto(server.login)
+    server.let_in(page.context)  # its link can be used once
     navigation = {one.name for one in pages() if one.link is not None}
     found = [one for one in addresses(page) if one[0] in navigation | OF_A_SESSION.keys()]
     page.close()
@@ -112,11 +112,12 @@ def _visit(chromium: Any, server: Any, where: str, slowed: int) -> tuple[float, 
     page.goto(where, wait_until="networkidle", timeout=120_000)
     seen = page.evaluate(FIRST_PAINTS)
     page.evaluate(INPUTS)
+    longest = 0.0
     for key in KEYS:
         page.keyboard.press(key)
-        page.wait_for_timeout(60)
-    page.wait_for_timeout(200)
-    longest = page.evaluate("window.longest")
+        page.wait_for_timeout(200)
+        # A key may lead to another page, such as the next diff.
+        longest = max(longest, page.evaluate("window.longest ?? 0"))
     context.close()
     return seen["lcp"], seen["task"], longest
 
