@@ -207,11 +207,14 @@ def names_of(model: str) -> tuple[str, ...]:
 def _model_info(name: str) -> tuple[str, Any] | None:
     from genai_prices.data_snapshot import get_snapshot
 
-    try:
-        provider, found = get_snapshot().find_provider_model(name, None, None, None)
-    except LookupError:
-        return None
-    return provider.id, found
+    # A name with its maker before a slash is an id of a gateway's, which has prices of its own.
+    for gateway in (None, "openrouter") if "/" in name else (None,):
+        try:
+            provider, found = get_snapshot().find_provider_model(name, None, gateway, None)
+        except LookupError:
+            continue
+        return provider.id, found
+    return None
 
 
 @lru_cache(maxsize=4096)

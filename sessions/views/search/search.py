@@ -44,7 +44,7 @@ EXAMPLES = (
     ("state=lost&q=error", "error", "mentions of errors that are lost now"),
     ("q=timeout&error=1", "timeout", "failed tool calls about a timeout"),
     ("q=config&kind=file", "config", "files read that mention a config"),
-    ("q=port", "port", "every mention of a port, and where it was lost"),
+    ("q=8417", "8417", "the port that the demo loses, and where"),
 )
 """Searches offered before the first: filters, query, and what it finds."""
 

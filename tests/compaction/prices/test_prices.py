@@ -126,3 +126,8 @@ def test_prices_are_loaded_only_when_asked_for() -> None:
     code = "import sys, compaction.prices.prices; print('genai_prices' in sys.modules)"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "False"
+
+
+def test_a_gateways_id_has_the_gateways_price() -> None:
+    fast, usual = listed("anthropic/claude-opus-4.8-fast"), listed("claude-opus-4-8")
+    assert (fast.input, fast.output) == (2 * usual.input, 2 * usual.output)
