@@ -47,7 +47,7 @@ def test_no_page_and_no_address_tells_it_to_anybody(
 def test_no_address_tells_it_to_a_program(one: ReviewItem, world: dict[str, Any], program: Program):
     for address in SHOWN:
         if address.is_api:
-            assert not reported(by_program(program, address, world).content), address
+            assert not reported(by_program(program, address, world).getvalue()), address
     assert program.get(f"/reviews/{one.pk}")["reviews"] == []
 
 
