@@ -27,7 +27,7 @@ from sessions.importers.wire import Block, mapping, milliseconds, sequence, stri
 FORMAT = "kimi"
 
 _MOST_KEPT = 500_000
-"""Keys of messages that all compactions of a log may keep: each lists them anew."""
+"""Keys of messages that all compactions of a log may keep: each lists its own."""
 
 _WRAPPED = frozenset({"TurnBegin", "StepBegin", "ContentPart", "ToolCall", "StatusUpdate"})
 

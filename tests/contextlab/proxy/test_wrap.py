@@ -74,7 +74,7 @@ def test_the_addresses_of_the_page_for_a_first_session(lab: ContextLab, model: P
             env={**os.environ, "ANTHROPIC_API_KEY": "none", "PYTHONPATH": str(ROOT)},
             check=True,
         )
-    assert len(exports) == 3
+    assert len(exports) == 4
     assert kinds(lab, "wrapped-agent")[:2] == [["text"], ["text"]]
 
 
