@@ -29,6 +29,7 @@ def tour_card(context: Context) -> dict[str, Any]:
     return {
         "title": stop.title,
         "text": stop.text if demo.alone or not stop.beside else stop.beside,
+        "here": request.get_full_path(),
         "number": at,
         "of": len(STOPS),
         "before": at - 1,

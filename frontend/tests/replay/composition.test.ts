@@ -157,6 +157,25 @@ describe('ledger', () => {
     );
     expect(changes).toEqual([null, 40, 100, 0]);
   });
+
+  it.each([
+    [2, 0, 150, 250], // more was sent than we count: the next prompt has it too
+    [2, 0, 80, 180], // and less
+    [1, 2, 250, 150], // the row that left was not what we did not count
+    [1, 2, 80, 100], // but perhaps what we counted too much
+  ])('starts the next call from what was reported of the last', (from, to, last, size) => {
+    const json = manifestOf(
+      [
+        [1, 0],
+        [from, to],
+      ],
+      1,
+    );
+    json.steps.prompt = [last];
+    const ledger = ledgerAt(decode(json), compose(decode(json).entries, 2), 2);
+    expect(ledger).toMatchObject({ next: true, size });
+    expect(ledger.visible + ledger.unexplained).toBe(size);
+  });
 });
 
 describe('cache states', () => {

@@ -131,7 +131,7 @@ def verdict_on_session(session: Session, *, managed: bool) -> SessionVerdict | N
     if missed is None and needs is not None and lost is not None:
         missed = Missed(lost, needs)
     found = session_verdict(
-        session.cost_microusd, broken, missed, losses, by=by, at_least=session.cost_at_least
+        session.cost_microusd, broken, missed, losses, by=by, at_least=session.cost_is_bound
     )
     proofs: list[tuple[str, str | None]] = []
     if session.cost_microusd is not None and broken:

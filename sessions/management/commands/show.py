@@ -98,7 +98,7 @@ class Command(BaseCommand):
             self.stdout.write(json.dumps({"sessions": listed}, ensure_ascii=False))
             return
         for one in rows:
-            least = "≥ " if one.cost_at_least else ""
+            least = "≥ " if one.cost_is_bound else ""
             cost = f"{least}{money(one.cost_microusd)}"
             steps = f"{one.step_count:,} steps"
             title = " ".join(str(one).split())[:80]

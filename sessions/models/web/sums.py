@@ -105,7 +105,7 @@ class Tile:
     @property
     def headed(self) -> bool:
         """Whether the headline adds something to the title."""
-        return self.columns[0].label not in self.title
+        return self.columns[0].label.lower() not in self.title.lower()
 
 
 def total(name: str, known: str = "sessions") -> Callable[[Sums], Value]:

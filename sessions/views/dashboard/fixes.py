@@ -71,6 +71,8 @@ class Fix:
     at_least: bool = False
     proof_url: str = ""
     """Where an example is shown, if there is one."""
+    unknown: str = "unknown"
+    """Said in place of an amount that is None."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +120,7 @@ def fixes(
         *_of_losses(made, places),
     ]
     ordered = sorted(
-        rows, key=lambda one: (one.microusd is None, -(one.microusd or 0), one.button != SIMULATE)
+        rows, key=lambda one: (one.microusd is None, -(one.microusd or 0), one.kind != "loss")
     )
     return ordered[:MOST]
 
@@ -186,14 +188,15 @@ def _of_policies(
     asked = urlencode({"of": saving.version})
     url = f"{reverse('simulation', args=[saving.simulation])}?{asked}"
     change = difference(saving.simulated, saving.recorded).text
-    found = f"{saving.version} over {_count(saving.sessions, 'session')}: {change}"
-    if saving.keeps and saving.microusd > 0:
-        said = f"{found}, after reading again what it leaves out. {lost}".strip()
+    found = f"{saving.version} simulated over {_count(saving.sessions, 'session')}: {change}"
+    if saving.keeps and (saving.microusd > 0 or lost):
+        more = "" if saving.microusd > 0 else " It costs more."
+        said = f"{found}, after reading again what it leaves out.{more} {lost}".strip()
         yield Fix("loss", title, said, saving.microusd, "simulated", OPEN, url, proof_url=proof)
-    elif lost and not saving.keeps:
-        why = "none keeps what is needed in context as often"
+    elif lost:
+        why = "keeps what is needed in context as often"
         said = f"{lost} No simulated policy keeps what is needed as often; most does {found}."
-        yield Fix("loss", title, said, None, why, OPEN, url, proof_url=proof)
+        yield Fix("loss", title, said, None, why, OPEN, url, proof_url=proof, unknown="none")
 
 
 def _of_losses(made: Dashboard, places: FixPlaces) -> Iterator[Fix]:

@@ -16,6 +16,7 @@ from sessions.actions.accounts.preferences import prefer, preferred
 from sessions.actions.demo.demo_tuning import NOTE
 from sessions.actions.demo.tour_stops import PLACE, STOPS
 from sessions.models import Revision, Run, Session, Simulation, Team
+from sessions.views.accounts.login import onward
 from sessions.views.web.pages import Page
 from sessions.views.web.places import entry_url, step_url
 
@@ -31,8 +32,8 @@ _STOPS = {str(at) for at in range(len(STOPS) + 1)}
 
 @require_GET
 def tour(request: HttpRequest) -> HttpResponse:
-    """Lead to a stop and remember it; at 0, end the tour. Without a number, go on where it was
-    left."""
+    """Lead to a stop and remember it; at 0, end the tour and go back to the page in `next`. Without
+    a number, go on where it was left."""
     number = request.GET.get("stop", "")
     stop = int(number) if number in _STOPS else preferred(request).get("tour") or 1
     places = _places(team_of(request))
@@ -42,7 +43,7 @@ def tour(request: HttpRequest) -> HttpResponse:
         return redirect("start")
     if not stop:
         prefer(request, request.user, tour=0)
-        return redirect("dashboard")
+        return redirect(onward(request) if "next" in request.GET else "dashboard")
     prefer(request, request.user, tour=stop)
     request.session[PLACE] = urlsplit(places[stop - 1]).path
     return redirect(f"{places[stop - 1]}#tour")
@@ -69,4 +70,4 @@ def _places(team: Team) -> Sequence[str]:
     )
 
 
-PAGES = (Page(route="tour/", query=("stop",), view=tour, name="tour"),)
+PAGES = (Page(route="tour/", query=("stop", "next"), view=tour, name="tour"),)

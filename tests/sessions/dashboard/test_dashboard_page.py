@@ -194,6 +194,7 @@ def test_no_ledger_and_no_failure_have_reasons(client: Client, week: list[Sessio
 def test_every_figure_is_a_row_and_leads_to_its_sessions(client: Client, week: list[Session]):
     page = page_of(client, "/dashboard/")
     assert page.html.count('<tr aria-labelledby="tile-') == len(TILES)
+    assert {tile.name for tile in TILES if tile.headed} == {"recall", "window", "steps"}
     assert "Drift" not in page.text
     row = tile(page, "avoidable")
     assert "unexplained $0.15 uncached $1.00 cache write $0.70" in row

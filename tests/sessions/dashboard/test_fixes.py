@@ -105,7 +105,7 @@ def test_sessions_without_a_policy_that_read_files_again(client: Client) -> None
     page = page_of(client, "/dashboard/")
     assert rows(page) == [
         "Manage these sessions with a policy A needed fact was lost 4 times in 1 session. "
-        "Show them unknown: savings are known after a simulation Simulate"
+        "Show them unknown savings are known after a simulation Simulate"
     ]
     assert page.links["Simulate"] == "/policies/"
     lost = page_of(client, page.links["Show them"])
@@ -216,7 +216,7 @@ def test_what_fewer_edits_save_is_unknown_and_comes_after_what_is_known(client: 
     page = page_of(client, "/dashboard/")
     assert [row.rpartition(". ")[2] for row in rows(page)] == [
         "$0.00010 Show breaks",
-        "unknown: edits also make prompts smaller; simulate in the lab Show breaks",
+        "unknown edits also make prompts smaller; simulate in the lab Show breaks",
     ]
 
 
@@ -235,7 +235,7 @@ def test_the_best_simulated_policy_comes_with_its_saving(client: Client) -> None
         simulation.results.create(session=one, version=of, state="1", figures=figures)
     page = page_of(client, "/dashboard/")
     assert rows(page)[0] == (
-        "Manage these sessions with a policy balanced@1 over 1 session: −30 % cost, "
+        "Manage these sessions with a policy balanced@1 simulated over 1 session: −30 % cost, "
         "−3.0 points recall, after reading again what it leaves out. $1.40 Open comparison"
     )
     assert page.links["Open comparison"] == f"/lab/{simulation.pk}/?of=balanced%401"
@@ -248,14 +248,19 @@ def test_the_best_simulated_policy_comes_with_its_saving(client: Client) -> None
     assert "Manage these" not in page_of(client, "/dashboard/").text, (
         "one would cost more, one forgets"
     )
-    simulation.results.filter(version=version).delete()
     Assessment.objects.create(session=one, lost=4)
     Session.objects.update(tallied_version=-1)
+    assert rows(page_of(client, "/dashboard/"))[1] == (
+        "Manage these sessions with a policy balanced@1 simulated over 1 session: −20 % cost, "
+        "same recall, after reading again what it leaves out. It costs more. A needed fact was "
+        "lost 4 times in 1 session. Show them −$0.50 Open comparison"
+    )
+    simulation.results.filter(version=version).delete()
     page = page_of(client, "/dashboard/")
     assert (
         "Manage these sessions with a policy A needed fact was lost 4 times in 1 session. No "
-        "simulated policy keeps what is needed as often; most does sliding-window@1 over 1 "
-        "session: −40 % cost, −6.0 points recall. Show them unknown: none keeps what is "
+        "simulated policy keeps what is needed as often; most does sliding-window@1 simulated over "
+        "1 session: −40 % cost, −6.0 points recall. Show them none keeps what is "
         "needed in context as often Open comparison"
     ) in rows(page)
 

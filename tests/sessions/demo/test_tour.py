@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from io import StringIO
+from urllib.parse import unquote
 
 import pytest
 from django.core.management import call_command
@@ -42,7 +43,8 @@ def test_each_stop_is_a_page_that_names_it_and_leads_on():
         assert f"Tour · {at} of {len(STOPS)} {stop.title}" in page.text
         if stop.title == "Replay":
             assert "?m=" in place
-        assert page.links["End tour"] == "/tour/?stop=0"
+        left = page.links["End tour"].removeprefix("/tour/?stop=0&next=")
+        assert unquote(left) == place.partition("#")[0]
         address = page.links["Next" if at < len(STOPS) else "Done"]
     assert f"/sessions/{session.pk}/" in client.get("/tour/?stop=3").headers["Location"]
     # It stays on its page, and goes on where it was left, in any browser, until it is ended.
@@ -50,6 +52,12 @@ def test_each_stop_is_a_page_that_names_it_and_leads_on():
     assert f"/sessions/{session.pk}/" in signed_in().get("/tour/").headers["Location"]
     assert client.get(address).headers["Location"] == "/dashboard/"
     assert "Tour ·" not in page_of(client, "/jobs/").text
+    # Who ends it early stays on the page.
+    place = client.get("/tour/?stop=4").headers["Location"]
+    left = page_of(client, place).links["End tour"]
+    assert f"{client.get(left).headers['Location']}#tour" == place
+    away = client.get("/tour/", {"stop": 0, "next": "https://elsewhere.test/"})
+    assert away.headers["Location"] == "/"
 
 
 @pytest.mark.usefixtures("small")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from uuid import UUID
 
@@ -79,7 +80,9 @@ def test_the_list_shows_the_effect_on_the_teams_sessions() -> None:
     assert effects.against_active == {version.pk: Effect(1, 0.5, -0.25, -0.25)}
     page = page_of(signed_in(), "/policies/")
     assert "Keeps the first messages, a short summary, and the newest messages." in page.text
+    assert page.html.count('<tr class="recorded-row">') == 1
     assert "recorded What happened without a policy of ContextLab" in page.text
+    assert re.search(r'"compared">\s*1\s*</td>.*?"compared">\s*1\s*</td>', page.html, re.S)
     assert "balanced@1 against recorded: −50 % cost, and 75.0 % of what was needed" in page.text
     assert "−25 % −50 % 50.0 % +50 % cost, −25.0 points recall" in page.text
     compared = f"/lab/{lab.pk}/?of=sliding-window%401"

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from io import StringIO
+
 import pytest
+from django.core.management import call_command
 from django.test import Client
 
+from sessions.actions.assessments.assessments import ENGINE
+from sessions.actions.assessments.session_verdicts import verdict_on_session
 from sessions.api.replay.watching import LIST, look
-from sessions.models import Job, Membership
+from sessions.models import Assessment, Job, Membership
 from tests.sessions.made import reading, session, user
 from tests.sessions.pages import other_team, page_of, signed_in
 from tests.sessions.record.listed import client, many, named, stored
@@ -73,6 +78,14 @@ def test_a_cost_that_lacks_a_part_is_a_lower_bound_on_every_page(
     assert "≥ $0.058" in page_of(client, "/sessions/").text
     manifest = client.get(f"/api/v1/sessions/{found.pk}/manifest").json()
     assert manifest["session"]["cost_at_least"]
+    Assessment.objects.create(
+        session=found, uncached_microusd=1, avoidable_microusd=0, engine=ENGINE
+    )
+    found.outcome = "succeeded"
+    verdict = verdict_on_session(found, managed=False)
+    assert verdict is not None and "at least $0.058" in verdict.sentence
+    call_command("show", stdout=(out := StringIO()))
+    assert "≥ $0.058" in out.getvalue()
 
 
 def test_long_ids_show_both_ends(client: Client):

@@ -32,9 +32,16 @@ const recitedAt = ({ session, run, steps }: Manifest, step: number): number =>
 const countedAt = (manifest: Manifest, composition: Composition, step: number): number =>
   composition.total[step] + manifest.session.hidden + recitedAt(manifest, step);
 
-/** The headline of a step: reported if there is a report, else counted. */
-export const sizeAt = (manifest: Manifest, composition: Composition, step: number): number =>
-  manifest.steps.prompt[step - 1] ?? countedAt(manifest, composition, step);
+/** The headline of a step: reported if there is a report, else counted. The next one is the last report and what was
+    added since; where the context shrank, the rows that our count had too many of may be gone. */
+export function sizeAt(manifest: Manifest, composition: Composition, step: number): number {
+  const { steps, session } = manifest;
+  const [before, prompt] = [steps.prompt[step - 2] ?? null, steps.prompt[step - 1] ?? null];
+  const counted = countedAt(manifest, composition, step);
+  if (prompt !== null || before === null || step <= session.steps) return prompt ?? counted;
+  const last = countedAt(manifest, composition, step - 1);
+  return Math.max(counted + before - last, counted < last ? counted : 0);
+}
 
 /** Against the step before: reported with reported, or else counted with counted. */
 function changeAt(manifest: Manifest, composition: Composition, step: number): number {
@@ -55,6 +62,7 @@ export function ledgerAt(manifest: Manifest, composition: Composition, step: num
   const visible = composition.total[step];
   const recited = recitedAt(manifest, step);
   const next = step > session.steps;
+  const size = sizeAt(manifest, composition, step);
   // A step without a report, and the next one, are estimates whatever the rest is.
   const basis =
     prompt === null
@@ -72,8 +80,8 @@ export function ledgerAt(manifest: Manifest, composition: Composition, step: num
     recited,
     prompt,
     basis,
-    size: prompt ?? visible + session.hidden + recited,
-    unexplained: prompt === null ? 0 : prompt - visible - session.hidden - recited,
+    size,
+    unexplained: size - visible - session.hidden - recited,
     change: step > 1 ? changeAt(manifest, composition, step) : null,
     read,
     write,
