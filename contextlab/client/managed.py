@@ -18,7 +18,7 @@ from contextlab.client.messages import failed_result, reported
 from contextlab.client.offload_files import OffloadFiles
 from contextlab.client.sessions import ContextLab, Session
 from contextlab.client.shown import Message, ShownReplies, ShownReply
-from contextlab.client.stored import StoredHistory
+from contextlab.client.stored import End, StoredHistory, end_of
 
 log = logging.getLogger(__name__)
 
@@ -134,7 +134,7 @@ class ManagedSession:
         setup, messages = self._known(request, hidden)
         step = partial(session.shared_step, format=self.format)
         # Empty values are sent, too: they mean that a call has no tools.
-        return self._stored.send(messages, setup, step, _last_stored)
+        return self._stored.send(messages, setup, step, _end_of)
 
     def _opened(self, request: dict[str, Any]) -> Session:
         if self._session is None:
@@ -190,7 +190,7 @@ class ManagedSession:
     def _keep(self, reply: Message, context: Context) -> None:
         assert self._session is not None
         answer = partial(self._session.answer, reply, context)
-        self._stored.append(_said(reply), lambda: answer().raw["last_seq"])
+        self._stored.append(_said(reply), lambda: end_of(answer().raw))
 
     def miss(self, request: dict[str, Any], reply: Message, hidden: Sequence[Message] = ()) -> None:
         """Remember a call that the model answered without us; `catch_up` stores it."""
@@ -221,11 +221,10 @@ class ManagedSession:
         if call.context is not None:
             more["context_id"] = call.context.id
 
-        def append(messages: Sequence[Message], **fields: Any) -> int | None:
-            last: int | None = session.append(messages, **fields, **more).raw["last_seq"]
-            return last
+        def append(messages: Sequence[Message], **fields: Any) -> End:
+            return end_of(session.append(messages, **fields, **more).raw)
 
-        self._stored.send([*messages, _said(call.reply)], setup, append, lambda last: last)
+        self._stored.send([*messages, _said(call.reply)], setup, append, lambda end: end)
 
     def read(self, call: Message) -> Message:
         """The result of a call of `read_back`; an error for the model if our server fails."""
@@ -251,9 +250,8 @@ def _said(reply: Message) -> Message:
     return {"role": "assistant", "content": reply["content"]}
 
 
-def _last_stored(context: Context) -> int | None:
-    appended = context.raw.get("appended")
-    return appended["last_seq"] if appended else None
+def _end_of(context: Context) -> End:
+    return end_of(context.raw.get("appended"))
 
 
 def _binding(request: dict[str, Any], context: Context | None) -> dict[str, Any]:

@@ -13,20 +13,41 @@ from contextlab.client.shown import Message, blocks_of
 T = TypeVar("T")
 
 
+class End(NamedTuple):
+    """Where a session ends after an append: the number of the last message that it stored, None if
+    it stored none, and the revision of the recorded context, None if the server names none."""
+
+    last: int | None = None
+    revision: int | None = None
+
+
+def end_of(appended: Mapping[str, Any] | None) -> End:
+    """The end of a session in the answer to an append; unknown if nothing was sent."""
+    if appended is None:
+        return End()
+    return End(appended["last_seq"], appended.get("recorded_revision"))
+
+
 class _Sent(NamedTuple):
-    """Hashes of the messages that are stored and of what is sent beside them, and the number of
-    the last message in the session."""
+    """Hashes of the messages that are stored and of what is sent beside them, and the end of the
+    session, which has a message."""
 
     messages: Sequence[bytes]
     setup: bytes
-    last: int
+    end: End
+
+    def follows(self, end: End) -> End:
+        """The end after another append, where that stored or said nothing as before."""
+        last = self.end.last if end.last is None else end.last
+        return End(last, self.end.revision if end.revision is None else end.revision)
 
 
 class StoredHistory:
     """Sends the messages of a history that our server lacks; on doubt, all of them.
 
     On doubt: at first, after a failure, and where a history does not begin with what is stored. A
-    server to which others sent messages of the session refuses the rest of a history (`after`).
+    server where others added to the session or took something back refuses the rest of a history
+    (`after` and `recorded_revision`).
     """
 
     def __init__(self) -> None:
@@ -37,42 +58,43 @@ class StoredHistory:
         messages: Sequence[Message],
         setup: Mapping[str, Any],
         append: Callable[..., T],
-        last_of: Callable[[T], int | None],
+        end_of: Callable[[T], End],
     ) -> T:
         """Send what is new of a history and of its `setup`, which is tools and system prompt.
 
-        `append` takes messages and fields of the API's append; `last_of` its answer gives the
-        number of the last message that it stored, None if it stored none.
+        `append` takes messages and fields of the API's append; `end_of` its answer is the end of
+        the session.
         """
         known, self._known = self._known, None
         hashes, set_up = [hash_of(message) for message in messages], _hash(setup)
         if known is not None and known.messages == hashes[: len(known.messages)]:
             changed = {} if known.setup == set_up else setup
+            end = {"after": known.end.last, "recorded_revision": known.end.revision}
             new = messages[len(known.messages) :]
             try:
-                made = append(new, history=False, after=known.last, **changed)
+                made = append(new, history=False, **end, **changed)
             except (OverBudget, Paused):
                 raise
             except Refused:
                 known = None
             else:
-                self._known = _Sent(hashes, set_up, last_of(made) or known.last)
+                self._known = _Sent(hashes, set_up, known.follows(end_of(made)))
                 return made
         made = append(messages, history=True, **setup)
-        if last := last_of(made):
-            self._known = _Sent(hashes, set_up, last)
+        if (stored := end_of(made)).last is not None:
+            self._known = _Sent(hashes, set_up, stored)
         return made
 
     def forget(self) -> None:
         """Send the whole history the next time."""
         self._known = None
 
-    def append(self, message: Message, append: Callable[[], int | None]) -> None:
-        """Send a message that follows; `append` returns its number."""
+    def append(self, message: Message, append: Callable[[], End]) -> None:
+        """Send a message that follows; `append` returns the end of the session."""
         known, self._known = self._known, None
-        last = append()
-        if known is not None and last == known.last + 1:
-            self._known = _Sent([*known.messages, hash_of(message)], known.setup, last)
+        end = append()
+        if known is not None and end == End((known.end.last or 0) + 1, known.end.revision):
+            self._known = _Sent([*known.messages, hash_of(message)], known.setup, end)
 
 
 def hash_of(message: Message) -> bytes:

@@ -16,7 +16,7 @@ from contextlab.client.managed import ManagedSession
 from contextlab.client.messages import reported
 from contextlab.client.sessions import ContextLab, Session
 from contextlab.client.shown import Message, ShownReplies, ShownReply
-from contextlab.client.stored import StoredHistory
+from contextlab.client.stored import End, StoredHistory, end_of
 from contextlab.proxy.forms import ApiForm
 from contextlab.proxy.recognized import Recognized
 
@@ -83,7 +83,7 @@ class ObservedSession:
             self._stored.forget()
             append([*messages, *said], history=False, **setup)
             return
-        self._stored.send([*messages, *said], setup, append, lambda last: last)
+        self._stored.send([*messages, *said], setup, append, lambda end: end)
         if said and form.format != "anthropic":
             # Agents may send it back without its reasoning, which would count as a rewind.
             self._shown.add(len(asked["messages"]), ShownReply(said[0]["content"], said, []))
@@ -103,11 +103,10 @@ class ObservedSession:
 
 def _append(
     session: Session, reply: dict[str, Any] | None, messages: Sequence[Message], **fields: Any
-) -> int | None:
-    """Store messages, the last of them the reply if there is one; return the last one's number."""
+) -> End:
+    """Store messages, the last of them the reply if there is one."""
     more = {} if reply is None else reported(reply)[1]
-    last: int | None = session.append(messages, **fields, **more).raw["last_seq"]
-    return last
+    return end_of(session.append(messages, **fields, **more).raw)
 
 
 def _whole(form: ApiForm, stream: bytes) -> dict[str, Any] | None:

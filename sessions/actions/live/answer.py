@@ -89,6 +89,7 @@ def answer(
         "known": new.known,
         "first_seq": fresh[0].seq if fresh else None,
         "last_seq": fresh[-1].seq if fresh else None,
+        "recorded_revision": new.run.head,
         "messages": messages,
         "steps": session.step_count,
         "tokens": sum(message["tokens"] for message in messages),

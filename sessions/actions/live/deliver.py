@@ -125,9 +125,6 @@ def _in_one_go(
             raise Session.DoesNotExist
         if known := _answered(locked, once):
             return known
-        if incoming.batch.after not in (None, locked.message_count):
-            count = f"the session has {locked.message_count} messages"
-            raise Unacceptable("/after", f"is not the last one: {count}; send the whole history")
         if locked.message_count != incoming.stored:
             # Another request appended meanwhile, perhaps the calls that this batch answers.
             incoming = Incoming(locked, incoming.batch)
@@ -136,6 +133,7 @@ def _in_one_go(
             incoming = Incoming(locked, incoming.batch)  # its policy was only selected now
         opens = not locked.step_count
         new = Numbering(locked, live=True)
+        _check_known(new, incoming.batch)
         visible = bring_in(new, incoming).visible
         before = spent_before(new.calls) if locked.is_budgeted else []
         write(new)
@@ -165,6 +163,19 @@ _LOCKED = Statement(
     )
 )
 """Sessions with their rows locked, and whether a budget counts their spending."""
+
+
+def _check_known(new: Numbering, batch: Batch) -> None:
+    """Refuse a batch that follows other messages than those that stand. Raises Unacceptable."""
+    count, revision = new.session.message_count, new.run.head
+    if batch.after not in (None, count):
+        said = f"the session has {count} messages"
+        raise Unacceptable("/after", f"is not the last one: {said}; send the whole history")
+    if batch.recorded_revision not in (None, revision):
+        said = f"the recorded context has revision {revision}"
+        raise Unacceptable(
+            "/recorded_revision", f"is not the last one: {said}; send the whole history"
+        )
 
 
 def _contexts(batch: Batch) -> list[str]:

@@ -56,12 +56,14 @@ class ActivePolicy(Schema):
 
 
 class DeliveredOut(Schema):
-    """The result of an append, and the state of the session."""
+    """The result of an append, and the state of the session. `recorded_revision` rises whenever
+    a rewind or a change of tools or system takes something out of the recorded context."""
 
     appended: int
     known: int
     first_seq: int | None
     last_seq: int | None
+    recorded_revision: int
     messages: list[StoredOut]
     steps: int
     tokens: int
@@ -213,6 +215,11 @@ class MessagesIn(BodyIn):
         None,
         description="number of the last message that you know of; 422 if there are later ones: "
         "then send the whole history",
+    )
+    recorded_revision: Annotated[StrictInt, Field(ge=0, le=BIGGEST)] | None = Field(
+        None,
+        description="revision of the recorded context that you know of; 422 if there are later "
+        "ones, by a rewind or other tools: then send the whole history",
     )
     stop_reason: Text | None = Field(None, description="why the model stopped")
     input_transformations: Transformations | None = None

@@ -25,6 +25,7 @@ __all__ = ["Batch", "Unacceptable", "call_report", "delivery"]
 _FIELDS = {
     *("messages", "tools", "system", "model", "usage", "call", "context_id"),
     *("history", "format", "stop_reason", "input_transformations", "after"),
+    "recorded_revision",
 }
 
 
@@ -35,7 +36,8 @@ class Batch:
     `records` are messages and their calls, in order; a Call with id "" belongs to the preceding
     assistant message. `tools` (definitions) and `system` (text blocks) are None if not given, empty
     if there are none. `history` says whether the batch is a whole conversation; None means to
-    recognize it. `after` is the number of the last message that the agent knows of.
+    recognize it. `after` is the number of the last message that the agent knows of,
+    `recorded_revision` that of the last revision of the recorded context.
     """
 
     records: list[Record] = field(default_factory=list)
@@ -44,6 +46,7 @@ class Batch:
     model: str = ""
     history: bool | None = None
     after: int | None = None
+    recorded_revision: int | None = None
 
     @property
     def messages(self) -> list[Message]:
@@ -63,7 +66,8 @@ def delivery(body: Json) -> Batch:
         system=_system(body),
         model=_text(body, "model"),
         history=_history(body),
-        after=_after(body),
+        after=_number(body, "after"),
+        recorded_revision=_number(body, "recorded_revision"),
     )
     _messages(body, made)
     _of_the_call(body, made)
@@ -208,8 +212,8 @@ def _history(body: dict[str, Json]) -> bool | None:
     return value
 
 
-def _after(body: dict[str, Json]) -> int | None:
-    value = body.get("after")
+def _number(body: dict[str, Json], name: str) -> int | None:
+    value = body.get(name)
     if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
-        raise Unacceptable("/after", "must be the number of a message")
+        raise Unacceptable(f"/{name}", "must be a whole number")
     return value

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from contextlab.client.connection import OverBudget, Refused
-from contextlab.client.stored import StoredHistory, hash_of
+from contextlab.client.stored import End, StoredHistory, hash_of
 
 Json = dict[str, Any]
 
@@ -17,28 +17,36 @@ def text(said: str, **more: Any) -> Json:
 
 
 class Server:
-    """Counts the messages that it gets; `others` are those of other clients."""
+    """Counts the messages that it gets; `others` are those of other clients, which took
+    something back `revision` times."""
 
     def __init__(self) -> None:
-        self.count, self.others = 0, 0
+        self.count, self.others, self.revision = 0, 0, 0
         self.got: list[tuple[int, bool, list[str]]] = []
         self.error: Exception | None = None
 
     def append(
-        self, messages: list[Json], *, history: bool, after: int | None = None, **setup: Any
-    ) -> int | None:
+        self,
+        messages: list[Json],
+        *,
+        history: bool,
+        after: int | None = None,
+        recorded_revision: int | None = None,
+        **setup: Any,
+    ) -> End:
         if self.error is not None:
             raise self.error
-        if after is not None and after != self.count + self.others:
+        known = after, recorded_revision
+        if after is not None and known != (self.count + self.others, self.revision):
             raise Refused(422, {})
         self.got.append((len(messages), history, list(setup)))
         self.count += len(messages)
-        return self.count + self.others if messages else None
+        return End(self.count + self.others if messages else None, self.revision)
 
 
 def send(stored: StoredHistory, server: Server, *said: Json, **setup: Any) -> list[Any]:
     server.got = []
-    stored.send(said, setup, server.append, lambda last: last)
+    stored.send(said, setup, server.append, lambda end: end)
     return server.got
 
 
@@ -57,6 +65,8 @@ def test_all_is_sent_where_others_wrote_or_a_send_failed() -> None:
     send(stored, server, text("a"))
     server.others = 3
     assert send(stored, server, text("a"), text("b")) == [(2, True, [])]
+    server.revision = 1
+    assert send(stored, server, text("a"), text("b"), text("b2")) == [(3, True, [])]
     for error in (OverBudget(402, {}), RuntimeError()):
         server.error = error
         with pytest.raises(type(error)):
@@ -74,6 +84,9 @@ def test_a_message_that_follows_counts_unless_others_wrote() -> None:
     stored.append(text("d"), lambda: server.append([text("d")], history=False))
     said = text("a"), text("b"), text("c"), text("d"), text("e")
     assert send(stored, server, *said) == [(5, True, [])]
+    server.revision = 1
+    stored.append(text("f"), lambda: server.append([text("f")], history=False))
+    assert send(stored, server, *said, text("f"), text("g")) == [(7, True, [])]
 
 
 @pytest.mark.parametrize(

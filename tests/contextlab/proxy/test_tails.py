@@ -118,6 +118,22 @@ def test_two_clients_of_one_session_do_not_mix(lab: ContextLab, model: Provider,
                 two.says(f"two {round}")
 
 
+@MODES
+def test_what_another_client_took_back_is_sent_again(
+    lab: ContextLab, model: Provider, mode: str
+) -> None:
+    name = f"taken-back-{mode}"
+    with proxy(lab.url, model) as url:
+        talk = Talk(lab, url, mode, name, model)
+        talk.says("one")
+        talk.says("two")
+        wait_until(lambda: talk.stored == texts(talk.said), 60)
+        other = lab.session(name).append(talk.said[:2], history=True)
+        assert (other.appended, talk.stored) == (0, texts(talk.said[:2]))
+        talk.says("three")
+        wait_until(lambda: talk.stored == texts(talk.said), 60)
+
+
 def test_a_managed_session_can_be_only_recorded_for_a_while(
     lab: ContextLab, model: Provider
 ) -> None:

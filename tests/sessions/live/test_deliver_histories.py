@@ -73,6 +73,23 @@ def test_a_history_that_ends_early_takes_back_what_came_after_it():
     assert answer["budget"]["used"] > live().used_tokens == sum(visible)
 
 
+@pytest.mark.parametrize("before", [{"history": True}, {"history": False, "tools": []}])
+def test_the_rest_of_a_history_is_refused_after_a_change_that_adds_no_message(before: Json):
+    session, said = live(), [user("a"), says("b"), user("c"), says("d")]
+    known = send(session, *said, history=True, tools=[{"name": "Bash"}])
+    rest = {"history": False, "after": known["last_seq"]}
+    other = send(session, *(said[:2] if before["history"] else []), **before)
+    assert (other["appended"], other["recorded_revision"]) == (0, known["recorded_revision"] + 1)
+    with pytest.raises(Unacceptable, match="send the whole history") as refused:
+        send(session, user("e"), **rest, recorded_revision=known["recorded_revision"])
+    assert refused.value.pointer == "/recorded_revision"
+    answer = send(session, user("e"), **rest, recorded_revision=other["recorded_revision"])
+    assert answer["appended"] == 1
+    with pytest.raises(Unacceptable, match="the session has") as refused:
+        send(session, user("f"), **rest)
+    assert refused.value.pointer == "/after"
+
+
 def test_what_is_served_goes_back_as_well():
     session, said = live(), [user("a"), says("b"), user("c")]
     for end in (1, 2, 3):
