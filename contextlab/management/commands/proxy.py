@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import socket
 from argparse import ArgumentParser
+from contextlib import suppress
 from typing import Any
 
 from django.conf import settings
-from django.core.management import BaseCommand
+from django.core.management import BaseCommand, CommandError
 
 from contextlab.environment import port
 
@@ -35,8 +37,21 @@ class Command(BaseCommand):
         from contextlab.proxy.upstream import PROVIDERS
 
         providers = {name: options[name] or url for name, url in PROVIDERS.items()}
-        self.stdout.write(f"The proxy listens on http://{host}:{port}. Stop it with Ctrl+C.")
-        self.stdout.flush()
-        uvicorn.run(
-            application(server, providers), host=host, port=port, access_log=False, log_config=None
-        )
+        config = uvicorn.Config(application(server, providers), access_log=False, log_config=None)
+        with _listening(host, port) as at, suppress(KeyboardInterrupt):
+            self.stdout.write(f"The proxy listens on http://{host}:{port}. Stop it with Ctrl+C.")
+            self.stdout.flush()
+            uvicorn.Server(config).run(sockets=[at])
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    """A socket that accepts connections. Raises CommandError."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=2048)
+    except OSError as error:
+        why = str(error.strerror).partition(" (")[0]
+        raise CommandError(
+            f"The proxy cannot listen on {host}:{port}: {why}. Choose another address with "
+            "--host and --port."
+        ) from None

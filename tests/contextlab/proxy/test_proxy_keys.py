@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import io
+import socket
 
 import anthropic
 import httpx2
 import pytest
+from django.core.management import CommandError, call_command
 from starlette.requests import Request
 
 from contextlab.client import ContextLab
@@ -67,3 +70,14 @@ def test_a_key_that_is_revoked_sends_nothing_on_once_its_check_is_due(
         with pytest.raises(anthropic.AuthenticationError, match="valid ContextLab key"):
             client.messages.create(messages=history(), **ASK)
     assert len(model.bodies) == 1
+
+
+def test_a_port_in_use_is_an_error_that_names_it() -> None:
+    out = io.StringIO()
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(
+            CommandError, match=f"cannot listen on 127.0.0.1:{port}: Address already in use\\."
+        ):
+            call_command("proxy", port=port, stdout=out)
+    assert not out.getvalue()
