@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from compaction.cache.simulator import TTL_MS
 from compaction.cache.uses import Break, Cause
 
 ADVICE: dict[Cause, str] = {
     "cold_start": "The first call of a session writes its prompt. Sessions that start with the "
     "same prefix share it.",
-    "ttl": "Answer within the TTL. The Cache page says whether writing for one hour would cost "
-    "less.",
+    "ttl": "Request the one-hour TTL: it would have cost less in this session.",
     "model": "Each model has a cache of its own: switch at a task boundary, where the context is "
     "small.",
     "tools": "Keep the tool list and its order constant within a session.",
@@ -36,8 +36,12 @@ ADVICE: dict[Cause, str] = {
 AVOIDABLE: frozenset[Cause] = frozenset(
     {"ttl", "model", "tools", "system", "settings", "images", "restart", "look_back", "edit"}
 )
-"""Causes that the sender, the client's configuration or a policy controls. The others are rules of
-a cache or model, a rewind by a person, or unknown."""
+"""Causes that the sender, the client's configuration or a policy controls; an expired TTL only
+where `why_ttl_stays` is empty. The others are rules of a cache or model, a rewind by a person, or
+unknown."""
+
+NO_ADVICE = "Nothing to fix."
+"""What to do about an expired TTL that is not avoidable."""
 
 VENDOR_ADVICE = (
     "It writes what comes after it again: compact at a task boundary, before much is cached, or "
@@ -55,6 +59,32 @@ _WRITTEN: dict[Cause, str] = {
 def is_avoidable(cause: str) -> bool:
     """Return whether breaks of a cause can be avoided."""
     return cause in AVOIDABLE
+
+
+def hour_keeps(idle: int | None, ttl: int | None) -> bool:
+    """Return whether an hour's TTL would have kept what a request for five minutes lost after an
+    idle of so many ms."""
+    return ttl == TTL_MS["5m"] and (idle or 0) <= TTL_MS["1h"]
+
+
+def why_ttl_stays(idle: int | None, ttl: int | None, hour_saved: int | None) -> str:
+    """Say why an expired TTL (ms, as `idle`) is not avoidable; empty if it is.
+
+    `hour_saved` is what an hour's TTL would have saved in the whole session, None if unknown: a
+    session has one TTL for all of its writes, so all its breaks are judged by it.
+    """
+    if (idle or 0) > TTL_MS["1h"]:
+        return f"no TTL keeps a cache for {_whole_hours(idle or 0)}"
+    if not hour_keeps(idle, ttl):
+        return "no five-minute TTL was requested"
+    if hour_saved is None:
+        return "an hour's TTL is not known to cost less in this session"
+    return "" if hour_saved > 0 else "an hour's TTL would have cost more in this session"
+
+
+def _whole_hours(idle: int) -> str:
+    hours, minutes = divmod(idle // 60_000, 60)
+    return f"{hours} h" if hours > 1 else f"{hours} h {minutes} m"
 
 
 def title(broken: Break, vendor_edit: str = "") -> str:

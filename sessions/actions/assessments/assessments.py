@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from compaction.cache import causes
 from compaction.context import wire
 from compaction.context.blocks import Block
 from compaction.context.groups import Groups
@@ -17,11 +16,11 @@ from sessions.actions.assessments.outcomes import outcomes
 from sessions.actions.reviews.fact_ledgers import is_over
 from sessions.models import Assessment, Session
 from sessions.models.record.model_calls import calls_of
-from sessions.models.record.tail import Card, cards_of
+from sessions.models.record.tail import Card, cards_of, judged
 from sessions.models.record.values import blocks_of, contents
 from sessions.models.web.statements import Statement, given_uuid
 
-ENGINE = 8
+ENGINE = 9
 """Increment when a rule of assessments changes."""
 
 SOONEST = 50
@@ -98,9 +97,11 @@ def _spend(session: Session) -> dict[str, int | None]:
     nothing: dict[str, int | None] = {f"{name}_microusd": None for name in names}
     spend = _Spend()
     calls = calls_of(session)
-    cards = cards_of(session)
+    found = cards_of(session)
     priced = [spend.add(call) for call in calls]
     known = all(priced) and any(call.usage for call in calls)
+    saved = hour_saved(calls, found) if known else None
+    cards = judged(found, saved)
     keep_breaks(session, cards, priced=known)
     if not known:
         return nothing
@@ -110,16 +111,16 @@ def _spend(session: Session) -> dict[str, int | None]:
         "read_microusd": prices.micros(spend.read),
         "output_microusd": prices.micros(spend.output),
         **_paid_again(cards),
-        "hour_saved_microusd": hour_saved(calls, cards),
+        "hour_saved_microusd": saved,
     }
 
 
 def _paid_again(cards: Sequence[Card]) -> dict[str, int | None]:
-    """The cost of writing cached tokens again: avoidable and unexplained."""
-    costs = [(card["kind"], card["cost_microusd"] or 0) for card in cards]
+    """The cost of writing cached tokens again, of judged cards: avoidable and unexplained."""
+    costs = [(card, card["cost_microusd"] or 0) for card in cards]
     return {
-        "avoidable_microusd": sum(cost for kind, cost in costs if causes.is_avoidable(kind)),
-        "unexplained_microusd": sum(cost for kind, cost in costs if kind == "unexplained"),
+        "avoidable_microusd": sum(cost for card, cost in costs if card["avoidable"]),
+        "unexplained_microusd": sum(cost for card, cost in costs if card["kind"] == "unexplained"),
     }
 
 

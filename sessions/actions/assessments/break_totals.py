@@ -5,35 +5,42 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from compaction.cache.simulator import TTL_MS
+from compaction.cache.causes import hour_keeps
 from compaction.context.session import Call
 from compaction.prices import prices
 from sessions.models import BreakTotals, Session
 from sessions.models.record.tail import Card
 
+_Kind = tuple[str, bool]
+"""A cause, and whether its breaks are avoidable."""
+
 
 def keep_breaks(session: Session, cards: Sequence[Card], *, priced: bool) -> None:
-    """Store the breaks of a session by cause; without costs unless all of its calls are `priced`,
-    as its cost is unknown then."""
-    breaks, tokens, costs = Counter[str](), Counter[str](), Counter[str]()
+    """Store the breaks of a session, of judged cards, by cause and by whether they are avoidable;
+    without costs unless all of its calls are `priced`, as its cost is unknown then."""
+    breaks, tokens, costs = Counter[_Kind](), Counter[_Kind](), Counter[_Kind]()
     for card in cards:
-        breaks[card["kind"]] += 1
-        tokens[card["kind"]] += card["tokens"]
-        costs[card["kind"]] += card["cost_microusd"] or 0
-    BreakTotals.objects.filter(session=session).exclude(cause__in=breaks).delete()
+        kind = card["kind"], card["avoidable"]
+        breaks[kind] += 1
+        tokens[kind] += card["tokens"]
+        costs[kind] += card["cost_microusd"] or 0
+    for row in BreakTotals.objects.filter(session=session):
+        if (row.cause, row.avoidable) not in breaks:
+            row.delete()
     BreakTotals.objects.bulk_create(
         [
             BreakTotals(
                 session=session,
                 cause=cause,
+                avoidable=avoidable,
                 breaks=many,
-                tokens=tokens[cause],
-                cost_microusd=costs[cause] if priced else None,
+                tokens=tokens[cause, avoidable],
+                cost_microusd=costs[cause, avoidable] if priced else None,
             )
-            for cause, many in breaks.items()
+            for (cause, avoidable), many in breaks.items()
         ],
         update_conflicts=True,
-        unique_fields=["session", "cause"],
+        unique_fields=["session", "cause", "avoidable"],
         update_fields=["breaks", "tokens", "cost_microusd"],
     )
 
@@ -47,9 +54,7 @@ def hour_saved(calls: Sequence[Call], cards: Sequence[Card]) -> int | None:
     saved = {
         card["step"]: card
         for card in cards
-        if card["kind"] == "ttl"
-        and card.get("ttl") == TTL_MS["5m"]
-        and (card.get("idle") or 0) <= TTL_MS["1h"]
+        if card["kind"] == "ttl" and hour_keeps(card.get("idle"), card.get("ttl"))
     }
     nano, written = 0, 0
     for call in calls:

@@ -75,7 +75,8 @@ class MarkOut(Schema):
 class CauseOut(Schema):
     """A cause of cache breaks in all sessions of the range: whether it is avoidable (null if
     unknown), the number of sessions, and what it cost (`at_least` if only some of them have a
-    cost). `costliest` is the most expensive break of the 200 sessions that paid most for breaks."""
+    cost). `ttl` may be listed twice: its avoidable breaks, and the others. `costliest` is the most
+    expensive break of the 200 sessions that paid most for breaks."""
 
     cause: str
     avoidable: bool | None
@@ -165,7 +166,7 @@ def get_dashboard(
             "forecast_microusd": made.forecast(there.spent, now, left_days),
             "agreement": _agreement(agreement_in(team, period.since, period.until)),
             "marks": [_mark(mark) for mark in made.marks],
-            "causes": [_cause(one, worst.get(one.kind)) for one in causes_in(made.whole)],
+            "causes": [_cause(one, worst.get(one.key)) for one in causes_in(made.whole)],
             "nearest_limit": [] if split else [_near(one) for one in nearest_limit(team, period)],
         }
     )

@@ -59,7 +59,10 @@ class ClientState(NamedTuple):
 def version_of(session: Session, run: Run) -> str:
     """An identifier of the manifest's state."""
     live = int(session.live)
-    return f"{session.version}-{run.pk.hex}-{run.head}-{run.generation}-{live}"
+    # An assessment changes which breaks are avoidable, but not the version.
+    hour = tail.hour_saved_in(session)
+    judged = "u" if hour is None else int(hour > 0)
+    return f"{session.version}-{run.pk.hex}-{run.head}-{run.generation}-{live}-{judged}"
 
 
 # Answers by state: a hundred pages that follow one session request the same. They do not depend on

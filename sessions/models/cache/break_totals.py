@@ -7,7 +7,7 @@ from django.db.models import Count, Sum
 
 
 class BreakTotals(models.Model):
-    """The cache breaks of one session with one cause.
+    """The cache breaks of one session with one cause: those that are `avoidable`, or the others.
 
     `tokens` were paid again; `cost_microusd` is what that cost above reading them, null if the cost
     of the session is unknown.
@@ -20,13 +20,16 @@ class BreakTotals(models.Model):
         db_index=False,
     )
     cause = models.CharField(max_length=12)
+    avoidable = models.BooleanField(default=False)
     breaks = models.PositiveIntegerField()
     tokens = models.PositiveBigIntegerField()
     cost_microusd = models.BigIntegerField(null=True)
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["session", "cause"], name="break_cause_once")
+            models.UniqueConstraint(
+                fields=["session", "cause", "avoidable"], name="break_cause_once"
+            )
         ]
 
     def __str__(self) -> str:
@@ -43,6 +46,6 @@ BREAKS = {
 """Sums of each cause of cache breaks; `priced` is how many of the sessions have a cost."""
 
 
-def break_sum(cause: str, name: str) -> str:
-    """The name of a cause's sum among the others."""
-    return f"break_{cause}_{name}"
+def break_sum(cause: str, name: str, *, avoidable: bool) -> str:
+    """The name of a cause's sum among the others, of its avoidable breaks or of the rest."""
+    return f"break_{cause}_{name}" if avoidable else f"break_{cause}_stays_{name}"

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import get_args
 
-from compaction.cache.causes import is_avoidable
 from compaction.cache.uses import NAMES
 from compaction.cache.uses import Cause as Kind
 from sessions.models.cache.break_totals import break_sum
@@ -15,10 +14,10 @@ from sessions.models.web.sums import Sums
 
 @dataclass(frozen=True, slots=True)
 class CauseSums:
-    """The breaks of one cause: how many, in how many sessions, tokens paid again, and what that
-    cost above reading in micro-dollars: None if no session has a cost, a lower bound if only
-    `priced` of the sessions have one. `avoidable` if the sender, the client or a policy controls
-    the cause, and avoiding it would not cost more."""
+    """The breaks of one cause, either the `avoidable` ones or the others, as the assessments of
+    their sessions judged: how many, in how many sessions, tokens paid again, and what that cost
+    above reading in micro-dollars: None if no session has a cost, a lower bound if only `priced`
+    of the sessions have one."""
 
     kind: str
     breaks: int
@@ -31,7 +30,13 @@ class CauseSums:
     @property
     def name(self) -> str:
         """The cause in words."""
-        return name_of(self.kind)
+        stays = self.kind == "ttl" and not self.avoidable
+        return f"{name_of(self.kind)}, not avoidable" if stays else name_of(self.kind)
+
+    @property
+    def key(self) -> tuple[str, bool]:
+        """What tells these breaks from others: the cause, and whether they are avoidable."""
+        return self.kind, self.avoidable
 
     @property
     def known(self) -> bool:
@@ -52,26 +57,15 @@ def name_of(kind: str) -> str:
 def causes_in(sums: Sums) -> list[CauseSums]:
     """The causes of the breaks in these sums, the most expensive first."""
     found = []
-    for kind in get_args(Kind):
+    for kind, can in product(get_args(Kind), (True, False)):
         many, sessions, tokens, cost, priced = (
-            sums.of[break_sum(kind, name)]
+            sums.of[break_sum(kind, name, avoidable=can)]
             for name in ("breaks", "sessions", "tokens", "cost", "priced")
         )
         if many:
             cost_known = cost if priced else None
-            can = is_avoidable(kind) and not (kind == "ttl" and sums.of["keep_ttl"])
             found.append(CauseSums(kind, many, sessions, tokens, cost_known, priced, can))
     return sorted(found, key=lambda one: (-(one.microusd or 0), -one.tokens, one.kind))
-
-
-def judge_ttl(parts: Sequence[Sums]) -> None:
-    """Where a one-hour TTL would cost these sums more than it saves together, breaks by an expired
-    TTL are not avoidable in any of them: `keep_ttl`."""
-    if sum(part.of["hour_saved"] for part in parts) >= 0:
-        return
-    for of in (part.of for part in parts):
-        of["keep_ttl"] = 1
-        of["avoidable"] -= min(of[break_sum("ttl", "cost")], of["avoidable"])
 
 
 @dataclass(frozen=True, slots=True)

@@ -220,9 +220,9 @@ class _Grouped:
         for *group, steps, many in self._steps.rows(ranges, **given):
             found[tuple(group)].steps[steps] += many
         for row in self._breaks.rows(ranges, **given):
-            *group, cause = row[: width + 1]
-            for name, value in zip(BREAKS, row[width + 1 :], strict=True):
-                found[tuple(group)].of[break_sum(cause, name)] += int(value or 0)
+            *group, cause, can = row[: width + 2]
+            for name, value in zip(BREAKS, row[width + 2 :], strict=True):
+                found[tuple(group)].of[break_sum(cause, name, avoidable=can)] += int(value or 0)
         return found
 
     def _summed(
@@ -255,7 +255,7 @@ class _Grouped:
     def _of_breaks(self, times: Times) -> QuerySet[Any]:
         rows = BreakTotals.objects.filter(session__team_id=_TEAM)
         inside = _inside(rows, times, "session__", self._by, self._chosen)
-        group = [*_group("session__", self._by), "cause"]
+        group = [*_group("session__", self._by), "cause", "avoidable"]
         named = {f"s_{name}": column for name, column in BREAKS.items()}
         return inside.values(*group).annotate(**named).values_list(*group, *named)
 

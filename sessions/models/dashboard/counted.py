@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from django.db.models import F, Q
+from django.db.models import F, Q, Value
+from django.db.models.functions import Greatest
 
 _PRICED = Q(cost_microusd__isnull=False)
 _ASSESSED = Q(assessment__session__isnull=False)
@@ -48,7 +49,7 @@ CONDITIONS: dict[str, Q] = {
 }
 """The condition of each session count, by its name."""
 
-SUMMED: dict[str, str] = {
+SUMMED: dict[str, str | Greatest] = {
     "cost": "cost_microusd",
     "uncached": "uncached_tokens",
     "read": "cache_read_tokens",
@@ -60,7 +61,7 @@ SUMMED: dict[str, str] = {
     "output_cost": "assessment__output_microusd",
     "avoidable": "assessment__avoidable_microusd",
     "unexplained": "assessment__unexplained_microusd",
-    "hour_saved": "assessment__hour_saved_microusd",
+    "hour_saved": Greatest("assessment__hour_saved_microusd", Value(0)),
     "forecast_calls": "forecast_calls",
     "forecast_read": "forecast_tokens",
     "forecast_prompt": "forecast_prompt_tokens",
@@ -77,7 +78,7 @@ SUMMED: dict[str, str] = {
     "retrievable": "assessment__retrievable",
     "lost": "assessment__lost",
 }
-"""The column of each sum, by its name."""
+"""The column of each sum, by its name; an hour's TTL counts where it saves."""
 
 SUMMED_UNMANAGED: dict[str, str] = {
     "lost_unmanaged": "assessment__lost",

@@ -10,7 +10,6 @@ from typing import Any
 
 from sessions.models.accounts.audit import AuditEntry
 from sessions.models.accounts.teams import Team
-from sessions.models.cache.causes import judge_ttl
 from sessions.models.dashboard.added_up import add_up, extents
 from sessions.models.dashboard.counted import LEFT
 from sessions.models.dashboard.day_totals import (
@@ -180,8 +179,6 @@ def dashboard(team: Team, period: Period, split: Split = EVERYTHING) -> Dashboar
     for part in parts:
         _work_out(part)
     shown, earlier = parts[period.earlier :], parts[: period.earlier]
-    judge_ttl(shown)
-    judge_ttl(earlier)
     return Dashboard(
         period,
         tuple(shown),

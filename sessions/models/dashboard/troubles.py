@@ -29,6 +29,9 @@ COSTLIEST = 200
 
 NEAREST = 8
 
+Key = tuple[str, bool]
+"""A cause of cache breaks, and whether they are avoidable."""
+
 
 def _costliest_of(team: Team, period: Period, split: Split) -> list[UUID]:
     ids = _ranked(team, period, "costliest", COSTLIEST)
@@ -60,16 +63,18 @@ def worst_breaks(
     return [WorstBreak(titled[pk], card) for _, _, pk, card in found if pk in titled]
 
 
-def worst_of_causes(team: Team, period: Period, split: Split) -> dict[str, WorstBreak]:
-    """The most expensive break of each cause, of the sessions that paid most for breaks."""
-    found: dict[str, tuple[tuple[int, int, str, int], UUID, dict[str, Any]]] = {}
+def worst_of_causes(team: Team, period: Period, split: Split) -> dict[Key, WorstBreak]:
+    """The most expensive break of each cause, avoidable or not, of the sessions that paid most for
+    breaks."""
+    found: dict[Key, tuple[tuple[int, int, str, int], UUID, dict[str, Any]]] = {}
     for pk, card in _cards(_costliest_of(team, period, split)):
         size = (card["cost_microusd"] or 0, card["tokens"], pk.hex, -card["step"])
-        if card["kind"] not in found or size > found[card["kind"]][0]:
-            found[card["kind"]] = size, pk, card
+        key = card["kind"], card["avoidable"]
+        if key not in found or size > found[key][0]:
+            found[key] = size, pk, card
     titled = {row.pk: row for row in _TITLES.rows([pk for _, pk, _ in found.values()])}
     return {
-        kind: WorstBreak(titled[pk], card) for kind, (_, pk, card) in found.items() if pk in titled
+        key: WorstBreak(titled[pk], card) for key, (_, pk, card) in found.items() if pk in titled
     }
 
 
@@ -144,7 +149,7 @@ def _cards(ids: Sequence[UUID]) -> Iterable[tuple[UUID, dict[str, Any]]]:
 
 _FIGURES = StatementAmong(
     lambda ids: Run.objects.filter(session__id__in=ids, origin__in=REAL_RUNS).values_list(
-        "session", "origin", *tail.StoredFigures._fields
+        "session", "origin", *tail.STORED
     ),
     given_uuid,
 )

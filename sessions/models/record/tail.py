@@ -6,9 +6,11 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from compaction.cache import causes as rules
 from sessions.models.record.manifest import unpack
 from sessions.models.record.revisions import Run
 from sessions.models.record.sessions import Session
+from sessions.models.web.statements import Statement, given_uuid
 
 Card = dict[str, Any]
 
@@ -51,18 +53,51 @@ class Tail(msgspec.Struct):
 
 
 class StoredFigures(NamedTuple):
-    """A run's stored figures, read in one query so that the parts match."""
+    """A run's stored figures, read in one query so that the parts match; with what an hour's TTL
+    would have saved in its session in micro-dollars, None before it is assessed or if unknown."""
 
     columns: bytes | memoryview
     tail: bytes | memoryview | None
     settled: int
     generation: int
+    hour_saved: int | None = None
+
+
+STORED = ("columns", "tail", "settled", "generation", "session__assessment__hour_saved_microusd")
+"""Where the parts of `StoredFigures` are, from a run."""
 
 
 def stored(run: Run) -> StoredFigures:
     """Read the newest stored figures of a run."""
-    found = Run.objects.values_list("columns", "tail", "settled", "generation").get(pk=run.pk)
-    return StoredFigures(*found)
+    return StoredFigures(*Run.objects.values_list(*STORED).get(pk=run.pk))
+
+
+def hour_saved_in(session: Session) -> int | None:
+    """What an hour's TTL would have saved in a session, in micro-dollars, as `StoredFigures`."""
+    found: int | None = (_HOURS.first(session=session.pk) or (None,))[0]
+    return found
+
+
+_HOURS = Statement(
+    lambda: Run.objects.filter(session_id=given_uuid("session")).values_list(STORED[-1])
+)
+
+
+def judged(cards: list[Card], hour_saved: int | None) -> list[Card]:
+    """Cards as stored, with whether each break is avoidable: of an expired TTL that depends on all
+    of its session, so only an assessment knows what an hour's TTL would have saved."""
+    return [_judged(card, hour_saved) for card in cards]
+
+
+def _judged(card: Card, hour_saved: int | None) -> Card:
+    if card["kind"] != "ttl":
+        return {"avoidable": rules.is_avoidable(card["kind"])} | card
+    why = rules.why_ttl_stays(card.get("idle"), card.get("ttl"), hour_saved)
+    if not why:
+        return card | {"avoidable": True}
+    said = str(card.get("sentence") or "").removesuffix(", avoidable.")
+    more = {"sentence": f"{said}, not avoidable: {why}."} if said else {}
+    return card | more | {"avoidable": False, "advice": rules.NO_ADVICE}
 
 
 def tail_of(row: StoredFigures) -> Tail:
@@ -72,10 +107,11 @@ def tail_of(row: StoredFigures) -> Tail:
 
 def figures(row: StoredFigures) -> Figures:
     """All figures of a run."""
-    settled = msgspec.json.decode(unpack(row.columns), type=Figures)
-    if row.tail is None:
-        return settled
-    return joined(settled, tail_of(row).figures)
+    found = msgspec.json.decode(unpack(row.columns), type=Figures)
+    if row.tail is not None:
+        found = joined(found, tail_of(row).figures)
+    found.causes = judged(found.causes, row.hour_saved)
+    return found
 
 
 class _TurnColumn(msgspec.Struct):
@@ -87,9 +123,11 @@ class _Counted(msgspec.Struct):
 
 
 def figures_json(row: StoredFigures) -> bytes:
-    """All figures as JSON; the stored bytes if everything is settled."""
+    """All figures as JSON; the stored bytes if everything is settled, and no TTL expired."""
     if row.tail is None and row.columns:
-        return unpack(row.columns)
+        data = unpack(row.columns)
+        if b'"kind":"ttl"' not in data:
+            return data
     return msgspec.json.encode(figures(row))
 
 
@@ -103,15 +141,20 @@ class _Causes(msgspec.Struct):
 
 
 def causes(row: StoredFigures) -> list[Card]:
-    """The cards of cache breaks; faster than decoding all figures."""
+    """The cards of cache breaks, judged; faster than decoding all figures."""
+    return judged(_causes(row), row.hour_saved)
+
+
+def _causes(row: StoredFigures) -> list[Card]:
     found = msgspec.json.decode(unpack(row.columns), type=_Causes).causes if row.columns else []
     return found + tail_of(row).figures.causes
 
 
 def cards_of(session: Session) -> list[Card]:
-    """The cards of a session's cache breaks: the recorded run has those of all calls."""
+    """The cards of a session's cache breaks, not judged: the recorded run has those of all
+    calls."""
     row = stored(Run.objects.get(session=session, origin=Run.Origin.RECORDED))
-    return causes(row) if row.columns or row.tail is not None else []
+    return _causes(row) if row.columns or row.tail is not None else []
 
 
 def joined(settled: Figures, tail: Figures) -> Figures:
@@ -153,7 +196,9 @@ def since(row: StoredFigures, steps: int, generation: int) -> Since | None:
         return None
     first = min([steps + 1, *missed])
     if first > row.settled:
-        return Since(first, _from(tail.figures, row.settled + 1, first))
+        found = _from(tail.figures, row.settled + 1, first)
+        found.causes = judged(found.causes, row.hour_saved)
+        return Since(first, found)
     return Since(first, _from(figures(row), 1, first))
 
 

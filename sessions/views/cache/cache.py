@@ -19,7 +19,6 @@ from sessions.models.cache.causes import (
     CauseSums,
     calibration_in,
     causes_in,
-    judge_ttl,
     name_of,
 )
 from sessions.models.dashboard.added_up import Slice
@@ -136,19 +135,15 @@ def page(request: HttpRequest) -> HttpResponse:
 def _row(asked: dict[str, str], one: CauseSums, whole: Sums, split: Split) -> CauseRow:
     fix, why = fix_of(one)
     saved, note = one.microusd if one.avoidable else None, "at most"
-    if one.kind == "ttl":
-        saved, note = _hour(whole)
+    if one.kind == "ttl" and one.avoidable:
+        saved, note = (
+            whole.of["hour_saved"],
+            "1-hour TTL where it costs less in all",
+        )
     elif one.kind == "edit":
         saved, note = None, EDITS_ALSO_SAVE
     url = query(split, **asked, cause=one.kind) + "#worst"
-    return CauseRow(one, fix, why, saved, note if one.avoidable or one.kind == "ttl" else "", url)
-
-
-def _hour(sums: Sums) -> tuple[int | None, str]:
-    """What a one-hour TTL would save, and what that leaves out."""
-    if not sums.of["hour"]:
-        return None, "no call asks for a five-minute TTL"
-    return sums.of["hour_saved"], "1-hour TTL, after its higher write price"
+    return CauseRow(one, fix, why, saved, note if one.avoidable else "", url)
 
 
 def _split_rows(
@@ -158,8 +153,6 @@ def _split_rows(
     made: dict[tuple[str, bool], Sums] = defaultdict(Sums)
     for one, sums in slices.items():
         made[one[at], one == REST].add(sums)
-    # Together, as the headline is: rows that were judged apart would not add up to it.
-    judge_ttl(list(made.values()))
     rows = []
     for (value, rest), sums in made.items():
         of = sums.of

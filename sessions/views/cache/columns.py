@@ -71,9 +71,9 @@ def columns(made: Dashboard, period: Period, split: Split) -> CauseColumns | Non
     for index, (at, causes) in enumerate(zip(period.parts, found, strict=True)):
         urls = part_days(at, at + period.size)
         parts, y = [], HEIGHT
-        by_kind = {one.kind: one for one in causes}
+        by_key = {one.key: one for one in causes}
         for one in order:
-            cost = by_kind[one.kind].microusd if one.kind in by_kind else 0
+            cost = by_key[one.key].microusd if one.key in by_key else 0
             height = round(HEIGHT * (cost or 0) / top)
             if not height:
                 continue

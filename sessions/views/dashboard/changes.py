@@ -116,17 +116,17 @@ def _by_driver(made: Dashboard, said: str, split: Split, found: Driver | None) -
 def _by_cause(made: Dashboard, said: str, split: Split, *, rose: bool) -> ChangedFigure:
     """With the cause of cache breaks that changed most."""
     assert made.before is not None
-    now, before = ({one.kind: one for one in causes_in(of)} for of in (made.whole, made.before))
+    now, before = ({one.key: one for one in causes_in(of)} for of in (made.whole, made.before))
     moved = {
-        kind: _cost(now.get(kind)) - _cost(before.get(kind)) for kind in now.keys() | before.keys()
+        key: _cost(now.get(key)) - _cost(before.get(key)) for key in now.keys() | before.keys()
     }
-    kind = max(moved, key=lambda one: moved[one] if rose else -moved[one], default="")
-    if not kind or (moved[kind] > 0) != rose:
+    key = max(moved, key=lambda one: moved[one] if rose else -moved[one], default=None)
+    if key is None or (moved[key] > 0) != rose:
         return ChangedFigure(f"{said}.")
-    name = (now.get(kind) or before[kind]).name
+    name = (now.get(key) or before[key]).name
     days = part_days(made.period.since, made.period.until)
-    url = f"{reverse('cache')}{query(split, **days, cause=kind)}#worst"
-    part = f"{'+' if rose else '−'}{money(abs(moved[kind]))}"
+    url = f"{reverse('cache')}{query(split, **days, cause=key[0])}#worst"
+    part = f"{'+' if rose else '−'}{money(abs(moved[key]))}"
     return ChangedFigure(f"{said}, mostly “{name}”: {part}.", "Its cache breaks", url)
 
 

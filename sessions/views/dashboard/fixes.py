@@ -22,7 +22,7 @@ MOST = 5
 """Most fixes shown."""
 
 CAUSES: dict[str, tuple[str, str]] = {
-    "ttl": ("Use a longer cache TTL", "The cache expired between two calls"),
+    "ttl": ("Use the 1-hour cache TTL", "The cache expired between two calls"),
     "model": ("Switch models at task boundaries", "Another model reads nothing of the cache"),
     "tools": ("Keep the tool list constant", "Tools or their order changed within a session"),
     "system": ("Keep the system prompt constant", "It changed, so nothing after it was read"),
@@ -50,7 +50,10 @@ EDITS_ALSO_SAVE = "edits also make prompts smaller; simulate in the lab"
 
 SIMULATE, OPEN = "Simulate", "Open comparison"
 
-KEEP_TTL = ("Keep the 5-minute TTL", "An hour costs more than it saves here")
+KEEP_TTL = (
+    "Keep the TTL",
+    "An hour's would not have kept the cache, or would have cost more in that session",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,9 +115,9 @@ def fixes(
         *(
             _of_cause(one, places)
             for one in causes
-            if one.avoidable and one.microusd and (one.kind != "ttl" or not made.whole.of["hour"])
+            if one.avoidable and one.microusd and one.kind != "ttl"
         ),
-        *_of_ttl(made, causes),
+        *_of_ttl(made, causes, places),
         *(_of_tools(one, places) for one in unused.agents if one.microusd),
         *_of_policies(made, places, saving),
         *_of_losses(made, places),
@@ -129,9 +132,7 @@ def _of_cause(cause: CauseSums, places: FixPlaces) -> Fix:
     title, why = fix_of(cause)
     many = f"{_count(cause.breaks, 'cache break')} in {_count(cause.sessions, 'session')}"
     button, url = "Show breaks", f"{places.cache}&cause={cause.kind}#worst"
-    if cause.kind == "ttl":
-        button, url = "Change TTL", places.setting("ttl", "1h")
-    elif cause.kind == "tools":
+    if cause.kind == "tools":
         button, url = "Open tools", places.tools
     return Fix(
         "break",
@@ -145,14 +146,16 @@ def _of_cause(cause: CauseSums, places: FixPlaces) -> Fix:
     )
 
 
-def _of_ttl(made: Dashboard, causes: list[CauseSums]) -> Iterator[Fix]:
-    """A one-hour TTL, where five minutes were requested and an hour would have cost less."""
+def _of_ttl(made: Dashboard, causes: list[CauseSums], places: FixPlaces) -> Iterator[Fix]:
+    """A one-hour TTL, for the sessions in which it would have cost less."""
+    cause = next((one for one in causes if one.key == ("ttl", True)), None)
     saved = made.whole.of["hour_saved"]
-    cause = next((one for one in causes if one.kind == "ttl"), None)
     if cause is not None and saved > 0:
-        why = f"{CAUSES['ttl'][1]}: {_count(cause.breaks, 'cache break')}, after its write price."
-        title = "Use the 1-hour cache TTL"
-        yield Fix("break", title, why, saved, "estimated", "Change TTL", reverse("policies"))
+        title, why = CAUSES["ttl"]
+        many = f"{_count(cause.breaks, 'cache break')} in {_count(cause.sessions, 'session')}"
+        url = places.setting("ttl", "1h")
+        said = f"{why}: {many}, after its write price."
+        yield Fix("break", title, said, saved, "estimated", "Change TTL", url, cause.at_least)
 
 
 def _of_tools(one: AgentTools, places: FixPlaces) -> Fix:

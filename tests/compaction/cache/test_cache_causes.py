@@ -6,7 +6,7 @@ from typing import get_args
 
 import pytest
 
-from compaction.cache.causes import ADVICE, advice, detail, sentence, title
+from compaction.cache.causes import ADVICE, advice, detail, sentence, title, why_ttl_stays
 from compaction.cache.uses import Break, Cause
 
 
@@ -82,3 +82,27 @@ def test_what_a_product_edits_is_not_blamed_on_a_revision_or_on_batches() -> Non
     assert title(broken) == "context edited at revision 3"
     assert "batches" in advice("edit")
     assert advice("rewind", "compaction by pi") == advice("rewind")
+
+
+HOUR, FIVE = 3_600_000, 300_000
+
+
+@pytest.mark.parametrize(
+    ("idle", "ttl", "hour_saved", "why"),
+    [
+        (HOUR, FIVE, 1, ""),
+        (None, FIVE, 1, ""),
+        (HOUR + 1, FIVE, 1, "no TTL keeps a cache for 1 h 0 m"),
+        (10 * HOUR + 51 * 60_000, FIVE, 1, "no TTL keeps a cache for 10 h"),
+        (HOUR + 9_000, HOUR, 1, "no TTL keeps a cache for 1 h 0 m"),
+        (HOUR, 600_000, 1, "no five-minute TTL was requested"),
+        (HOUR, None, 1, "no five-minute TTL was requested"),
+        (HOUR, FIVE, 0, "an hour's TTL would have cost more in this session"),
+        (HOUR, FIVE, -1, "an hour's TTL would have cost more in this session"),
+        (HOUR, FIVE, None, "an hour's TTL is not known to cost less in this session"),
+    ],
+)
+def test_an_expired_ttl_is_avoidable_only_if_an_hour_keeps_it_and_pays(
+    idle: int | None, ttl: int | None, hour_saved: int | None, why: str
+) -> None:
+    assert why_ttl_stays(idle, ttl, hour_saved) == why

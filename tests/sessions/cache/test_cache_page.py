@@ -18,7 +18,7 @@ from sessions.actions.accounts.teams import local_team
 from sessions.actions.assessments.break_totals import hour_saved, keep_breaks
 from sessions.models import Assessment, BreakTotals, Run, Session
 from sessions.models.record.manifest import pack
-from sessions.models.record.tail import Figures
+from sessions.models.record.tail import Figures, judged
 from sessions.views.cache.verdict import NOUNS
 from sessions.views.dashboard.fixes import CAUSES, NO_FIX
 from tests.sessions.pages import page_of, signed_in
@@ -36,11 +36,13 @@ def client() -> Client:
 
 def card(kind: str, cost: int, step: int = 3, **more: Any) -> dict[str, Any]:
     return {"kind": kind, "step": step, "title": f"{kind} at {step}", "tokens": 10_000,
-            "cost_microusd": cost, "advice": "", **more}  # fmt: skip
+            "cost_microusd": cost, "advice": "", "idle": 600_000, "ttl": 300_000,
+            **more}  # fmt: skip
 
 
-def made(cards: list[dict[str, Any]], **columns: Any) -> Session:
-    """An assessed session of now with these breaks, which cost $5."""
+def made(cards: list[dict[str, Any]], hour_saved: int = 1, **columns: Any) -> Session:
+    """An assessed session of now with these breaks, which cost $5, and what an hour's TTL would
+    have saved in it."""
     now = int(timezone.now().timestamp() * 1000)
     session = Session.objects.create(
         team=local_team(), external_id=str(uuid4()), ended_at=now,
@@ -49,11 +51,13 @@ def made(cards: list[dict[str, Any]], **columns: Any) -> Session:
     )  # fmt: skip
     figures = pack(msgspec.json.encode(Figures(causes=cards)))
     Run.objects.create(session=session, origin=Run.Origin.RECORDED, columns=figures)
+    cards = judged(cards, hour_saved)
     keep_breaks(session, cards, priced=True)
     costs = [(one["kind"], one["cost_microusd"]) for one in cards]
     Assessment.objects.create(
         session=session, uncached_microusd=1, write_microusd=1, read_microusd=1, output_microusd=1,
-        avoidable_microusd=sum(cost for kind, cost in costs if kind in AVOIDABLE),
+        avoidable_microusd=sum(one["cost_microusd"] for one in cards if one["avoidable"]),
+        hour_saved_microusd=hour_saved,
         unexplained_microusd=sum(cost for kind, cost in costs if kind == "unexplained"),
     )  # fmt: skip
     return session
@@ -75,7 +79,7 @@ def test_the_verdict_adds_up_what_could_be_avoided(client: Client) -> None:
     text = text_of(client)
     assert "$2.00 of $10.00 avoidable: 3 cache breaks, most by TTL." in text
     assert "20.0 % of spend. $0.70 more is unexplained and $0.090 more could not" in text
-    assert "TTL expired $1.75 2 1 20.0k Use a longer cache TTL" in text
+    assert "TTL expired $1.75 2 1 20.0k Use the 1-hour cache TTL" in text
     assert "Model switched $0.25 1 1 10.0k Switch models at task boundaries" in text
 
 
@@ -143,7 +147,27 @@ def test_an_hour_saves_short_idles_and_costs_more_for_all_other_writes() -> None
 
 
 def test_totals_follow_the_cards() -> None:
-    session = made([card("ttl", 5), card("ttl", 6, 4), card("edit", 7)])
-    keep_breaks(session, [card("ttl", 5)], priced=False)
-    rows = BreakTotals.objects.values_list("cause", "breaks", "tokens", "cost_microusd")
-    assert list(rows) == [("ttl", 1, 10_000, None)]
+    long = card("ttl", 8, 5, idle=3_600_001)
+    session = made([card("ttl", 5), card("ttl", 6, 4), long, card("edit", 7)])
+    names = ("cause", "avoidable", "breaks", "tokens", "cost_microusd")
+    rows = BreakTotals.objects.order_by("cost_microusd").values_list(*names)
+    assert list(rows) == [
+        ("edit", True, 1, 10_000, 7), ("ttl", False, 1, 10_000, 8), ("ttl", True, 2, 20_000, 11)
+    ]  # fmt: skip
+    keep_breaks(session, judged([card("ttl", 5)], -1), priced=False)
+    assert list(rows.all()) == [("ttl", False, 1, 10_000, None)]
+
+
+def test_expired_ttls_are_listed_by_whether_they_are_avoidable(client: Client) -> None:
+    """The session decides, so the agents' shares add up to the whole."""
+    long = card("ttl", 400_000, 5, idle=39_060_000)
+    made([card("ttl", 1_500_000), long], 90_000, agent="scout")
+    made([card("ttl", 250_000)], -5_000_000, agent="writer")
+    text = text_of(client)
+    assert "$1.50 of $10.00 avoidable: 1 cache break, by TTL. 15.0 % of spend. $0.65 more" in text
+    assert "TTL expired $1.50 1 1 10.0k Use the 1-hour cache TTL" in text
+    assert "$0.090 1-hour TTL where it costs less in all" in text
+    assert "TTL expired, not avoidable $0.65 2 2 20.0k Keep the TTL" in text
+    assert text.count("10.0k tokens written again, not avoidable") == 2
+    assert "$1.50 of $5.00 avoidable" in text_of(client, "?agent=scout")
+    assert "No avoidable cache breaks" in text_of(client, "?agent=writer")

@@ -140,8 +140,8 @@ def test_each_cause_leads_to_its_costliest_break():
         columns = pack(msgspec.json.encode(Figures(causes=causes)))
         Run.objects.create(session=session, origin=origin, columns=columns)
     found = worst_of_causes(team, WEEK, EVERYTHING)
-    assert {kind: (one.session, one.card["step"]) for kind, one in found.items()} == {
-        "edit": (two, 5), "ttl": (one, 3), "model": (two, 6)
+    assert {key: (one.session, one.card["step"]) for key, one in found.items()} == {
+        ("edit", True): (two, 5), ("ttl", False): (one, 3), ("model", True): (two, 6)
     }  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from html import unescape
 from typing import Any
 from uuid import uuid4
@@ -43,7 +44,9 @@ def client() -> Client:
     return signed_in()
 
 
-def made(costs: dict[str, int | None], **columns: Any) -> Session:
+def made(
+    costs: dict[str, int | None], avoidable: Collection[str] = AVOIDABLE, **columns: Any
+) -> Session:
     """A session of now with a cache break of each of these causes, and what each cost."""
     now = int(timezone.now().timestamp() * 1000)
     session = Session.objects.create(
@@ -57,8 +60,9 @@ def made(costs: dict[str, int | None], **columns: Any) -> Session:
     Run.objects.create(session=session, origin=Run.Origin.RECORDED, columns=figures)
     for kind, cost in costs.items():
         BreakTotals.objects.create(
-            session=session, cause=kind, breaks=1, tokens=9, cost_microusd=cost
-        )
+            session=session, cause=kind, avoidable=kind in avoidable, breaks=1, tokens=9,
+            cost_microusd=cost,
+        )  # fmt: skip
     return session
 
 
@@ -74,13 +78,14 @@ def test_every_avoidable_cause_has_something_to_do() -> None:
 
 
 def test_fixes_are_ranked_by_dollars_and_lead_where_they_are_done(client: Client) -> None:
-    made({"ttl": 300_000, "system": 900_000, "rewind": 5_000_000, "unexplained": 8_000_000,
+    one = made({"ttl": 300_000, "system": 900_000, "rewind": 5_000_000, "unexplained": 8_000_000,
                 "look_back": None, "images": 0})  # fmt: skip
-    made({"ttl": 1_500_000})
+    for session, saved in ((one, 300_000), (made({"ttl": 1_500_000}), 1_500_000)):
+        Assessment.objects.create(session=session, hour_saved_microusd=saved)
     page = page_of(client, "/dashboard/")
     assert rows(page) == [
-        "Use a longer cache TTL The cache expired between two calls: 2 cache breaks in 2 sessions. "
-        "$1.80 Change TTL",
+        "Use the 1-hour cache TTL The cache expired between two calls: 2 cache breaks in 2 "
+        "sessions, after its write price. $1.80 Change TTL",
         "Keep the system prompt constant It changed, so nothing after it was read: 1 cache break "
         "in 1 session. $0.90 Show breaks",
     ]
@@ -138,7 +143,8 @@ def test_what_waits_is_named_on_top_and_nothing_is_said(client: Client) -> None:
 
 
 def test_a_split_shows_only_its_sessions_and_stays_in_links(client: Client) -> None:
-    made({"ttl": 300_000}, agent="scout", model="m1")
+    one = made({"ttl": 300_000}, agent="scout", model="m1")
+    Assessment.objects.create(session=one, hour_saved_microusd=300_000)
     made({"ttl": 500_000}, agent="scout", model="m2")
     made({"system": 900_000}, agent="writer", model="m1")
     page = page_of(client, "/dashboard/?range=30d&agent=scout&model=m1")
@@ -190,23 +196,25 @@ def test_a_demo_approval_does_not_wait_beside_real_sessions(client: Client) -> N
 
 @pytest.mark.parametrize(("saved", "listed"), [(90_000, "$0.090"), (-1, "")])
 def test_a_longer_ttl_is_a_fix_only_if_it_pays(client: Client, saved: int, listed: str) -> None:
-    one = made({"ttl": 300_000})
+    one = made({"ttl": 300_000}, AVOIDABLE if saved > 0 else ())
     Assessment.objects.create(session=one, hour_saved_microusd=saved)
+    other = made({"ttl": 300_000}, ())
+    Assessment.objects.create(session=other, hour_saved_microusd=-5_000_000)
     assert [row.rpartition("price. ")[2] for row in rows(page_of(client, "/dashboard/"))] == (
         [f"{listed} Change TTL"] if listed else []
     )
 
 
 def test_an_expired_ttl_is_not_avoidable_where_an_hour_costs_more(client: Client) -> None:
-    one = made({"ttl": 300_000, "edit": 200_000})
-    columns = {"hour_saved_microusd": -1, "avoidable_microusd": 500_000, "uncached_microusd": 9}
+    one = made({"ttl": 300_000, "edit": 200_000}, {"edit"})
+    columns = {"hour_saved_microusd": -1, "avoidable_microusd": 200_000, "uncached_microusd": 9}
     Assessment.objects.create(session=one, **columns)
     page = page_of(client, "/dashboard/")
     assert "Avoidable spend $0.20" in " ".join(page.text.split())
     assert page.links["Show breaks"] == "/cache/?range=7d&cause=edit#worst"
     cache = " ".join(page_of(client, "/cache/").text.split())
     assert "$0.20 of $5.00 avoidable: 1 cache break, by context edits." in cache
-    assert "Keep the 5-minute TTLAn hour costs more than it saves here" in cache
+    assert "Keep the TTLAn hour's would not have kept the cache" in cache
     causes = client.get("/api/v1/dashboard").json()["causes"]
     assert {one["cause"]: one["avoidable"] for one in causes} == {"ttl": False, "edit": True}
 
