@@ -55,12 +55,12 @@ def test_demo_sessions_count_only_while_there_are_no_others():
     simulate_demo([session], presets=("balanced",))
     spend = Q(step_count__gt=0)
     assert counted() == 1
-    assert effects_of(team)
+    assert effects_of(team).of
     assert [one.pk for one in matching(team, counted=spend)] == [session.pk]
     real = append(team, reading(3), count, source="test").session
     assert counted() == 1
     assert extent(team, 0).spent is None
-    assert effects_of(team) == {}
+    assert not effects_of(team).of
     assert session.pk not in {one.pk for one in matching(team, counted=spend)}
     Session.objects.filter(pk=real.pk).delete()
     assert counted() == 1
