@@ -92,8 +92,7 @@ def test_a_reopened_block_has_two_entries_in_context_order():
     assert twice
     for index, row in enumerate(rows):
         if row[0] in twice:
-            found = manifest.entry_at(stored, run, index)
-            assert found is not None
+            (found,) = manifest.entries_between(stored, run, index, index + 1)
             assert (found.replacement is None) == (row[7] != number)
     undo_revision(stored, number + 1)
     assert tuple(b.id for b in catch_up(stored).blocks if b.position in twice)
