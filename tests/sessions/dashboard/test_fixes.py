@@ -225,7 +225,7 @@ def test_what_fewer_edits_save_is_unknown_and_comes_after_what_is_known(client: 
 
 
 def test_the_best_simulated_policy_comes_with_its_saving(client: Client) -> None:
-    one, version = made({"ttl": 300_000}), active_version(local_team())
+    one, version = made({"model": 300_000}), active_version(local_team())
     simulation = Simulation.objects.create(team=local_team(), draft=version, active=version)
     forgetful = named_version(local_team(), "sliding-window")
     simulation.versions.add(version, forgetful)
