@@ -158,8 +158,7 @@ def test_previews_and_entries_are_found_by_place_after_any_change():
     assert len(rows) == len(growing.snapshot()[1]["from"])
     for index, row in enumerate(rows):
         assert manifest.previews(growing.session, run, index, index + 1) == [row]
-        found = manifest.entry_at(growing.session, run, index)
-        assert found is not None
+        (found,) = manifest.entries_between(growing.session, run, index, index + 1)
         assert (found.block or found.replacement).preview == row
     indexes = [len(rows) - 1, 0, *range(len(rows)), len(rows)]
     expected = [rows[-1], rows[0], *rows, None]

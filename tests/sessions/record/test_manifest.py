@@ -60,11 +60,10 @@ def test_previews_come_in_the_same_order():
 
 def test_an_entry_is_found_by_its_place():
     append(local_team(), compacted(1), count, source="test")
-    found = manifest.entry_at(recorded_run().session, recorded_run(), 3)
-    assert found is not None
+    (found,) = manifest.entries_between(recorded_run().session, recorded_run(), 3, 4)
     assert found.block is not None
     assert found.block.preview == "So far."
-    assert manifest.entry_at(recorded_run().session, recorded_run(), 99) is None
+    assert manifest.entries_between(recorded_run().session, recorded_run(), 99, 100) == []
 
 
 def test_a_cleared_result_stands_beside_its_replacement():
