@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from typing import Any
+from urllib.parse import urlencode
 from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
@@ -72,6 +73,8 @@ def replay(request: HttpRequest, session_id: UUID, step: int | None = None) -> H
             props["default_run"] = Run.Origin.MANAGED
             run = f"run={Run.Origin.MANAGED}&"
     verdict = verdict_on_session(session, managed=bool(run))
+    if asked := request.GET.get("run"):
+        run = f"{urlencode({'run': asked})}&"
     if verdict is not None:
         props["verdict"] = asdict(verdict)
     preloaded = f"{props['manifest_url']}?{run}packed=true"
