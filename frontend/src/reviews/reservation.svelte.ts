@@ -8,9 +8,11 @@ const most = 60; // seconds after which it is extended, while the reviewer is ac
 
 /** What takes a reservation again at once, and what only shows that someone is reading. */
 const acts = ['keydown', 'pointerdown', 'input'];
-/** Keys judge anywhere, a click only where it rates or marks. */
+/** Keys judge anywhere, except the one that skips: a reservation would take the skip back. A click judges only where it
+    rates or marks. */
 const judges = (event: Event): boolean =>
-  event.type !== 'pointerdown' ||
+  (event instanceof KeyboardEvent && event.key !== 'ArrowRight') ||
+  event.type === 'input' ||
   (event.target instanceof Element &&
     event.target.closest('.review-rubric fieldset, .review-rubric textarea, .review-facts') !==
       null);
