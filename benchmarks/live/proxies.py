@@ -132,8 +132,10 @@ def _answers(port: int) -> bool:
         at.close()
 
 
-def measure(bench: Bench, systems: Sequence[System], paths: Sequence[str], most: int) -> None:
-    """Replay sessions through all systems."""
+def measure(
+    bench: Bench, systems: Sequence[System], paths: Sequence[str], most: int, every: float
+) -> None:
+    """Replay sessions through all systems, a call every so many seconds at most."""
     chance = random.Random(1)
     for path in paths:
         session = bench.harness.parse(path)
@@ -144,11 +146,13 @@ def measure(bench: Bench, systems: Sequence[System], paths: Sequence[str], most:
         for number, request in enumerate(session["requests"][:most]):
             body = bench.harness.body_of(session, request)
             data = json.dumps(body, ensure_ascii=False).encode("utf8", "replace")
+            begun = time.monotonic()
             for one in chance.sample(systems, len(systems)):
                 bench.move(request["at"])
                 one.ask(request, data, headers)
                 one.score(questions, number, request["reply"], body)
                 time.sleep(PAUSE)
+            time.sleep(max(0.0, begun + every - time.monotonic()))
         say(f"{path[-20:]} {number + 1} calls; load {os.getloadavg()[0]:.1f}")
         for one in systems:
             say(row(one, systems[0]))
@@ -190,7 +194,7 @@ def started(bench: Bench, stack: ExitStack, asked: argparse.Namespace) -> list[S
     """The systems that can be started here, all at once."""
     starts: list[tuple[str, Callable[..., Any], Sequence[Any]]] = [("direct", _nothing, ())]
     for root, tail in ((ROOT, ""), (asked.before, ", before")):
-        for mode in ("observe", "manage") if root else ():
+        for mode in asked.modes if root else ():
             starts.append((f"ContextLab, {mode}{tail}", bench.ours, (mode, root)))
     for name in ("litellm", "headroom"):
         if binaries := getattr(asked, name):
@@ -219,13 +223,15 @@ def main() -> None:
     for name in ("--litellm", "--headroom", "--before"):
         parser.add_argument(name, type=Path)
     parser.add_argument("--most", type=int, default=10_000, help="calls of each session")
+    parser.add_argument("--every", type=float, default=0.0, help="least seconds between calls")
+    parser.add_argument("--modes", nargs="+", default=["observe", "manage"])
     parser.add_argument("sessions", nargs="+")
     asked = parser.parse_args()
     with ExitStack() as stack, tempfile.TemporaryDirectory() as folder:
         bench = Bench(asked.harness, Path(folder) / "clock")
         systems = started(bench, stack, asked)
         begun = [one.spent() for one in systems]
-        measure(bench, systems, asked.sessions, asked.most)
+        measure(bench, systems, asked.sessions, asked.most, asked.every)
         rest(systems, begun)
         say(machine())
         for one in systems:

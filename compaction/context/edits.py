@@ -30,8 +30,15 @@ Trigger = Literal[
 """Why a revision was made.
 
 `pays`: the savings exceed the cache it breaks; `cold`: the cache had expired; `entry`: the edit
-shortens a block that the model had not seen. `auto`, `clear`, `rewind` and `setup` (a new system
-prompt or tool list) occur in recorded contexts only."""
+shortens a block that the model had not seen. `auto`, `manual` and `unknown` are compactions by the
+agent itself; `clear` occurs in recorded contexts only."""
+
+
+OWN_COMPACTIONS: frozenset[Trigger] = frozenset({"auto", "manual", "unknown"})
+"""Triggers of compactions that an agent makes itself."""
+
+BY_THE_AGENT: frozenset[Trigger] = OWN_COMPACTIONS | {"rewind", "setup"}
+"""Triggers of the revisions of a managed context that follow changes by the agent."""
 
 
 @dataclass(frozen=True, slots=True)

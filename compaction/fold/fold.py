@@ -59,11 +59,10 @@ class Arrival:
     the provider reported for the previous call with a context of this fold; None if it reported
     none, or for a simulated context. `sent` is our own count of that context without the hidden
     part; None if it is the current context. `gone` are positions of originals that the agent
-    removed (a rewind, a newer setup), `pinned` and `unpinned` those that people pinned and
-    unpinned. `last` is when the newest call before it began, as recorded; None if that was given
-    earlier. `past` says that the call was made without this context: nothing is decided for it;
-    `retooled`, that it begins with other tools or another system prompt than the newest answer was
-    made with.
+    removed, in a `compaction` if it summarized them; `pinned`, `unpinned` those that people did.
+    `last` is when the newest call before it began, as recorded; None if that was given earlier.
+    `past` says that the call was made without this context: nothing is decided for it; `retooled`,
+    that it begins with other tools or another system prompt than the newest answer was made with.
     """
 
     step: int
@@ -77,6 +76,7 @@ class Arrival:
     last: int | None = None
     past: bool = False
     retooled: bool = False
+    compaction: Trigger | None = None
 
 
 def advance(state: State, arrival: Arrival) -> tuple[State, Revision | None]:
@@ -138,7 +138,7 @@ def _settle(state: State, arrival: Arrival) -> Revision | None:
     for place in arrival.unpinned:
         set_pinned(state, place, pinned=False)
     before, edits, trigger = state.total, [], None
-    if arrival.gone and (found := left(state, arrival.gone)):
+    if arrival.gone and (found := left(state, arrival.gone, arrival.compaction)):
         trigger, edit = found
         edits.append(edit)
         make(state, edit, state.revisions + 1, state.step)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from compaction.context.blocks import Block, Ending
-from compaction.context.edits import Entry
+from compaction.context.edits import BY_THE_AGENT, Entry
 from compaction.fold.state import State
 from compaction.policies.policy import Policy
 from compaction.proposals.plan import Count
@@ -84,9 +84,7 @@ def ending_then(
     recited.
     """
     later = {
-        made.number
-        for made in state.made
-        if made.number > head and made.trigger in ("rewind", "setup")
+        made.number for made in state.made if made.number > head and made.trigger in BY_THE_AGENT
     }
     back = {
         place

@@ -7,15 +7,26 @@ from dataclasses import replace
 from itertools import chain
 
 from compaction.context.blocks import Block
-from compaction.context.edits import CannotUndo, Edit, Entry, RefusedEdits, Trigger, amount
+from compaction.context.edits import (
+    BY_THE_AGENT,
+    CannotUndo,
+    Edit,
+    Entry,
+    RefusedEdits,
+    Trigger,
+    amount,
+)
 from compaction.fold.objections import objection_to_restoring
 from compaction.fold.state import State, leave_for_good, set_pinned
 
 SETUP = frozenset({"tools", "system"})
 
 
-def left(state: State, gone: Iterable[int]) -> tuple[Trigger, Edit] | None:
-    """Return the edit that removes originals which the agent itself removed; None without any.
+def left(
+    state: State, gone: Iterable[int], compaction: Trigger | None = None
+) -> tuple[Trigger, Edit] | None:
+    """Return the edit that removes originals which the agent itself removed, in a `compaction` if
+    it summarized them; None without any.
 
     A replacement that covers any of them is removed too, and the other originals it covered return,
     because it would describe what never happened. These edits are not checked against the rules.
@@ -34,11 +45,15 @@ def left(state: State, gone: Iterable[int]) -> tuple[Trigger, Edit] | None:
     back = {place for block in targets for place in state.positions_of(block)} - state.gone
     closing = {block.position for block in targets}
     back = {place for place in back if place in closing or place not in state.standing}
-    setup = all(state.originals[place].kind in SETUP for place in fresh)
-    trigger: Trigger = "setup" if setup else "rewind"
-    reason = "replaced by a newer setup" if setup else "the agent went back"
+    trigger: Trigger
+    if all(state.originals[place].kind in SETUP for place in fresh):
+        trigger, strategy, reason = "setup", "setup", "replaced by a newer setup"
+    elif compaction is not None:
+        trigger, strategy, reason = compaction, "compaction", "the agent summarized its history"
+    else:
+        trigger, strategy, reason = "rewind", "rewind", "the agent went back"
     restores = tuple(_as_last_seen(state, sorted(back)))
-    return trigger, Edit(trigger, tuple(block.id for block in targets), None, reason, restores)
+    return trigger, Edit(strategy, tuple(block.id for block in targets), None, reason, restores)
 
 
 def _mentions(state: State, block: Block, places: set[int]) -> bool:
@@ -116,7 +131,7 @@ def taken_back(state: State, number: int) -> Edit:
     """Return the edit that undoes a revision. Raises CannotUndo."""
     if not 1 <= number <= state.revisions:
         raise CannotUndo(f"There is no revision {number}.")
-    if state.made[number - 1].trigger in ("rewind", "setup"):
+    if state.made[number - 1].trigger in BY_THE_AGENT:
         raise CannotUndo("The agent itself made that change; only the agent can undo it.")
     opened = [one for one in state.entries if one.opened_by == number != one.closed_by]
     for entry in opened:

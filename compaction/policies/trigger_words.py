@@ -29,9 +29,12 @@ WORDS: Mapping[Trigger, Words] = {
         "task done", "The to-do list was completed, or the agent reported that it is done."
     ),
     "request": Words("requested", "A person or the agent requested it."),
-    "manual": Words("requested compaction", "A person asked for it, according to the log."),
+    "manual": Words("requested compaction", "A person asked the agent for it."),
     "undo": Words("undo", "An earlier revision was undone."),
-    "auto": Words("automatic compaction", "The window was nearly full, according to the log."),
+    "auto": Words(
+        "automatic compaction",
+        "The agent made it, usually because its window was nearly full.",
+    ),
     "clear": Words("cleared tool results", "Old tool results were dropped, according to the log."),
     "rewind": Words("rewind", "The session went back to an earlier message, according to its log."),
     "setup": Words("new setup", "A request had a new system prompt or other tools."),

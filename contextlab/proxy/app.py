@@ -19,7 +19,7 @@ from contextlab.client.events import parsed
 from contextlab.proxy.calls import ManagedCall, Send, kept, streamed, untouched
 from contextlab.proxy.forms import form_of
 from contextlab.proxy.keys import TOKEN, KnownKeys
-from contextlab.proxy.recognized import recognized
+from contextlab.proxy.recognized import recognized, with_summary
 from contextlab.proxy.recorder import Recorder
 from contextlab.proxy.sessions import ProxySessions, SeenCall
 from contextlab.proxy.upstream import PROVIDERS, Upstream, forwarded
@@ -180,7 +180,7 @@ async def _forwarded(
     if at.mode == "manage" and not unmanaged and not seen.call.is_side_call:
         session = proxy.sessions.managed(at.key, seen)
         missed = partial(proxy.missed, at.key, seen, len(body))
-        managed = ManagedCall(seen.form, session, send, seen.request, body, proxy.threads, missed)
+        managed = ManagedCall(seen, session, send, body, proxy.threads, missed)
         return await managed.answer(request.headers.get("anthropic-beta", ""))
     answer = await send({}, body)
     if answer.status_code != 200:
@@ -208,6 +208,7 @@ def _seen(proxy: Proxy, request: Request, at: Address, body: bytes) -> SeenCall 
     try:
         asked = form.asked(found)
         call = recognized(request.headers, asked)
+        asked = with_summary(asked)
     except (
         ValueError,
         TypeError,

@@ -17,7 +17,7 @@ from contextlab.client.connection import OverBudget, Paused
 from contextlab.client.events import data_of, encoded, parsed
 from contextlab.client.managed import ManagedSession
 from contextlab.client.relay import Relay, relayed_later
-from contextlab.proxy.forms import ApiForm
+from contextlab.proxy.sessions import SeenCall
 from contextlab.proxy.upstream import returned
 
 log = logging.getLogger(__name__)
@@ -76,16 +76,16 @@ class ManagedCall:
 
     def __init__(
         self,
-        form: ApiForm,
+        seen: SeenCall,
         session: ManagedSession,
         send: Send,
-        request: dict[str, Any],
         original: bytes,
         threads: Executor,
         missed: Callable[[bytes], None],
     ) -> None:
-        self._form, self._session, self._send, self._threads = form, session, send, threads
-        self._request, self._original, self._missed = request, original, missed
+        self._form, self._request, self._asked = seen.form, seen.request, seen.asked
+        self._session, self._send, self._threads = session, send, threads
+        self._original, self._missed = original, missed
         self._made: Future[AgentCall] | None = None
 
     async def answer(self, betas: str) -> Response:
@@ -94,7 +94,7 @@ class ManagedCall:
         If our server fails, or the provider refuses what we made, the request goes on as it came.
         """
         headers = {"extra_headers": {"anthropic-beta": betas}} if betas else {}
-        asked = {**self._form.asked(self._request), **headers}
+        asked = {**self._asked, **headers}
         try:
             self._made = self._threads.submit(AgentCall, self._session, asked)
             call = await asyncio.wait_for(asyncio.wrap_future(self._made), LATE_SECONDS)

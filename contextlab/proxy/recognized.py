@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping
-from itertools import takewhile
+from collections.abc import Iterator, Mapping
+from itertools import groupby, takewhile
 from typing import Any, NamedTuple
 
 SESSION_HEADERS = (
@@ -25,6 +25,12 @@ SESSION_HEADERS = (
 PARENT_HEADERS = ("x-codex-parent-thread-id", "x-parent-session-id")
 _OF_THE_TASK = ("turn", "subagent_turn", "compact")
 """Kinds of Codex's requests that are steps of a session."""
+
+SUMMARIES = (
+    "This session is being continued from a previous conversation",
+    "Another language model started to solve this problem and produced a summary",
+)
+"""How the summaries of Claude Code and Codex begin, which they put in place of a history."""
 
 _IN_METADATA = re.compile(r"_session_([0-9A-Za-z-]{8,})$")
 _AGENTS = {
@@ -65,6 +71,32 @@ def recognized(headers: Mapping[str, str], body: Mapping[str, Any]) -> Recognize
         return Recognized(f"{session}/{part}", agent, parent, title)
     parent = next((headers[name] for name in PARENT_HEADERS if headers.get(name)), "")
     return Recognized(session, agent, "" if parent == session else parent[:200], title)
+
+
+def with_summary(body: dict[str, Any]) -> dict[str, Any]:
+    """A request in which the agent's own summary, if its history begins with one, is a message of
+    its own, marked as a summary. What else its message says are messages beside it."""
+    opening = _opening(body)
+    marked = [part for message in opening for part in _parted(message)]
+    if len(marked) == len(opening) and not any("kind" in one for one in marked):
+        return body
+    return {**body, "messages": [*marked, *body["messages"][len(opening) :]]}
+
+
+def _parted(message: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    content = message.get("content")
+    blocks = content if isinstance(content, list) else [{"type": "text", "text": content}]
+    if message.get("role") != "user" or not any(map(_is_summary, blocks)):
+        yield message
+        return
+    for summary, part in groupby(blocks, _is_summary):
+        kind = {"kind": "summary"} if summary else {}
+        yield {**message, "content": [*part], **kind}
+
+
+def _is_summary(block: Any) -> bool:
+    text = block.get("text") if isinstance(block, dict) else None
+    return isinstance(text, str) and text.startswith(SUMMARIES)
 
 
 def _is_side_call(headers: Mapping[str, str], body: Mapping[str, Any], agent: str) -> bool:

@@ -125,9 +125,10 @@ def verdict_on_session(session: Session, *, managed: bool) -> SessionVerdict | N
     if row is None:
         return None
     own = "compaction" if session.compaction_count else "edits"
-    by = "its policy" if managed else f"{VENDORS.get(session.agent, 'the client')}'s {own}"
     broken, needs, lost, losses = row
-    missed = _in_ledgers(session)
+    missed, by_agent = _in_ledgers(session)
+    ours = managed and not by_agent
+    by = "its policy" if ours else f"{VENDORS.get(session.agent, 'the client')}'s {own}"
     if missed is None and needs is not None and lost is not None:
         missed = Missed(lost, needs)
     found = session_verdict(
@@ -141,17 +142,19 @@ def verdict_on_session(session: Session, *, managed: bool) -> SessionVerdict | N
     return replace(found, proofs=tuple(proofs))
 
 
-def _in_ledgers(session: Session) -> Missed | None:
-    """What the ledgers of a session's compactions say; None without one."""
+def _in_ledgers(session: Session) -> tuple[Missed | None, bool]:
+    """What the ledgers of a session's compactions say, None without one; and whether the agent
+    made all of these compactions."""
     rows = _LEDGERS.rows(session=session.pk)
     if not rows:
-        return None
+        return None, False
     origin, number, *_ = rows[0]
-    return Missed(
+    missed = Missed(
         sum(missed for _, _, _, missed, _ in rows),
         tested=any(until > step for _, _, step, _, until in rows),
         worst=reverse("revision", args=[session.pk, origin, number]),
     )
+    return missed, all(row[0] == Run.Origin.RECORDED for row in rows)
 
 
 _ASSESSED = Statement(

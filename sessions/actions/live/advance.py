@@ -21,7 +21,7 @@ from sessions.actions.web.changed import publish
 from sessions.models import Run, Session
 from sessions.models.web.statements import Update, given_columns, given_int, given_uuid
 
-SETTLED = frozenset({"rewind", "setup", "pin"})
+SETTLED = edits.BY_THE_AGENT | {"pin"}
 """Triggers of revisions made without a strategy; strategies still run after them."""
 
 

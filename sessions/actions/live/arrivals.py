@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
+from typing import Any
 
 from django.db.models import Exists, OuterRef
 
@@ -14,6 +15,7 @@ from sessions.actions.live.folds import Fold
 from sessions.models import (
     Budget,
     Delivery,
+    Edit,
     Entry,
     ManagedContext,
     ModelCall,
@@ -25,7 +27,7 @@ from sessions.models import (
     ToolGraph,
 )
 from sessions.models.record.model_calls import usage_of
-from sessions.models.record.values import blocks_of, summary_positions
+from sessions.models.record.values import blocks_of, summaries_of_log
 from sessions.models.tools.tooling import retooled_at
 from sessions.models.web.statements import Statement, StatementAmong, given_int, given_uuid
 
@@ -74,7 +76,8 @@ class NewRecords:
     """Records in the store that a fold has not processed.
 
     `recorded` are (number, step) of revisions of the recorded run, `gone` positions of originals
-    they removed, by step. `retooled` are steps whose context begins otherwise than the one that the
+    they removed, by step, and `compactions` the triggers of those in which the agent summarized its
+    history. `retooled` are steps whose context begins otherwise than the one that the
     newest answer was made with, as far as that matters.
     `looked_at` counts the blocks processed.
     """
@@ -83,6 +86,7 @@ class NewRecords:
     left_out: set[int]
     recorded: list[tuple[int, int]]
     gone: dict[int, list[int]]
+    compactions: dict[int, edits.Trigger]
     pins: set[int]
     retooled: set[int]
     looked_at: int = 0
@@ -95,22 +99,25 @@ class NewRecords:
             stored = blocks_of(session, with_text=True, start=fold.taken, end=facts.blocks)
             blocks = list(stored)
         summaries = any(block.kind == "summary" for block in blocks)
+        left_out = summaries_of_log(session) if summaries else set()
         recorded: list[tuple[int, int]] = []
         gone: dict[int, list[int]] = {}
+        compactions: dict[int, edits.Trigger] = {}
         if facts.recorded > fold.recorded:
-            recorded, gone = _taken_back(session, fold.recorded, facts.recorded)
+            recorded, gone, compactions = _taken_back(session, fold.recorded, facts.recorded)
         pins = _PINS.column(session=session.pk)
         return cls(
             blocks,
-            set(summary_positions(session)) if summaries else set(),
+            {block.position for block in blocks if block.message in left_out},
             recorded,
             gone,
+            compactions,
             {place for place in pins if place is not None},
             _retooled(session, fold, blocks, facts),
         )
 
     def out(self, block: Block) -> bool:
-        """Whether a block is a recorded summary, which managed runs exclude."""
+        """Whether a block is a log's summary, which managed runs exclude."""
         return block.position in self.left_out
 
     def begin(self, fold: Fold, target: int) -> int:
@@ -132,6 +139,7 @@ class NewRecords:
             self.looked_at += 1
         fresh = [block for block in self.blocks[begin : self.looked_at] if not self.out(block)]
         due = [place for at in sorted(self.gone) if at <= step for place in self.gone.pop(at)]
+        made = [self.compactions.pop(at) for at in sorted(self.compactions) if at <= step]
         new = {block.position for block in fresh} if self.pins else set()
         left = {place for place in self.pins if place in state.originals or place in new}
         pins = left - state.gone - set(due)
@@ -147,6 +155,7 @@ class NewRecords:
             calls.begun_before(step),
             not last and calls.made_without(step),
             step in self.retooled,
+            made[-1] if made else None,
         )
 
 
@@ -197,18 +206,21 @@ _PINS = Statement(
 
 def _taken_back(
     session: Session, after: int, until: int
-) -> tuple[list[tuple[int, int]], dict[int, list[int]]]:
-    """Revisions of the recorded run, and positions of what the agent took back in them, by step."""
+) -> tuple[list[tuple[int, int]], dict[int, list[int]], dict[int, edits.Trigger]]:
+    """Revisions of the recorded run; positions of what the agent took back in them, by step; and
+    the triggers of its compactions."""
     of = {"run__session": session, "run__origin": Run.Origin.RECORDED}
     rows = Revision.objects.filter(number__gt=after, number__lte=until, **of)
     recorded = list(rows.values_list("number", "step"))
+    made = rows.filter(edits__strategy=Edit.SUMMARIZED).values_list("step", "trigger")
     left = Entry.objects.filter(
-        closed_by__revision__in=rows.filter(trigger__in=("rewind", "setup")), **of
+        closed_by__revision__in=rows, closed_by__strategy__in=Edit.LEFT, **of
     )
     gone: dict[int, list[int]] = {}
     for place, step in left.order_by("position").values_list("position", "to_step"):
         gone.setdefault(step or 0, []).append(place)
-    return recorded, gone
+    compactions: dict[int, Any] = dict(made)
+    return recorded, gone, compactions
 
 
 class StepCalls:

@@ -11,6 +11,7 @@ from django.db.models import Min
 
 from compaction.cache import causes
 from compaction.cache.uses import Break, CacheUse
+from compaction.context.edits import OWN_COMPACTIONS
 from compaction.context.session import Call
 from compaction.policies import trigger_words
 from sessions.actions.record import events
@@ -83,14 +84,15 @@ def figures_after(before: Before, inputs: FigureInputs) -> Figures:
     rows: list[tuple[int | None, ...]] = []
     causes: list[dict[str, Any]] = []
     made_by = _vendor_edits(inputs)
+    recorded = inputs.run.origin == Run.Origin.RECORDED
     for call in inputs.calls:
         before.turn = max([before.turn, *inputs.starts.get(call.step, [])])
         use = inputs.uses.get(call.step)
         cause = -1
         if use is not None and use.broken is not None and is_break(use.broken):
             cause = before.causes + len(causes)
-            ours = call.step in inputs.managed
-            edit = "" if ours else made_by.get(use.broken.revision or 0, "")
+            unseen = recorded and call.step in inputs.managed
+            edit = "" if unseen else made_by.get(use.broken.revision or 0, "")
             causes.append(cause_card(call.step, use.broken, edit))
         if call.model not in before.models:
             before.models.append(call.model)
@@ -109,11 +111,14 @@ def figures_after(before: Before, inputs: FigureInputs) -> Figures:
 
 
 def _vendor_edits(inputs: FigureInputs) -> dict[int, str]:
-    """Names of the revisions of a recorded run, which no policy of ours made."""
-    if inputs.run.origin != Run.Origin.RECORDED:
-        return {}
-    agent = inputs.run.session.agent
-    return {row.number: trigger_words.vendor_edit(row.trigger, agent) for row in inputs.revisions}
+    """Names of the revisions that no policy of ours made: those of a recorded run, and in others
+    the agent's compactions."""
+    agent, every = inputs.run.session.agent, inputs.run.origin == Run.Origin.RECORDED
+    return {
+        row.number: trigger_words.vendor_edit(row.trigger, agent)
+        for row in inputs.revisions
+        if every or row.trigger in OWN_COMPACTIONS
+    }
 
 
 def _reported(use: CacheUse | None) -> tuple[int | None, ...]:

@@ -9,14 +9,11 @@ from typing import NamedTuple
 
 from sessions.actions.record.prepare import PreparedMessage
 from sessions.importers import records
-from sessions.models import Entry, Message, Run, Session, Team
+from sessions.models import Edit, Entry, Message, Run, Session, Team
 from sessions.models.record.sessions import SOURCE_LIVE
 
 CHUNK = 400
 """Keys per query: below any database's limit on variables."""
-
-LEFT = ("rewind", "setup")
-"""Triggers of revisions that remove messages permanently."""
 
 
 class StoredMessage(NamedTuple):
@@ -107,7 +104,7 @@ def standing_history(
     if beside:
         rows = rows.exclude(seq__in=beside)
     run = Run.objects.filter(session=session, origin=Run.Origin.RECORDED)
-    ended = Entry.objects.filter(run__in=run, closed_by__revision__trigger__in=LEFT)
+    ended = Entry.objects.filter(run__in=run, closed_by__strategy__in=Edit.LEFT)
     left = Message.objects.filter(session=session, blocks__entries__in=ended)
     gone = set(left.values_list("seq", flat=True))
     return [

@@ -6,12 +6,14 @@ import json
 from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from compaction.context.edits import Trigger
 from sessions.actions.record.calls import UNNAMED, steps_of, update_call
 from sessions.actions.record.known import KnownMessages, as_imported
 from sessions.actions.record.prepare import PreparedBlock, PreparedMessage
 from sessions.actions.record.recorded import RecordedRun, Stand
 from sessions.importers import records
-from sessions.models import ModelCall, Run, Session
+from sessions.importers.own_compactions import summary_from, trigger_of
+from sessions.models import Edit, ModelCall, Run, Session
 from sessions.models.web.statements import StatementAmong, given_uuid
 
 
@@ -108,7 +110,8 @@ class Numbering:
         imports.
 
         Messages are recognized by key, others by the longest prefix of equal digests; a history
-        that diverges after a known prefix is recorded as a rewind.
+        that diverges after a known prefix is recorded as a rewind, or as a compaction if it goes on
+        with a summary.
         """
         known = known or as_imported(self.session, prepared)
         self._recall(incoming, known)
@@ -117,7 +120,7 @@ class Numbering:
         for index, record in enumerate(incoming):
             match record:
                 case records.Message():
-                    self._message_at(index, prepared[index], known)
+                    self._message_at(index, prepared, known, incoming)
                 case records.Call():
                     self._take_call(record)
                 case records.Compaction():
@@ -151,7 +154,14 @@ class Numbering:
         for row in self.session.calls.filter(step__in=steps) if steps else ():
             self._calls[f"{UNNAMED}{row.step}"] = row
 
-    def _message_at(self, index: int, message: PreparedMessage, known: KnownMessages) -> None:
+    def _message_at(
+        self,
+        index: int,
+        prepared: Mapping[int, PreparedMessage],
+        known: KnownMessages,
+        incoming: Sequence[records.Record],
+    ) -> None:
+        message = prepared[index]
         stored = known.stored.get(index)
         if stored is not None:
             self.known += 1
@@ -160,13 +170,34 @@ class Numbering:
             self._last_call = stored.call or self._last_call
             return
         if index == known.diverges_at:
-            self._diverge(message, known.gone)
+            self._diverge(message, known.gone, self._compaction(index, incoming, prepared, known))
         self.take_message(message, taken=known.taken)
 
-    def _diverge(self, message: PreparedMessage, gone: set[int]) -> None:
+    def _compaction(
+        self,
+        index: int,
+        incoming: Sequence[records.Record],
+        prepared: Mapping[int, PreparedMessage],
+        known: KnownMessages,
+    ) -> Trigger | None:
+        """Why the agent compacted, if its history diverges by a summary that is new."""
+        at = summary_from(index, incoming)
+        if at is None or not known.gone:
+            return None
+        between = {"seq__gte": min(known.gone), "seq__lte": max(known.gone)}
+        again = self.session.messages.filter(digest=prepared[at].digest, **between)
+        return None if again.exists() else trigger_of(at, incoming)
+
+    def _diverge(
+        self, message: PreparedMessage, gone: set[int], compaction: Trigger | None
+    ) -> None:
         # A live agent may rewind twice in the same way; a log is imported repeatedly.
         key = self._next_rewind if self.live else f"rewind:{message.digest}"
         self.recorded.recall([key])
+        if compaction is not None:
+            reason = "the agent's history now begins with its summary"
+            self.left(compaction, Edit.SUMMARIZED, reason, gone, key)
+            return
         reason = "the agent's history diverged from the stored one"
         self.left("rewind", "rewind", reason, gone, key)
 

@@ -74,8 +74,8 @@ class PendingRevision:
 class RecordedRun:
     """Collects recorded compactions, clearings and rewinds as revisions of the recorded run.
 
-    A revision takes effect at the step after the newest one. Revisions are recognized by key. Use
-    inside a transaction that holds the session's lock.
+    A revision takes effect at the step after the newest one, and is recognized by its key. Use in
+    a transaction that holds the session's lock.
     """
 
     def __init__(self, session: Session, run: Run, new: Iterable[Stand] = ()) -> None:
@@ -124,8 +124,7 @@ class RecordedRun:
         change.revision.tokens_before = record.tokens_before
         change.revision.tokens_after = record.tokens_after
         change.revision.tokens_stated = record.tokens_before is not None
-        self._awaiting_summary = change.edits[0]
-        self.session.compaction_count += 1
+        self._await_summary(change)
 
     def rewind(self, record: records.Rewind) -> None:
         """Remove the abandoned messages."""
@@ -141,15 +140,18 @@ class RecordedRun:
             change.revision.at = record.at
 
     def leave(self, trigger: str, strategy: str, reason: str, seqs: set[int], key: str) -> int:
-        """Remove messages from the context; return their scaled tokens.
-
-        "rewind": the agent's history no longer contains them; "setup": the system prompt or tool
-        list was replaced or removed.
-        """
+        """Remove messages by a strategy of Edit.LEFT; return their scaled tokens."""
         change = self._begin(trigger, reason, key)
         if change is None:
             return 0
-        return self._end_all(change, strategy, self._standing_of(seqs) if seqs else [])
+        left = self._end_all(change, strategy, self._standing_of(seqs) if seqs else [])
+        if strategy == Edit.SUMMARIZED:
+            self._await_summary(change)
+        return left
+
+    def _await_summary(self, change: PendingRevision) -> None:
+        self._awaiting_summary = change.edits[0]
+        self.session.compaction_count += 1
 
     def clear(self, record: records.Clear) -> None:
         """Replace tool results by a stub with what is known of the clearing."""

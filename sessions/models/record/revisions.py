@@ -216,8 +216,15 @@ class Edit(models.Model):
     """One replacement: blocks replaced by another block, or removed. Its targets are the entries it
     closed.
 
-    `summary` is set if the replacement is itself a message of the log, as in recorded compactions.
+    `summary` is set if the replacement is itself a message, as in recorded compactions.
     """
+
+    SUMMARIZED = "summary"
+    """Strategy in a recorded run: the agent's history begins with its own summary of what was
+    removed. In a log's "compaction" the removed messages are still part of the log."""
+
+    LEFT = ("rewind", "tools", "system", SUMMARIZED)
+    """Strategies in a recorded run that remove what the agent does not send any more."""
 
     revision = models.ForeignKey(
         Revision, on_delete=models.CASCADE, related_name="edits", db_index=False

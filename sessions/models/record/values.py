@@ -228,8 +228,16 @@ def summary_messages(session: Session) -> set[int]:
     )
 
 
+def summaries_of_log(session: Session) -> set[int]:
+    """Numbers of the messages that a log's compactions put in place of others: managed runs exclude
+    them and keep the others. An agent that summarized its history no longer has the others."""
+    made = Edit.objects.filter(revision__run__session=session, summary__isnull=False)
+    rows = made.exclude(strategy=Edit.SUMMARIZED)
+    return set(rows.values_list("summary__message__seq", flat=True))
+
+
 def summary_positions(session: Session) -> list[int]:
-    """Positions of recorded summaries, which our runs exclude."""
+    """Positions of recorded summaries, which simulations exclude."""
     messages = summary_messages(session)
     if not messages:
         return []

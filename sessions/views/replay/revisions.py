@@ -12,7 +12,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET, require_POST
 
 from compaction.context.blocks import KINDS
-from compaction.context.edits import CannotUndo
+from compaction.context.edits import OWN_COMPACTIONS, CannotUndo
 from compaction.policies.trigger_words import words
 from compaction.strategies import STRATEGIES
 from sessions.access import actor_of, allowed, run_named, session_of
@@ -121,7 +121,8 @@ def _title(revision: Revision) -> dict[str, str]:
     found = [one for one in STRATEGIES.values() if one.name in made_by]
     if found:
         return {"symbol": MARKS[found[-1].event].symbol, "name": found[-1].title}
-    names = [*made_by, revision.trigger, "edit"]
+    own = ["compaction"] if revision.trigger in OWN_COMPACTIONS else []
+    names = [*made_by, revision.trigger, *own, "edit"]
     mark = next(MARKS[one] for one in names if one in MARKS)
     return {"symbol": mark.symbol, "name": mark.name}
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contextlab.client.events import EventReader, encoded, parsed
-from contextlab.proxy.recognized import Recognized, recognized
+from contextlab.proxy.recognized import Recognized, recognized, with_summary
 
 CLAUDE = {"user-agent": "claude-cli/2.1.197 (external, cli)", "x-claude-code-session-id": "s1"}
 CODEX = {"user-agent": "codex_exec/0.169.0 (Debian 12)", "session-id": "c1", "thread-id": "c1"}
@@ -128,3 +128,34 @@ def test_what_agents_send_is_read_and_written_as_it_is(data: bytes, again: bytes
 @pytest.mark.parametrize("data", [b"[1]", b"{", b"", b'{"a":' + b"[" * 100_000])
 def test_what_is_no_object_is_none(data: bytes) -> None:
     assert parsed(data) is None
+
+
+SUMMARY = {
+    "type": "text",
+    "text": "This session is being continued from a previous conversation that ran out of context.",
+}
+REMINDER = {"type": "text", "text": "<system-reminder>Use it.</system-reminder>"}
+
+
+def test_a_summary_by_the_agent_is_a_message_of_its_own() -> None:
+    reply = {"role": "assistant", "content": "ok"}
+    quoted = {"role": "user", "content": [SUMMARY]}
+    first = {"role": "user", "content": [REMINDER, SUMMARY, {"type": "text", "text": "Go on."}]}
+    body = {"model": "m", "messages": [first, reply, quoted]}
+    assert with_summary(body)["messages"] == [
+        {"role": "user", "content": [REMINDER]},
+        {"role": "user", "content": [SUMMARY], "kind": "summary"},
+        {"role": "user", "content": [{"type": "text", "text": "Go on."}]},
+        reply,
+        quoted,
+    ]
+    alone = {"messages": [{"role": "user", "content": SUMMARY["text"]}]}
+    assert with_summary(alone)["messages"][0]["kind"] == "summary"
+
+
+@pytest.mark.parametrize(
+    "messages", [None, "x", [1], [{"role": "user", "content": None}], [{"role": "system"}]]
+)
+def test_other_histories_stay_as_they_are(messages: Any) -> None:
+    body = {"messages": messages}
+    assert with_summary(body) is body

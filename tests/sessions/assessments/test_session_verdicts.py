@@ -142,8 +142,12 @@ def test_it_names_who_lost_a_fact() -> None:
         assert dict(verdict.proofs) == {
             "2 lost facts were needed again": _COMPACTION.format(found.pk)
         }
-    by = ("the client's compaction", "the client's edits", "its policy")
+    # Where contexts are ours, too, the agent may compact its own history.
+    by = ("the client's compaction", "the client's edits", "the client's compaction")
     assert said == [f"2 lost facts were needed again after {one}." for one in by]
+    found.runs.filter(origin="recorded").update(origin="managed")
+    verdict = verdict_on_session(found, managed=True)
+    assert verdict is not None and verdict.sentence.endswith("after its policy.")
 
 
 @pytest.mark.django_db

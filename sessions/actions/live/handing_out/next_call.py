@@ -10,6 +10,7 @@ from typing import Any
 from compaction import tokens
 from compaction.budget.budget import ContextLimits, standing
 from compaction.context.blocks import Block
+from compaction.context.edits import OWN_COMPACTIONS
 from compaction.context.wire import WireBlock
 from compaction.prices.binding import binds_thinking
 from compaction.render import mask
@@ -144,11 +145,12 @@ def offers_read_back(plan: Plan, format: str) -> bool:
 
 
 def _is_edited(plan: Plan) -> bool:
-    """Whether a revision before a context does more than follow a rewind by the agent."""
+    """Whether a revision before a context does more than follow the agent, which went back or
+    compacted its history."""
     if not plan.revision:
         return False
     made = plan.run.revisions.filter(number__lte=plan.revision)
-    return made.exclude(trigger="rewind").exists()
+    return made.exclude(trigger__in=("rewind", *OWN_COMPACTIONS)).exists()
 
 
 def with_read_back(
