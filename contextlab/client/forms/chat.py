@@ -7,6 +7,7 @@ from typing import Any
 from contextlab.client.agent_call import AgentCall
 from contextlab.client.events import encoded, sent
 from contextlab.client.forms.form import ApiForm, Json, arguments_of, openai_error, turns
+from contextlab.client.forms.retold import as_said
 from contextlab.client.shown import blocks_of
 
 _DONE = b"[DONE]"
@@ -22,7 +23,7 @@ def _asked(request: Json) -> Json:
         "model": request.get("model"),
         "system": [],
         "tools": [one for one in request.get("tools") or () if isinstance(one, dict)],
-        "messages": turns([_message(one) for one in messages]),
+        "messages": list(as_said(turns([_message(one) for one in messages]), request.get("stop"))),
         "metadata": request.get("metadata"),
         "prompt_cache_key": request.get("prompt_cache_key"),
     }

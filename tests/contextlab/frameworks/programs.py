@@ -12,6 +12,7 @@ from collections.abc import Callable
 
 PARTS = 6
 GPT, CLAUDE, GEMINI = "gpt-5.1", "claude-sonnet-4-5", "gemini-3.1-pro-preview"
+GPT_WITH_STOPS = "gpt-4.1"
 
 
 def read_part(number: int) -> str:
@@ -65,6 +66,12 @@ def smolagents(model: str, prompt: str) -> str:
     from smolagents import OpenAIModel, ToolCallingAgent, tool
 
     return str(ToolCallingAgent(tools=[tool(read_part)], model=OpenAIModel(model)).run(prompt))
+
+
+def smolagents_code(model: str, prompt: str) -> str:
+    from smolagents import CodeAgent, OpenAIModel, tool
+
+    return str(CodeAgent(tools=[tool(read_part)], model=OpenAIModel(model)).run(prompt))
 
 
 def google_genai(model: str, prompt: str) -> str:
@@ -122,6 +129,7 @@ AGENTS: dict[str, tuple[Callable[[str, str], str], str]] = {
     "litellm-openai": (litellm, f"openai/{GPT}"),
     "litellm-anthropic": (litellm, f"anthropic/{CLAUDE}"),
     "smolagents": (smolagents, GPT),
+    "smolagents-code": (smolagents_code, GPT_WITH_STOPS),
     "google-genai": (google_genai, GEMINI),
     "google-genai-streamed": (google_genai_streamed, GEMINI),
     "claude-agent-sdk": (claude_agent_sdk, CLAUDE),

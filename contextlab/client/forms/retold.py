@@ -1,0 +1,114 @@
+"""Replies that an agent tells as text, as smolagents does: "Calling tools:" and "Observation:".
+
+Chat completions have calls and results of their own. Told as text, a reply would differ from the
+one that the model gave and count as a step of its own, and its result could not be offloaded.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from contextlab.client.forms.items import type_of
+from contextlab.client.shown import blocks_of
+
+Json = dict[str, Any]
+
+_CALLS = re.compile(
+    r"(?:(?P<said>.*)\n)?(?P<echo>Calling tools:\n(?P<calls>\[\{.*\}\]))", re.DOTALL
+)
+_RESULTS = re.compile(r"Observation:\n|Call id: |Error:\n")
+
+
+class _Retold(NamedTuple):
+    """What the model said, its calls as the agent told them, and as blocks if they are of tools."""
+
+    said: str
+    echo: str
+    calls: list[Json]
+
+
+def as_said(messages: Sequence[Json], stops: Any) -> Iterator[Json]:
+    """Messages whose calls and results are blocks again.
+
+    Code that the model wrote as text is told once more as a call: that moves to the message with
+    its result. The agent completes such a text by the one of `stops` that ended it.
+    """
+    given = stops if isinstance(stops, list) else [stops]
+    cut = [one for one in given if isinstance(one, str) and one]
+    retold: _Retold | None = None
+    for message, following in zip(messages, [*messages[1:], None], strict=True):
+        if retold is not None:
+            content = message["content"]
+            if retold.calls:
+                yield {**message, "content": _results(retold.calls, content)}
+            else:
+                yield {**message, "content": [_text(retold.echo), *content]}
+            retold = None
+            continue
+        if following is not None and _is_result(following):
+            retold = _retold(message)
+        if retold is None:
+            yield message
+            continue
+        said = retold.said if retold.calls else _without(retold.said, cut)
+        texts = [_text(said)] if said.strip() else []
+        yield {**message, "content": [*message["content"][:-1], *texts, *retold.calls]}
+
+
+def _is_result(message: Json) -> bool:
+    content = message["content"]
+    is_text = message["role"] == "user" and all(type_of(one) == "text" for one in content)
+    return is_text and bool(_RESULTS.match(str(content[0].get("text"))))
+
+
+def _retold(message: Json) -> _Retold | None:
+    blocks = blocks_of(message["content"])
+    if message["role"] != "assistant" or not blocks or type_of(blocks[-1]) != "text":
+        return None
+    found = _CALLS.fullmatch(str(blocks[-1].get("text")))
+    calls = _calls(found["calls"]) if found else []
+    if found is None or not calls:
+        return None
+    said = found["said"] or ""
+    if all(isinstance(call["input"], dict) for call in calls):
+        return _Retold(said, found["echo"], calls)
+    return _Retold(said, found["echo"], []) if said.strip() else None
+
+
+def _calls(text: str) -> list[Json]:
+    """The calls in a Python list; empty if they are none."""
+    try:
+        given = ast.literal_eval(text)
+        return [
+            {
+                "type": "tool_use",
+                "id": str(one["id"]),
+                "name": str(one["function"]["name"]),
+                "input": one["function"]["arguments"],
+            }
+            for one in given
+        ]
+    except (ValueError, SyntaxError, TypeError, KeyError, RecursionError, MemoryError):
+        return []
+
+
+def _results(calls: Sequence[Json], content: list[Json]) -> list[Json]:
+    """One result for each call: the agent joins them, so the first has them all."""
+    first, *others = [str(call["id"]) for call in calls]
+    whole = "\n".join(str(block.get("text") or "") for block in content)
+    return [_result(first, whole), *(_result(one, "") for one in others)]
+
+
+def _result(call: str, content: str) -> Json:
+    return {"type": "tool_result", "tool_use_id": call, "content": content}
+
+
+def _text(text: str) -> Json:
+    return {"type": "text", "text": text}
+
+
+def _without(said: str, stops: Sequence[str]) -> str:
+    return next((said.removesuffix(one) for one in stops if said.endswith(one)), said)
