@@ -7,7 +7,7 @@ from typing import Any
 from contextlab.client.agent_call import AgentCall
 from contextlab.client.events import encoded, sent
 from contextlab.client.forms.form import ApiForm, Json, arguments_of, openai_error, turns
-from contextlab.client.forms.retold import as_said
+from contextlab.client.forms.restated import as_said
 from contextlab.client.shown import blocks_of
 
 _DONE = b"[DONE]"

@@ -1,6 +1,6 @@
-"""Replies that an agent tells as text, as smolagents does: "Calling tools:" and "Observation:".
+"""Replies that an agent restates as text, as smolagents does: "Calling tools:" and "Observation:".
 
-Chat completions have calls and results of their own. Told as text, a reply would differ from the
+Chat completions have calls and results of their own. Restated as text, a reply would differ from the
 one that the model gave and count as a step of its own, and its result could not be offloaded.
 """
 
@@ -22,8 +22,8 @@ _CALLS = re.compile(
 _RESULTS = re.compile(r"Observation:\n|Call id: |Error:\n")
 
 
-class _Retold(NamedTuple):
-    """What the model said, its calls as the agent told them, and as blocks if they are of tools."""
+class _Restated(NamedTuple):
+    """What the model said, its calls as the agent states them, and as blocks if they are of tools."""
 
     said: str
     echo: str
@@ -33,29 +33,29 @@ class _Retold(NamedTuple):
 def as_said(messages: Sequence[Json], stops: Any) -> Iterator[Json]:
     """Messages whose calls and results are blocks again.
 
-    Code that the model wrote as text is told once more as a call: that moves to the message with
+    Code that the model wrote as text is restated as a call: that moves to the message with
     its result. The agent completes such a text by the one of `stops` that ended it.
     """
     given = stops if isinstance(stops, list) else [stops]
     cut = [one for one in given if isinstance(one, str) and one]
-    retold: _Retold | None = None
+    restated: _Restated | None = None
     for message, following in zip(messages, [*messages[1:], None], strict=True):
-        if retold is not None:
+        if restated is not None:
             content = message["content"]
-            if retold.calls:
-                yield {**message, "content": _results(retold.calls, content)}
+            if restated.calls:
+                yield {**message, "content": _results(restated.calls, content)}
             else:
-                yield {**message, "content": [_text(retold.echo), *content]}
-            retold = None
+                yield {**message, "content": [_text(restated.echo), *content]}
+            restated = None
             continue
         if following is not None and _is_result(following):
-            retold = _retold(message)
-        if retold is None:
+            restated = _restated(message)
+        if restated is None:
             yield message
             continue
-        said = retold.said if retold.calls else _without(retold.said, cut)
+        said = restated.said if restated.calls else _without(restated.said, cut)
         texts = [_text(said)] if said.strip() else []
-        yield {**message, "content": [*message["content"][:-1], *texts, *retold.calls]}
+        yield {**message, "content": [*message["content"][:-1], *texts, *restated.calls]}
 
 
 def _is_result(message: Json) -> bool:
@@ -64,7 +64,7 @@ def _is_result(message: Json) -> bool:
     return is_text and bool(_RESULTS.match(str(content[0].get("text"))))
 
 
-def _retold(message: Json) -> _Retold | None:
+def _restated(message: Json) -> _Restated | None:
     blocks = blocks_of(message["content"])
     if message["role"] != "assistant" or not blocks or type_of(blocks[-1]) != "text":
         return None
@@ -74,8 +74,8 @@ def _retold(message: Json) -> _Retold | None:
         return None
     said = found["said"] or ""
     if all(isinstance(call["input"], dict) for call in calls):
-        return _Retold(said, found["echo"], calls)
-    return _Retold(said, found["echo"], []) if said.strip() else None
+        return _Restated(said, found["echo"], calls)
+    return _Restated(said, found["echo"], []) if said.strip() else None
 
 
 def _calls(text: str) -> list[Json]:
