@@ -1,7 +1,7 @@
-"""Replies that an agent restates as text, as smolagents does: "Calling tools:" and "Observation:".
+"""Calls and results that an agent restates as text: "Calling tools:", as smolagents does.
 
-Chat completions have calls and results of their own. Restated as text, a reply would differ from the
-one that the model gave and count as a step of its own, and its result could not be offloaded.
+Chat completions have calls and results of their own. Restated as text, a reply would differ from
+the one that the model gave and count as a step, and its result could not be offloaded.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _RESULTS = re.compile(r"Observation:\n|Call id: |Error:\n")
 
 
 class _Restated(NamedTuple):
-    """What the model said, its calls as the agent states them, and as blocks if they are of tools."""
+    """What the model said, its calls as the agent states them, and as blocks if of tools."""
 
     said: str
     echo: str
