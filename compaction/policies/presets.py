@@ -156,5 +156,46 @@ budget of 300,000 tokens for each task.
 `passthrough` changes nothing.
 """
 
+DOES: dict[str, str] = {
+    "balanced": (
+        "Offloads results that are no longer needed once that saves more than the cache it breaks; "
+        "summarizes history at 90 % of the window. Optimized for cost."
+    ),
+    "balanced-lean": (
+        "As balanced, but optimized for context size: edits earlier, and stubs keep more of what "
+        "they replaced."
+    ),
+    "offload-first": (
+        "Shows a file once, then as differences; outlines long files; offloads results after 5 "
+        "steps, 5 at a time; summarizes at 70 % of the window and on a new topic."
+    ),
+    "recitation": (
+        "Drops what reading tools returned after 1 step; repeats the plan and open failures at the "
+        "end of each request; summarizes at 85 % of the window."
+    ),
+    "seven-principles": (
+        "Splits results over 18,000 tokens; keeps the newest of repeated calls; repeats a "
+        "dashboard at the end of each request; summarizes at 85 % and when a task is done."
+    ),
+    "sliding-window": (
+        "Keeps the first 3 and the newest 20 messages in 32,000 tokens, with a short summary "
+        "between; cuts at 75 %."
+    ),
+    "sliding-window-qa": (
+        "For questions and answers: the first 2 and the newest 10 messages, in 25,000 tokens or 30 "
+        "messages."
+    ),
+    "sliding-window-debugging": (
+        "For debugging: the first 5 and the newest 30 messages, in 75,000 tokens or 100 messages; "
+        "cuts at 85 %."
+    ),
+    "sliding-window-long-task": (
+        "For long tasks: the first 3 and the newest 20 messages, in 50,000 tokens or 75 messages, "
+        "and at most 300,000 tokens for each task."
+    ),
+    "passthrough": "Leaves every context as it is.",
+}
+"""What each preset does and how it differs from the others, in its own sentence."""
+
 FOR_LEAN = {"balanced": "balanced-lean"}
 """Presets whose numbers differ by objective: the cheap one, and its lean counterpart."""

@@ -24,6 +24,8 @@ class Actor:
 COMMAND = Actor(AuditEntry.Via.COMMAND, "command line")
 GUARDRAIL = Actor(AuditEntry.Via.RULE, "guardrail")
 POLICY = Actor(AuditEntry.Via.RULE, "policy")
+DEMO = Actor(AuditEntry.Via.RULE, "demo")
+"""What loading the demo makes besides sessions."""
 
 
 def person(user: User, ip: str = "") -> Actor:

@@ -68,9 +68,9 @@ def begin_live(team: Team, now_ms: int, count: Count) -> list[Session]:
         running = _named(team, played[RUNNING])
         set_graph(running, TOOLS)
         for fields in BUDGETS:
-            put_budget(team, fields, audit.COMMAND)
+            put_budget(team, fields, audit.DEMO)
         done = _named(team, played[DONE])
-        shares.subscribe(running, "agent", played[DONE].agent, audit.COMMAND)
+        shares.subscribe(running, "agent", played[DONE].agent, audit.DEMO)
     for session in (done, running):
         append(team, played[session.external_id], count, source=LIVE)
         measure(session)

@@ -46,17 +46,17 @@ def tune_demo(team: Team, sessions: Sequence[Session]) -> Simulation | None:
     versions = Policy.objects.filter(team=team, name=NAME).values_list("versions__note", flat=True)
     if not sessions or set(versions) - {NOTE}:
         return None
-    draft = save_version(team, NAME, DOCUMENT, BASE, NOTE, None, audit.COMMAND)
+    draft = save_version(team, NAME, DOCUMENT, BASE, NOTE, None, audit.DEMO)
     chosen = {"by": "hand", "ids": [str(session.pk) for session in sessions]}
     others = [named_version(team, "sliding-window")]
     _search(draft, sessions)
-    return simulations.ask(team, chosen, draft, others, NOTE, audit.COMMAND)
+    return simulations.ask(team, chosen, draft, others, NOTE, audit.DEMO)
 
 
 def _search(draft: PolicyVersion, sessions: Sequence[Session]) -> None:
     short = [str(one.pk) for one in sessions if one.step_count <= LONGEST and not one.parent_id]
     if short:
-        tunings.ask(draft, {"by": "hand", "ids": short}, "cheap", POLICIES, audit.COMMAND)
+        tunings.ask(draft, {"by": "hand", "ids": short}, "cheap", POLICIES, audit.DEMO)
 
 
 def is_of_demo(policy: Policy) -> bool:

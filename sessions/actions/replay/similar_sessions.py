@@ -8,6 +8,7 @@ from os.path import commonprefix
 
 from sessions.actions.replay.comparisons import first_words
 from sessions.models import Session
+from sessions.models.record.demo_data import listed
 
 NEWEST = 200
 """Newest sessions of a team among which similar ones are looked for."""
@@ -34,7 +35,9 @@ class SimilarSession:
 def suggestions(session: Session, most: int = 12) -> list[SimilarSession]:
     """Sessions that did the same task: named so, with the same first message, or with a title
     alike; the nearest first. Looks at the `NEWEST` of the team, and all of its task."""
-    others = Session.objects.for_team(session.team).exclude(pk=session.pk).defer("sparkline")
+    its = listed(session.team_id, demo=session.demo)
+    others = Session.objects.for_team(session.team).filter(its).exclude(pk=session.pk)
+    others = others.defer("sparkline")
     found = {one.pk: one for one in others.order_by("-changed")[:NEWEST]}
     if session.task:
         found |= {one.pk: one for one in others.filter(task=session.task)[:NEWEST]}

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Q
+from django.db.models import OuterRef, Q
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from ninja import Body, Query, Router
@@ -24,6 +24,7 @@ from sessions.api.web.exchange import json_answer, value_of
 from sessions.api.web.problems import Refusal
 from sessions.models import Session
 from sessions.models.policies.policy_documents import effective
+from sessions.models.record.demo_data import listed
 
 ROWS_AT_ONCE = 200
 LONGEST_ID = 300
@@ -60,9 +61,13 @@ def describe_session(request: HttpRequest, session: Session) -> dict[str, Any]:
         "outcome": session.outcome,
         "paused": session.paused,
         "url": request.build_absolute_uri(reverse("replay", args=[session.pk])),
+        "demo": session.demo,
         "created": session.created.isoformat(),
         "version": session.version,
     }
+
+
+_DEMO = Query(False, description="demo sessions too, where a team has others")
 
 
 @router.get("sessions", response=shapes.SessionList, url_name="sessions")
@@ -71,14 +76,16 @@ def sessions(
     cursor: str = Query("", description="`next` of the previous page"),
     limit: int = Query(50, ge=1, le=ROWS_AT_ONCE),
     q: str = Query("", max_length=200, description="part of a title, id, agent or model"),
+    demo: bool = _DEMO,
 ) -> HttpResponse:
     """List sessions, newest first.
 
-    Pages are stable: sessions added later appear before the first page.
+    Pages are stable: sessions added later appear before the first page. Demo sessions are left out
+    beside real ones, unless `demo` asks for them.
     """
-    rows = Session.objects.filter(team__in=teams_of(request)).select_related(
-        "policy_version__policy"
-    )
+    rows = Session.objects.filter(
+        listed(OuterRef("team"), demo=demo), team__in=teams_of(request)
+    ).select_related("policy_version__policy")
     if q:
         wanted = q.replace("\x00", "\ufffd")
         fields = ("title", "external_id", "agent", "model")

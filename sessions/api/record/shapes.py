@@ -65,6 +65,7 @@ class SessionOut(Schema):
         description="who paused it (`by`), `reason` and since when (`at`); null while it may go on"
     )
     url: str
+    demo: bool
     created: str
     version: int
 
@@ -182,6 +183,7 @@ class SearchIn(Schema):
     since: str = Field("", max_length=40, description="sessions from this time on, ISO 8601")
     until: str = Field("", max_length=40, description="sessions before this time, ISO 8601")
     cost: float | None = Field(None, ge=0, le=10**9, description="lowest cost in dollars")
+    demo: bool = Field(False, description="demo sessions too, where a team has others")
 
 
 class SearchedSession(Schema):
@@ -192,6 +194,7 @@ class SearchedSession(Schema):
     title: str
     agent: str
     model: str
+    demo: bool
 
 
 class ExcerptPart(Schema):

@@ -55,6 +55,7 @@ def search_all(
         since=_time("since", wanted.since),
         until=_time("until", wanted.until),
         cost=None if wanted.cost is None else round(wanted.cost * 1_000_000),
+        demo=wanted.demo,
     )
     of_blocks = Wanted(SearchQuery.of(wanted.q), wanted.tool, wanted.kind or "", wanted.error)
     found = search(teams, of_blocks, rows, after=after, each=limit, limit=limit)
@@ -109,6 +110,7 @@ def _described(request: HttpRequest, hit: Hit) -> dict[str, Any]:
             "title": session.title,
             "agent": session.agent,
             "model": session.model,
+            "demo": session.demo,
         },
         "block": block_id(block.message.seq, block.index),
         "message": block.message.seq,

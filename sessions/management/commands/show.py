@@ -92,6 +92,7 @@ class Command(BaseCommand):
                     "title": str(one),
                     "steps": one.step_count,
                     "cost_microusd": one.cost_microusd,
+                    "demo": one.demo,
                 }
                 for one in rows
             ]

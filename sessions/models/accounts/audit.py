@@ -34,3 +34,9 @@ class AuditEntry(models.Model):
 
     def __str__(self) -> str:
         return f"{self.action} {self.named}"
+
+    @property
+    def demo(self) -> bool:
+        """Whether it concerns nothing but the demo."""
+        made = self.via == self.Via.RULE and self.actor == "demo"
+        return made or self.action.startswith("demo.") or self.named.startswith("demo:")

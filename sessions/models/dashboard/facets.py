@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 
 import msgspec
-from django.db.models import Count, Q
+from django.db.models import Count, Q, QuerySet
 
 from sessions.models.accounts.teams import Team
 from sessions.models.dashboard.day_totals import (
@@ -17,6 +17,7 @@ from sessions.models.dashboard.day_totals import (
     ranges_of,
 )
 from sessions.models.dashboard.matching import FACETS, HAS_WARM_UP
+from sessions.models.record.demo_data import counts
 from sessions.models.record.sessions import Session
 from sessions.models.web.happened import happened_in
 
@@ -33,8 +34,13 @@ Counted = dict[str, list[tuple[str, int, int]]]
 
 
 def facets_between(team: Team, ranges: Sequence[Range]) -> Counted:
-    """Count the sessions of these times; policies as name@number."""
-    rows = Session.objects.for_team(team).filter(happened_in(ranges)).order_by()
+    """Count the sessions of these times; policies as name@number. Demo sessions beside real ones
+    are left out."""
+    return _counted(Session.objects.for_team(team).filter(counts(team.pk), happened_in(ranges)))
+
+
+def _counted(rows: QuerySet[Session]) -> Counted:
+    rows = rows.order_by()
     many = {"n": Count("pk"), "folded": Count("pk", filter=_FOLDED)}
     found: Counted = {
         name: [(value, n, folded)
@@ -48,15 +54,17 @@ def facets_between(team: Team, ranges: Sequence[Range]) -> Counted:
     return {**found, ALL: [(ALL, whole["n"], whole["folded"])]}
 
 
-def facets(team: Team) -> Counted:
-    """Count all sessions of a team, from what is kept and from the rows of the other days; the most
-    frequent values first."""
+def facets(team: Team, *, demo: bool = False) -> Counted:
+    """Count the sessions of a team, from what is kept and from the rows of the other days; the most
+    frequent values first. `demo` adds demo sessions that do not count."""
     due = due_days(team)
     kept = set(kept_days(team)) - due
     days = [msgspec.json.decode(text, type=Counted)
             for _, text in kept_texts(team, kept, "facets", weekly=True)]  # fmt: skip
     if due:
         days.append(facets_between(team, ranges_of(due)))
+    if demo:
+        days.append(_counted(Session.objects.for_team(team).exclude(counts(team.pk))))
     return added(days)
 
 

@@ -9,7 +9,6 @@ from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
 from sessions.models.accounts.teams import Team
 from sessions.models.dashboard.day_totals import DUE
-from sessions.models.record.demo_data import counts
 from sessions.models.record.messages import Block
 from sessions.models.record.revisions import Revision, Run
 from sessions.models.record.sessions import Session
@@ -94,8 +93,8 @@ def matching(
     Without any filter, sub-agents (counted with their parent) and warm-ups are excluded; with one
     they are searched too. `q` searches titles, names, ids and block previews; `flags` are names
     from FLAGS, `facets` maps names from FACETS to values. `within` is [since, until) in ms;
-    `counted` is a further condition, such as those of TILES and `managed_by`; then demo sessions
-    are left out as in the figures.
+    `counted` is a further condition, such as those of TILES and `managed_by`. Whether demo
+    sessions are among them is for the caller to say (`demo_data.listed`).
     """
     rows: QuerySet[Session] = Session.objects.for_team(team)
     narrowed = {name: value for name, value in (facets or {}).items() if value}
@@ -109,7 +108,7 @@ def matching(
     for flag in flags:
         rows = rows.filter(FLAGS[flag][2]())
     if counted is not None:
-        rows = rows.filter(counts(team.pk), counted)
+        rows = rows.filter(counted)
     if timed:
         rows = rows.filter(happened_in([(since or 0, LAST if until is None else until)]))
     if q:

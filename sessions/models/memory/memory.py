@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from django.db.models import Q, QuerySet
+from django.db.models import Exists, ExpressionWrapper, OuterRef, Q, QuerySet
+from django.db.models.fields import BooleanField
 
 from compaction.summaries.lines import words
 from sessions.models.accounts.teams import Team
 from sessions.models.memory.boards import Board, Note, Share
+from sessions.models.record.demo_data import listed
 
 MOST_TERMS = 16
 """Most words of a query that are used."""
@@ -46,6 +48,15 @@ class Remembered:
     created: datetime
 
 
+def with_demo(boards: QuerySet[Board]) -> QuerySet[Board]:
+    """Boards with `demo`: whether only demo sessions wrote on it."""
+    notes = Note.objects.filter(board=OuterRef("pk"))
+    written = Q(Exists(notes.filter(session__demo=True)))
+    written &= ~Q(Exists(notes.filter(session__demo=False)))
+    its = ExpressionWrapper(Q(session__demo=True) | written, BooleanField())
+    return boards.annotate(demo=its)
+
+
 def terms(text: str) -> list[str]:
     """The words to search for: each once, longer ones first."""
     found = dict.fromkeys(
@@ -55,19 +66,26 @@ def terms(text: str) -> list[str]:
 
 
 def search(
-    teams: Collection[Team], query: str, *, task: str = "", limit: int = 20
+    teams: Collection[Team],
+    query: str,
+    *,
+    task: str = "",
+    limit: int = 20,
+    demo: bool = False,
 ) -> list[Remembered]:
     """Search the teams' boards and shares for these words; return at most `limit` hits, best first.
 
     `task` restricts the search to one task. Rare words weigh more, stale knowledge weighs less, and
-    newer hits win ties. The database scans all of the teams' notes and shares, so the time grows
-    with them.
+    newer hits win ties. What demo sessions left is skipped beside real sessions unless `demo`. The
+    database scans all of the teams' notes and shares, so the time grows with them.
     """
     wanted = terms(query)
     if not wanted:
         return []
-    notes = Note.objects.filter(board__team__in=teams, removed=None, share=None)
-    shares = Share.objects.filter(team__in=teams).exclude(summary="")
+    of_notes = Q(session=None) | listed(OuterRef("board__team"), "session__", demo=demo)
+    of_shares = listed(OuterRef("team"), "session__", demo=demo)
+    notes = Note.objects.filter(of_notes, board__team__in=teams, removed=None, share=None)
+    shares = Share.objects.filter(of_shares, team__in=teams).exclude(summary="")
     if task:
         notes = notes.filter(Q(board__kind=Board.Kind.TASK, board__name=task) | Q(task=task))
         shares = shares.filter(task=task)

@@ -8,6 +8,7 @@ from django.db.models import Count
 
 from sessions.models.accounts.teams import Team
 from sessions.models.policies.policies import PolicyVersion, Rollout
+from sessions.models.record.demo_data import counts
 from sessions.models.record.sessions import SOURCE_LIVE, Session
 from sessions.models.reviews.reviews import Review
 
@@ -53,9 +54,9 @@ def use_of(team: Team, active: PolicyVersion | None) -> PolicyUse:
     rows = Rollout.objects.filter(team=team, state__in=states).order_by("created")
     # A running rollout comes last and so wins over a proposal of the same version.
     rollouts = sorted(rows, key=lambda one: one.state != Rollout.State.PROPOSED)
-    counts = (
+    many = (
         Session.objects.for_team(team)
-        .filter(policy_version__isnull=False)
+        .filter(counts(team.pk), policy_version__isnull=False)
         .order_by()
         .values_list("policy_version")
         .annotate(count=Count("pk"))
@@ -63,7 +64,7 @@ def use_of(team: Team, active: PolicyVersion | None) -> PolicyUse:
     return PolicyUse(
         active.pk if active is not None else None,
         {one.version_id: one for one in rollouts},
-        dict(counts),
+        dict(many),
     )
 
 

@@ -1,4 +1,8 @@
-"""Demo sessions: they count in a team's figures only while it has no others."""
+"""Demo sessions, and the one rule for them.
+
+While a team has no other sessions, they are like all others. Beside real ones they are left out of
+every figure (`counts`) and, unless asked for, of every list (`listed`).
+"""
 
 from __future__ import annotations
 
@@ -18,6 +22,11 @@ def counts(team: Any, path: str = "") -> Q:
     given later) has no real one. `path` leads from the row to its session."""
     real = Session.objects.filter(team_id=team, demo=False)
     return Q(**{f"{path}demo": False}) | ~Q(Exists(real))
+
+
+def listed(team: Any, path: str = "", *, demo: bool = False) -> Q:
+    """Rows that a list shows: those that count, and with `demo` those of the demo too."""
+    return Q() if demo else counts(team, path)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 from uuid import UUID
 
-from django.db.models import QuerySet
+from django.db.models import OuterRef, QuerySet
 
 from compaction.context import wire
 from sessions.models.accounts.teams import Team
+from sessions.models.record.demo_data import listed
 from sessions.models.record.messages import Block
 from sessions.models.record.revisions import Entry, Replacement, Run
 from sessions.models.record.sessions import Session
@@ -243,12 +244,14 @@ def sessions_with(
     since: int | None = None,
     until: int | None = None,
     cost: int | None = None,
+    demo: bool = False,
 ) -> QuerySet[Session]:
     """Sessions of these teams with these properties; empty ones do not narrow.
 
-    They happened in [since, until), in ms, and cost at least `cost` micro-dollars.
+    They happened in [since, until), in ms, and cost at least `cost` micro-dollars. Demo sessions
+    beside real ones are left out unless `demo`.
     """
-    rows = Session.objects.filter(team__in=teams)
+    rows = Session.objects.filter(listed(OuterRef("team"), demo=demo), team__in=teams)
     if agent:
         rows = rows.filter(agent=agent)
     if model:

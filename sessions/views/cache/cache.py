@@ -33,6 +33,7 @@ from sessions.views.dashboard.controls import SPLIT, controls, query, shown_rang
 from sessions.views.dashboard.fixes import EDITS_ALSO_SAVE, fix_of
 from sessions.views.dashboard.links import sessions_url
 from sessions.views.web.dates import RANGE
+from sessions.views.web.demo_notice import demo_notice
 from sessions.views.web.pages import Link, Page
 from sessions.views.web.places import step_url
 
@@ -104,8 +105,8 @@ def page(request: HttpRequest) -> HttpResponse:
     }
     rows = [_row(asked, one, made.whole, split) for one in causes_in(made.whole)]
     context = {
+        **demo_notice(request, team),
         "section": "cache",
-        "team": team,
         "period": period,
         "wrong": wrong,
         "widened": shown.widened,

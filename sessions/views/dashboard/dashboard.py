@@ -27,6 +27,7 @@ from sessions.models.dashboard.slices import Split
 from sessions.models.dashboard.tiles import TILES
 from sessions.models.dashboard.troubles import nearest_limit
 from sessions.models.dashboard.waiting import assessing
+from sessions.models.record.demo_data import counts
 from sessions.models.tools.unused import unused_in
 from sessions.models.web.periods import (
     DAY,
@@ -191,7 +192,7 @@ def _saving(team: Team, period: Period, split: Split) -> SimulatedSaving | None:
     rows = matching(
         team, facets=given, within=(period.since, period.until), counted=Q(policy_version=None)
     )
-    return None if split.policy else simulated_saving(team, rows)
+    return None if split.policy else simulated_saving(team, rows.filter(counts(team.pk)))
 
 
 def _unused_url(period: Period) -> str:

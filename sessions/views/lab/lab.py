@@ -20,7 +20,8 @@ from compaction.policies.origin import origins
 from compaction.policies.policy import InvalidPolicy, from_dict, to_dict
 from compaction.policies.presets import PRESETS
 from compaction.prices.prices import UNKNOWN_WINDOW
-from sessions.access import allowed, team_of, team_to
+from sessions.access import team_of, team_to
+from sessions.actions.demo.demo_tuning import NOTE
 from sessions.actions.lab import warm
 from sessions.actions.lab.choices import MOST
 from sessions.actions.lab.simulations import MOST_OTHERS
@@ -31,6 +32,8 @@ from sessions.api.lab.tunings import state_of
 from sessions.models import PolicyVersion, Session, Simulation, Team, Tuning
 from sessions.models.dashboard.matching import FACETS, FLAGS, matching
 from sessions.models.lab.simulated_sums import ASSUMPTIONS
+from sessions.models.record.demo_data import listed
+from sessions.views.web.demo_notice import SWITCH, demo_notice
 from sessions.views.web.pages import Link, Page
 
 RECENT = 12
@@ -58,19 +61,20 @@ def lab_page(request: HttpRequest, problem: str = "") -> HttpResponse:
     earlier = _earlier(team, request.GET.get("simulation", ""))
     active = _active_ref(team)
     draft = request.GET.get("draft") or (str(earlier.draft) if earlier else active)
-    may_write = allowed(request, team, "write")
-    sessions = _sessions(team)
+    notice = demo_notice(request, team, switch=True)
+    data, may_write = notice["demo_data"], notice["may_write"]
+    demo = notice["demo_asked"] or data is None or data.alone
+    sessions = _sessions(team, demo=demo)
     if sessions:
         warm.prepare(team.pk)
     context: dict[str, Any] = {
+        **notice,
         "section": "lab",
-        "team": team,
         "any": bool(sessions),
-        "recent": [(one, simulation_line(request, one)) for one in _recent(team)],
-        "searches": [(one, state_of(one)) for one in _searches(team)],
+        "recent": [(one, simulation_line(request, one)) for one in _recent(team, demo=demo)],
+        "searches": [(one, state_of(one)) for one in _searches(team, demo=demo)],
         "search": _search(request, draft),
         "search_problem": problem,
-        "may_write": may_write,
         "refs": [one["ref"] for one in _policies(team, active)],
         "props": {
             "may_write": may_write,
@@ -78,7 +82,7 @@ def lab_page(request: HttpRequest, problem: str = "") -> HttpResponse:
             "draft": _begun(team, draft),
             "policies": _policies(team, active),
             "sessions": sessions,
-            "facets": _facets(team),
+            "facets": _facets(team, demo=demo),
             "flags": [[name, f"{sign} {label}"] for name, (sign, label, _) in FLAGS.items()],
             "choice": earlier.chosen if earlier else _first_choice(sessions),
             "groups": GROUPS,
@@ -146,13 +150,15 @@ def _search(request: HttpRequest, draft: str) -> dict[str, Any]:
     }
 
 
-def _searches(team: Team) -> list[Tuning]:
+def _searches(team: Team, *, demo: bool) -> list[Tuning]:
     rows = Tuning.objects.for_team(team).select_related("base__policy", "job", "author")
+    rows = rows if demo else rows.exclude(base__note=NOTE)
     return list(rows.order_by("-created", "-pk")[:RECENT])
 
 
-def _recent(team: Team) -> list[Simulation]:
+def _recent(team: Team, *, demo: bool) -> list[Simulation]:
     rows = Simulation.objects.for_team(team).order_by("-created")
+    rows = rows if demo else rows.exclude(note=NOTE)
     named = rows.select_related("job", "author", "draft__policy", "active__policy")
     return list(named[:RECENT])
 
@@ -246,9 +252,10 @@ def _policies(team: Team, active: str) -> list[dict[str, Any]]:
     return own + presets
 
 
-def _sessions(team: Team) -> list[dict[str, Any]]:
+def _sessions(team: Team, *, demo: bool) -> list[dict[str, Any]]:
     """Sessions to choose by hand: those of the demo last, otherwise newest first."""
-    rows = matching(team).filter(step_count__gt=0).order_by("demo", "-ended_at", "external_id")
+    rows = matching(team).filter(listed(team.pk, demo=demo), step_count__gt=0)
+    rows = rows.order_by("demo", "-ended_at", "external_id")
     return [
         {
             "id": str(one.pk),
@@ -264,8 +271,8 @@ def _sessions(team: Team) -> list[dict[str, Any]]:
     ]
 
 
-def _facets(team: Team) -> dict[str, list[str]]:
-    rows = Session.objects.for_team(team)
+def _facets(team: Team, *, demo: bool) -> dict[str, list[str]]:
+    rows = Session.objects.for_team(team).filter(listed(team.pk, demo=demo))
     return {
         name: sorted(value for value in set(rows.values_list(name, flat=True)) if value)
         for name in FACETS
@@ -278,7 +285,7 @@ _CHOICE = ("by", "q", "agent", "model", "source", "flags", "limit", "n", "seed",
 PAGES = (
     Page(
         route="lab/",
-        query=("simulation", "draft", *_CHOICE),
+        query=("simulation", "draft", *_CHOICE, SWITCH),
         view=lab,
         name="lab",
         link=Link(60, "Lab", "lab", "g t", "lab", "Improve"),

@@ -16,7 +16,9 @@ from sessions.access import allowed, team_of
 from sessions.actions.live.answer import budget_for, standing_of
 from sessions.actions.live.forecasts import LiveForecast, forecasts
 from sessions.models import Revision, Run, Session
+from sessions.models.record.demo_data import listed
 from sessions.views.budgets import budgets
+from sessions.views.web.demo_notice import SWITCH, asks_demo, demo_notice
 from sessions.views.web.filters import list_version
 from sessions.views.web.pages import Link, Page
 
@@ -110,7 +112,8 @@ def live(request: HttpRequest) -> HttpResponse:
     """List running sessions by fill."""
     team = team_of(request)
     version = list_version(request)  # before the rows: a change in between is announced again
-    running = Session.objects.for_team(team).live()
+    its = listed(team.pk, demo=asks_demo(request))
+    running = Session.objects.for_team(team).live().filter(its)
     found = list(running.select_related("policy_version__policy").order_by("-changed")[:ROWS])
     newest = _newest_revisions(found)
     next_steps = forecasts(found)
@@ -120,11 +123,11 @@ def live(request: HttpRequest) -> HttpResponse:
     ]
     rows.sort(key=lambda row: (-row.gauge.standing.share, row.session.created))
     context = {
+        **demo_notice(request, team, switch=True),
         "section": "live",
         "waiting": budgets.waiting_in(team),
         "near": budgets.near_limit(team, found),
         "may": allowed(request, team, "accept"),
-        "team": team,
         "rows": rows,
         "total": len(rows) if len(rows) < ROWS else running.count(),
         "version": version,
@@ -142,4 +145,12 @@ def _newest_revisions(sessions: list[Session]) -> dict[Any, Revision]:
     return {row.run.session_id: row for row in revisions.select_related("run")}
 
 
-PAGES = (Page(route="live/", view=live, name="live", link=Link(30, "Live", "live", "g l", "live")),)
+PAGES = (
+    Page(
+        route="live/",
+        view=live,
+        name="live",
+        query=(SWITCH,),
+        link=Link(30, "Live", "live", "g l", "live"),
+    ),
+)

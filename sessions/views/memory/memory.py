@@ -19,8 +19,10 @@ from compaction.board.board import KINDS, BoardSize, Rendered
 from sessions.access import actor_of, allowed, require, session_of, team_of, teams_of
 from sessions.actions.memory import boards, gathering
 from sessions.models import Board, Note, Session, Share, Subscription
-from sessions.models.memory.memory import Remembered, search
+from sessions.models.memory.memory import Remembered, search, with_demo
+from sessions.models.record.demo_data import listed
 from sessions.views.memory.carried import NoteRow, board_verdict, carried, place_of
+from sessions.views.web.demo_notice import SWITCH, asks_demo, demo_notice
 from sessions.views.web.pages import Link, Page
 from sessions.views.web.paging import page
 
@@ -57,16 +59,20 @@ def memory(request: HttpRequest) -> HttpResponse:
     live = Q(notes__removed=None)
     counted = {f"{kind}_count": Count("notes", filter=live & Q(notes__kind=kind)) for kind in KINDS}
     rows = Board.objects.filter(team=team).select_related("session")
+    its = listed(team.pk, demo=(demo := asks_demo(request)))
+    rows = with_demo(rows).filter(its)
     rows = rows.annotate(entries=Count("notes", filter=live), **counted).filter(entries__gt=0)
     shown = page(rows, request.GET.get("cursor", ""), "changed", BOARDS)
-    shares = Share.objects.filter(team=team).select_related("session")
-    subscribed = Subscription.objects.filter(session__team=team).select_related("session")
+    of_sessions = listed(team.pk, "session__", demo=demo)
+    shares = Share.objects.filter(of_sessions, team=team).select_related("session")
+    subscribed = Subscription.objects.filter(of_sessions, session__team=team)
+    subscribed = subscribed.select_related("session")
     context = {
+        **demo_notice(request, team, switch=True),
         "section": "memory",
-        "team": team,
         "q": asked,
         "task": task,
-        "found": _found(search([team], asked, task=task, limit=30)) if asked else [],
+        "found": _found(search([team], asked, task=task, limit=30, demo=demo)) if asked else [],
         "boards": [(board, board_name(board), _counts(board)) for board in shown.rows],
         "kinds": [NAMES[kind] for kind in KINDS],
         "shares": shares.annotate(delivered=Count("deliveries")).order_by("-pk")[:SHARES],
@@ -214,7 +220,7 @@ def remove(request: HttpRequest, note_id: int) -> HttpResponse:
 PAGES = (
     Page(
         route="memory/",
-        query=("q", "task", "cursor"),
+        query=("q", "task", "cursor", SWITCH),
         view=memory,
         name="memory",
         link=Link(45, "Memory", "memory", "g m", "memory", "Diagnose"),

@@ -14,10 +14,10 @@ from django.views.decorators.http import require_GET
 from compaction.advice.lint import remarks
 from compaction.advice.use_lint import id_remarks
 from compaction.policies.policy import Policy
-from compaction.policies.presets import PRESETS
+from compaction.policies.presets import DOES, PRESETS
 from compaction.proposals.strategy import Remark
 from compaction.strategies import STRATEGIES
-from sessions.access import allowed, team_of
+from sessions.access import team_of
 from sessions.actions.demo.demo_tuning import is_of_demo
 from sessions.actions.lab.simulation_verdicts import Difference
 from sessions.actions.policies.policies import UnknownPolicy, active_version, in_use
@@ -27,6 +27,7 @@ from sessions.models import Job, PolicyVersion, Session, Simulation, Team
 from sessions.models import Policy as PolicyRow
 from sessions.models.policies.policy_documents import readable
 from sessions.models.policies.policy_use import PolicyUse, UsePlace, one_step, was_reviewed
+from sessions.views.web.demo_notice import SWITCH, demo_notice
 from sessions.views.web.pages import Link, Page
 
 
@@ -131,18 +132,21 @@ def policies(request: HttpRequest) -> HttpResponse:
     newest = Prefetch("versions", versions.order_by("-number"))
     stored = {row.name: row for row in rows.prefetch_related(newest)}
     effects = PolicyEffects.of(team)
+    notice = demo_notice(request, team, switch=True)
+    data = notice["demo_data"]
+    beside = data is not None and not data.alone and not notice["demo_asked"]
     own = [_row(row, standing, effects) for row in stored.values() if row.name not in PRESETS]
+    own = [row for row in own if not (row.demo and beside)]
     presets = [
         _row(stored[name], standing, effects) if name in stored else _unused(name)
         for name in PRESETS
     ]
     context = {
+        **notice,
         "section": "policies",
-        "team": team,
         "own": own,
         "presets": presets,
         "count": len(own) + len(presets),
-        "may_write": allowed(request, team, "write"),
         "effects": effects,
         "simulating": _simulating(team),
         "unknown": sum(row.effect is None for row in (*own, *presets) if not row.demo),
@@ -154,7 +158,9 @@ def policies(request: HttpRequest) -> HttpResponse:
 
 
 def does(policy: Policy) -> str:
-    """What a policy does: a sentence per step, and the recitation."""
+    """What a policy does: a preset's own sentence; of others one per step, and the recitation."""
+    if PRESETS.get(policy.name) == policy:
+        return DOES[policy.name]
     said = [STRATEGIES[step.strategy].does for step in policy.steps]
     if policy.recite is not None:
         said.append("Repeats the plan and what matters at the end of each request.")
@@ -207,6 +213,7 @@ PAGES = (
         route="policies/",
         view=policies,
         name="policies",
+        query=(SWITCH,),
         link=Link(50, "Policies", "policies", "g p", "policies", "Improve"),
     ),
 )

@@ -24,9 +24,9 @@ from sessions.importers import IMPORTERS
 from sessions.marks import MARKS, EventMark
 from sessions.models import Block, Rollout, Session, Team
 from sessions.models.dashboard.facets import ALL, POLICY, Counted, facets
-from sessions.models.dashboard.matching import FACETS, FLAGS, NEAR_LIMIT, managed_by, matching
+from sessions.models.dashboard.matching import FACETS, FLAGS, NEAR_LIMIT
 from sessions.models.dashboard.tiles import COUNTED
-from sessions.views.web.dates import RANGE, DateControl, listed_dates
+from sessions.views.web.dates import PRESETS, RANGE, DateControl, listed_dates
 from sessions.views.web.demo_notice import demo_notice
 from sessions.views.web.filters import SORTS, SessionFilters, list_version
 from sessions.views.web.pages import Link, Page
@@ -106,12 +106,12 @@ def sessions(request: HttpRequest) -> HttpResponse:
     version = list_version(request)  # before the rows: a change in between is announced again
     filters = SessionFilters.of(request.GET)
     rows = filters.rows(team)
-    counted = facets(team)
+    counted = facets(team, demo=filters.demo)
     total = _total(rows, filters, counted)
     shown = page(filters.with_details(rows), request.GET.get("cursor", ""), "key")
     context = {
+        **demo_notice(request, team, switch=True),
         "section": "sessions",
-        "team": team,
         "filters": filters,
         "rows": _rows(shown.rows),
         "total": total,
@@ -122,7 +122,10 @@ def sessions(request: HttpRequest) -> HttpResponse:
         "newer_url": filters.address(shown.newer) if shown.newer else "",
         "older_url": filters.address(shown.older) if shown.older else "",
         "chips": _chips(team, filters),
-        "dates": _dates(request.GET, filters),
+        "dates": (dates := _dates(request.GET, filters)),
+        "ranges": (("", _any_time(filters)), *PRESETS.items()),
+        "chosen_range": dict(filters.dates).get("range", ""),
+        "more_open": bool(filters.flags or filters.source or filters.policy or dates.wrong),
         "flags": _flags(filters),
         "sorts": [
             (name, label, filters.address(sort=name), name == filters.sort)
@@ -154,6 +157,11 @@ def _dates(query: QueryDict, filters: SessionFilters) -> DateControl:
     timed = filters.since is not None or filters.until is not None
     chosen = dict(filters.dates).get("range", "other" if timed else "")
     return listed_dates(query, kept, chosen)
+
+
+def _any_time(filters: SessionFilters) -> str:
+    """What the choice of dates says if none of its ranges applies."""
+    return "Any time" if filters.since is None and filters.until is None else "Custom dates"
 
 
 def _chips(team: Team, filters: SessionFilters) -> list[tuple[str, str, str]]:
@@ -218,7 +226,8 @@ def _facets(team: Team, filters: SessionFilters, counted: Counted) -> list[dict[
         values = counted.get(facet, [])[:VALUES]
         chosen = getattr(filters, facet)
         if facet == POLICY and chosen and chosen not in {name for name, *_ in values}:
-            values.insert(0, (chosen, matching(team, counted=managed_by(chosen)).count(), 0))
+            found = SessionFilters(policy=chosen, demo=filters.demo).rows(team)
+            values.insert(0, (chosen, found.count(), 0))
         if len(values) > 1 or chosen:
             shown.append({"name": facet, "chosen": chosen, "values": values})
     return shown

@@ -11,6 +11,7 @@ from django.views.decorators.http import require_GET
 from sessions.access import session_of, team_of
 from sessions.actions.replay.similar_sessions import SimilarSession, suggestions
 from sessions.models import Session
+from sessions.models.record.demo_data import listed
 from sessions.views.web.pages import Page
 
 FOUND = 20
@@ -34,7 +35,9 @@ def compare_with(request: HttpRequest, session_id: UUID) -> HttpResponse:
 
 
 def _named(session: Session, words: str) -> list[SimilarSession]:
-    rows = Session.objects.for_team(session.team).exclude(pk=session.pk).defer("sparkline")
+    its = listed(session.team_id, demo=session.demo)
+    rows = Session.objects.for_team(session.team).filter(its).exclude(pk=session.pk)
+    rows = rows.defer("sparkline")
     named = rows.filter(title__icontains=words) | rows.filter(external_id__icontains=words)
     return [SimilarSession(one, "") for one in named.order_by("-changed")[:FOUND]]
 

@@ -11,7 +11,7 @@ from django.http import QueryDict
 
 from sessions.figures import moment
 from sessions.models import PolicyVersion, Review, ReviewItem, Team
-from sessions.models.record.demo_data import counts
+from sessions.models.record.demo_data import listed
 from sessions.models.web.periods import Period
 from sessions.views.web.dates import Pairs, dates_of
 
@@ -26,6 +26,7 @@ class ReviewFilters:
     verdict: str = ""
     reason: str = ""
     policy: str = ""
+    demo: bool = False
     dates: Pairs = ()
     period: Period | None = None
     """The range in the URL, and the time it covers."""
@@ -44,6 +45,7 @@ class ReviewFilters:
             verdict=known("verdict", Review.Verdict.values),
             reason=known("reason", ReviewItem.Reason.values),
             policy=policy if policy.isdecimal() and len(policy) < 18 else "",
+            demo=query.get("demo") == "1",
             dates=dates,
             period=period,
         )
@@ -61,11 +63,12 @@ class ReviewFilters:
     @property
     def kept(self) -> list[tuple[str, str]]:
         """The filters that choosing dates keeps."""
-        return [(name, value) for name in CHOICES if (value := getattr(self, name))]
+        found = [(name, value) for name in CHOICES if (value := getattr(self, name))]
+        return [*found, ("demo", "1")] if self.demo else found
 
     def rows(self, team: Team) -> QuerySet[ReviewItem]:
         """Finished items that match."""
-        counted = counts(team.pk, "revision__run__session__")
+        counted = listed(team.pk, "revision__run__session__", demo=self.demo)
         rows = ReviewItem.objects.for_team(team).filter(counted, finished__isnull=False)
         if self.verdict:
             rows = rows.filter(pk__in=Review.objects.filter(

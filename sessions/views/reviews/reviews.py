@@ -28,10 +28,11 @@ from sessions.actions.reviews import agreement, reviews
 from sessions.actions.reviews.compaction_verdicts import is_missed
 from sessions.actions.reviews.reservations import offered, open_to, unskip
 from sessions.models import Review, ReviewItem, Team
-from sessions.models.record.demo_data import counts
+from sessions.models.record.demo_data import listed
 from sessions.views.reviews.review_filters import CHOICES, ReviewFilters, choices
 from sessions.views.reviews.rules import whole_number
 from sessions.views.web.dates import RANGE, listed_dates
+from sessions.views.web.demo_notice import SWITCH, demo_notice
 from sessions.views.web.pages import Link, Page
 from sessions.views.web.paging import page
 
@@ -54,10 +55,10 @@ def queue(request: HttpRequest) -> HttpResponse:
     assert request.user.is_authenticated
     filters = ReviewFilters.of(request.GET)
     found = page(_with_reviews(filters.rows(team)), request.GET.get("cursor", ""), "finished")
-    items = _counted(team)
+    items = _shown(team, demo=filters.demo)
     context = {
+        **demo_notice(request, team, switch=True),
         "section": "reviews",
-        "team": team,
         "may_review": allowed(request, team, "review"),
         "may_change": allowed(request, team, "write"),
         "any": items.exists(),
@@ -74,8 +75,8 @@ def queue(request: HttpRequest) -> HttpResponse:
         "checks_known": any((one.precision, one.recall) != (None, None) for one in checks),
         "fewest_facts": agreement.FEWEST_FACTS,
         "more": MORE,
-        "listed": _listed(team),
-        **_waiting(team, request.user),
+        "listed": _open(items),
+        **_waiting(team, items, request.user),
     }
     return render(request, "reviews/queue.html", context)
 
@@ -91,18 +92,17 @@ class WaitingItem:
     held_by: str
 
 
-def _counted(team: Team) -> QuerySet[ReviewItem]:
-    """Items whose session counts: those of the demo only while it is alone."""
-    counted = counts(team.pk, "revision__run__session__")
+def _shown(team: Team, *, demo: bool) -> QuerySet[ReviewItem]:
+    """Items of the sessions that the page shows."""
+    counted = listed(team.pk, "revision__run__session__", demo=demo)
     return ReviewItem.objects.for_team(team).filter(counted)
 
 
-def _listed(team: Team) -> list[WaitingItem]:
+def _open(items: QuerySet[ReviewItem]) -> list[WaitingItem]:
     """Open items: those whose lost facts were needed first, then those with signs, then by age."""
     held = Review.objects.filter(submitted=None, reserved_until__gt=timezone.now())
     rows = (
-        _counted(team)
-        .filter(finished=None)
+        items.filter(finished=None)
         .select_related(
             "revision__run__session", "revision__policy_version__policy", "revision__fact_ledger"
         )
@@ -123,9 +123,9 @@ def _waiting_item(item: ReviewItem) -> WaitingItem:
     return WaitingItem(item, missed, ledger.after_effects, names)
 
 
-def _waiting(team: Team, user: User) -> dict[str, Any]:
+def _waiting(team: Team, items: QuerySet[ReviewItem], user: User) -> dict[str, Any]:
     """Open items: for this user, by reason, reserved, and done today."""
-    waits = _counted(team).filter(finished=None)
+    waits = items.filter(finished=None)
     by_reason = dict(waits.values_list("reason").annotate(Count("pk")).order_by())
     mine = Review.objects.filter(item__team=team, reviewer=user)
     here = mine.filter(item__finished=None, submitted=None)
@@ -216,7 +216,7 @@ def add(request: HttpRequest) -> HttpResponse:
 PAGES = (
     Page(
         route="review/",
-        query=(*CHOICES, *RANGE, "cursor"),
+        query=(*CHOICES, *RANGE, "cursor", SWITCH),
         view=queue,
         name="reviews",
         link=Link(70, "Review", "review", "g r", "reviews", "Improve"),

@@ -13,7 +13,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_GET, require_POST
 
 from compaction.context.blocks import KINDS
-from sessions.access import actor_of, allowed, require, team_of, team_to, teams_of
+from sessions.access import actor_of, require, team_of, team_to, teams_of
 from sessions.actions.dashboard.day_totals import keep_totals
 from sessions.actions.search.indexing import UNINDEXED
 from sessions.actions.search.saved_searches import (
@@ -31,6 +31,7 @@ from sessions.models.search.search import Hit
 from sessions.models.search.search_words import QUERY_CHARS
 from sessions.views.search.search_filters import TEXTS, SearchFilters
 from sessions.views.web.dates import RANGE, listed_dates
+from sessions.views.web.demo_notice import demo_notice
 from sessions.views.web.pages import Link, Page
 from sessions.views.web.places import entry_url, step_url
 
@@ -117,8 +118,8 @@ def search_page(request: HttpRequest) -> HttpResponse:
     address = filters.address()
     waiting = Session.objects.for_team(team).filter(UNINDEXED)[: WAITING + 1].count()
     context = {
+        **demo_notice(request, team, switch=True),
         "section": "search",
-        "team": team,
         "filters": filters,
         "query": filters.wanted.query,
         "groups": _groups(found, filters),
@@ -138,7 +139,6 @@ def search_page(request: HttpRequest) -> HttpResponse:
         "waiting": f"{WAITING:,}+" if waiting > WAITING else f"{waiting:,}" if waiting else "",
         "saved": SavedSearch.objects.filter(team=team).order_by("name"),
         "address": address[1:],
-        "may_write": allowed(request, team, "write"),
         "query_chars": QUERY_CHARS,
         "name_chars": NAME_CHARS,
     }
@@ -187,7 +187,7 @@ def _chips(team: Team, filters: SearchFilters) -> list[tuple[str, str, str]]:
     chips = []
     for one in TEXTS:
         value = getattr(filters, one)
-        if not value or one == "q":
+        if not value or one in ("q", "demo"):
             continue
         if one == "session":
             named = (
@@ -204,7 +204,7 @@ def _chips(team: Team, filters: SearchFilters) -> list[tuple[str, str, str]]:
 
 def _facets(team: Team, filters: SearchFilters) -> list[tuple[str, str, list[str]]]:
     """Agents and models to choose from: name, chosen value, and values."""
-    counted = facets(team)
+    counted = facets(team, demo=filters.demo == "1")
     found = []
     for name in ("agent", "model"):
         values = [value for value, *_ in counted.get(name, [])[:VALUES]]

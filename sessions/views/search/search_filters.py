@@ -42,6 +42,7 @@ class SearchFilters:
     cost: str = ""
     session: str = ""
     state: str = ""
+    demo: str = ""
     dates: Pairs = ()
 
     @classmethod
@@ -101,6 +102,7 @@ class SearchFilters:
             since=period.since if period else None,
             until=period.until if period else None,
             cost=_microusd(self.cost),
+            demo=self.demo == "1" or self.named is not None,
         )
         return rows.filter(pk=self.named) if self.named else rows
 

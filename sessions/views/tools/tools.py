@@ -28,6 +28,7 @@ from sessions.models.tools.tool_use import (
 from sessions.models.tools.unused import ENOUGH, UnusedTools, unused_tools
 from sessions.models.web.periods import ALL, BadPeriod, Period, asked_for
 from sessions.views.tools.graph import drawing
+from sessions.views.web.demo_notice import demo_notice
 from sessions.views.web.pages import Link, Page
 from sessions.views.web.places import step_url
 
@@ -109,8 +110,8 @@ def team_tools(request: HttpRequest) -> HttpResponse:
     unused = unused_tools(team, period)
     rows = _team_rows(habits, team_calls(team), unused)
     context = {
+        **demo_notice(request, team),
         "section": "tools",
-        "team": team,
         "rows": rows,
         "drawing": drawing(habits, unused.offered),
         "verdict": _verdict(unused),

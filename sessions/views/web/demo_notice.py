@@ -1,4 +1,4 @@
-"""What pages with figures say of the demo."""
+"""What pages say of the demo, and the switch that lists its sessions beside real ones."""
 
 from __future__ import annotations
 
@@ -10,8 +10,30 @@ from sessions.access import allowed
 from sessions.models import Team
 from sessions.models.record.demo_data import demo_data
 
+SWITCH = "demo"
+"""Query parameter of lists: "1" shows demo sessions beside real ones."""
 
-def demo_notice(request: HttpRequest, team: Team) -> dict[str, Any]:
-    """The values of `demo/demo_data.html`, the team among them."""
-    may_write = allowed(request, team, "write")
-    return {"team": team, "demo_data": demo_data(team), "may_write": may_write}
+PLACES = ("cursor", "after")
+"""Query parameters that name a page of a list, which the switch leaves."""
+
+
+def asks_demo(request: HttpRequest) -> bool:
+    """Whether the list is to show demo sessions beside real ones."""
+    return request.GET.get(SWITCH) == "1"
+
+
+def demo_notice(request: HttpRequest, team: Team, *, switch: bool = False) -> dict[str, Any]:
+    """The values of `demo/demo_data.html`, the team among them; `switch` if the page has the
+    parameter."""
+    query = request.GET.copy()
+    for name in (*PLACES, SWITCH):
+        query.pop(name, None)
+    if not asks_demo(request):
+        query[SWITCH] = "1"
+    return {
+        "team": team,
+        "demo_data": demo_data(team),
+        "demo_asked": switch and asks_demo(request),
+        "demo_url": f"?{query.urlencode()}" if switch else "",
+        "may_write": allowed(request, team, "write"),
+    }

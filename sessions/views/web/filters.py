@@ -23,6 +23,7 @@ from sessions.models.dashboard.matching import (
 )
 from sessions.models.dashboard.tiles import COUNTED
 from sessions.models.record import list_versions
+from sessions.models.record.demo_data import listed
 from sessions.models.record.list_versions import together
 from sessions.models.record.sessions import SORT_KEYS
 from sessions.models.web.periods import read_time, written
@@ -50,6 +51,8 @@ class SessionFilters:
     counted: str = ""
     policy: str = ""
     rollout: UUID | None = None
+    demo: bool = False
+    """Whether demo sessions are listed beside real ones."""
     dates: Pairs = ()
     """The range in the URL; `since` and `until` are then the times it covers."""
 
@@ -70,6 +73,7 @@ class SessionFilters:
             counted=query.get("counted", "") if query.get("counted") in COUNTED else "",
             policy=query.get("policy", "").replace("\x00", "")[:QUERY_CHARS],
             rollout=_uuid(query.get("rollout", "")),
+            demo=query.get("demo") == "1",
             **text,
         )
 
@@ -97,6 +101,7 @@ class SessionFilters:
         pairs = [(name, written(at)) for name, at in times if at is not None]
         pairs = list(self.dates) or pairs
         pairs += [("rollout", str(self.rollout))] if self.rollout else []
+        pairs += [("demo", "1")] if self.demo else []
         return pairs + ([("counted", self.counted)] if self.counted else [])
 
     def toggled(self, flag: str) -> tuple[str, ...]:
@@ -117,6 +122,8 @@ class SessionFilters:
             within=(self.since, self.until),
             counted=self._condition(),
         )
+        if not self.parent:
+            rows = rows.filter(listed(team.pk, demo=self.demo))
         return rows.annotate(key=SORT_KEYS[self.sort])
 
     def _condition(self) -> Q | None:

@@ -36,7 +36,7 @@ def test_each_stop_is_a_page_that_names_it_and_leads_on():
     (session,) = load_demo(local_team(), count, NOW)
     client = signed_in()
     assert "Tour ·" not in page_of(client, "/sessions/").text
-    address = page_of(client, "/start/").links["Take the two-minute tour."]
+    address = page_of(client, "/start/").links["Take the two-minute tour"]
     for at, stop in enumerate(STOPS, 1):
         place = client.get(address).headers["Location"]
         page = page_of(client, place)

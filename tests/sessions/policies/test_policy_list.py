@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 from uuid import UUID
 
 import pytest
 
 from compaction.context.session import Usage
-from compaction.policies.presets import PRESETS
+from compaction.policies.presets import DOES, PRESETS
 from sessions.actions.accounts.audit import COMMAND
 from sessions.actions.accounts.teams import local_team
 from sessions.actions.demo.demo_tuning import BASE, DOCUMENT, NAME, NOTE
@@ -36,10 +38,25 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.mark.parametrize("name", sorted(PRESETS))
-def test_each_preset_says_what_it_does(name: str) -> None:
+def test_each_preset_says_what_it_does_and_no_other_does(name: str) -> None:
     said = does(PRESETS[name])
-    assert said.endswith(".") and "  " not in said
-    assert said.count(".") >= len(PRESETS[name].steps)
+    assert said == DOES[name] and said.endswith(".") and "  " not in said
+    assert list(DOES.values()).count(said) == 1
+
+
+@pytest.mark.parametrize("name", [one for one in PRESETS if one.startswith("sliding-window")])
+def test_the_numbers_of_a_sliding_window_are_those_of_its_settings(name: str) -> None:
+    window: Any = PRESETS[name].steps[0].parameters
+    said = {int(one.replace(",", "")) for one in re.findall(r"[\d,]*\d", DOES[name])}
+    settings = {window.primers, window.recents, window.budget}
+    assert settings <= said
+    optional = {window.messages, round(window.trigger * 100), PRESETS[name].task_budget}
+    assert said <= settings | optional
+
+
+def test_a_policy_of_a_team_says_what_its_steps_do() -> None:
+    own = replace(PRESETS["offload-first"], name="own")
+    assert does(own).count(".") == len(own.steps)
 
 
 def test_the_list_shows_the_effect_on_the_teams_sessions() -> None:
@@ -79,10 +96,10 @@ def test_the_list_shows_the_effect_on_the_teams_sessions() -> None:
     assert effects.of[version.pk] == Effect(1, -0.25, 0.5, -0.5, lab.pk)
     assert effects.against_active == {version.pk: Effect(1, 0.5, -0.25, -0.25)}
     page = page_of(signed_in(), "/policies/")
-    assert "Keeps the first messages, a short summary, and the newest messages." in page.text
+    assert DOES["sliding-window"] in page.text
     assert page.html.count('<tr class="recorded-row">') == 1
     assert "recorded What happened without a policy of ContextLab" in page.text
-    assert re.search(r'"compared">\s*1\s*</td>.*?"compared">\s*1\s*</td>', page.html, re.S)
+    assert re.search(r'"simulated on">\s*1\s*</td>.*?"simulated on">\s*1\s*</td>', page.html, re.S)
     assert "balanced@1 against recorded: −50 % cost, and 75.0 % of what was needed" in page.text
     assert "−25 % −50 % 50.0 % +50 % cost, −25.0 points recall" in page.text
     compared = f"/lab/{lab.pk}/?of=sliding-window%401"

@@ -123,9 +123,24 @@ def test_the_page_is_at_the_version_that_the_socket_tells(client: Client):
     )
 
 
-def test_the_newest_sessions_stand_before_the_demo(client: Client):
-    named("demo", ended_at=3_000, demo=True)
-    named("older", ended_at=1_000)
-    named("newer", ended_at=2_000)
-    rows = [name for name in page_of(client, "/sessions/").links if name.startswith("say ")]
-    assert rows == ["say newer", "say older", "say demo"]
+def test_the_demo_is_left_out_beside_real_sessions_unless_asked_for(client: Client):
+    named("demo", ended_at=3_000, demo=True, agent="made-up")
+
+    def listed(url: str) -> list[str]:
+        return [name for name in page_of(client, url).links if name.startswith("say ")]
+
+    alone = page_of(client, "/sessions/")
+    assert listed("/sessions/") == ["say demo"]
+    assert "All sessions here are made up." in alone.text
+    named("older", ended_at=1_000, agent="bot")
+    named("newer", ended_at=2_000, agent="other bot")
+    page = page_of(client, "/sessions/")
+    assert listed("/sessions/") == ["say newer", "say older"]
+    assert "1 demo session is left out. Show" in page.text
+    assert "made-up" not in page.html, "nor is it counted in a filter"
+    asked = page_of(client, "/sessions/?demo=1")
+    assert listed("/sessions/?demo=1") == ["say newer", "say older", "say demo"]
+    assert "made-up (1)" in asked.text
+    assert "1 demo session is shown beside yours. Leave out" in asked.text
+    assert listed("/sessions/?agent=made-up") == []
+    assert listed("/sessions/?agent=made-up&demo=1") == ["say demo"]

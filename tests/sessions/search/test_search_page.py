@@ -112,7 +112,9 @@ def test_the_page_goes_through_sessions_newest_first_and_counts_what_became_of_h
     Session.objects.filter(external_id="s1").update(ended_at=1_800_000_000_000, title="newest")
     reindex(program.team)
     client = signed_in(program.team)
-    page = page_of(client, "/search/?q=port")
+    beside = page_of(client, "/search/?q=port").text
+    assert "3 hits in 3 sessions" in beside and "1 demo session is left out" in beside
+    page = page_of(client, "/search/?q=port&demo=1")
     results = page.text.partition("last.")[2]
     titles = [one for one in results.split() if one in ("newest", "old", "apart", "demo")]
     assert titles == ["newest", "apart", "old", "demo", "demo"], "and the demo's is labelled"
@@ -124,15 +126,15 @@ def test_the_page_goes_through_sessions_newest_first_and_counts_what_became_of_h
     # Time runs out after each session: the rest comes on the next pages, and none is empty.
     monkeypatch.setattr(by_session, "AT_ONCE", 1)
     monkeypatch.setattr(by_session, "DEADLINE", -1)
-    shown, asked = [], "?q=port"
+    shown, asked = [], "?q=port&demo=1"
     while asked:
         page = page_of(client, f"/search/{asked}")
         shown.append(page.markup.count("<mark>"))
         asked = page.links.get("Continue in older ones ›", "")
     assert shown == [1, 1, 1, 1]
-    rest = page_of(client, "/search/?q=%22the+port%22")
+    rest = page_of(client, "/search/?q=%22the+port%22&demo=1")
     assert "No match so far" in rest.text and rest.links["Search the rest"].endswith("after=1")
-    assert "No further match" in page_of(client, "/search/?q=port&after=4").text
+    assert "No further match" in page_of(client, "/search/?q=port&demo=1&after=4").text
 
 
 def test_before_a_query_the_page_offers_some() -> None:
