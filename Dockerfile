@@ -18,11 +18,14 @@ RUN python -m build --wheel \
     && sed -n 's/^\([A-Za-z0-9_.-]*==[^ ;]*\).*/\1/p' requirements.lock > dist/constraints.txt
 
 FROM python:3.12-slim
+# pg_dump and pg_restore, for `contextlab backup`, `restore`, and the backup before a migration.
+RUN apt-get update && apt-get install -y --no-install-recommends postgresql-client \
+    && rm -rf /var/lib/apt/lists/*
 COPY --from=wheel /src/dist /tmp/dist
 RUN pip install --no-cache-dir -c /tmp/dist/constraints.txt "$(ls /tmp/dist/*.whl)[postgres]" \
     && rm -r /tmp/dist \
     && useradd --create-home contextlab \
-    && install -d -m 700 -o contextlab /data
+    && install -d -m 700 -o contextlab /data /data/backups
 USER contextlab
 ENV CONTEXTLAB_DATA_DIR=/data CONTEXTLAB_HOST=0.0.0.0 PORT=8765
 VOLUME /data

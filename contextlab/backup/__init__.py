@@ -1,0 +1,1 @@
+"""Backups: the whole store in one file, taken while it is in use, checked when it is restored."""

@@ -1,0 +1,36 @@
+"""`contextlab restore`: restore a backup into an empty place."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from contextlab.backup import backup
+from contextlab.backup.archive import NotABackup
+from contextlab.backup.backup import NotEmpty
+from contextlab.backup.postgres import DumpFailed
+from contextlab.management.commands.backup import said_of
+from contextlab.schema import only_migration
+
+
+class Command(BaseCommand):
+    help = (
+        "Restore a backup into an empty data directory or database, and check that it equals what "
+        "was backed up. Killed halfway, it leaves the place empty."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("place", type=Path, metavar="FILE", help="written by `backup`")
+
+    def handle(self, *args: Any, place: Path, **options: Any) -> None:
+        try:
+            with only_migration():
+                manifest = backup.restore(place)
+        except (NotABackup, DumpFailed) as error:
+            raise CommandError(f"{place}: {error}", returncode=1) from None
+        except NotEmpty as error:
+            raise CommandError(str(error), returncode=1) from None
+        self.stdout.write(f"Restored {said_of(manifest)}")
