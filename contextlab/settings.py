@@ -195,7 +195,7 @@ JOB_LOSSES = 100  # attempts that ended with their server or worker, after which
 TEND_SECONDS = env.number("TEND_SECONDS", 1)  # between an append and the job that it asks for
 JOB_THREADS = int(env.number("JOB_THREADS", 2))
 SWEEP_SECONDS = env.number("SWEEP_SECONDS", 5)
-ARRIVAL_SECONDS = 2.0  # between writes of the counts of what agents sent
+ARRIVAL_SECONDS = 5.0  # between writes of the counts of what agents sent
 LIVE_POLL_SECONDS = env.number("LIVE_POLL_SECONDS", 2)
 
 HINTS_WAITING = 1000  # per process; more are lost, and made up for within LIVE_POLL_SECONDS

@@ -28,6 +28,9 @@ PAUSE = 30.0
 """Minimum seconds to bypass our server after a failure; at least ten times the duration of that
 failure."""
 
+QUICK = 2.0
+"""Seconds within which a server that is well stores what it missed."""
+
 PAUSED_AT_MOST = 3600.0
 """Seconds that a model call waits for a person to resume its session."""
 
@@ -201,10 +204,14 @@ class ManagedSession:
             self.shown.add(len(request["messages"]), shown)
 
     def catch_up(self) -> None:
-        """Store the calls that our server missed, in their order. Raises Unreachable."""
+        """Store the calls that our server missed, in their order; if that is quick, contexts are
+        asked for again at once. Raises Unreachable."""
         self.settle()
         with self._lock:
+            begun = monotonic()
             self._store_missed()
+            if monotonic() - begun < QUICK:
+                self._again_at = 0.0
 
     def _store_missed(self) -> None:
         while self._missed:

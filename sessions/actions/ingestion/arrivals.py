@@ -168,21 +168,18 @@ def _write_accepted(accepted: dict[ArrivalKey, ArrivalCounts]) -> None:
         session = ids.get((which.team, which.session))
         if session is None:  # deleted since
             continue
-        row, _ = AcceptedRequests.objects.get_or_create(
-            team_id=which.team,
-            session_id=session,
-            hour=which.hour,
-            key=which.key,
-            kind=which.kind,
-            form=which.form,
-            defaults={"last": counts.last},
-        )
-        AcceptedRequests.objects.filter(pk=row.pk).update(
-            requests=F("requests") + counts.requests,
-            messages=F("messages") + counts.messages,
-            bytes=F("bytes") + counts.size,
-            last=counts.last,
-        )
+        columns = which._asdict() | {"session_id": session, "team_id": which.team}
+        del columns["session"], columns["team"]
+        more = {
+            "requests": F("requests") + counts.requests,
+            "messages": F("messages") + counts.messages,
+            "bytes": F("bytes") + counts.size,
+            "last": counts.last,
+        }
+        # Most rows are there already; another server may just make the same one.
+        if not AcceptedRequests.objects.filter(**columns).update(**more):
+            AcceptedRequests.objects.get_or_create(**columns, defaults={"last": counts.last})
+            AcceptedRequests.objects.filter(**columns).update(**more)
 
 
 def _session_ids(accepted: Iterable[ArrivalKey]) -> dict[tuple[UUID, UUID | str], UUID]:

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.db.models import Exists, F, OuterRef
 from django.utils import timezone
@@ -241,7 +240,7 @@ def _announce(new: Numbering) -> Job | None:
     hint(f"sessions:{session.team_id}", session.version)
     if new.reopened is not None:
         reopen(session, new.reopened)
-    return tend.ask(session, locked=True, after=settings.TEND_SECONDS)
+    return tend.ask_later(session)
 
 
 _KEPT = (

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
@@ -43,7 +42,7 @@ def report_call(session: Session, body: Any) -> ModelCall:
             touch(locked)
             settle(locked, before, timezone.now())
             reopen(locked, call.step)
-            tend.ask(locked, locked=True, after=settings.TEND_SECONDS)
+            tend.ask_later(locked)
     return call
 
 

@@ -28,6 +28,10 @@ ROUNDS = 5
 BEHIND = 50
 """Blocks that a managed run may lag behind before it is advanced without a request."""
 
+FIRST_STEPS, PAUSES = 20, 3
+"""Steps of a session that are measured soon. Later on a job waits that many times as long, so that
+it does the work of several steps at once: most of its cost is not in what is new."""
+
 Handled = tuple[Facts, bool, list[str]]
 """Extent of the records, whether they are measured, and missing artefacts."""
 
@@ -35,6 +39,12 @@ Handled = tuple[Facts, bool, list[str]]
 def ask(session: Session, *, locked: bool = False, after: float = 0) -> Job:
     """Queue a tend job for a session, to begin `after` seconds from now."""
     return jobs.ask_for(session, "tend", locked=locked, after=after)
+
+
+def ask_later(session: Session) -> Job:
+    """Queue a tend job for what was just stored, with the session's row locked."""
+    longer = PAUSES if session.step_count > FIRST_STEPS else 1
+    return ask(session, locked=True, after=longer * settings.TEND_SECONDS)
 
 
 def tend(running: Running) -> None:
@@ -69,7 +79,7 @@ def _end(running: Running, session: Session, handled: Handled) -> None:
         done = _handled(session) == handled
         jobs.remove(running.job.id, running.token)
         if not done:
-            ask(session, locked=True, after=settings.TEND_SECONDS)
+            ask_later(session)
 
 
 _LOCK = Statement(

@@ -25,6 +25,12 @@ MOST_AN_HOUR = 60
 State = Notification.State
 
 
+def is_awaited(team: Team, event: str) -> bool:
+    """Whether a team has a rule for an event. Where none is likely, this costs less than to
+    describe what occurred: the first address in a process loads all pages."""
+    return NotificationRule.objects.filter(team=team, event=event).exists()
+
+
 def announce(team: Team, what: Occurrence) -> None:
     """Create a notification for each of the team's rules that the occurrence meets."""
     rules = NotificationRule.objects.filter(team=team, event=what.event).order_by("channel_id")

@@ -13,7 +13,7 @@ from django.urls import reverse
 from compaction.cache import causes
 from compaction.cache.uses import Break
 from sessions.actions.budgets import uses
-from sessions.actions.notifications.announce import KIND, announce
+from sessions.actions.notifications.announce import KIND, announce, is_awaited
 from sessions.actions.notifications.events import Occurrence
 from sessions.actions.reviews.compaction_verdicts import is_missed
 from sessions.actions.web.verdicts import counted
@@ -92,7 +92,7 @@ def rollout_changed(instance: AuditEntry, created: bool, **_: Any) -> None:
 
 def breaks_found(session: Session, breaks: Mapping[int, Break], **_: Any) -> None:
     """Calls of a live session broke the cache; by step. The same ones may be reported again."""
-    if session.demo or session.source != SOURCE_LIVE:
+    if session.demo or session.source != SOURCE_LIVE or not is_awaited(session.team, "break"):
         return
     for step, broken in breaks.items():
         facts = {

@@ -10,6 +10,7 @@ import httpx2
 import pytest
 
 from contextlab.client import ContextLab
+from tests.conftest import wait_until
 from tests.contextlab.client.test_client import lab, model
 from tests.contextlab.client.test_reading_back import WITH, history, kinds
 from tests.contextlab.proxy.test_proxy import agent, called, key_of, proxy
@@ -74,3 +75,24 @@ def test_calls_that_went_past_us_are_stored_once_the_server_is_back(
     exported = lab.download(f"sessions/{name}/export").decode().splitlines()
     calls = [line for line in exported if not line.startswith('{"is": "session"')]
     assert sum("output_tokens" in line for line in calls) == 3, "usage of each call, once"
+
+
+def test_managing_goes_on_as_soon_as_the_server_is_back(
+    lab: ContextLab, model: Provider, line: Line, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("contextlab.proxy.recorder.FIRST_PAUSE", 0.05)
+    monkeypatch.setattr("contextlab.client.managed.PAUSE", 10_000)
+    name, talk = "back-soon", history("short")
+    with proxy(lab.url, model, patience=20) as url:
+        address = f"{url}/{key_of(lab)}/manage/anthropic"
+        with agent(address, x_contextlab_session=name) as client:
+            said(client, talk, False, "Two.")
+            line.is_cut = True
+            said(client, talk, False, "Three.")
+            line.is_cut = False
+
+            def is_managed() -> bool:
+                raw = client.messages.with_raw_response.create(messages=talk, **WITH)
+                return raw.headers["x-contextlab"] == "managed"
+
+            wait_until(is_managed, 30)
