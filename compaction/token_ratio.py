@@ -67,7 +67,7 @@ class PromptGrowth:
 
     def see(self, call: Call, added: Added, *, edited: bool = False) -> None:
         """Take in the next call; `edited`: its prompt differs from the one before by more."""
-        prompt = None if call.usage is None else call.usage.prompt
+        prompt = None if call.usage is None else call.usage.opening.prompt
         follows = call.step == self.step + 1 and call.model == self.model and not edited
         if prompt is not None and self.prompt is not None and follows and added.clean:
             self._add(prompt - self.prompt, added)

@@ -242,6 +242,14 @@ def observe(known: ForecastState, moment: Moment, usage: Usage) -> None:
     del known.entries[:-MOST_ENTRIES]
 
 
+def leave(known: ForecastState, usage: Usage) -> None:
+    """Update with the last request of a response that took several: it leaves the cache so."""
+    known.usage = usage
+    known.writes = known.writes or usage.cache_write > 0
+    if known.entries:
+        known.entries[-1] = (known.entries[-1][0], known.left or 0)
+
+
 def _learn(known: ForecastState, moment: Moment, expected: Forecast, usage: Usage) -> None:
     """Learn from a break how much of the beginning is shared, or that the client restarted."""
     unheard = expected.cause is None or expected.guess

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from dataclasses import replace
 
 from compaction.cache.forecast import (
     Forecast,
@@ -11,18 +12,18 @@ from compaction.cache.forecast import (
     forecast,
     idle_of,
     is_break,
+    leave,
     observe,
     ttl_of,
 )
 from compaction.cache.simulator import priced
 from compaction.cache.uses import Break, CacheUse
 from compaction.context.session import Call, Usage
-from compaction.prices.prices import Price
+from compaction.prices.billed import PriceOf, cost_of
+from compaction.prices.prices import micros
 
 NOTHING_PAID = 1024
 """Fewer tokens than any provider caches: paying for so few again is not a break."""
-
-PriceOf = Callable[[str, int | None], Price | None]
 
 
 def measured(
@@ -51,21 +52,47 @@ def follow(
     if usage is None:
         known.passed = moment
         return None
-    expected = forecast(known, moment)
-    use = CacheUse(
-        step=call.step,
+    expected, opening = forecast(known, moment), usage.opening
+    use = replace(
+        _use(call.step, opening),
+        expected=_expected(known, moment, opening),
+        forecast=None if known.left is None else expected.read,
+    )
+    broken = _break(known, moment, opening, expected)
+    observe(known, moment, opening)
+    found = priced(use, broken, price_of(call.model, call.at) if price_of else None)
+    if not usage.iterations:
+        return found
+    leave(known, usage.closing)
+    return _whole(found, call, usage, price_of)
+
+
+def _use(step: int, usage: Usage) -> CacheUse:
+    return CacheUse(
+        step=step,
         basis="measured",
         read=usage.cache_read,
         write_5m=usage.cache_write_5m,
         write_1h=usage.cache_write_1h,
         uncached=usage.uncached,
         output=usage.output,
-        expected=_expected(known, moment, usage),
-        forecast=None if known.left is None else expected.read,
     )
-    broken = _break(known, moment, usage, expected)
-    observe(known, moment, usage)
-    return priced(use, broken, price_of(call.model, call.at) if price_of else None)
+
+
+def _whole(found: CacheUse, call: Call, usage: Usage, price_of: PriceOf | None) -> CacheUse:
+    """The use of a response that took several requests, from that of its first."""
+    more = usage.cache_read - found.read  # what its own earlier requests wrote
+    nano = cost_of(call, price_of) if price_of else None
+    return replace(
+        _use(call.step, usage),
+        expected=found.expected,
+        forecast=None if found.forecast is None else max(found.forecast + more, 0),
+        broken=found.broken,
+        confidence=found.confidence,
+        cost=None if nano is None else micros(nano),
+        opened=found.prompt,
+        beside=usage.billed.minus(usage),
+    )
 
 
 def broke(known: ForecastState, usage: Usage) -> bool:

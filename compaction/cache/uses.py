@@ -91,7 +91,9 @@ class CacheUse:
     difference from `read` is the error of our expectation. `forecast` is what our rules expect the
     call to read, from what earlier calls reported; None for a first call. `cost` is in
     micro-dollars, output included; None if the model has no price. `confidence` is that of our
-    rules, for calls that were not measured.
+    rules, for calls that were not measured. If a response took several requests, the parts are
+    those of the model's own largest, `opened` is the prompt of the first, and `beside` the tokens
+    of the others; `cost` includes them.
     """
 
     step: int
@@ -106,6 +108,18 @@ class CacheUse:
     forecast: int | None = None
     broken: Break | None = None
     confidence: Confidence = "likely"
+    opened: int | None = None
+    beside: Usage | None = None
+
+    @property
+    def opening(self) -> int:
+        """Tokens of the prompt that the response began with, which is the step's context."""
+        return self.prompt if self.opened is None else self.opened
+
+    @property
+    def billed(self) -> Usage:
+        """Tokens of all requests of the response."""
+        return self.usage if self.beside is None else self.usage.plus(self.beside)
 
     @property
     def prompt(self) -> int:

@@ -125,7 +125,7 @@ def simulate(
         usage = call.usage
         comparable = usage is not None and not revisions
         more = state.ending.tokens + added
-        prompt = usage.prompt + more if usage is not None and comparable else None
+        prompt = usage.opening.prompt + more if usage is not None and comparable else None
         if prompt is None:
             state.hidden, state.scale = hidden, None
     entries, refusals = tuple(state.entries), tuple(state.refusals)

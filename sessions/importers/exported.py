@@ -6,7 +6,8 @@ from io import BytesIO
 from operator import itemgetter
 from typing import Any
 
-from compaction.context.session import Usage
+from compaction.context.iterations import unpacked
+from compaction.context.session import MOST_TOKENS, Usage
 from sessions.importers.decoded import MAX_DEPTH, NotALog, Unreadable, clean, depth, exact
 from sessions.importers.importer import Importer
 from sessions.importers.records import Call, Json, Log, Message, Record, Session, Skipped
@@ -125,12 +126,23 @@ def _message(value: dict[str, Json], line: int) -> Message:
 
 
 def _call(value: dict[str, Json], line: int) -> Call:
-    counts = {name: whole(value.get(name)) for name in _USAGE}
+    usage = None
+    if value.get("uncached") is not None:
+        counts = {name: whole(value.get(name)) for name in _USAGE}
+        if max(counts.values()) > MOST_TOKENS:
+            raise NotALog(f"Line {line}: the call counts more than {MOST_TOKENS:,} tokens.")
+        try:
+            iterations = unpacked(string(value.get("iterations")))
+        except ValueError:
+            raise NotALog(
+                f"Line {line}, call.iterations: cannot be read. Export it again."
+            ) from None
+        usage = Usage(**counts, iterations=iterations)
     return Call(
         call=string(value.get("call")),
         model=string(value.get("model")),
         at=whole(value.get("at")) or None,
-        usage=None if value.get("uncached") is None else Usage(**counts),
+        usage=usage,
         stop_reason=string(value.get("stop_reason")),
         settings=string(value.get("settings")),
         client=string(value.get("client")),

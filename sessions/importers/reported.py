@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from compaction.context.session import Usage
+from compaction.context.session import MOST_TOKENS, Iteration, Usage, of_iterations
+from sessions.importers.decoded import NotALog
 from sessions.importers.records import Json
-from sessions.importers.wire import mapping
+from sessions.importers.wire import mapping, sequence, string
 
-_MOST = 10**12
-"""Larger counts are not token counts."""
+_MOST_ITERATIONS = 100
+"""Requests of one response that are read one by one."""
 
 
 class Reported(NamedTuple):
@@ -21,6 +22,10 @@ class Reported(NamedTuple):
 
     usage: Usage | None
     reconciles: bool
+
+
+class Implausible(NotALog):
+    """Usage with a count that no call can have."""
 
 
 NOTHING = Reported(None, True)
@@ -36,16 +41,41 @@ def any_usage(given: dict[str, Json]) -> Reported:
 
 
 def anthropic_usage(raw: Json) -> Reported:
-    """Parse a Messages API usage object; all zeros count as not reported."""
+    """Parse a Messages API usage object; all zeros count as not reported.
+
+    Its counts are sums over the iterations of the response, and leave out those of other models.
+    """
     given = mapping(raw)
+    listed = [mapping(one) for one in sequence(given.get("iterations"))[:_MOST_ITERATIONS]]
+    return _iterations(listed) if len(listed) > 1 else _messages(given)
+
+
+def _iterations(listed: list[dict[str, Json]]) -> Reported:
+    """Parse the requests of one response: the last that is no advisor's is the response's own, and
+    so are those of the same model."""
+    models = [string(one.get("model"))[:120] for one in listed]
+    advice = [one.get("type") == "advisor_message" for one in listed]
+    named = zip(models, advice, strict=True)
+    own = next((name for name, advises in reversed([*named]) if not advises), "")
+    parsed = [_messages(one) for one in listed]
+    usage = of_iterations(
+        tuple(
+            Iteration(one.usage or Usage(), model if advises or model != own else "")
+            for one, model, advises in zip(parsed, models, advice, strict=True)
+        )
+    )
+    return _reported(usage, all(one.reconciles for one in parsed)) if usage else NOTHING
+
+
+def _messages(given: dict[str, Json]) -> Reported:
     written = _count(given, "cache_creation_input_tokens")
     split = mapping(given.get("cache_creation"))
     hour = _count(split, "ephemeral_1h_input_tokens")
     five = _count(split, "ephemeral_5m_input_tokens")
     reconciles = not split or hour + five == written
     if hour + five != written:
-        # In a response with several iterations the split covers only one: assume that the rest has
-        # the same TTL. Without any split, the short TTL is the default.
+        # Assume that what the split leaves out has the same TTL. Without any split, the short TTL
+        # is the default.
         hour = written if hour and not five else min(hour, written)
         five = written - hour
     usage = Usage(
@@ -131,15 +161,28 @@ def pi_usage(raw: Json) -> Reported:
     return _reported(usage, not stated or total == usage.prompt + usage.output)
 
 
+def plausible(count: int, what: str) -> int:
+    """The count. Raises Implausible if no call can have it."""
+    if count > MOST_TOKENS:
+        raise Implausible(
+            f"Usage counts {count:,} tokens ({what}), more than the {MOST_TOKENS:,} that a call "
+            "may have. Correct the count and import the file again."
+        )
+    return count
+
+
 def _reported(usage: Usage, reconciles: bool) -> Reported:
+    plausible(usage.billed.prompt, "whole prompt")
     return Reported(usage, reconciles) if usage.prompt or usage.output else NOTHING
 
 
 def _count(given: dict[str, Json], name: str) -> int:
     value = given.get(name)
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _MOST:
+    if isinstance(value, str) and 18 < len(value) < 40 and value.isascii() and value.isdecimal():
+        value = int(value)  # numbers that no column holds are read as text
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
         return 0
-    return value
+    return plausible(value, name)
 
 
 def _first(given: dict[str, Json], *names: str) -> int:

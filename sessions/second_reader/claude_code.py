@@ -200,6 +200,23 @@ def _of(content: Json, form: str) -> list[dict[str, Json]]:
 
 
 def _billed(usage: Json) -> Billed | None:
+    """Usage of a response; of one that took several requests, the largest prompt of its model."""
+    asked = dicts(within(usage, "iterations"))
+    if len(asked) < 2:
+        return _request(usage)
+    every = [_request(one) or Billed(0, 0, 0, 0) for one in asked]
+    answers = [at for at, one in enumerate(asked) if one.get("type") != "advisor_message"]
+    model = asked[answers[-1]].get("model") if answers else None
+    own = [every[at] for at in answers if asked[at].get("model") == model]
+    most = max(own, key=lambda one: one.prompt, default=None)
+    if most is None:
+        return None
+    output = sum(one.output for one in own)
+    whole = sum(one.prompt + one.output for one in every)
+    return most._replace(output=output, beside=whole - most.prompt - output)
+
+
+def _request(usage: Json) -> Billed | None:
     return billed(
         within(usage, "input_tokens"),
         within(usage, "cache_read_input_tokens"),

@@ -32,12 +32,13 @@ class RereadPiece(NamedTuple):
 
 class Billed(NamedTuple):
     """Tokens of one model call as reported: uncached, read from and written to the cache, and
-    output."""
+    output; `beside` is the sum of what the response took beside its largest prompt."""
 
     uncached: int
     cache_read: int
     cache_write: int
     output: int
+    beside: int = 0
 
     @property
     def prompt(self) -> int:

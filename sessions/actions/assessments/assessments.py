@@ -10,6 +10,7 @@ from compaction.context.blocks import Block
 from compaction.context.groups import Groups
 from compaction.context.session import Call
 from compaction.prices import prices
+from compaction.prices.billed import requests_of
 from sessions.actions.assessments.break_totals import hour_saved, keep_breaks
 from sessions.actions.assessments.lacked import lacked
 from sessions.actions.assessments.outcomes import outcomes
@@ -20,7 +21,7 @@ from sessions.models.record.tail import Card, cards_of, judged
 from sessions.models.record.values import blocks_of, contents
 from sessions.models.web.statements import Statement, given_uuid
 
-ENGINE = 9
+ENGINE = 10
 """Increment when a rule of assessments changes."""
 
 SOONEST = 50
@@ -76,18 +77,16 @@ class _Spend:
 
     def add(self, call: Call) -> bool:
         """Add a call. Returns False if its model has no price."""
-        usage = call.usage
-        if usage is None:
-            return True
-        price = prices.price(call.model, call.at)
-        if price is None:
-            return False
-        rates = price.at(usage.prompt)
-        self.uncached += usage.uncached * rates.input
-        self.write += usage.cache_write_5m * rates.cache_write_5m
-        self.write += usage.cache_write_1h * rates.cache_write_1h
-        self.read += usage.cache_read * rates.cache_read
-        self.output += usage.output * rates.output
+        for model, usage in requests_of(call):
+            price = prices.price(model, call.at)
+            if price is None:
+                return False
+            rates = price.at(usage.prompt)
+            self.uncached += usage.uncached * rates.input
+            self.write += usage.cache_write_5m * rates.cache_write_5m
+            self.write += usage.cache_write_1h * rates.cache_write_1h
+            self.read += usage.cache_read * rates.cache_read
+            self.output += usage.output * rates.output
         return True
 
 

@@ -12,9 +12,10 @@ from django.db.models import Q
 from compaction.budget.budget import delay_of
 from compaction.budget.spending import Amount
 from compaction.prices import prices
+from compaction.prices.billed import cost_of
 from sessions.actions.budgets.budgets import term_begins
 from sessions.models import Budget, ModelCall, Session, Use
-from sessions.models.record.model_calls import usage_of
+from sessions.models.record.model_calls import call_of
 from sessions.models.record.sessions import SOURCE_LIVE
 
 FIELDS = ("used", "reserved", "extra")
@@ -22,12 +23,11 @@ FIELDS = ("used", "reserved", "extra")
 
 def spent_by(call: ModelCall) -> Amount:
     """What a call spent according to its usage; zero if usage or price is unknown."""
-    usage = usage_of(call)
-    if usage is None:
+    value = call_of(call)
+    if value.usage is None:
         return Amount()
-    price = prices.price(call.model, call.at)
-    cost = prices.cost(usage, price) if price else 0
-    return Amount(usage.prompt + usage.output, cost)
+    billed = value.usage.billed
+    return Amount(billed.prompt + billed.output, prices.micros(cost_of(value, prices.price) or 0))
 
 
 def keys_of(session: Session) -> dict[str, str]:

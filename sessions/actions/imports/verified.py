@@ -134,7 +134,9 @@ def _shown(session: Session) -> Reread:
 def _billed(usage: Usage | None) -> Billed | None:
     if usage is None:
         return None
-    return Billed(usage.uncached, usage.cache_read, usage.cache_write, usage.output)
+    whole = usage.billed
+    beside = whole.prompt + whole.output - usage.prompt - usage.output
+    return Billed(usage.uncached, usage.cache_read, usage.cache_write, usage.output, beside)
 
 
 def _pieces(session: Session) -> list[RereadPiece]:
@@ -188,7 +190,10 @@ def _named(one: RereadPiece | None) -> str:
 
 
 def _told(billed: Billed | None) -> str:
-    return "unknown" if billed is None else str(tuple(billed))
+    if billed is None:
+        return "unknown"
+    *parts, beside = billed
+    return str(tuple(parts)) + (f" and {beside:,} tokens beside" if beside else "")
 
 
 # Notes

@@ -48,7 +48,9 @@ def recording_of(session: Session) -> Recording:
     lived = recorded_run(session)
     if learned is not None:
         seen = {step.step: step.total for step in lived.steps}
-        prompts = {call.step: call.usage.prompt for call in value.calls if call.usage is not None}
+        prompts = {
+            call.step: call.usage.opening.prompt for call in value.calls if call.usage is not None
+        }
         hidden = least_gap((), prompts, seen)
         value, lived = replace(value, hidden=hidden), replace(lived, hidden=hidden)
     return Recording(value, lived, session.token_ratio)

@@ -66,7 +66,9 @@ def _scaled(reading: _Reading, value: SessionValue, permille: int) -> Recording:
     numbers = {revision.step: revision.number for revision in revisions}
     steps = recorded_steps(entries, value.calls, numbers)
     seen = {step.step: step.total for step in steps}
-    prompts = {call.step: call.usage.prompt for call in value.calls if call.usage is not None}
+    prompts = {
+        call.step: call.usage.opening.prompt for call in value.calls if call.usage is not None
+    }
     compacted = [revision.step for revision in revisions if revision.trigger != "clear"]
     hidden = least_gap(compacted, prompts, seen)
     value = replace(value, blocks=tuple(map(scaled, value.blocks)), hidden=hidden)

@@ -257,7 +257,7 @@ class StepCalls:
         usage = usage_of(call) if call is not None else None
         if context is None or usage is None:
             return None, None
-        return usage.prompt, _sent(context, state)
+        return usage.opening.prompt, _sent(context, state)
 
 
 _CALLS = Statement(

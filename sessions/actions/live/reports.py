@@ -9,6 +9,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from compaction.prices import prices
+from compaction.prices.billed import cost_of
 from sessions.actions.budgets.spending import settle, spent_before
 from sessions.actions.live import tend
 from sessions.actions.record.append import touch
@@ -17,7 +18,7 @@ from sessions.actions.record.measure import reopen
 from sessions.importers import records
 from sessions.importers.delivered.delivered import Unacceptable, call_report
 from sessions.models import ManagedContext, ModelCall, Session
-from sessions.models.record.model_calls import usage_of
+from sessions.models.record.model_calls import call_of
 from sessions.models.web.statements import StatementAmong, given_uuid
 
 
@@ -98,5 +99,5 @@ def _begin(session: Session, record: records.Call) -> ModelCall:
 
 
 def _cost(call: ModelCall) -> int | None:
-    usage, price = usage_of(call), prices.price(call.model, call.at)
-    return prices.cost(usage, price) if usage and price else None
+    nano = cost_of(call_of(call), prices.price)
+    return None if nano is None else prices.micros(nano)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from compaction.context import wire
+from compaction.context.iterations import packed
 from sessions.importers import records
 from sessions.models import ModelCall
 
@@ -40,6 +41,7 @@ def update_call(call: ModelCall, record: records.Call) -> bool:
         call.cache_write_1h = record.usage.cache_write_1h
         call.output = record.usage.output
         call.reasoning = record.usage.reasoning
+        call.iterations = packed(record.usage)
         call.reconciles = record.reconciles
         call.usage_raw = wire.encode({"raw": record.usage_raw}).decode("utf-8", "replace")
     return _facts(call) != before
@@ -54,6 +56,7 @@ def _facts(call: ModelCall) -> tuple[object, ...]:
         call.cache_write_5m,
         call.cache_write_1h,
         call.output,
+        call.iterations,
         call.stop_reason,
         call.context,
         call.settings,

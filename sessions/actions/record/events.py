@@ -103,7 +103,7 @@ def _revision(row: Revision, marked: Marked) -> Event:
 
 def excess_at(use: CacheUse, counted: Mapping[int, int]) -> int:
     """By how many tokens a reported prompt exceeds the log's; negative if the log has more."""
-    return use.prompt - counted.get(use.step, use.prompt)
+    return use.opening - counted.get(use.step, use.opening)
 
 
 def _unlogged(marked: Marked) -> list[Event]:
@@ -133,8 +133,8 @@ def _unlogged_label(
 ) -> str:
     """What the prompt says of a step that the log does not; empty if they agree. `difference` is by
     how many tokens the prompt grew more than the log."""
-    then = before.prompt if before else 0
-    grown, fallen = use.prompt - then, then - use.prompt
+    then = before.opening if before else 0
+    grown, fallen = use.opening - then, then - use.opening
     left = "something left that the log does not state"
     if not explained and fallen > max(SHRANK_TOKENS, then * SHRANK_SHARE):
         return f"The prompt shrank by {tokens(fallen)} tokens: {left}"

@@ -145,7 +145,7 @@ def _choose_counting(session: Session, calls: Sequence[Call]) -> None:
 
 def _hidden(part: TallyPart, news: News) -> int:
     revisions = [one for one in news.revisions[RECORDED] if one.trigger != "clear"]
-    prompts = {step: use.prompt for step, use in part.uses.items()}
+    prompts = {step: use.opening for step, use in part.uses.items()}
     seen = {step: part.seen_at(step) for step in prompts}
     return least_gap([revision.step for revision in revisions], prompts, seen)
 

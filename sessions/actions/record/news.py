@@ -11,6 +11,7 @@ from django.db.models import Q
 
 from compaction.context import edits as values
 from compaction.context.blocks import KINDS
+from compaction.context.iterations import unpacked
 from compaction.context.session import Call, Usage
 from compaction.simulation.moments import WRITES, ContextChange, Placed, is_program, is_search
 from compaction.token_ratio import Added, added
@@ -235,7 +236,7 @@ def _recited(run: Run, after: int) -> dict[str, int]:
 
 _CALL = (
     *("step", "model", "at", "settings", "client", "dropped"),
-    *("uncached", "cache_read", "cache_write_5m", "cache_write_1h", "output"),
+    *("uncached", "cache_read", "cache_write_5m", "cache_write_1h", "output", "iterations"),
 )
 
 
@@ -273,6 +274,9 @@ _MARKED = Statement(
 
 def _call(row: tuple[Any, ...]) -> Call:
     """A row of `_CALL` as a value, without reasoning tokens."""
-    step, model, at, settings, client, dropped, uncached, *others = row[: len(_CALL)]
-    usage = None if uncached is None else Usage(uncached, *(number or 0 for number in others))
+    step, model, at, settings, client, dropped, uncached, *others, stored = row[: len(_CALL)]
+    usage = None
+    if uncached is not None:
+        read, five, hour, output = (number or 0 for number in others)
+        usage = Usage(uncached, read, five, hour, output, iterations=unpacked(stored))
     return Call(step, model, at, usage, settings, client, dropped or 0)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from django.db.models import QuerySet
 
 from compaction.context import wire
+from compaction.context.session import MOST_TOKENS
 from sessions.actions.record.prepare import PreparedBlock
 from sessions.importers import records
 from sessions.models import Blob, Block, Edit, Entry, Replacement, Revision, Run, Session
@@ -121,9 +122,9 @@ class RecordedRun:
         if change is None:
             return
         change.revision.at = record.at
-        change.revision.tokens_before = record.tokens_before
-        change.revision.tokens_after = record.tokens_after
-        change.revision.tokens_stated = record.tokens_before is not None
+        change.revision.tokens_before = _plausible(record.tokens_before)
+        change.revision.tokens_after = _plausible(record.tokens_after)
+        change.revision.tokens_stated = change.revision.tokens_before is not None
         self._await_summary(change)
 
     def rewind(self, record: records.Rewind) -> None:
@@ -298,3 +299,8 @@ class RecordedRun:
                 entry.block_id = stand.pk
         for edit, stand in self._summaries:
             edit.summary_id = stand.pk
+
+
+def _plausible(stated: int | None) -> int | None:
+    """A log's own size of a context, if one may be as large; else it is counted."""
+    return stated if stated is not None and 0 <= stated <= MOST_TOKENS else None

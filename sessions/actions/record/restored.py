@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from django.core.exceptions import ValidationError
@@ -11,6 +11,7 @@ from django.db import DatabaseError, transaction
 from django.db.models import DateTimeField
 from django.utils.crypto import get_random_string
 
+from compaction.context.session import MOST_MICROUSD, MOST_TOKENS, Usage
 from compaction.policies.policy import InvalidPolicy, from_dict
 from sessions.actions.policies.policies import imported_version
 from sessions.actions.record.checks import RULES
@@ -40,6 +41,8 @@ COPY = "export:"
 
 IMPORTED = " (imported)"
 """After the author of a note in an uploaded export: the file alone does not prove who wrote it."""
+
+USAGE = frozenset(one.name for one in fields(Usage)) - {"iterations"}
 
 STEPS = frozenset(
     ("born", "step", "step_count", "steps", "of_step", "retry_of", "from_step", "to_step")
@@ -213,10 +216,20 @@ class _Restoring:
                 value = read_value(column, line[column.name], rows)
                 if column.name in STEPS and value is not None and value > self.most_steps:
                     raise ValueError("is beyond the messages and model calls of the file")
+                if (most := _most(table, column.name)) and value is not None and value > most:
+                    raise ValueError(f"is more than {most:,}")
             except (ValidationError, ValueError, OverflowError) as error:
                 said = error.messages[0] if isinstance(error, ValidationError) else error
                 raise NotALog(f"Line {number}, {table.name}.{column.name}: {said}") from None
             setattr(row, column.attname, value)
+
+
+def _most(table: Table, name: str) -> int | None:
+    """The largest figure that a column of a row may hold; a session's own are measured again."""
+    if name.endswith("_microusd"):
+        return MOST_MICROUSD
+    is_count = name in USAGE or (table.model is not Session and "tokens" in name.split("_"))
+    return MOST_TOKENS if is_count else None
 
 
 def _policy(team: Team, number: int, line: Line) -> PolicyVersion:

@@ -50,11 +50,12 @@ class UsageSums(msgspec.Struct):
 
     def add(self, use: CacheUse) -> None:
         """Add one call."""
+        billed = use.billed
         self.calls += 1
-        self.uncached += use.uncached
-        self.read += use.read
-        self.write += use.write_5m + use.write_1h
-        self.output += use.output
+        self.uncached += billed.uncached
+        self.read += billed.cache_read
+        self.write += billed.cache_write
+        self.output += billed.output
         self.cost += use.cost or 0
         self.priced += use.cost is not None
         self.breaks += is_break(use.broken)
@@ -168,7 +169,7 @@ def _use_cache(tally: Tally, news: News, part: TallyPart, last: int) -> None:
             tally.sums.add(use)
             if tally.hidden is None:
                 seen = part.seen_at(call.step) + news.managed.get(call.step, 0)
-                tally.hidden = max(use.prompt - seen, 0)
+                tally.hidden = max(use.opening - seen, 0)
 
 
 def conclude(tally: Tally, news: News, part: TallyPart, last: int) -> None:

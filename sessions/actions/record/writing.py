@@ -45,8 +45,8 @@ BLOCK_COLUMNS = (
 )
 CALL_COLUMNS = (
     *("session_id", "call", "step", "model", "at", "uncached", "cache_read", "cache_write_5m"),
-    *("cache_write_1h", "output", "reasoning", "reconciles", "usage_raw", "stop_reason"),
-    *("cost_microusd", "dropped", "context", "settings", "client"),
+    *("cache_write_1h", "output", "reasoning", "iterations", "reconciles", "usage_raw"),
+    *("stop_reason", "cost_microusd", "dropped", "context", "settings", "client"),
 )
 BLOB_COLUMNS = ("team_id", "sha", "size", "packed", "data")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from compaction.context.blocks import Kind
-from compaction.context.session import Usage
+from compaction.context.session import MOST_TOKENS, Usage
 from sessions.importers.importer import Importer
 from sessions.importers.message_array import ArraySession, document
 from sessions.importers.records import Compaction, Json, Log, Message, Skipped
@@ -116,7 +116,7 @@ def _usage(raw: dict[str, Json]) -> Reported:
     }
     thought = raw.get("reasoning")
     usage, _ = pi_usage(counts)
-    if usage is None or not isinstance(thought, int) or not 0 <= thought < 10**12:
+    if usage is None or not isinstance(thought, int) or not 0 <= thought <= MOST_TOKENS:
         return Reported(usage, reconciles=True)
     usage = Usage(
         uncached=usage.uncached,

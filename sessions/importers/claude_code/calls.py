@@ -5,7 +5,7 @@ from __future__ import annotations
 from sessions.importers.claude_code.entry import LogEntry
 from sessions.importers.records import Call
 from sessions.importers.reported import anthropic_usage
-from sessions.importers.wire import mapping, sequence, string
+from sessions.importers.wire import string
 
 SYNTHETIC = "<synthetic>"
 """The client's model name for responses it wrote itself."""
@@ -71,6 +71,5 @@ class Calls:
     def _note(self, report: Call) -> None:
         if report.model != SYNTHETIC:
             self.model = self.model or report.model
-        # Several iterations in one response add up to more than any single prompt.
-        if report.usage and len(sequence(mapping(report.usage_raw).get("iterations"))) < 2:
+        if report.usage:
             self._peak = max(self._peak, report.usage.prompt)

@@ -5,18 +5,16 @@ from __future__ import annotations
 from typing import get_args
 
 from compaction.context.blocks import Kind, Role
-from compaction.context.session import Usage
+from compaction.context.session import MOST_TOKENS
 from sessions.importers.decoded import MAX_DEPTH, clean, depth
 from sessions.importers.gemini_wire import gemini_message
 from sessions.importers.openai_wire import assistant_blocks, content_blocks, result_block
 from sessions.importers.records import Call, Json, Message
-from sessions.importers.reported import Reported, any_usage
+from sessions.importers.reported import Implausible, Reported, any_usage
 from sessions.importers.wire import Block, is_said_in, milliseconds
 
 LONGEST_ID = 200
 """Maximum length of an id, in characters."""
-
-MOST_TOKENS = 2**31 - 1
 
 _ROLES: dict[str, Role] = {
     "user": "user",
@@ -88,10 +86,10 @@ def usage_of(raw: Json, place: str) -> Reported:
     for name, count in given.items():
         if isinstance(count, (int, float)) and not isinstance(count, bool) and count < 0:
             raise Unacceptable(f"{place}/{name}", "must not be below zero")
-    reported = any_usage(given)
-    if reported.usage is not None and _largest(reported.usage) > MOST_TOKENS:
-        raise Unacceptable(place, f"counts more than {MOST_TOKENS:,} tokens")
-    return reported
+    try:
+        return any_usage(given)
+    except Implausible:
+        raise Unacceptable(place, f"counts more than {MOST_TOKENS:,} tokens") from None
 
 
 def identifier(given: dict[str, Json], name: str, place: str) -> str:
@@ -111,10 +109,6 @@ def identifier(given: dict[str, Json], name: str, place: str) -> str:
 
 def _has_surrogate(text: str) -> bool:
     return any("\ud800" <= char <= "\udfff" for char in text)
-
-
-def _largest(usage: Usage) -> int:
-    return max(usage.prompt, usage.output, usage.reasoning)
 
 
 def _object(value: Json, place: str) -> dict[str, Json]:

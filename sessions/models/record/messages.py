@@ -95,6 +95,10 @@ class ModelCall(models.Model):
     cache_write_1h = models.PositiveIntegerField(null=True)
     output = models.PositiveIntegerField(null=True)
     reasoning = models.PositiveIntegerField(null=True)
+    # Nullable: most responses take one request.
+    iterations = models.TextField(  # noqa: DJ001
+        null=True, help_text="requests behind the response if several, JSON rows"
+    )
     reconciles = models.BooleanField(default=True)
     usage_raw = models.TextField(blank=True, help_text="the provider's own object, JSON")
     stop_reason = models.CharField(max_length=60, blank=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from compaction.cache.simulator import TTL
 from compaction.context import session as recorded
+from compaction.context.iterations import unpacked
 from sessions.models.record.messages import ModelCall
 from sessions.models.record.sessions import Session
 from sessions.models.web.statements import Statement, given_int, given_uuid
@@ -11,17 +12,19 @@ from sessions.models.web.statements import Statement, given_int, given_uuid
 
 def calls_of(session: Session) -> tuple[recorded.Call, ...]:
     """The session's model calls, by step."""
-    return tuple(
-        recorded.Call(
-            call.step,
-            call.model,
-            call.at,
-            usage_of(call),
-            call.settings,
-            call.client,
-            call.dropped or 0,
-        )
-        for call in session.calls.order_by("step")
+    return tuple(call_of(call) for call in session.calls.order_by("step"))
+
+
+def call_of(call: ModelCall) -> recorded.Call:
+    """A call as a value."""
+    return recorded.Call(
+        call.step,
+        call.model,
+        call.at,
+        usage_of(call),
+        call.settings,
+        call.client,
+        call.dropped or 0,
     )
 
 
@@ -83,4 +86,5 @@ def usage_of(call: ModelCall) -> recorded.Usage | None:
         cache_write_1h=call.cache_write_1h or 0,
         output=call.output or 0,
         reasoning=call.reasoning or 0,
+        iterations=unpacked(call.iterations),
     )
