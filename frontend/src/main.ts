@@ -15,6 +15,7 @@ const parts: Record<string, () => Promise<unknown>> = {
   'form[data-makes-key]': () => import('./accounts/keys'),
   'form[data-policy-form]': () => import('./policies/form'),
   'body[data-why]': () => import('./replay/why'),
+  '.tour': () => import('./web/tour'),
   '[data-tool-graph]': () => import('./tools/graph'),
 };
 for (const [selector, load] of Object.entries(parts))
@@ -23,7 +24,5 @@ for (const [selector, load] of Object.entries(parts))
 // After `load`: between DOMContentLoaded and `load`, htmx would never begin.
 addEventListener('load', () => {
   if (document.querySelector('[data-topic]')) void import('./web/follow');
-  // By the clock, by opening: htmx listens itself.
-  if (document.querySelector('[hx-trigger]:not([hx-trigger="moved"])'))
-    void import('./web/fragments');
+  if (document.querySelector('[hx-trigger]:not([hx-trigger="moved"])')) void import('./web/asked');
 });

@@ -74,12 +74,17 @@ export async function simulate(
   on: (line: Line) => void,
 ): Promise<void> {
   const answer = await open(address, body, signal);
-  const reader = answer.body!.pipeThrough(new TextDecoderStream()).getReader();
+  // Decoded here: of a TransformStream, Firefox reports the end by `signal` as an unhandled error.
+  const reader = answer.body!.getReader();
+  const decoder = new TextDecoder();
   const lines = new Lines();
   for (;;) {
-    const { done, value } = await reader.read();
+    const { done, value } = await reader.read().catch((error: unknown) => {
+      if (signal.aborted) return { done: true as const, value: undefined };
+      throw error;
+    });
     if (done) return;
-    for (const line of lines.take(value)) {
+    for (const line of lines.take(decoder.decode(value, { stream: true }))) {
       if (signal.aborted) return;
       on(line);
     }

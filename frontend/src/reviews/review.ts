@@ -1,5 +1,6 @@
 /* One compaction to judge, as its page gives it. */
 import type { Kind } from '../web/kinds';
+import { marks } from '../web/marks';
 
 export const states = ['kept', 'retrievable', 'lost', 'unsupported'] as const;
 export type FactState = (typeof states)[number];
@@ -108,7 +109,7 @@ export type Props = {
 export const signs: Record<FactState, [glyph: string, means: string]> = {
   kept: ['✓', 'the summary, or what stands beside it, says it'],
   retrievable: ['↩', 'a reference to its original stands there'],
-  lost: ['✕', 'nothing that stands says it'],
+  lost: [marks.lost.symbol, 'nothing that stands says it'],
   unsupported: ['!', 'the summary says it, and nothing that it replaced does'],
 };
 

@@ -49,7 +49,7 @@ Object.assign(Idiomorph.defaults.callbacks, {
 });
 
 document.addEventListener('htmx:beforeRequest', (event) => {
-  const isByClock = (event.target as Element).matches('[hx-trigger^="every"]');
+  const isByClock = (event.target as Element).matches('[hx-trigger*="every"]');
   if (document.hidden && isByClock) event.preventDefault();
 });
 

@@ -15,6 +15,7 @@ from tests.conftest import ROOT
 
 WHERE = (
     *("frontend/src/replay", "frontend/src/record", "templates/replay", "templates/record"),
+    *("frontend/src/reviews", "templates/reviews", "frontend/src/jobs", "templates/jobs"),
     *("sessions/views/replay", "sessions/views/record", "sessions/models", "compaction/strategies"),
 )
 PLAIN = "?•"

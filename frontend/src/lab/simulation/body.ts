@@ -141,7 +141,8 @@ export const isUnderWay = (state: Body['state']): boolean =>
 
 export type Reference = { role: 'active' | 'recorded'; name: string };
 
-/** With what the draft is compared: the active version, or the recording where the draft is that version itself or one was asked for against it. */
+/** With what the draft is compared: the active version, or the recording where the draft is that version itself
+    or one was asked for against it. */
 export const reference = (body: Body): Reference =>
   body.against === 'recorded'
     ? { role: 'recorded', name: 'the recording' }
