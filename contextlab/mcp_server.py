@@ -77,10 +77,14 @@ class McpTools:
         run: Annotated[
             str, Field(description="managed: the contexts that we built; or recorded")
         ] = "managed",
+        step: Annotated[
+            int, Field(description="a step that needed it; 0 for the first that did", ge=0)
+        ] = 0,
     ) -> dict[str, Any]:
         """Say where the model first saw a text, what removed it from its context, when it was
         needed again, and what that cost."""
-        return self._ask(context, "GET", self._session(session, "/why"), text=text, run=run)
+        wanted = {"text": text, "run": run, "step": step or None}
+        return self._ask(context, "GET", self._session(session, "/why"), **wanted)
 
     def session_status(self, context: Context, session: SessionName = "") -> dict[str, Any]:
         """Get the state of a session: steps, tokens, how full its window is, its policy, and

@@ -16,7 +16,7 @@ from compaction.summaries.lines import IndexedLines
 from compaction.summaries.model.supported import known_from, plain, unsupported
 from compaction.summaries.sections import Form, form_of
 
-ENGINE = 6
+ENGINE = 7
 """Version of the rules that make a ledger."""
 
 LISTED = 400
@@ -36,8 +36,8 @@ class Fact:
     """One line of a ledger.
 
     `block` is the id of the last block of the span that held it, or the original of that block if
-    it is a stub; None for an unsupported fact. `needed` is the first later step that named it, if
-    known.
+    it is a stub; None for an unsupported fact. `needed` is the first later step that named it
+    while nothing in its context showed it, if known.
     """
 
     key: str
@@ -88,7 +88,7 @@ def ledger_of(
     names it. **Retrievable**: a remaining reference leads to a block that holds it. Otherwise
     **lost**. **Unsupported**: a fact of the summary that neither the span, nor remaining blocks,
     nor `sources` (originals behind stubs of the span) contain, even in parts. An error is kept if a
-    line has most of its distinctive words. `needed` is the result of `named_later`. Compares names,
+    line has most of its distinctive words. `needed` is what `needed_again` returns. Compares names,
     paths and numbers, not the claims of a sentence. Pure, and linear in the texts.
     """
     summary = summary[:LONGEST_SUMMARY]

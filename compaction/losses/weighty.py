@@ -88,12 +88,12 @@ def named_later(blocks: Iterable[Block]) -> dict[str, int]:
     """Return the normalized facts named in inputs of later calls, with the first step each."""
     found: dict[str, int] = {}
     for block in blocks:
-        for fact in _named(block):
+        for fact in named_in(block):
             found.setdefault(normal(fact), block.born - 1)
     return found
 
 
-def _named(block: Block) -> set[str]:
+def named_in(block: Block) -> set[str]:
     """Return the facts in a call's short input values, without content and options."""
     if block.type != "tool_use":
         return set()
@@ -157,7 +157,7 @@ class _BlockFacts:
         return token in self._built_in or bool(built_in(token))
 
     def take_in(self, block: Block) -> None:
-        named = _named(block)
+        named = named_in(block)
         said = _said(block)
         for token, fact in self._tokens(facts_of(block)):
             one = self.facts.setdefault(token, Weighty(fact, kind_of(fact)))

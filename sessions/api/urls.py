@@ -7,6 +7,7 @@ from django.views.decorators.csrf import csrf_exempt
 from ninja import NinjaAPI
 
 from sessions.api.accounts import keys
+from sessions.api.assessments import verdicts
 from sessions.api.budgets import budgets
 from sessions.api.dashboard import dashboards
 from sessions.api.imports import imports, traces
@@ -73,6 +74,7 @@ for router in (
     texts.router,
     step_notes.router,
     why.router,
+    verdicts.router,
     comparison.router,
     caches.router,
     simulations.router,

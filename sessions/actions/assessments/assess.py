@@ -12,6 +12,7 @@ from django.db.models import F, Q
 
 from compaction.losses import ledger
 from sessions.actions.assessments.assessments import ENGINE, assessment_due, keep_assessment
+from sessions.actions.assessments.lost_facts import keep_lost
 from sessions.actions.jobs import jobs
 from sessions.actions.jobs.attempts import PermanentFailure, Running
 from sessions.actions.jobs.jobs import ask_for
@@ -86,15 +87,19 @@ def assess_session(session: Session, heard: Callable[[], None] | None = None) ->
     session.refresh_from_db()
     if is_outdated(session):
         measure(session)
+    looked = False
     for revision in fact_ledgers.due(session):
         ledger = fact_ledgers.keep_ledger(session, revision)
         if ledger is not None:
+            looked = True
             reviews.sample(revision, ledger)
         if heard is not None:
             heard()
     gathering.gather(session)
     if assessment_due(session):
         keep_assessment(session)
+    elif looked:
+        keep_lost(session)
 
 
 def _ended(running: Running, session: Session, *, last: bool) -> bool:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import itemgetter
+from typing import Any
 
 from django.urls import reverse
 
@@ -18,25 +20,25 @@ from sessions.models.web.statements import Statement, given_uuid
 MUCH = 0.05
 """Avoidable share of the cost from which a session is no success (our choice)."""
 
-FIELDS = ("avoidable_microusd", "needs", "lost", "losses_microusd")
+FIELDS = ("avoidable_microusd", "needs", "lost_facts", "losses_microusd", "dropped")
 
 
 @dataclass(frozen=True, slots=True)
 class SessionVerdict(EventVerdict):
     """`proofs` are words of the sentence, in order, and the address that shows where they come
-    from; None for the avoidable break that cost most, which the replay finds."""
+    from; None for the avoidable break that cost most, which the replay finds. `lost_facts` were
+    needed again; None if unknown, or if nothing left the context."""
 
     proofs: tuple[tuple[str, str | None], ...] = ()
+    lost_facts: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Missed:
-    """How often something lost was needed again: lost facts, by the ledgers of compactions, or uses
-    of one, of `uses` in all. `tested`: a step followed; `worst`: the address of the compaction
-    after which most was missed."""
+    """How many lost facts were needed again; None if unknown. `tested`: a step followed; `worst`:
+    the address of the removal after which most was missed."""
 
-    count: int
-    uses: int | None = None
+    count: int | None
     tested: bool = True
     worst: str = ""
 
@@ -72,8 +74,12 @@ def _avoidable(broken: int | None, losses: int | None) -> int | None:
 def _tone(cost: int | None, avoidable: int | None, missed: Missed | None) -> Tone:
     if (missed and missed.count) or (cost and avoidable and avoidable >= MUCH * cost):
         return "bad"
-    unknown = cost is None or avoidable is None or (missed is not None and not missed.tested)
+    unknown = cost is None or avoidable is None or not _is_judged(missed)
     return "neutral" if unknown else "good"
+
+
+def _is_judged(missed: Missed | None) -> bool:
+    return missed is None or (missed.tested and missed.count is not None)
 
 
 def _spent(cost: int | None, avoidable: int | None, *, at_least: bool) -> str:
@@ -100,37 +106,35 @@ def _parts(broken: int | None, losses: int | None) -> str:
 def _lost(missed: Missed | None, by: str) -> str:
     if missed is None:
         return "Nothing is known to have left the context."
-    if missed.count and missed.uses is None:
-        return f"{_times(missed)} after {by}."
+    if missed.count is None:
+        return f"What {by} lost is unknown: its summary is encrypted."
     if missed.count:
-        return f"{by[0].upper()}{by[1:]} had lost a fact {_times(missed)}."
+        return f"{lost_and_needed(missed.count)} after {by}."
     if not missed.tested:
         return "No step followed its last compaction, so nothing that it lost can have been missed."
     return f"No fact that {by} lost was needed again."
 
 
-def _times(missed: Missed) -> str:
-    if missed.uses is not None:
-        return f"{missed.count:,} of {counted(missed.uses, 'time')} that one was used again"
-    was = "was" if missed.count == 1 else "were"
-    return f"{counted(missed.count, 'lost fact')} {was} needed again"
+def lost_and_needed(count: int) -> str:
+    """The count of lost facts as every page words it."""
+    was = "was" if count == 1 else "were"
+    return f"{counted(count, 'lost fact')} {was} needed again"
 
 
 def verdict_on_session(session: Session, *, managed: bool) -> SessionVerdict | None:
     """The verdict on a stored session, from an indexed row and its ledgers; None while it goes on,
     and before it is assessed. `managed`: its context was ours."""
-    row: Sequence[int | None] | None = (
+    row: Sequence[Any] | None = (
         _ASSESSED.first(session=session.pk) if session.step_count and is_over(session) else None
     )
     if row is None:
         return None
     own = "compaction" if session.compaction_count else "edits"
-    broken, needs, lost, losses = row
-    missed, by_agent = _in_ledgers(session)
+    broken, needs, lost, losses, dropped = row
+    known, by_agent = _missed(session, lost, dropped, managed=managed)
+    missed = None if needs is None else known
     ours = managed and not by_agent
     by = "its policy" if ours else f"{VENDORS.get(session.agent, 'the client')}'s {own}"
-    if missed is None and needs is not None and lost is not None:
-        missed = Missed(lost, needs)
     found = session_verdict(
         session.cost_microusd, broken, missed, losses, by=by, at_least=session.cost_is_bound
     )
@@ -138,23 +142,26 @@ def verdict_on_session(session: Session, *, managed: bool) -> SessionVerdict | N
     if session.cost_microusd is not None and broken:
         proofs.append((f"≈{money(_avoidable(broken, losses))}", None))
     if missed is not None and missed.count and missed.worst:
-        proofs.append((_times(missed), missed.worst))
-    return replace(found, proofs=tuple(proofs))
+        proofs.append((lost_and_needed(missed.count), missed.worst))
+    return replace(found, proofs=tuple(proofs), lost_facts=lost)
 
 
-def _in_ledgers(session: Session) -> tuple[Missed | None, bool]:
-    """What the ledgers of a session's compactions say, None without one; and whether the agent
-    made all of these compactions."""
+def _missed(
+    session: Session, lost: int | None, dropped: Mapping[str, Sequence[Any]], *, managed: bool
+) -> tuple[Missed, bool]:
+    """The stored count of a session, with the removal that lost most; and whether the agent made
+    all compactions that have a ledger."""
     rows = _LEDGERS.rows(session=session.pk)
-    if not rows:
-        return None, False
-    origin, number, *_ = rows[0]
+    most = [(missed, origin, number) for origin, number, _, missed, _ in rows[:1]]
+    origin = Run.Origin.MANAGED if managed else Run.Origin.RECORDED
+    most += [(len(facts), origin, int(number)) for number, facts in dropped.items()]
+    worst = max(most, key=itemgetter(0), default=None)
     missed = Missed(
-        sum(missed for _, _, _, missed, _ in rows),
-        tested=any(until > step for _, _, step, _, until in rows),
-        worst=reverse("revision", args=[session.pk, origin, number]),
+        lost,
+        tested=not rows or any(until > step for _, _, step, _, until in rows),
+        worst=reverse("revision", args=[session.pk, *worst[1:]]) if worst else "",
     )
-    return missed, all(row[0] == Run.Origin.RECORDED for row in rows)
+    return missed, bool(rows) and all(row[0] == Run.Origin.RECORDED for row in rows)
 
 
 _ASSESSED = Statement(

@@ -129,8 +129,8 @@ def verdict_on(
     *,
     lacking: bool = False,
 ) -> EventVerdict:
-    """The verdict on a stored revision. `facts` are the lines of its ledger, which looked for them
-    up to step `until`; None without a ledger."""
+    """The verdict on a stored revision. `facts` are the lines of its ledger, or of those it dropped
+    without one, looked for up to step `until`; None without either."""
     needed = None if facts is None else sorted(fact["needed"] for fact in facts if is_missed(fact))
     return removal_verdict(
         RemovalFacts(
@@ -151,5 +151,5 @@ def verdict_on(
 
 
 def is_missed(fact: Mapping[str, Any]) -> bool:
-    """Whether a line of a ledger is of a lost fact that a later call named."""
+    """Whether a line of a ledger is of a lost fact that was needed again, as all count."""
     return fact["state"] == "lost" and fact["needed"] is not None

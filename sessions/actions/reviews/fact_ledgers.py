@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from compaction import tokens
 from compaction.losses.ledger import ENGINE, CompactedContext, Fact, Ledger, ledger_of
+from compaction.losses.needed import needed_again
 from compaction.losses.quality import Compacted, Measure, measures
 from compaction.losses.repairs import WINDOW
-from compaction.losses.weighty import named_later
 from compaction.summaries.model.asked import AskedSection, parts_of
 from sessions.actions.reviews.after_effects import AfterEffects, after_effects
 from sessions.actions.reviews.compaction_verdicts import is_missed
@@ -24,7 +24,7 @@ from sessions.models.record.replaced import (
     unseen,
 )
 from sessions.models.record.sessions import SOURCE_LIVE
-from sessions.models.record.values import blocks_at
+from sessions.models.record.values import blocks_at, summary_messages
 from sessions.models.web.statements import Statement, given_int, given_uuid
 
 LOOKS = (10, WINDOW)
@@ -50,7 +50,7 @@ class LedgerAssessment:
     @property
     def facts(self) -> list[dict[str, Any]]:
         """Ledger lines as stored, with blocks given by entry name."""
-        return [_stored(fact) for fact in self.ledger.facts]
+        return stored_lines(self.ledger.facts)
 
 
 def judge(session: Session, revision: Revision) -> LedgerAssessment | None:
@@ -62,38 +62,49 @@ def judge(session: Session, revision: Revision) -> LedgerAssessment | None:
     if found is None:
         return None
     until = min(session.step_count, revision.step + WINDOW - 1)
-    calls = session.blocks.filter(
-        type="tool_use", born__gt=revision.step, born__lte=revision.step + WINDOW
-    )
-    later = blocks_at(session, calls.values_list("position", flat=True))
+    after = after_effects(session, revision)
     ledger = ledger_of(
         found.span,
         found.summary,
         CompactedContext(found.standing, found.refs),
         sources=found.sources,
-        needed=named_later(later),
+        needed=_needed(session, revision, after),
     )
     lacking = unseen(session, revision, sum(block.tokens for block in found.span))
     parts = parts_of(found.span, found.summary, found.standing)
-    before, after = sizes_of(session, revision)
+    size, left = sizes_of(session, revision)
     made = Compacted(
         found.span,
         found.sources,
         found.standing,
         found.summary,
         session.scaled(tokens.count(found.summary)),
-        before.tokens if before else None,
-        after.tokens if after else None,
+        size.tokens if size else None,
+        left.tokens if left else None,
         session.window or None,
     )
     return LedgerAssessment(
         ledger,
         ledger.score if lacking is None else None,
         parts,
-        after_effects(session, revision),
+        after,
         until,
         measures(made, ledger, parts),
     )
+
+
+def _needed(session: Session, revision: Revision, after: AfterEffects) -> dict[str, int]:
+    """The facts that were needed again after a compaction while no context showed them."""
+    came = session.blocks.filter(born__gt=revision.step, born__lte=revision.step + WINDOW).exclude(
+        message__seq__in=summary_messages(session)
+    )
+    later = blocks_at(session, came.values_list("position", flat=True))
+    shown = {sign.block.position for sign in after.signs}
+    calls = {sign.block.tool_call for sign in after.signs} - {""}
+    shown |= {one.position for one in later if one.tool_call in calls and one.type != "tool_use"}
+    others = summarised(session).filter(run=revision.run, number__gt=revision.number)
+    until = others.values_list("step", flat=True).first()
+    return needed_again(later, shown, until)
 
 
 def keep_ledger(session: Session, revision: Revision) -> FactLedger | None:
@@ -121,6 +132,11 @@ def keep_ledger(session: Session, revision: Revision) -> FactLedger | None:
         },
     )
     return row
+
+
+def stored_lines(facts: Iterable[Fact]) -> list[dict[str, Any]]:
+    """Lines of a ledger as stored, with blocks given by entry name."""
+    return [_stored(fact) for fact in facts]
 
 
 def _stored(fact: Fact) -> dict[str, Any]:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 
-from compaction.context import edits
-from compaction.losses.repairs import LossCost, loss_cost, repairs
+from compaction.losses.repairs import LossCost, loss_cost
 from sessions.models import ManagedContext, Run, Session
 from sessions.models.record.tail import cards_of
 
@@ -47,9 +46,3 @@ def is_seen(session: Session, run: Run) -> bool:
     """Whether the model saw the contexts of a run: only then its edits lost anything."""
     seen = seen_run(session)
     return seen is not None and seen.pk == run.pk
-
-
-def cost_of_all(session: Session, run: Run, entries: Sequence[edits.Entry]) -> LossCost:
-    """What all losses of a session cost. `entries` are those of the run that the model saw."""
-    found = repairs(entries, removals(run))
-    return cost_of(session, {repair.step for repair in found})

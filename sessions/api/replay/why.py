@@ -150,14 +150,20 @@ def why_forgotten(
     session_id: str,
     text: str = Query("", max_length=LONGEST, description="what was forgotten"),
     run: str = Query("recorded", description=RUN),
+    step: int | None = Query(
+        None, ge=1, description="a step that needed it; without one, the first that did"
+    ),
     policies: bool = Query(False, description="simulate policies on the session as well"),
 ) -> dict[str, Any]:
     """Get where the model first saw a text, what removed it, when it was needed, and the cost."""
     session = session_of(request, session_id)
     if not text:
         raise Refusal(422, "No text", "Name the text that was forgotten.", field="?text")
+    if step is not None and step > session.step_count:
+        detail = f"The session has steps 1 to {session.step_count}."
+        raise Refusal(422, "No such step", detail, field="?step")
     try:
-        found = why(session, run_of(request, session), text)
+        found = why(session, run_of(request, session), text, step)
         answer = described(found)
         if policies:
             answer["policies"] = kept_rows(found)

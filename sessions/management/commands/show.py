@@ -10,6 +10,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from compaction.context.blocks import KINDS
+from sessions.actions.assessments.session_verdicts import verdict_on_session
 from sessions.figures import money
 from sessions.management.named import SESSION_HELP, find_session, find_team
 from sessions.models import Run, Session, Team
@@ -34,8 +35,8 @@ class BlockRow:
 
 class Command(BaseCommand):
     help = (
-        "Print a session's context at a step, one line per block; without a session, list the "
-        f"newest {LISTED} with id, title, steps and cost."
+        "Print a session's context at a step, one line per block, and what the session cost and "
+        f"lost; without a session, list the newest {LISTED} with id, title, steps and cost."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -56,6 +57,7 @@ class Command(BaseCommand):
         if not 1 <= step <= last:
             raise CommandError(f"No such step. The session has steps 1 to {last}.", returncode=2)
         rows = _rows(found, run, step)
+        verdict = verdict_on_session(found, managed=run.origin == Run.Origin.MANAGED)
         total = sum(row.tokens for row in rows)
         if options["json"]:
             self.stdout.write(
@@ -69,6 +71,8 @@ class Command(BaseCommand):
                         "tokens": total,
                         "tokens_hidden": found.hidden_tokens,
                         "basis": found.token_basis,
+                        "verdict": verdict and verdict.sentence,
+                        "lost_facts": verdict and verdict.lost_facts,
                         "blocks": [asdict(row) for row in rows],
                     },
                     ensure_ascii=False,
@@ -76,6 +80,8 @@ class Command(BaseCommand):
             )
             return
         self._print(found, run, step, rows, total)
+        if verdict is not None:
+            self.stdout.write(verdict.sentence)
 
     def _list(self, team: Team, *, as_json: bool) -> None:
         newest = (

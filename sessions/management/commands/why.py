@@ -17,7 +17,7 @@ from sessions.actions.replay.why import LONGEST, TooCommon, TooLong, why
 from sessions.actions.web.apart import FailedApart, NotInTime
 from sessions.api.replay.why import described, kept_rows
 from sessions.management.named import SESSION_HELP, find_session
-from sessions.models import Run
+from sessions.models import Run, Session
 
 
 class Command(BaseCommand):
@@ -27,20 +27,23 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.epilog = "Example: contextlab why 019f03e0 'port 8417'"
+        parser.epilog = "Example: contextlab why 019f03e0 'port 8417' --step 143"
         parser.add_argument("session", help=SESSION_HELP)
         parser.add_argument("text", help=f"at most {LONGEST} characters")
         parser.add_argument("--run", default="recorded", help="recorded, managed, or a policy")
+        parser.add_argument(
+            "--step", type=int, default=None, help="a step that needed it (default: the first)"
+        )
         parser.add_argument("--policies", action="store_true", help="simulate policies as well")
         parser.add_argument("--team", default=None, help="team slug (default: the local team)")
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, *args: Any, session: str, text: str, **options: Any) -> None:
         found_session = find_session(session, options["team"])
-        if not 0 < len(text) <= LONGEST:
-            raise CommandError(f"Give a text of 1 to {LONGEST} characters.", returncode=2)
+        step = options["step"]
+        _check(found_session, text, step)
         try:
-            found = why(found_session, run_named(found_session, options["run"]), text)
+            found = why(found_session, run_named(found_session, options["run"]), text, step)
             rows = described(found)
             if options["policies"]:
                 rows["policies"] = kept_rows(found)
@@ -62,6 +65,15 @@ class Command(BaseCommand):
             states = ", ".join(at.replace("_", " ") for at in row["at"]) or "not needed"
             money = figures.money(row["cost_microusd"])
             self.stdout.write(f"{row['policy']:>20}: {states}; {money} (simulated)")
+
+
+def _check(session: Session, text: str, step: int | None) -> None:
+    if not 0 < len(text) <= LONGEST:
+        raise CommandError(f"Give a text of 1 to {LONGEST} characters.", returncode=2)
+    if step is not None and not 1 <= step <= session.step_count:
+        raise CommandError(
+            f"No such step. The session has steps 1 to {session.step_count}.", returncode=2
+        )
 
 
 def _costs(rows: dict[str, Any], run: Run) -> Iterator[str]:

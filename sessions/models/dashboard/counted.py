@@ -45,7 +45,9 @@ CONDITIONS: dict[str, Q] = {
     "failed": Q(outcome="failed"),
     "abandoned": Q(outcome="abandoned"),
     "stepped": Q(step_count__gt=0),
-    "unmanaged_lost": UNMANAGED & Q(assessment__lost__gt=0),
+    "compared": Q(assessment__lost_facts__isnull=False),
+    "lost_facts_in": Q(assessment__lost_facts__gt=0),
+    "unmanaged_lost": UNMANAGED & Q(assessment__lost_facts__gt=0),
 }
 """The condition of each session count, by its name."""
 
@@ -77,11 +79,12 @@ SUMMED: dict[str, str | Greatest] = {
     "named": "assessment__named",
     "retrievable": "assessment__retrievable",
     "lost": "assessment__lost",
+    "lost_facts": "assessment__lost_facts",
 }
 """The column of each sum, by its name; an hour's TTL counts where it saves."""
 
 SUMMED_UNMANAGED: dict[str, str] = {
-    "lost_unmanaged": "assessment__lost",
+    "lost_unmanaged": "assessment__lost_facts",
     "losses_unmanaged": "assessment__losses_microusd",
 }
 """The column of each sum over sessions without a policy, by its name."""

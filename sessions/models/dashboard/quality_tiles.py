@@ -14,7 +14,8 @@ RECALL = Tile(
     "Needed-later recall",
     "Each time that a later call used a fact that the model had read before: the share of times "
     "that it was still in context. In the rest it was named only, retrievable, or lost. Of managed "
-    "contexts, and of recorded ones that a text left. Found by rules.",
+    "contexts, and of recorded ones that a text left. Lost facts that were needed again count each "
+    "once, as on the pages of their sessions and compactions. Found by rules.",
     "estimated",
     "recalled",
     lambda: Q(assessment__needs__gt=0),
@@ -25,6 +26,8 @@ RECALL = Tile(
         Column("lost", "lost", "share", ratio("lost", "needs")),
         Column("needs", "times used", "count", total("needs", "recalled")),
         Column("kept", "times in context", "count", total("in_context", "recalled")),
+        Column("facts", "lost facts needed again", "count", total("lost_facts", "compared")),
+        Column("losing", "sessions that lost them", "count", total("lost_facts_in", "compared")),
     ),
     (
         ("not_recalled", "whose context no text left, or with nothing needed again"),

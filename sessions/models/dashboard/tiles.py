@@ -174,7 +174,7 @@ TILES = (
 LOST = Tile(
     "lost",
     "Facts lost without a policy",
-    "Sessions without a policy that lost a fact that was needed again.",
+    "Sessions without a policy in which a lost fact was needed again.",
     "estimated",
     "unmanaged_lost",
     lambda: CONDITIONS["unmanaged_lost"],

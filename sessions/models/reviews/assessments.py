@@ -21,7 +21,7 @@ class FactLedger(models.Model):
     kept = models.PositiveIntegerField(default=0)
     retrievable = models.PositiveIntegerField(default=0)
     lost = models.PositiveIntegerField(default=0)
-    missed = models.PositiveIntegerField(default=0, help_text="lost facts that a later call named")
+    missed = models.PositiveIntegerField(default=0, help_text="lost facts that were needed again")
     unsupported = models.PositiveIntegerField(default=0)
     score = models.PositiveIntegerField(null=True, help_text="permille")
     facts = models.JSONField(default=list)
@@ -45,8 +45,9 @@ class Assessment(models.Model):
     causes that no log shows. `hour_saved` is what a one-hour cache TTL would have saved over the
     five minutes that were requested, negative if it costs more; null if none were. Failed tool
     calls and those that succeeded later; needed-later recall of the contexts that the model saw, in
-    needs, and the micro-dollars of their losses (`compaction/losses/repairs.py`); steps that could
-    be judged and those that drift from
+    needs; `lost_facts` were needed again, by the ledgers of compactions and by `dropped`: those of
+    removals without a summary, as lines of a ledger by the revision's number; micro-dollars of
+    losses (`compaction/losses/repairs.py`); steps that could be judged and those that drift from
     the task; tool calls with a known schema and those that violate it. `tools` counts which tool
     follows which (`compaction/tools/habits.py`). `definitions` has the tokens and micro-dollars of
     each tool's definition, which were `used`, and the `basis` of the money; `unused_tokens` are
@@ -74,6 +75,8 @@ class Assessment(models.Model):
     named = models.PositiveIntegerField(null=True)
     retrievable = models.PositiveIntegerField(null=True)
     lost = models.PositiveIntegerField(null=True)
+    lost_facts = models.PositiveIntegerField(null=True)
+    dropped = models.JSONField(default=dict)
     losses_microusd = models.BigIntegerField(null=True)
     judged_steps = models.PositiveIntegerField(null=True)
     adrift_steps = models.PositiveIntegerField(null=True)

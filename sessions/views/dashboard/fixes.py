@@ -10,6 +10,7 @@ from django.urls import reverse
 
 from compaction.policies.origin import settings_in
 from compaction.policies.resolve import paths_of
+from sessions.actions.assessments.session_verdicts import lost_and_needed
 from sessions.actions.lab.simulation_verdicts import difference
 from sessions.figures import tokens
 from sessions.models import PolicyVersion
@@ -181,8 +182,8 @@ def _of_policies(
         return
     title, lost, proof = "Manage these sessions with a policy", "", ""
     if of["lost_unmanaged"]:
-        many, where = of["lost_unmanaged"], of["unmanaged_lost"]
-        lost = f"A needed fact was lost {_count(many, 'time')} in {_count(where, 'session')}."
+        lost = lost_and_needed(of["lost_unmanaged"])
+        lost += f" in {_count(of['unmanaged_lost'], 'session')}."
         proof = places.lost
     if saving is None:
         why, url = "savings are known after a simulation", reverse("policies")

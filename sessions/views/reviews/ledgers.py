@@ -18,6 +18,7 @@ from compaction.losses.ledger import ENGINE
 from compaction.losses.repairs import WINDOW
 from compaction.losses.weighty import WHY
 from compaction.summaries.model.asked import TODOS
+from sessions.actions.assessments.lost_facts import dropped_by
 from sessions.actions.replay.why import is_too_long
 from sessions.actions.reviews.after_effects import AfterEffects, Sign, after_effects
 from sessions.actions.reviews.compaction_verdicts import is_missed, verdict_on
@@ -107,11 +108,7 @@ def shown(request: HttpRequest, session: Session, revision: Revision) -> dict[st
     else:
         judged = judge(session, revision)
         if judged is None:
-            after = after_effects(session, revision)
-            return {
-                "verdict": verdict_on(revision, after),
-                **aftermath(session, revision, after),
-            }
+            return _without_summary(session, revision)
         counts = {name: getattr(judged.ledger, name) for name in STATES}
         after, facts = judged.after, judged.facts
         parts = [asdict(part) for part in judged.parts]
@@ -122,10 +119,26 @@ def shown(request: HttpRequest, session: Session, revision: Revision) -> dict[st
     lacking = replaced and score is None
     return {
         "ledger": found,
+        "missed": found["missed"],
         "verdict": quality.with_targets(
             verdict_on(revision, after, facts, until, lacking=lacking), measured
         ),
         "quality": quality.shown(session, revision, measured, facts),
+        **aftermath(session, revision, after),
+    }
+
+
+def _without_summary(session: Session, revision: Revision) -> dict[str, Any]:
+    """What a removal without a summary lost, as the assessment of its session found it."""
+    after = after_effects(session, revision)
+    facts = dropped_by(session, revision)
+    lines: dict[str, Any] = {}
+    if facts:
+        may_ask = not is_too_long(session)
+        lines["missed"] = [_line(session, revision, fact, may_ask=may_ask) for fact in facts]
+    return {
+        **lines,
+        "verdict": verdict_on(revision, after, facts or None),
         **aftermath(session, revision, after),
     }
 

@@ -34,13 +34,13 @@ def props(of: Session) -> dict[str, Any]:
     ("known", "tone", "sentence"),
     [
         (
-            (31_400_000, 2_940_000, Missed(10, 248), None),
+            (31_400_000, 2_940_000, Missed(10), None),
             "bad",
-            "Cost $31.40, ≈$2.94 (9 %) avoidable. The client's edits had lost a fact 10 of 248 "
-            "times that one was used again.",
+            "Cost $31.40, ≈$2.94 (9 %) avoidable. 10 lost facts were needed again after the "
+            "client's edits.",
         ),
         (
-            (31_400_000, 1_000_000, Missed(0, 248), None),
+            (31_400_000, 1_000_000, Missed(0), None),
             "good",
             "Cost $31.40, ≈$1.00 (3 %) avoidable. No fact that the client's edits lost was needed "
             "again.",
@@ -61,12 +61,12 @@ def props(of: Session) -> dict[str, Any]:
             "Cost $31.40. Nothing is known to have left the context.",
         ),
         (
-            (None, None, Missed(1, 1), None),
+            (None, None, Missed(1), None),
             "bad",
-            "Cost unknown. The client's edits had lost a fact 1 of 1 time that one was used again.",
+            "Cost unknown. 1 lost fact was needed again after the client's edits.",
         ),
         (
-            (0, 0, Missed(0, 0), None),
+            (0, 0, Missed(0), None),
             "good",
             "Cost $0, nothing avoidable. No fact that the client's edits lost was needed again.",
         ),
@@ -78,14 +78,14 @@ def test_a_session_says_its_cost_and_what_it_lost(known: Any, tone: str, sentenc
 
 
 def test_it_names_its_policy_bounds_and_its_losses() -> None:
-    found = session_verdict(2_000_000, 0, Missed(2, 5), 840_000, by="its policy", at_least=True)
+    found = session_verdict(2_000_000, 0, Missed(2), 840_000, by="its policy", at_least=True)
     assert found.sentence == (
-        "Cost at least $2.00, ≈$0.84 (42 %) avoidable. Its policy had lost a fact 2 of 5 times "
-        "that one was used again."
+        "Cost at least $2.00, ≈$0.84 (42 %) avoidable. 2 lost facts were needed again after "
+        "its policy."
     )
     again = "losses ≈$0.84 (calls made because text had left the context)"
     assert found.detail == f"Avoidable: {again}."
-    found = session_verdict(2_000_000, 200_000, Missed(2, 5), 840_000, by="its policy")
+    found = session_verdict(2_000_000, 200_000, Missed(2), 840_000, by="its policy")
     assert "≈$1.04 (52 %) avoidable." in found.sentence
     assert found.detail == f"Avoidable: cache breaks $0.20, {again}."
 
@@ -93,6 +93,7 @@ def test_it_names_its_policy_bounds_and_its_losses() -> None:
 @pytest.mark.parametrize(
     ("missed", "tone", "sentence"),
     [
+        (Missed(None), "neutral", "What its policy lost is unknown: its summary is encrypted."),
         (Missed(1), "bad", "1 lost fact was needed again after its policy."),
         (Missed(3), "bad", "3 lost facts were needed again after its policy."),
         (Missed(0), "good", "No fact that its policy lost was needed again."),
@@ -129,7 +130,7 @@ def test_the_replay_opens_with_it_and_reads_two_rows_for_it(django_assert_num_qu
 def test_it_names_who_lost_a_fact() -> None:
     found = stored(compacted(says("c3", "src/f1.py and so on", key="z")))
     keep_assessment(found)
-    Assessment.objects.update(needs=2, lost=1)
+    Assessment.objects.update(needs=2, lost=1, lost_facts=2)
     revision = found.runs.get(origin="recorded").revisions.get()
     ledger = {"missed": 2, "looked_until": 9}
     FactLedger.objects.update_or_create(revision=revision, defaults=ledger)

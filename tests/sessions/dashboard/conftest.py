@@ -25,7 +25,7 @@ def five() -> dict[str, Session]:
         priced, uncached_microusd=400_000, write_microusd=600_000, read_microusd=500_000,
         output_microusd=500_000, avoidable_microusd=300_000, unexplained_microusd=70_000,
         failures=2, recovered=1,
-        needs=10, in_context=6, named=1, retrievable=2, lost=1,
+        needs=10, in_context=6, named=1, retrievable=2, lost=1, lost_facts=1,
         checked_calls=5, schema_violations=1,
     )  # fmt: skip
     silent = made(

@@ -36,7 +36,7 @@ def before(made: Dashboard, tile: str) -> Any:
         ("window", {"median": 0.5, "p90": 0.9, "near": 1}, None),
         ("compactions", {"per_session": 2 / 3, "recorded": 2, "managed": 0}, 0),
         ("recall", {"in_context": 0.6, "named": 0.1, "retrievable": 0.2, "lost": 0.1,
-                    "needs": 10, "kept": 6}, None),
+                    "needs": 10, "kept": 6, "facts": 1, "losing": 1}, None),
         ("ledger", dict.fromkeys(("share", "score", "ledgers", "kept", "retrievable", "lost",
                                   "unsupported")), None),
         ("reviews", dict.fromkeys(("passed", "pass", "fix", "fail")), None),

@@ -102,17 +102,17 @@ def test_no_more_than_five_and_a_lower_bound_where_a_session_has_no_cost(client:
 
 def test_sessions_without_a_policy_that_read_files_again(client: Client) -> None:
     one = made({})
-    columns = {"needs": 10, "in_context": 6, "lost": 4, "losses_microusd": 40_000}
+    columns = {"needs": 10, "in_context": 6, "lost_facts": 4, "losses_microusd": 40_000}
     Assessment.objects.create(session=one, uncached_microusd=1, avoidable_microusd=0, **columns)
     page = page_of(client, "/dashboard/")
     assert rows(page) == [
-        "Manage these sessions with a policy A needed fact was lost 4 times in 1 session. "
+        "Manage these sessions with a policy 4 lost facts were needed again in 1 session. "
         "Show them unknown savings are known after a simulation Simulate"
     ]
     assert page.links["Simulate"] == "/policies/"
     lost = page_of(client, page.links["Show them"])
     assert str(one) in lost.text and "Facts lost without a policy" in lost.text
-    Assessment.objects.update(losses_microusd=0, lost=0)
+    Assessment.objects.update(losses_microusd=0, lost_facts=0)
     Session.objects.update(tallied_version=-1)
     assert "Nothing to fix in this range" in page_of(client, "/dashboard/").text
 
@@ -252,17 +252,17 @@ def test_the_best_simulated_policy_comes_with_its_saving(client: Client) -> None
     assert "Manage these" not in page_of(client, "/dashboard/").text, (
         "one would cost more, one forgets"
     )
-    Assessment.objects.create(session=one, lost=4)
+    Assessment.objects.create(session=one, lost_facts=4)
     Session.objects.update(tallied_version=-1)
     assert rows(page_of(client, "/dashboard/"))[1] == (
         "Manage these sessions with a policy balanced@1 simulated over 1 session: −20 % cost, "
-        "same recall, after reading again what it leaves out. It costs more. A needed fact was "
-        "lost 4 times in 1 session. Show them −$0.50 Open comparison"
+        "same recall, after reading again what it leaves out. It costs more. 4 lost facts "
+        "were needed again in 1 session. Show them −$0.50 Open comparison"
     )
     simulation.results.filter(version=version).delete()
     page = page_of(client, "/dashboard/")
     assert (
-        "Manage these sessions with a policy A needed fact was lost 4 times in 1 session. No "
+        "Manage these sessions with a policy 4 lost facts were needed again in 1 session. No "
         "simulated policy keeps what is needed as often; most does sliding-window@1 simulated over "
         "1 session: −40 % cost, −6.0 points recall. Show them none keeps what is "
         "needed in context as often Open comparison"

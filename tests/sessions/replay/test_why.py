@@ -105,6 +105,34 @@ def test_what_removed_a_text_and_what_that_cost(forgetful: Session) -> None:
     assert _asked(client, forgetful, text=f"port={PORT}")["costs"] == found["costs"], "any case"
 
 
+def test_each_place_answers_for_the_step_that_is_asked_about(forgetful: Session) -> None:
+    client, done = signed_in(), {"type": "text", "text": "Done so far."}
+    more = [
+        records.Compaction("auto", key="again"),
+        records.Message("user", [done], key="s2", kind="summary"),
+        user("Once more?", key="k10"),
+        reads("c6", "t6", "checkout.env", key="k11"),
+        result("t6", f'URL="x"\nPORT={PORT} <b>', key="k12"),
+        says("c7", "Good.", key="k13"),
+    ]
+    append(local_team(), session(*more), count, source="test")
+    forgetful.refresh_from_db()
+    measure(forgetful)
+    found = [_asked(client, forgetful, text=PORT, step=step) for step in ("4", "6")]
+    assert [one["removed"]["step"] for one in found] == [4, 6]  # type: ignore[index]
+    assert found[0]["sentence"] == _asked(client, forgetful, text=PORT)["sentence"]
+    for step, answer in zip((4, 6), found, strict=True):
+        page = page_of(client, f"/sessions/{forgetful.pk}/why/?text={PORT}&step={step}")
+        assert str(answer["sentence"]) in page.text
+        out = StringIO()
+        call_command("why", "s1", PORT, step=step, stdout=out)
+        assert out.getvalue().startswith(str(answer["sentence"]))
+    refused = client.get(f"/api/v1/sessions/{forgetful.pk}/why?text={PORT}&step=99")
+    assert refused.status_code == 422 and "steps 1 to 7" in refused.json()["detail"]
+    with pytest.raises(CommandError, match="steps 1 to 7"):
+        call_command("why", "s1", PORT, step=0)
+
+
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
