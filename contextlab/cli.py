@@ -33,6 +33,7 @@ COMMANDS = {
     "export": ("sessions.management.commands.export", "write a session to a file"),
     "login": ("sessions.management.commands.login", "print an address that signs you in once"),
     "token": ("sessions.management.commands.token", "create and revoke API keys"),
+    "audit": ("sessions.management.commands.audit", "verify and export the audit log"),
     "invite": ("sessions.management.commands.invite", "invite someone to a team"),
     "doctor": ("contextlab.management.commands.doctor", "check the installation"),
     "backup": ("contextlab.management.commands.backup", "back up the data while in use"),
@@ -50,7 +51,7 @@ OF_DJANGO = {
 
 READ_TABLES = {
     "import", "demo", "worker", "show", "why", "compare", "tail", "export", "token", "login",
-    "invite", "simulate", "probe", "verify",
+    "invite", "simulate", "probe", "verify", "audit",
 }  # fmt: skip
 """Commands that need up-to-date tables: `serve` migrates itself, the others need none."""
 

@@ -35,6 +35,7 @@ def connect() -> None:
     pre_delete.connect(forget, sender=Session)
     post_save.connect(occurrences.approval_asked, sender=Approval)
     post_save.connect(occurrences.rollout_changed, sender=AuditEntry)
+    post_save.connect(occurrences.entry_added, sender=AuditEntry)
     post_save.connect(occurrences.ledger_kept, sender=FactLedger)
     budget_passed.connect(occurrences.budget_passed)
     breaks_found.connect(occurrences.breaks_found)

@@ -133,6 +133,28 @@ def actor_of(request: HttpRequest) -> audit.Actor:
     return audit.person(request.user, ip)
 
 
+def note_refused(request: HttpRequest, refusal: NotAllowed) -> None:
+    """Note in the audit log that a right was missing; after the request's transaction."""
+    audit.note_refusal(refusal.team, actor_of(request), _asked(request), right=refusal.right)
+
+
+def note_missed(request: HttpRequest) -> None:
+    """Note in the log of a person's own team that they asked for a session by an id that none of
+    their teams has.
+
+    A missing session and one of another team are noted alike: the entry does not tell which it was.
+    """
+    missed = getattr(request, "missed_session", "")
+    if missed and not by_key(request) and (teams := teams_of(request)):
+        audit.note_refusal(teams[0], actor_of(request), missed, operation=_asked(request))
+
+
+def _asked(request: HttpRequest) -> str:
+    """The page or operation that was asked for; the URL itself may have an agent's words."""
+    match = request.resolver_match
+    return f"{request.method} {match.view_name if match else ''}".strip()
+
+
 def may_write(request: HttpRequest) -> bool:
     """Whether the requester is a program with write scope; only those receive managed contexts."""
     asker = getattr(request, "auth", None)
@@ -165,6 +187,8 @@ def find_session(request: HttpRequest, name: str) -> Session | None:
             # api/ingestion counts what it was sent.
             request.found_session = found  # type: ignore[attr-defined]
             return found
+    if _is_uuid(name):
+        request.missed_session = name  # type: ignore[attr-defined]
     return None
 
 

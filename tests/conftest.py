@@ -108,6 +108,37 @@ def django_db_keepdb(django_db_modify_db_settings: None) -> Iterator[bool]:
         file.unlink()
 
 
+@pytest.fixture(scope="session", autouse=True)
+def audit_log_emptied() -> Iterator[None]:
+    """Let Django empty the database after a test with transactions of its own, which the triggers
+    of the audit log refuse; they are as they were before the next test."""
+    from django.db import connection
+    from django.test import TransactionTestCase
+
+    table = "agent_sessions_auditentry"
+    empty = TransactionTestCase._fixture_teardown
+
+    def emptied(case: TransactionTestCase) -> None:
+        with connection.cursor() as cursor:
+            if connection.vendor == "postgresql":
+                cursor.execute(f"ALTER TABLE {table} DISABLE TRIGGER USER")
+                empty(case)
+                cursor.execute(f"ALTER TABLE {table} ENABLE TRIGGER USER")
+                return
+            name = f"{table}_keeps"
+            cursor.execute("SELECT sql FROM sqlite_master WHERE name = %s", [name])
+            found = cursor.fetchone()
+            if found:
+                cursor.execute(f"DROP TRIGGER {name}")
+            empty(case)
+            if found:
+                cursor.execute(found[0])
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(TransactionTestCase, "_fixture_teardown", emptied)
+        yield
+
+
 @dataclass
 class Server:
     """A `contextlab serve` of its own, with its own data."""

@@ -9,16 +9,16 @@ from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
 
-from sessions.actions.accounts.teams import LOCAL_USER
+from sessions.actions.accounts import audit
+from sessions.actions.accounts.reserved import is_reserved
 
 
 def check_name(name: str, own: User | None = None) -> str:
     """Validate a user name and return it normalized. Raises ValidationError if it is invalid or
     taken.
 
-    "@" is rejected, because a name that looks like an email address could be someone else's. The
-    local user's name is reserved even before that user exists, because the printed sign-in URL
-    signs in anyone who has it.
+    "@" is rejected, because a name that looks like an email address could be someone else's.
+    Reserved names are rejected as if they were taken.
     """
     found = User.normalize_username(name.strip())
     if own is not None and found == own.username:
@@ -26,7 +26,7 @@ def check_name(name: str, own: User | None = None) -> str:
     if "@" in found:
         raise ValidationError("A name cannot contain @. Enter your email address in its own field.")
     UnicodeUsernameValidator(message="Use only letters, digits and . + - _, without spaces.")(found)
-    if found.casefold() == LOCAL_USER or _others(own).filter(username__iexact=found).exists():
+    if is_reserved(found) or _others(own).filter(username__iexact=found).exists():
         raise ValidationError("This name is taken. Choose another.")
     return found
 
@@ -66,8 +66,22 @@ def add_account(user: User) -> None:
         raise ValidationError({"name": ["This name is taken. Choose another."]}) from None
 
 
-def change_password(user: User, password: str) -> None:
+def change_password(user: User, password: str, actor: audit.Actor) -> None:
     """Change the password, which ends all browser sessions of the user. Raises ValidationError."""
     validate_password(password, user)
     user.set_password(password)
-    user.save(update_fields=["password"])
+    with transaction.atomic():
+        user.save(update_fields=["password"])
+        audit.note_for(user, actor, "password.changed", user)
+
+
+@transaction.atomic
+def change_profile(user: User, name: str, email: str, actor: audit.Actor) -> None:
+    """Change name and email address, both already checked."""
+    before = User.objects.get(pk=user.pk)
+    user.username, user.email = name, email
+    user.save(update_fields=["username", "email"])
+    if before.username != name:
+        audit.note_for(user, actor, "name.changed", user, before=before.username)
+    if before.email != email:
+        audit.note_for(user, actor, "email.changed", user)

@@ -13,8 +13,9 @@ from django.utils import timezone
 
 from sessions.actions.accounts import audit
 from sessions.actions.accounts.logins import has_passwords
+from sessions.actions.accounts.sign_ins import note_sign_in
 from sessions.actions.accounts.teams import local_team, local_user
-from sessions.models import LoginAddress, Team
+from sessions.models import LoginAddress
 from sessions.models.record.blobs import sha256
 
 VALID = timedelta(days=1)
@@ -51,8 +52,7 @@ def use_address(token: str, ip: str) -> User | None:
     if not used:
         return None
     person = local_user()
-    for team in Team.objects.filter(memberships__user=person):
-        audit.note(team, audit.person(person, ip), "login.used", "printed address")
+    note_sign_in(person, ip, "printed address")
     return person
 
 

@@ -79,7 +79,7 @@ def accept(invitation: Invitation, user: User, actor: audit.Actor) -> Membership
             if not taken.update(accepted=timezone.now(), accepted_by=user):
                 raise NotUsable
             made = Membership.objects.create(user=user, team=invitation.team, role=invitation.role)
-            audit.note(invitation.team, actor, "member.joined", user.get_username(), role=made.role)
+            audit.note(invitation.team, actor, "member.joined", user, role=made.role)
             return made
     except (IntegrityError, NotUsable):
         known = Membership.objects.filter(user=user, team=invitation.team).first()

@@ -18,6 +18,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 from django.utils.crypto import salted_hmac
 
+from sessions.actions.accounts.sign_ins import note_failure
 from sessions.models import LoginFailure
 
 WINDOW = timedelta(minutes=15)
@@ -67,7 +68,7 @@ def person_of(
     """Authenticate a user by name or email and password; None if the credentials are wrong.
 
     Unknown names take as long as known ones (Django hashes either way) and are rate-limited too.
-    Raises TooMany.
+    A wrong password is noted in the audit log. Raises TooMany.
     """
     username = _username(name)
     marked = _marked(username)
@@ -79,6 +80,7 @@ def person_of(
     _check_limits(attempt, known=known)
     found = authenticate(username=username, password=password)
     if not isinstance(found, User):
+        note_failure(User.objects.filter(username=username).first(), ip, "password")
         return None
     LoginFailure.objects.filter(name=marked, source=source).delete()
     return found

@@ -31,8 +31,7 @@ def change_role(membership: Membership, role: str, actor: audit.Actor) -> int:
     member.save(update_fields=["role"])
     _withdraw_theirs(member)
     members_changed.send(Membership, team=member.team)
-    name = member.user.get_username()
-    audit.note(member.team, actor, "role.changed", name, before=before, role=role)
+    audit.note(member.team, actor, "role.changed", member.user, before=before, role=role)
     return 0 if member.may("keys") else _end_keys(member, actor)
 
 
@@ -60,7 +59,7 @@ def _end(membership: Membership, actor: audit.Actor, action: str) -> None:
     member.delete()
     _withdraw_theirs(member)
     members_changed.send(Membership, team=member.team)
-    audit.note(member.team, actor, action, member.user.get_username(), role=member.role)
+    audit.note(member.team, actor, action, member.user, role=member.role)
     _end_keys(member, actor)
 
 

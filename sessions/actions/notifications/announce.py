@@ -10,10 +10,11 @@ from __future__ import annotations
 from datetime import timedelta
 
 from django.db import transaction
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from sessions.actions.jobs import jobs
-from sessions.actions.notifications.events import Occurrence
+from sessions.actions.notifications.events import EVENTS, Occurrence
 from sessions.models import Notification, NotificationChannel, NotificationRule, Team
 
 KIND = "notify"
@@ -34,10 +35,9 @@ def is_awaited(team: Team, event: str) -> bool:
 def announce(team: Team, what: Occurrence) -> None:
     """Create a notification for each of the team's rules that the occurrence meets."""
     rules = NotificationRule.objects.filter(team=team, event=what.event).order_by("channel_id")
-    for rule in rules:
+    for rule in rules.select_related("channel"):
         if _meets(rule, what):
-            with transaction.atomic():
-                _create(team, rule, what)
+            announce_to(rule.channel, what, rule.quiet_minutes)
 
 
 def _meets(rule: NotificationRule, what: Occurrence) -> bool:
@@ -45,21 +45,16 @@ def _meets(rule: NotificationRule, what: Occurrence) -> bool:
     return not rule.threshold or (what.value is not None and what.value >= rule.threshold)
 
 
-def _create(team: Team, rule: NotificationRule, what: Occurrence) -> None:
-    channel = NotificationChannel.objects.select_for_update().get(pk=rule.channel_id)
+@transaction.atomic
+def announce_to(channel: NotificationChannel, what: Occurrence, quiet_minutes: int = 0) -> bool:
+    """Create a notification for a channel. Returns False if the channel has it."""
+    channel = NotificationChannel.objects.select_for_update().get(pk=channel.pk)
     known = Notification.objects.filter(channel=channel)
     if known.filter(occurrence=what.key).exists():
-        return
-    now = timezone.now()
-    counted = known.filter(state__in=(State.WAITING, State.SENT))
-    alike = counted.filter(event=what.event, cause=what.cause)
-    problem = ""
-    if alike.filter(created__gt=now - timedelta(minutes=rule.quiet_minutes)).exists():
-        problem = f"Not sent: the same cause was notified within {rule.quiet_minutes} minutes."
-    elif counted.filter(created__gt=now - timedelta(hours=1)).count() >= MOST_AN_HOUR:
-        problem = f"Not sent: the channel had {MOST_AN_HOUR} notifications within an hour."
+        return False
+    problem = "" if EVENTS[what.event].every else _held_back(known, what, quiet_minutes)
     row = Notification.objects.create(
-        team=team,
+        team_id=channel.team_id,
         channel=channel,
         event=what.event,
         occurrence=what.key[:200],
@@ -72,6 +67,19 @@ def _create(team: Team, rule: NotificationRule, what: Occurrence) -> None:
     )
     if not problem:
         ask_delivery(row)
+    return True
+
+
+def _held_back(known: QuerySet[Notification], what: Occurrence, quiet_minutes: int) -> str:
+    """Why a notification is not sent; empty if it is."""
+    now = timezone.now()
+    counted = known.filter(state__in=(State.WAITING, State.SENT))
+    alike = counted.filter(event=what.event, cause=what.cause)
+    if alike.filter(created__gt=now - timedelta(minutes=quiet_minutes)).exists():
+        return f"Not sent: the same cause was notified within {quiet_minutes} minutes."
+    if counted.filter(created__gt=now - timedelta(hours=1)).count() >= MOST_AN_HOUR:
+        return f"Not sent: the channel had {MOST_AN_HOUR} notifications within an hour."
+    return ""
 
 
 def ask_delivery(row: Notification, after: float = 0) -> None:

@@ -103,6 +103,8 @@ def remove_channel(channel: NotificationChannel, actor: audit.Actor) -> None:
 def send_test(channel: NotificationChannel, actor: audit.Actor) -> Notification:
     """Send a test, like any notification. Raises TooManyTests."""
     with transaction.atomic():
+        # As the audit log does it: first the team, then the channel.
+        Team.objects.select_for_update(no_key=True).get(pk=channel.team_id)
         locked = NotificationChannel.objects.select_for_update().get(pk=channel.pk)
         waiting = locked.notifications.filter(event=TEST, state=Notification.State.WAITING)
         if waiting.count() >= TESTS_WAITING:

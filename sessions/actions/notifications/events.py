@@ -20,6 +20,8 @@ class NotifiedEvent:
     when: str
     unit: Unit = ""
     default: int | None = None
+    every: bool = False
+    """Whether each one is sent, without quiet time and hourly limit."""
 
 
 EVENTS = {
@@ -52,6 +54,9 @@ EVENTS = {
             1,
         ),
         NotifiedEvent("job", "Job failed", "A job failed at all its attempts."),
+        NotifiedEvent(
+            "audit", "Audit log entry", "An entry is added to the audit log.", every=True
+        ),
     )
 }
 
@@ -88,10 +93,16 @@ _WRITTEN: dict[str, Callable[[Any], str]] = {
 }
 
 
+_PROOF = ("salts", "previous", "hash")
+
+
 def fact_lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
-    """Facts as labels and text; the last word of a name is its unit."""
+    """Facts as labels and text; the last word of a name is its unit. What proves an entry of the
+    audit log is left to programs."""
     lines = []
     for name, value in facts.items():
+        if name in _PROOF:
+            continue
         words = name.split("_")
         write = _WRITTEN.get(words[-1], str)
         if words[-1] == "microusd":

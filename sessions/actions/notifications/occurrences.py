@@ -12,13 +12,23 @@ from django.urls import reverse
 
 from compaction.cache import causes
 from compaction.cache.uses import Break
+from sessions.actions.accounts import chain
 from sessions.actions.budgets import uses
-from sessions.actions.notifications.announce import KIND, announce, is_awaited
+from sessions.actions.notifications.announce import KIND, announce, announce_to, is_awaited
 from sessions.actions.notifications.events import Occurrence
 from sessions.actions.reviews.compaction_verdicts import is_missed
 from sessions.actions.web.verdicts import counted
 from sessions.figures import percent
-from sessions.models import Approval, AuditEntry, FactLedger, Job, Notification, Session, Use
+from sessions.models import (
+    Approval,
+    AuditEntry,
+    FactLedger,
+    Job,
+    Notification,
+    NotificationChannel,
+    Session,
+    Use,
+)
 from sessions.models.record.sessions import SOURCE_LIVE
 
 
@@ -88,6 +98,25 @@ def rollout_changed(instance: AuditEntry, created: bool, **_: Any) -> None:
         facts=facts,
     )
     announce(instance.team, what)
+
+
+def entry_added(instance: AuditEntry, created: bool, **_: Any) -> None:
+    """An entry of the audit log was written."""
+    if created and is_awaited(instance.team, "audit"):
+        announce(instance.team, _entry(instance))
+
+
+def send_entry(channel: NotificationChannel, entry: AuditEntry) -> bool:
+    """Send an entry of the audit log to a channel, whatever its rules. Returns False if the channel
+    has it."""
+    return announce_to(channel, _entry(entry))
+
+
+def _entry(row: AuditEntry) -> Occurrence:
+    """An entry, as `contextlab audit export` writes it."""
+    name = f"entry:{row.number}"
+    title = f"{row.action}: {row.named or row.actor}"
+    return Occurrence("audit", name, name, title, reverse("audit"), facts=chain.line_of(row))
 
 
 def breaks_found(session: Session, breaks: Mapping[int, Break], **_: Any) -> None:

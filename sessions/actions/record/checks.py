@@ -11,8 +11,10 @@ from django.db.models import Count, Exists, F, Max, Model, OuterRef, Q, QuerySet
 from django.db.models.functions import Coalesce, Lag
 from django.utils import timezone
 
+from sessions.actions.accounts import chain
 from sessions.models import (
     Artefact,
+    AuditEntry,
     Blob,
     Block,
     Edit,
@@ -24,6 +26,7 @@ from sessions.models import (
     Revision,
     Run,
     Session,
+    Team,
 )
 from sessions.models.record.blobs import DamagedBlob
 from sessions.models.record.values import content_of
@@ -73,7 +76,7 @@ def parts(stage: str = "", after: str = "") -> Iterator[Part]:
 
 def total() -> int:
     """The number of rows that `parts` reads, for progress."""
-    return Blob.objects.count() + Session.objects.count()
+    return Blob.objects.count() + Session.objects.count() + AuditEntry.objects.count()
 
 
 def _database(after: str) -> Iterator[Part]:  # noqa: ARG001
@@ -251,9 +254,22 @@ def _jobs(after: str) -> Iterator[Part]:  # noqa: ARG001
     yield Part("jobs", "", 0, found)
 
 
+def _audit(after: str) -> Iterator[Part]:
+    if not after:
+        gone = [Damage("a trigger guards the audit log", name) for name in chain.missing_guards()]
+        yield Part("audit entries", "", 0, gone)
+    teams = Team.objects.order_by("pk")
+    for team in teams.filter(pk__gt=after) if after else teams:
+        result = chain.check(team)
+        broken = isinstance(result, chain.BrokenLink)
+        found = [Damage("the audit log is chained", str(result))] if broken else []
+        yield Part("audit entries", str(team.pk), result.number, found)
+
+
 STAGES: dict[str, Callable[[str], Iterator[Part]]] = {
     "database": _database,
     "blobs": _blobs,
     "sessions": _sessions,
     "jobs": _jobs,
+    "audit entries": _audit,
 }

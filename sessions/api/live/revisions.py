@@ -98,7 +98,8 @@ def compactions(
     session = session_of(request, session_id)
     try:
         instructions = wanted.instructions if wanted else ""
-        job = request_compaction(session, instructions, done=bool(wanted and wanted.task_done))
+        done = bool(wanted and wanted.task_done)
+        job = request_compaction(session, instructions, done=done, actor=actor_of(request))
     except CannotCompact as error:
         raise Refusal(409, "Cannot be compacted", str(error)) from None
     return job_asked(job)

@@ -14,11 +14,11 @@ from django.http import HttpRequest, HttpResponse, RawPostDataException
 from ninja.parser import Parser
 from ninja.utils import check_csrf
 
-from sessions.access import SAFE, Asker, session_of, team_to, teams_of
+from sessions.access import SAFE, Asker, NotAllowed, session_of, team_to, teams_of
 from sessions.actions.accounts.keys import check_key
 from sessions.actions.live.folds import ready, serving
 from sessions.actions.web.once import AnotherRequest, Once
-from sessions.api.web.problems import Refusal, refusal_of
+from sessions.api.web.problems import Refusal
 from sessions.api.web.sizes import OversizedBody, check_blocks, check_values
 from sessions.importers import decoded
 from sessions.models import Team
@@ -52,7 +52,8 @@ class KeyOrPerson:
         known = scheme.lower() == "bearer"
         asker = _with_key(token.strip()) if known else _in_browser(request)
         if request.method not in SAFE and asker.key and "write" not in asker.key.scopes:
-            raise refusal_of("write", by_key=True)
+            request.auth = asker  # type: ignore[attr-defined]
+            raise NotAllowed(asker.key.team, "write", by_key=True)
         return asker
 
 

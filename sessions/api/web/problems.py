@@ -17,7 +17,7 @@ from django.http.multipartparser import MultiPartParserError
 from ninja import NinjaAPI
 from ninja.errors import HttpError, ValidationError
 
-from sessions.access import KEYS_MAY, NotAllowed
+from sessions.access import KEYS_MAY, NotAllowed, note_missed, note_refused
 from sessions.actions.live.managed import StillReading
 from sessions.actions.live.requests.pausing import RETRY_SECONDS, SessionPaused
 from sessions.actions.web.apart import NotInTime
@@ -82,7 +82,8 @@ def refused(request: HttpRequest, error: Refusal) -> HttpResponse:
 
 
 def not_allowed(request: HttpRequest, error: NotAllowed) -> HttpResponse:
-    """A 403 response for a missing right."""
+    """A 403 response for a missing right, which the team's audit log notes."""
+    note_refused(request, error)
     return refused(request, refusal_of(error.right, by_key=error.by_key))
 
 
@@ -110,6 +111,7 @@ def paused(request: HttpRequest, error: SessionPaused) -> HttpResponse:
 
 def missing(request: HttpRequest, error: Exception | None = None) -> HttpResponse:
     """A 404 response; identical for missing objects, other teams' objects and unknown URLs."""
+    note_missed(request)
     return problem(
         404,
         "Not found",

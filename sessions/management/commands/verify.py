@@ -28,10 +28,10 @@ _Result = Verified | str
 class Command(BaseCommand):
     help = (
         "Without a path, check the store: hashes of all content, numbering, intervals, "
-        "references, jobs, and on SQLite the file itself. With paths, read each log a second "
-        "time, without the importers, and compare the context and the usage of every model call "
-        "with what an import would show; nothing is stored. Prints a line per finding or file, "
-        "and exits with 1 if there is a finding or a difference."
+        "references, jobs, the chain of the audit log, and on SQLite the file itself. With paths, "
+        "read each log a second time, without the importers, and compare the context and the usage "
+        "of every model call with what an import would show; nothing is stored. Prints a line per "
+        "finding or file, and exits with 1 if there is a finding or a difference."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -105,7 +105,11 @@ class Command(BaseCommand):
             self.stdout.write(f"{many}. Restore what is damaged from a backup.")
         else:
             sessions, blobs = counts["sessions"], counts["blobs"]
-            self.stdout.write(f"Nothing wrong: {sessions:,} sessions and {blobs:,} blobs checked.")
+            entries = counts["audit entries"]
+            self.stdout.write(
+                f"Nothing wrong: {sessions:,} sessions, {blobs:,} blobs and {entries:,} audit "
+                "entries checked."
+            )
         if found:
             sys.exit(1)
 

@@ -18,7 +18,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from sessions.access import CHOSEN_TEAM, actor_of, ip_of, teams_of
 from sessions.actions.accounts import members
-from sessions.actions.accounts.accounts import change_password
+from sessions.actions.accounts.accounts import change_password, change_profile
 from sessions.actions.accounts.logins import TooMany, own_browser, person_of
 from sessions.actions.accounts.preferences import prefer
 from sessions.actions.accounts.teams import make_team
@@ -56,8 +56,8 @@ def _profile(request: HttpRequest, person: User) -> HttpResponse:
         # The page shows the user's name: reload the stored one instead of the rejected input.
         person.refresh_from_db()
         return _shown(request, status=422, profile=given)
-    person.username, person.email = given.cleaned_data["name"], given.cleaned_data["email"]
-    person.save(update_fields=["username", "email"])
+    name, email = given.cleaned_data["name"], given.cleaned_data["email"]
+    change_profile(person, name, email, actor_of(request))
     return _saved(request, "Name and email saved.")
 
 
@@ -76,7 +76,7 @@ def _password(request: HttpRequest, person: User) -> HttpResponse:
         if wrong:
             given.add_error("current", wrong)
             return _shown(request, status=422, password=given)
-    change_password(person, given.cleaned_data["password"])
+    change_password(person, given.cleaned_data["password"], actor_of(request))
     update_session_auth_hash(request, person)
     return _saved(request, "Password changed. Your other browsers are signed out.")
 

@@ -15,6 +15,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from sessions.access import actor_of, team_to
 from sessions.actions.accounts.audit import note
+from sessions.actions.accounts.chain import line_of
 from sessions.models import AuditEntry, Team
 from sessions.views.web.pages import Page
 from sessions.views.web.paging import page
@@ -91,21 +92,8 @@ def export(request: HttpRequest) -> HttpResponse:
 
 
 def _lines(team: Team, chosen: dict[str, str]) -> bytes:
-    rows = AuditEntry.objects.filter(team=team, **chosen).order_by("at", "pk")
-    return b"".join(json.dumps(_line(row)).encode() + b"\n" for row in rows.iterator(2000))
-
-
-def _line(row: AuditEntry) -> dict[str, Any]:
-    return {
-        "at": row.at.isoformat(),
-        "via": row.via,
-        "actor": row.actor,
-        "actor_id": row.actor_id,
-        "ip": row.ip,
-        "action": row.action,
-        "named": row.named,
-        "detail": row.detail,
-    }
+    rows = AuditEntry.objects.filter(team=team, **chosen).order_by("number")
+    return b"".join(json.dumps(line_of(row)).encode() + b"\n" for row in rows.iterator(2000))
 
 
 PAGES = (

@@ -23,6 +23,7 @@ from sessions.actions.accounts.logins import (
     person_of,
     remember,
 )
+from sessions.actions.accounts.sign_ins import note_sign_in
 from sessions.views.accounts.forms import Login
 from sessions.views.web.pages import Page
 
@@ -81,6 +82,7 @@ def sign_in(request: HttpRequest) -> HttpResponse:
     if person is None:
         return _door(request, "Sign in", wanted, given, REFUSED, status=403)
     login(request, person)
+    note_sign_in(person, ip_of(request), "password")
     answer = redirect(onward(request))
     answer.set_cookie(
         KNOWN_COOKIE,

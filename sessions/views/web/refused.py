@@ -1,11 +1,12 @@
-"""The 403 page: the user's role, the roles required, and the team's owners."""
+"""The 403 page: the user's role, the roles required, and the team's owners. And the 404 page."""
 
 from __future__ import annotations
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.views.defaults import page_not_found
 
-from sessions.access import NotAllowed
+from sessions.access import NotAllowed, note_missed, note_refused
 from sessions.models import Membership
 from sessions.models.accounts.teams import ROLE_MAY, Right
 
@@ -23,8 +24,17 @@ DEEDS: dict[Right, str] = {
 
 def refused(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Render a 403 page with what is known about the refusal."""
-    context = _known(request, exception) if isinstance(exception, NotAllowed) else {}
+    context: dict[str, object] = {}
+    if isinstance(exception, NotAllowed):
+        note_refused(request, exception)
+        context = _known(request, exception)
     return render(request, "403.html", context, status=403)
+
+
+def missing(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """Render the 404 page; identical for missing objects and those of other teams."""
+    note_missed(request)
+    return page_not_found(request, exception)
 
 
 def _known(request: HttpRequest, refusal: NotAllowed) -> dict[str, object]:

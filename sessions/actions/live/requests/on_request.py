@@ -25,10 +25,17 @@ ROUNDS = 5
 """Maximum summaries per request: meanwhile the policy may stub what was summarized."""
 
 
-def request_compaction(session: Session, instructions: str = "", *, done: bool = False) -> Job:
+def request_compaction(
+    session: Session,
+    instructions: str = "",
+    *,
+    done: bool = False,
+    actor: audit.Actor = audit.POLICY,
+) -> Job:
     """Queue a compaction of the managed context; `done` if its task is done.
 
-    Raises CannotCompact without a policy.
+    The audit log has those that a person asks for; agents ask often. Raises CannotCompact without
+    a policy.
     """
     if session.policy_version_id is None:
         raise CannotCompact(
@@ -44,7 +51,10 @@ def request_compaction(session: Session, instructions: str = "", *, done: bool =
             sha = blob.sha
         payload = {"session": str(session.pk), "instructions": sha, "done": done}
         key = f"compact:{session.pk}:{sha[:16]}{':done' if done else ''}"
-        return enqueue(session.team, "compact", payload, key)
+        job = enqueue(session.team, "compact", payload, key)
+        if actor.user is not None:
+            audit.note(session.team, actor, "compaction.asked", session.external_id, done=done)
+    return job
 
 
 def compact(running: Running) -> JobOutcome:

@@ -11,7 +11,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from sessions import consumers, live
-from sessions.actions.accounts import members
+from sessions.actions.accounts import audit, members
 from sessions.actions.accounts.accounts import change_password
 from sessions.actions.accounts.audit import COMMAND
 from sessions.actions.accounts.teams import local_team
@@ -157,7 +157,7 @@ async def test_a_changed_password_closes_pages_in_other_browsers():
     member = await sync_to_async(User.objects.create_user)("mara", "", "lantern-ferry-42")
     opened = await watching(["sessions"], await signed_in(member))
     await answer(opened)
-    await sync_to_async(change_password)(member, "harbour-lantern-7")
+    await sync_to_async(change_password)(member, "harbour-lantern-7", audit.COMMAND)
     assert await opened.receive_output(PATIENCE) == {"type": "websocket.close", "code": 4401}
     await opened.disconnect()
 
