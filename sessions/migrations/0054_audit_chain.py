@@ -115,7 +115,7 @@ def text(**more):
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("agent_sessions", "0052_iterations"),
+        ("agent_sessions", "0053_lost_facts"),
     ]
 
     operations = [
