@@ -44,8 +44,8 @@ NO_ADVICE = "Nothing to fix."
 """What to do about an expired TTL that is not avoidable."""
 
 VENDOR_ADVICE = (
-    "It writes what comes after it again: compact at a task boundary, before much is cached, or "
-    "manage the session with a policy."
+    "The agent's product decides when it edits, and no TTL keeps what it removed. To decide that "
+    "yourself, manage the session with a policy."
 )
 """What to do about edits that a vendor's product made, outside our policies."""
 
@@ -56,9 +56,9 @@ _WRITTEN: dict[Cause, str] = {
 }
 
 
-def is_avoidable(cause: str) -> bool:
-    """Return whether breaks of a cause can be avoided."""
-    return cause in AVOIDABLE
+def is_avoidable(cause: str, vendor_edit: str = "") -> bool:
+    """Return whether breaks of a cause can be avoided; an edit by the agent's product cannot."""
+    return cause in AVOIDABLE and not (cause == "edit" and vendor_edit)
 
 
 def hour_keeps(idle: int | None, ttl: int | None) -> bool:
@@ -67,12 +67,16 @@ def hour_keeps(idle: int | None, ttl: int | None) -> bool:
     return ttl == TTL_MS["5m"] and (idle or 0) <= TTL_MS["1h"]
 
 
-def why_ttl_stays(idle: int | None, ttl: int | None, hour_saved: int | None) -> str:
-    """Say why an expired TTL (ms, as `idle`) is not avoidable; empty if it is.
+def why_ttl_stays(
+    idle: int | None, ttl: int | None, hour_saved: int | None, *, cut: bool = False
+) -> str:
+    """Say why an expired TTL (ms, as `idle`) is not avoidable; empty if it is. `cut` as in `Break`.
 
     `hour_saved` is what an hour's TTL would have saved in the whole session, None if unknown: a
     session has one TTL for all of its writes, so all its breaks are judged by it.
     """
+    if cut:
+        return "the context was edited at this step, and no TTL keeps what left it"
     if (idle or 0) > TTL_MS["1h"]:
         return f"no TTL keeps a cache for {_whole_hours(idle or 0)}"
     if not hour_keeps(idle, ttl):
@@ -104,7 +108,7 @@ def sentence(broken: Break, cost: str = "", vendor_edit: str = "") -> str:
     paid = f"{broken.rewritten:,} tokens written again{f' ({cost})' if cost else ''}"
     if broken.cause == "unexplained":
         return f"Unexplained: {paid}."
-    can = "avoidable" if is_avoidable(broken.cause) else "not avoidable"
+    can = "avoidable" if is_avoidable(broken.cause, vendor_edit) else "not avoidable"
     return f"{name[0].upper()}{name[1:]}: {paid}, {can}."
 
 

@@ -82,7 +82,8 @@ class Forecast:
 
     `left` is None if nothing is known yet (a first call). `guess`: the log does not show the cause,
     but it happened before in this session. `revision` as in `PromptChange`. `suspect`: what should
-    not lose much, or usually loses nothing: the cause if the call breaks after all.
+    not lose much, or usually loses nothing: the cause if the call breaks after all. `cut`: an
+    expired TTL is the cause, but without it a change of the context would be.
     """
 
     read: int
@@ -92,6 +93,7 @@ class Forecast:
     guess: bool = False
     revision: int | None = None
     suspect: PromptChange | None = None
+    cut: bool = False
 
     @property
     def named(self) -> Cause:
@@ -157,12 +159,13 @@ def forecast(known: ForecastState, moment: Moment) -> Forecast:
     if moment.model != before.model:
         return Forecast(min(known.shared, whole), left, "model", confidence)
     late = idle_of(known, moment) - ttl_of(known, moment)
-    if late > LATE_MS:
-        return Forecast(min(known.shared, whole), left, "ttl", confidence)
     change = min(moment.changes, key=lambda one: one.block, default=None)
+    read = whole if change is None else min(_standing(known, moment, change), whole)
+    cut = change is not None and is_break(left, read)
+    if late > LATE_MS:
+        return Forecast(min(known.shared, whole), left, "ttl", confidence, cut=cut)
     if change is not None:
-        read = min(_standing(known, moment, change), whole)
-        if is_break(left, read):
+        if cut:
             return Forecast(read, left, change.cause, confidence, revision=change.revision)
         whole = read
     if _restarted(known, moment):

@@ -130,4 +130,5 @@ def _break(known: ForecastState, moment: Moment, usage: Usage, expected: Forecas
         ttl=ttl_of(known, moment) if late else None,
         revision=revision,
         guess=expected.guess,
+        cut=expected.cut,
     )

@@ -39,7 +39,8 @@ class Break:
     `rewritten` is in tokens, `cost` is what they cost above a cache read (micro-dollars, None
     without a price). `idle` and `ttl` (ms) are set for an expired TTL, `revision` is the
     number of the edit that caused it. `after` is the number of tokens before the break, which could
-    still be read. `guess`: the log does not show the cause, but it happened before in this session.
+    still be read. `cut`: the context changed at the same step, so that no TTL would have kept
+    this. `guess`: the log does not show the cause, but it happened before in this session.
     """
 
     cause: Cause
@@ -50,6 +51,7 @@ class Break:
     revision: int | None = None
     after: int | None = None
     guess: bool = False
+    cut: bool = False
 
     def __str__(self) -> str:
         said = NAMES[self.cause] + (", probably" if self.guess else "")

@@ -30,8 +30,7 @@ def kept_under(
 ) -> Iterator[KeptText]:
     """Follow one text under the recorded contexts, named "recorded", and under each policy.
 
-    `steps` are those that needed it. Summaries are made by code. The recorded contexts have the
-    cost of their rules, not of a bill.
+    `steps` are those that needed it. Summaries are made by code. Costs are those of `Recording`.
     """
     session = recording.value
     holders = [block for block in session.blocks if shows(block, text)]
@@ -45,4 +44,6 @@ def kept_under(
     yield kept("recorded", recording.lived, recording.lived_cost)
     for name, policy in policies.items():
         run = recording.run_under(policy)
-        yield kept(name, run, simulate_cache(run, session.calls, recording.terms).cost)
+        yield kept(
+            name, run, recording.cost_of(simulate_cache(run, session.calls, recording.terms).uses)
+        )

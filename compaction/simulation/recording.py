@@ -13,7 +13,8 @@ from compaction.facts.facts import FactIndex
 from compaction.losses.feasibility import EditIndex
 from compaction.outlines.outline import outline_of
 from compaction.policies.policy import Policy
-from compaction.prices.prices import micros, nanos
+from compaction.prices.billed import cost_of
+from compaction.prices.prices import micros, nanos, price
 from compaction.simulation.oracle import oracle
 from compaction.simulation.run import Terms, estimate_cache, simulate_cache, terms_of
 from compaction.simulation.simulate import Run, simulate
@@ -25,13 +26,19 @@ class Recording:
     """A session read once, for simulation under any number of policies.
 
     `lived` holds its recorded contexts; `permille` scales o200k counts to its counting. `counted`
-    caches o200k counts of texts made by policies, which often repeat.
+    caches o200k counts of texts made by policies, which often repeat. `copied`: calls of another
+    session are among its calls, without their usage, as that session paid for them.
+
+    Costs count the calls that reported usage, or all if none did. The recorded contexts cost what
+    those calls were billed; simulated costs are scaled by the bill over what the rules of a
+    simulation give for the recorded contexts, so that both compare.
     """
 
     value: Session
     lived: Run
     permille: int
     counted: dict[str, int] = field(default_factory=dict)
+    copied: bool = False
     _lived_costs: dict[Terms, int | None] = field(default_factory=dict)
 
     @cached_property
@@ -62,9 +69,30 @@ class Recording:
         return estimate_cache(lived, self.value.calls, replace(terms, frontier=False))
 
     @cached_property
+    def billed(self) -> int | None:
+        """Micro-dollars of the calls that reported usage, rounded once per call as everywhere; None
+        if none did, or a model has no price."""
+        costs = [cost_of(call, price) for call in self.value.calls if call.usage is not None]
+        known = [micros(cost) for cost in costs if cost is not None]
+        return sum(known) if costs and len(known) == len(costs) else None
+
+    @cached_property
+    def reported(self) -> bool:
+        """Whether any call reported usage."""
+        return any(call.usage is not None for call in self.value.calls)
+
+    @cached_property
+    def _paid(self) -> frozenset[int]:
+        """Steps that costs count."""
+        every = self.reported or self.copied
+        calls = self.value.calls
+        return frozenset(one.step for one in calls if one.usage is not None or not every)
+
+    @cached_property
     def lived_cost(self) -> int | None:
-        """Cost of `lived_uses` in micro-dollars, rounded once; None without a price."""
-        return self._cost_of(self.lived_uses)
+        """Micro-dollars of the recorded contexts: as billed, or estimated if no call reported
+        usage; None without a price."""
+        return self.billed if self.reported else self._rated(self.lived_uses)
 
     def lived_cost_under(self, policy: Policy) -> int | None:
         """Cost of the recorded contexts with a policy's TTL: what no edit has saved."""
@@ -72,20 +100,46 @@ class Recording:
         if terms == self.terms:
             return self.lived_cost
         if terms not in self._lived_costs:
-            self._lived_costs[terms] = self._cost_of(self._lived_under(terms))
+            self._lived_costs[terms] = self.cost_of(self._lived_under(terms))
         return self._lived_costs[terms]
 
-    def _cost_of(self, uses: Sequence[CacheUse]) -> int | None:
-        price = self.terms.price
-        if price is None or not uses:
-            return None
-        return micros(sum(nanos(use.usage, price) for use in uses))
+    def cost_of(self, uses: Sequence[CacheUse]) -> int | None:
+        """Micro-dollars of a simulated run, comparable with `lived_cost`; None without a price."""
+        return self.scaled(self._rated(uses))
+
+    def scaled(self, cost: int | None) -> int | None:
+        """A cost by the rules of a simulation, scaled to the bill."""
+        if cost is None or not self.reported:
+            return cost
+        base = self._lived_rated
+        return round(cost * self.billed / base) if self.billed is not None and base else None
+
+    def paid(self, uses: Sequence[CacheUse]) -> tuple[CacheUse, ...]:
+        """The uses that costs count."""
+        return tuple(use for use in uses if use.step in self._paid)
+
+    @cached_property
+    def _lived_rated(self) -> int | None:
+        return self._rated(self.lived_uses)
+
+    def _rated(self, uses: Sequence[CacheUse]) -> int | None:
+        """Micro-dollars by the rules of a simulation, rounded once."""
+        rates, paid = self.terms.price, self.paid(uses)
+        return micros(sum(nanos(use.usage, rates) for use in paid)) if rates and paid else None
 
     @cached_property
     def oracle_cost(self) -> int | None:
         """Micro-dollars of the oracle's run; None without a price."""
         run = oracle(self.value, self.index, self.edits, self.terms)
-        return simulate_cache(run, self.value.calls, self.terms).cost if run is not None else None
+        if run is None:
+            return None
+        return self.cost_of(simulate_cache(run, self.value.calls, self.terms).uses)
+
+    @cached_property
+    def lived_peak(self) -> int:
+        """Tokens of the largest recorded prompt: as reported, or counted if no call reported it."""
+        reported = [call.usage.prompt for call in self.value.calls if call.usage is not None]
+        return max(reported, default=0) or peak_of(self.lived)
 
     @property
     def lived_sent(self) -> int:
@@ -108,3 +162,8 @@ class Recording:
         return simulate(
             self.value, policy, self.counter(), extractive, outline_of, self.index.facts_of
         )
+
+
+def peak_of(run: Run) -> int:
+    """Tokens of the largest context of a run, as we count them."""
+    return max((run.hidden + step.added + step.total for step in run.steps), default=0)

@@ -54,7 +54,9 @@ def hour_saved(calls: Sequence[Call], cards: Sequence[Card]) -> int | None:
     saved = {
         card["step"]: card
         for card in cards
-        if card["kind"] == "ttl" and hour_keeps(card.get("idle"), card.get("ttl"))
+        if card["kind"] == "ttl"
+        and not card.get("cut")
+        and hour_keeps(card.get("idle"), card.get("ttl"))
     }
     nano, written = 0, 0
     for call in calls:

@@ -18,7 +18,7 @@ from compaction.policies.policy import Policy
 from compaction.prices.prices import PACKAGE_READ_ON
 from compaction.simulation.charged import charged
 from compaction.simulation.defined import Defined, defined
-from compaction.simulation.recording import Recording
+from compaction.simulation.recording import Recording, peak_of
 from compaction.simulation.run import CacheRun, simulate_cache
 from compaction.simulation.simulate import Run as RunValue
 from sessions.actions.record.measure import least_gap
@@ -26,7 +26,7 @@ from sessions.models import Session
 from sessions.models.record.lived import recorded_run
 from sessions.models.record.values import recorded_session
 
-ENGINE = 8
+ENGINE = 9
 """Increment whenever the same records and policy give different figures, so that earlier results
 are not reused."""
 
@@ -53,7 +53,8 @@ def recording_of(session: Session) -> Recording:
         }
         hidden = least_gap((), prompts, seen)
         value, lived = replace(value, hidden=hidden), replace(lived, hidden=hidden)
-    return Recording(value, lived, session.token_ratio)
+    copied = bool(session.meta.get("copied_calls"))
+    return Recording(value, lived, session.token_ratio, copied=copied)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +75,12 @@ def figures_of(recording: Recording, policy: Policy) -> Simulated:
     share); `definition_tokens_sent` are those of tool definitions in the log, null if it has none,
     `unused_definition_tokens_sent` of these the ones of tools that no step used: without them from
     the start, their cost would be saved. Money is micro-dollars, null without a price. The recorded
-    baseline is the session as logged, with its own compactions and clearings, priced by the same
-    rules; `cost_recorded_ttl_microusd` is its cost with the policy's TTL, so the rest of a saving
-    is that of edits. `needs` and the four shares are needed-later recall; `read_back_tokens` is
-    what the agent would have to read again for needs that are only retrievable (both:
+    baseline is the session as logged, with its own compactions and clearings, at what its calls
+    reported (`cost_reported`), else priced by the same rules. Simulated costs are scaled to that
+    (`Recording`). `cost_recorded_ttl_microusd` is its cost with the policy's TTL, so the rest of a
+    saving is that of edits. `needs` and the four shares are needed-later recall;
+    `read_back_tokens` is what the agent would have to read again for needs that are only
+    retrievable (both:
     docs/sources.md). `edits_feasible` is the share of edits whose old text is in the context,
     `read_backs_microusd` what reading again all that was needed and not in context would add to the
     cost. `said` counts facts in the agent's own words that it had seen before, `said_in_context` is
@@ -92,28 +95,30 @@ def figures_of(recording: Recording, policy: Policy) -> Simulated:
     cache = simulate_cache(run, value.calls, recording.terms)
     found = recall(value, run, recording.index)
     price = recording.terms.price
-    again = charged(cache.uses, found.readings, price) if price is not None else None
+    paid = recording.paid(cache.uses)
+    again = charged(paid, found.readings, price) if price is not None else None
     figures = {
         "steps": len(run.steps),
         "tokens_sent": run.sent + run.preludes,
         "tokens_sent_recorded": recording.lived_sent,
         "hidden_tokens_sent": run.preludes,
         **_of_definitions(defined(value, run, cache.uses, recording.counter())),
-        "peak_tokens": _peak(run),
+        "peak_tokens": peak_of(run),
         "window": value.window,
-        "cost_microusd": cache.cost,
+        "cost_microusd": recording.cost_of(cache.uses),
         "cost_recorded_microusd": recording.lived_cost,
+        "cost_reported": recording.reported,
         "cost_recorded_ttl_microusd": recording.lived_cost_under(policy),
         "cache_read_share": cache.cache_read_share,
         "compactions": _compactions(run),
         "revisions": len(run.revisions),
-        "read_backs_microusd": again,
+        "read_backs_microusd": recording.scaled(again),
         "read_back_tokens": found.read_back,
         **_of_edits(recording, run),
         **_of_recall(found),
         "retrievable": found.retrievable,
         "lost": found.lost,
-        "costliest": _costliest(cache),
+        "costliest": _costliest(recording, cache),
         "ms_per_step": round(taken / max(len(run.steps), 1), 3),
     }
     return Simulated(run, cache, found, figures, _worst(found.worst))
@@ -133,9 +138,10 @@ def lived_figures(recording: Recording) -> dict[str, Any]:
     return {
         "steps": len(run.steps),
         "tokens_sent": recording.lived_sent,
-        "peak_tokens": _peak(run),
+        "peak_tokens": recording.lived_peak,
         "window": value.window,
         "cost_microusd": recording.lived_cost,
+        "cost_reported": recording.reported,
         "cache_read_share": _read_share(recording.lived_uses),
         "compactions": len(compactions),
         **_of_recall(found),
@@ -169,10 +175,6 @@ def _of_definitions(tools: Defined) -> dict[str, Any]:
     }
 
 
-def _peak(run: RunValue) -> int:
-    return max((run.hidden + step.added + step.total for step in run.steps), default=0)
-
-
 def _compactions(run: RunValue) -> int:
     return sum(
         any(edit.replacement is not None and edit.replacement.kind == "summary" for edit in edits)
@@ -185,12 +187,13 @@ def _read_share(uses: Sequence[CacheUse]) -> float | None:
     return sum(use.read for use in uses) / prompt if prompt else None
 
 
-def _costliest(cache: CacheRun) -> dict[str, int] | None:
+def _costliest(recording: Recording, cache: CacheRun) -> dict[str, int] | None:
     priced = [one for one in cache.revisions if one.cost]
     if not priced:
         return None
     most = max(priced, key=lambda one: one.cost or 0)
-    return {"step": most.step, "rewritten": most.rewritten, "cost_microusd": most.cost or 0}
+    cost = recording.scaled(most.cost) or 0
+    return {"step": most.step, "rewritten": most.rewritten, "cost_microusd": cost}
 
 
 def _worst(needs: Sequence[Need]) -> list[dict[str, Any]]:

@@ -34,11 +34,16 @@ class Effect:
 
 @dataclass(frozen=True, slots=True)
 class RecordedFigures:
-    """What was recorded in the sessions of the lab's simulations: sums; None if unknown."""
+    """What was recorded in the sessions of the lab's simulations: sums; None if unknown. Of the
+    cost, `estimated_microusd` is that of the `estimated` sessions in which no call reported
+    usage; `unpriced` sessions have no known cost."""
 
     sessions: int
     cost_microusd: int | None
     in_context: float | None
+    estimated: int = 0
+    estimated_microusd: int = 0
+    unpriced: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +159,11 @@ def _recorded(rows: Sequence[_Simulated]) -> RecordedFigures | None:
     if not rows:
         return None
     costs = [one.recorded for one in rows if one.recorded is not None]
+    guessed = [
+        one.recorded
+        for one in rows
+        if one.recorded is not None and one.figures.get("cost_reported") is False
+    ]
     of: Counter[str] = Counter()
     for one in rows:
         of.update(_needs(one))
@@ -161,6 +171,9 @@ def _recorded(rows: Sequence[_Simulated]) -> RecordedFigures | None:
         len(rows),
         sum(costs) if costs else None,
         of["kept"] / of["needs"] if of["needs"] else None,
+        len(guessed),
+        sum(guessed),
+        len(rows) - len(costs),
     )
 
 

@@ -10,7 +10,7 @@ import msgspec
 from django.db.models import Min
 
 from compaction.cache import causes
-from compaction.cache.uses import Break, CacheUse
+from compaction.cache.uses import Basis, Break, CacheUse
 from compaction.context.edits import OWN_COMPACTIONS
 from compaction.context.session import Call
 from compaction.policies import trigger_words
@@ -93,7 +93,7 @@ def figures_after(before: Before, inputs: FigureInputs) -> Figures:
             cause = before.causes + len(causes)
             unseen = recorded and call.step in inputs.managed
             edit = "" if unseen else made_by.get(use.broken.revision or 0, "")
-            causes.append(cause_card(call.step, use.broken, edit))
+            causes.append(cause_card(call.step, use.broken, edit, use.basis))
         if call.model not in before.models:
             before.models.append(call.model)
         model, managed = before.models.index(call.model), int(call.step in inputs.managed)
@@ -166,11 +166,17 @@ _STARTS = Statement(
 )
 
 
-def cause_card(step: int, broken: Break, vendor_edit: str = "") -> dict[str, Any]:
+_AMOUNT: dict[Basis, str] = {"measured": "+{}", "estimated": "≈+{}", "simulated": "+{} sim"}
+"""What a break cost, in words, by where its figures come from."""
+
+
+def cause_card(
+    step: int, broken: Break, vendor_edit: str = "", basis: Basis = "measured"
+) -> dict[str, Any]:
     """A cause card for a cache break: cause, tokens written again and the place in the prompt,
     cost, the revision if one caused it, all this in a sentence, and advice. `vendor_edit` names an
     edit that the agent's product made."""
-    cost = f"≈+{money(broken.cost)}" if broken.cost else ""
+    cost = _AMOUNT[basis].format(money(broken.cost)) if broken.cost else ""
     return {
         "step": step,
         "kind": broken.cause,
@@ -183,6 +189,7 @@ def cause_card(step: int, broken: Break, vendor_edit: str = "") -> dict[str, Any
         "cost_microusd": broken.cost,
         "idle": broken.idle,
         "ttl": broken.ttl,
-        "avoidable": causes.is_avoidable(broken.cause),
+        "cut": broken.cut,
+        "avoidable": causes.is_avoidable(broken.cause, vendor_edit),
         "advice": causes.advice(broken.cause, vendor_edit),
     }

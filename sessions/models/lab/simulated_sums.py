@@ -52,7 +52,9 @@ ASSUMPTIONS = (
     "For the recorded baseline, and for policies with TTL “recorded”, as most of the session's "
     "reported writes. Other providers: their default.",
     "The recorded baseline is each session as logged, including its own compactions and "
-    "clearings, priced by these rules; it is not a bill.",
+    "clearings: the reported usage of its calls at list prices, or an estimate by these rules if "
+    "none reported usage. Simulated costs count the same calls, and are scaled by what these "
+    "rules give for the recorded contexts against what was reported.",
     "Read back: each text that was only retrievable when needed is read again once and then "
     "kept for five steps. These tokens are not included in any other figure.",
     "Regressions are ordered by harm: the relative cost increase over the active version plus "

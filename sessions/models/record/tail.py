@@ -92,7 +92,9 @@ def judged(cards: list[Card], hour_saved: int | None) -> list[Card]:
 def _judged(card: Card, hour_saved: int | None) -> Card:
     if card["kind"] != "ttl":
         return {"avoidable": rules.is_avoidable(card["kind"])} | card
-    why = rules.why_ttl_stays(card.get("idle"), card.get("ttl"), hour_saved)
+    why = rules.why_ttl_stays(
+        card.get("idle"), card.get("ttl"), hour_saved, cut=bool(card.get("cut"))
+    )
     if not why:
         return card | {"avoidable": True}
     said = str(card.get("sentence") or "").removesuffix(", avoidable.")

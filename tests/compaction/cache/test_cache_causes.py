@@ -6,7 +6,15 @@ from typing import get_args
 
 import pytest
 
-from compaction.cache.causes import ADVICE, advice, detail, sentence, title, why_ttl_stays
+from compaction.cache.causes import (
+    ADVICE,
+    advice,
+    detail,
+    is_avoidable,
+    sentence,
+    title,
+    why_ttl_stays,
+)
 from compaction.cache.uses import Break, Cause
 
 
@@ -47,7 +55,7 @@ def test_the_place_is_given_where_it_is_known() -> None:
             Break("edit", 5_000, revision=3),
             "",
             "automatic compaction by Claude Code",
-            "Automatic compaction by Claude Code: 5,000 tokens written again, avoidable.",
+            "Automatic compaction by Claude Code: 5,000 tokens written again, not avoidable.",
         ),
         (
             Break("edit", 5_000, revision=3),
@@ -106,3 +114,13 @@ def test_an_expired_ttl_is_avoidable_only_if_an_hour_keeps_it_and_pays(
     idle: int | None, ttl: int | None, hour_saved: int | None, why: str
 ) -> None:
     assert why_ttl_stays(idle, ttl, hour_saved) == why
+
+
+def test_no_ttl_keeps_what_an_edit_removes_at_the_same_step() -> None:
+    why = "the context was edited at this step, and no TTL keeps what left it"
+    assert why_ttl_stays(HOUR, FIVE, 1, cut=True) == why
+
+
+def test_an_edit_by_the_agents_product_is_not_avoidable() -> None:
+    assert is_avoidable("edit")
+    assert not is_avoidable("edit", "compaction by pi")

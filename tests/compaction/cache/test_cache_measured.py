@@ -11,7 +11,7 @@ from compaction.cache.calibrate import ForecastSums, compare
 from compaction.cache.forecast import ForecastState, Moment, PromptChange, whole_change
 from compaction.cache.measured import follow, measured
 from compaction.cache.uses import CacheUse
-from compaction.context.session import Call, Usage
+from compaction.context.session import Call, Iteration, Usage, of_iterations
 from compaction.prices.prices import Price, micros, nanos
 
 SONNET = Price("claude-sonnet-5", 2000, 200, 2500, 4000, 10_000, "test", "2026-11-20")
@@ -177,3 +177,41 @@ def test_other_tools_and_another_system_prompt_are_named() -> None:
     )
     assert [cause(use) for use in uses] == ["cold_start", "tools", "system", "rewind"]
     assert [use.broken.revision for use in uses[1:] if use.broken] == [1, 3, 5]
+
+
+def test_an_expired_ttl_at_an_edit_says_so() -> None:
+    calls = [
+        call(1, 0, Usage(10, 0, 50_000, 0, 500)),
+        call(2, 1, Usage(10, 50_000, 2_000, 0, 500)),
+        call(3, 9.2, Usage(10, 0, 20_000, 0, 500)),
+        call(4, 19, Usage(10, 0, 22_000, 0, 500)),
+    ]
+    uses = measured(plain(calls, s3=(PromptChange("edit", 1, 3),)), priced)
+    breaks = [use.broken for use in uses[2:]]
+    assert [(one.cause, one.cut) for one in breaks if one] == [("ttl", True), ("ttl", False)]
+
+
+def test_a_break_before_the_first_of_several_requests_is_found() -> None:
+    """The later ones read what the first wrote; each has its own model's price."""
+    first, advice = Usage(2, 0, 52_000, 0, 100), Usage(30_000, 0, 0, 0, 900)
+    last = Usage(2, 52_002, 1_000, 0, 200)
+    every = (Iteration(first), Iteration(advice, "other"), Iteration(last))
+    calls = [
+        call(1, 0, Usage(10, 20_000, 30_000, 0, 500)),
+        call(2, 1, of_iterations(every)),
+        call(3, 2, Usage(2, 53_000, 500, 0, 100)),
+    ]
+    one, two, three = measured(plain(calls), priced)
+    assert one.broken and two.broken and three.broken is None
+    assert (two.broken.cause, two.broken.rewritten) == ("unexplained", 50_000)
+    assert (two.prompt, two.opening, two.output) == (53_004, 52_002, 300)
+    assert two.billed == Usage(30_004, 52_002, 53_000, 0, 1_200)
+    assert two.cost == micros(sum(nanos(usage, SONNET) for usage in (first, advice, last)))
+    assert three.expected == 53_002
+
+
+def test_without_a_price_of_one_request_there_is_no_cost() -> None:
+    every = (Iteration(Usage(1_000)), Iteration(Usage(5), "unknown"))
+    calls = [call(1, 0, of_iterations(every))]
+    (use,) = measured(plain(calls), lambda model, _: SONNET if model == "m" else None)
+    assert use.cost is None
