@@ -132,10 +132,12 @@ def age(at: datetime | None) -> str:
 
 
 def ago(at: datetime | None) -> str:
-    """How long ago, as a phrase: 2 m ago, 3 d ago, Aug 2026; "unknown" for None."""
+    """How long ago, as a phrase: just now, 2 m ago, 3 d ago, Aug 2026; "unknown" for None."""
     answer = age(at)
     if at is None:
         return UNKNOWN
+    if answer == "0 s":
+        return "just now"
     return answer if answer[:1].isalpha() else f"{answer} ago"
 
 

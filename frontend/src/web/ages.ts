@@ -1,4 +1,5 @@
-/* <time data-age datetime="…">: "12 s" stays true while nothing else changes; the server's `age` writes alike. */
+/* <time data-age datetime="…">: "12 s", or "12 s ago" with data-age="ago", stays true while nothing else changes; the
+   server's `age` and `ago` write alike. */
 const units: [seconds: number, name: string][] = [
   [86_400, 'd'],
   [3600, 'h'],
@@ -11,9 +12,14 @@ export function age(seconds: number): string {
   return `${Math.max(0, Math.floor(seconds / unit))} ${name}`;
 }
 
+export function ago(seconds: number): string {
+  return seconds < 1 ? 'just now' : `${age(seconds)} ago`;
+}
+
 function tick(): void {
   for (const time of document.querySelectorAll<HTMLTimeElement>('time[data-age]')) {
-    const text = age((Date.now() - Date.parse(time.dateTime)) / 1000);
+    const written = time.dataset.age === 'ago' ? ago : age;
+    const text = written((Date.now() - Date.parse(time.dateTime)) / 1000);
     if (time.textContent !== text) time.textContent = text;
   }
 }

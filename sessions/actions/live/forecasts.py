@@ -115,6 +115,9 @@ def facts_at_risk(session: Session) -> Leaving | None:
 
 def _forecast(session: Session, recent: RecentCalls) -> LiveForecast:
     limits = budget_for(session)
+    if not session.live:
+        at: Literal["policy", "window"] = "window" if limits.trigger is None else "policy"
+        return LiveForecast(at, None, None, "its agent does not run")
     sizes = _sizes(session, recent)
     limit = limits.trigger if limits.trigger is not None else limits.room
     calls = [recent.calls[step] for step in sorted(recent.calls)]

@@ -171,6 +171,9 @@ class SessionIn(BodyIn):
     )
 
 
+HitState = Literal["in_context", "named", "retrievable", "lost", "left", "ended"]
+
+
 class SearchIn(Schema):
     """What to search for; each property narrows."""
 
@@ -183,6 +186,7 @@ class SearchIn(Schema):
     since: str = Field("", max_length=40, description="sessions from this time on, ISO 8601")
     until: str = Field("", max_length=40, description="sessions before this time, ISO 8601")
     cost: float | None = Field(None, ge=0, le=10**9, description="lowest cost in dollars")
+    state: HitState | None = Field(None, description="blocks that end the session like this")
     demo: bool = Field(False, description="demo sessions too, where a team has others")
 
 
@@ -225,7 +229,7 @@ class HitOut(Schema):
     excerpt: list[ExcerptPart]
     run: Literal["recorded", "managed"]
     replacement: bool
-    state: Literal["in_context", "named", "retrievable", "lost", "left", "ended"]
+    state: HitState
     state_since: int | None
     url: str
 

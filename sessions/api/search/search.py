@@ -16,7 +16,14 @@ from sessions.api.web.problems import Refusal
 from sessions.models import Session
 from sessions.models.record.values import block_id, entry_name
 from sessions.models.search.looked_up import Wanted
-from sessions.models.search.search import HITS, Hit, SearchPage, search, sessions_with
+from sessions.models.search.search import (
+    HITS,
+    Hit,
+    SearchPage,
+    search,
+    search_ending,
+    sessions_with,
+)
 from sessions.models.search.search_words import QUERY_CHARS, SearchQuery
 from sessions.models.web.periods import read_time
 
@@ -58,7 +65,7 @@ def search_all(
         demo=wanted.demo,
     )
     of_blocks = Wanted(SearchQuery.of(wanted.q), wanted.tool, wanted.kind or "", wanted.error)
-    found = search(teams, of_blocks, rows, after=after, each=limit, limit=limit)
+    found = search_ending(teams, of_blocks, rows, wanted.state, after=after, limit=limit)
     waiting = Session.objects.filter(UNINDEXED, team__in=teams)[:WAITING].count()
     return json_answer(_answer(request, found, waiting))
 

@@ -7,8 +7,9 @@ shows the newest blocks.
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from uuid import UUID
 
 from django.db.models import QuerySet
@@ -20,6 +21,9 @@ from sessions.models.search.looked_up import Wanted, owners_of, sessions_of
 from sessions.models.search.presence import State
 from sessions.models.search.search import DEADLINE, HITS, Hit, hits_of, matching, search
 
+COUNTING = 0.5
+"""Seconds after a page in which the hits of other pages that end as asked are counted (ours)."""
+
 AT_ONCE = 150
 """Blocks whose texts are read together, of a session or of several (our choice)."""
 
@@ -27,13 +31,14 @@ AT_ONCE = 150
 @dataclass(frozen=True, slots=True)
 class SessionHits:
     """The hits of a session: those shown, newest first, whether there are `more`, and how many of
-    all are lost and in the context at the end; None if not all were read."""
+    all end in each state; None if not all were read. `found` counts those that end as asked, of
+    the blocks that were read."""
 
     session: Session
     shown: list[Hit]
     more: bool
-    lost: int | None = None
-    in_context: int | None = None
+    states: Mapping[State, int] | None = None
+    found: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +48,8 @@ class SessionPage:
 
     `blocks` and `sessions` count what the index finds, the most that can match; None for too many.
     `after` is where the next page begins; None at the end. `stopped`: the deadline ended the page.
+    `ending` counts the hits that end as asked and their sessions, of all pages: exactly if
+    `all_read`.
     """
 
     groups: list[SessionHits]
@@ -50,6 +57,8 @@ class SessionPage:
     sessions: int | None
     after: int | None
     stopped: bool
+    ending: tuple[int, int] | None = None
+    all_read: bool = False
 
     @property
     def shown(self) -> int:
@@ -85,16 +94,25 @@ def search_by_session(
     ranked = _ranked(by_session)
     blocks = sum(map(len, by_session.values()))
     groups: list[SessionHits] = []
-    passed = after
+    passed, late = after, False
     for part in _parts(ranked[after:], by_session):
         groups += _groups(part, by_session, known, wanted, state, each)
         passed += len(part)
-        if passed >= len(ranked):
-            break
         late = time.monotonic() > until
         if late or sum(len(one.shown) for one in groups) >= HITS:
-            return SessionPage(groups, blocks, len(ranked), passed, late)
-    return SessionPage(groups, blocks, len(ranked), None, False)
+            break
+    end = passed >= len(ranked)
+    page = SessionPage(groups, blocks, len(ranked), None if end else passed, late and not end)
+    if state is None:
+        return page
+    counted, whole = list(groups), all(len(keys) <= AT_ONCE for keys in by_session.values())
+    for part in _parts([*ranked[:after], *ranked[passed:]], by_session):
+        if time.monotonic() > until + COUNTING:
+            whole = False
+            break
+        counted += _groups(part, by_session, known, wanted, state, each)
+    ending = sum(one.found for one in counted), len(counted)
+    return replace(page, ending=ending, all_read=whole)
 
 
 def _ranked(found: Collection[UUID]) -> list[UUID]:
@@ -138,8 +156,8 @@ def _groups(
                 shown[0].session,
                 shown[:each],
                 len(shown) > each or not whole,
-                sum(hit.presence.state == "lost" for hit in hits) if whole else None,
-                sum(hit.presence.state == "in_context" for hit in hits) if whole else None,
+                Counter(hit.presence.state for hit in hits) if whole else None,
+                len(shown),
             )
 
 

@@ -21,7 +21,7 @@ from sessions.models.record.shown_runs import shown_runs
 from sessions.models.record.values import readable
 from sessions.models.search import text_index
 from sessions.models.search.looked_up import Wanted, owners_of, replacements, sessions_of
-from sessions.models.search.presence import IN_CONTEXT, BlockState, presences
+from sessions.models.search.presence import IN_CONTEXT, BlockState, State, presences
 from sessions.models.search.search_words import SearchQuery, searched_text
 from sessions.models.web.happened import happened_in
 from sessions.models.web.periods import LAST
@@ -124,6 +124,31 @@ def search(
         if time.monotonic() > until:
             return page(keys[-1], stopped=True)
     return page(None)
+
+
+def search_ending(
+    teams: Collection[Team],
+    wanted: Wanted,
+    sessions: QuerySet[Session],
+    state: State | None,
+    *,
+    after: int | None = None,
+    limit: int = HITS,
+) -> SearchPage:
+    """Search the blocks that end like this; None for all. A page without hits may be followed by
+    one with some, as when the deadline stopped it."""
+    page = search(teams, wanted, sessions, after=after, each=limit, limit=limit)
+    if state is None:
+        return page
+    until = time.monotonic() + DEADLINE
+    hits = [hit for hit in page.hits if hit.presence.state == state]
+    while page.after is not None and len(hits) < limit and not page.stopped:
+        if time.monotonic() > until:
+            return SearchPage(hits, page.more, page.after, True)
+        left = limit - len(hits)
+        page = search(teams, wanted, sessions, after=page.after, each=left, limit=left)
+        hits += [hit for hit in page.hits if hit.presence.state == state]
+    return SearchPage(hits, page.more, page.after, page.stopped)
 
 
 def _strides(wanted: Wanted, owners: list[str], after: int | None) -> Iterator[list[int]]:

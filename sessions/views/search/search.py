@@ -25,8 +25,8 @@ from sessions.actions.search.saved_searches import (
 from sessions.models import SavedSearch, Session, Team
 from sessions.models.dashboard.facets import facets
 from sessions.models.search import looked_up
-from sessions.models.search.by_session import SessionPage
-from sessions.models.search.presence import BlockState
+from sessions.models.search.by_session import SessionHits, SessionPage
+from sessions.models.search.presence import BlockState, State
 from sessions.models.search.search import Hit
 from sessions.models.search.search_words import QUERY_CHARS
 from sessions.views.search.search_filters import TEXTS, SearchFilters
@@ -57,6 +57,16 @@ STATES = {
     "left": "taken back at step {step}",
     "ended": "until step {step}",
 }
+
+
+NOT_LOST: dict[State, str] = {
+    "in_context": "in context",
+    "named": "named in a summary or stub",
+    "retrievable": "retrievable",
+    "left": "taken back",
+    "ended": "replaced",
+}
+"""Where the hits of a session are that are not lost, in words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,8 +163,12 @@ def _found_text(found: SessionPage, filters: SearchFilters, *, first: bool) -> s
         ", the demo's last" if any(one.session.demo for one in found.groups) else ""
     )
     sessions = _count(len(found.groups), "session")
+    if found.ending is not None:
+        hits, holders = found.ending
+        least = "" if found.all_read else "At least "
+        return f"{least}{_count(hits, 'lost hit')} in {_count(holders, 'session')}, {order}"
     if filters.state:
-        return f"{_count(found.shown, 'lost hit')} in {sessions}, {order}"
+        return f"{_count(found.shown, 'lost hit')} on this page, in {sessions}, {order}"
     if first and found.after is None and not any(one.more for one in found.groups):
         return f"{_count(found.shown, 'hit')} in {sessions}, {order}"
     about = f"{found.shown} of about {_count(found.blocks, 'hit')}"
@@ -173,12 +187,24 @@ def _groups(found: SessionPage, filters: SearchFilters) -> list[dict[str, Any]]:
         {
             "session": one.session,
             "rows": [HitRow(hit) for hit in reversed(one.shown)],
-            "lost": one.lost,
-            "in_context": one.in_context,
+            "lost": (one.states or {}).get("lost", 0),
+            "states": _states(one),
             "lost_url": filters.address(session=str(one.session.pk), state="lost"),
             "more_url": filters.address(session=str(one.session.pk)) if one.more else "",
         }
         for one in found.groups
+    ]
+
+
+def _states(group: SessionHits) -> list[str]:
+    """Where the hits of a session are that are not lost, in words; in context always."""
+    counts = group.states
+    if counts is None:
+        return []
+    return [
+        f"{counts.get(state, 0):,} {word}"
+        for state, word in NOT_LOST.items()
+        if state == "in_context" or counts.get(state)
     ]
 
 

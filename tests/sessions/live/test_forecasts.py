@@ -120,6 +120,8 @@ def test_what_cannot_be_forecast_says_so(growing: Session) -> None:
     Session.objects.filter(pk=growing.pk).update(used_tokens=17_000, outcome="succeeded")
     bar = client.get(f"/sessions/{growing.pk}/forecast/").content.decode()
     assert "Compaction in" not in bar and 'id="forecast"' in bar
+    answer = client.get("/api/v1/sessions/grows/forecast").json()
+    assert (answer["sentence"], answer["limit"], answer["rate"]) == ("", None, None)
 
 
 def test_facts_at_risk_are_simulated_apart(growing: Session) -> None:

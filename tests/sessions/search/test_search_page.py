@@ -137,6 +137,40 @@ def test_the_page_goes_through_sessions_newest_first_and_counts_what_became_of_h
     assert "No further match" in page_of(client, "/search/?q=port&demo=1&after=4").text
 
 
+def test_lost_hits_are_counted_over_all_pages_and_the_api_finds_them(
+    program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("s1", "s2", "s3"):
+        store(program.team, name)
+    client = signed_in(program.team)
+    usual = by_session.AT_ONCE
+    monkeypatch.setattr(by_session, "HITS", 1)
+    monkeypatch.setattr(by_session, "AT_ONCE", 1)
+    first = page_of(client, "/search/?q=8417&state=lost")
+    assert first.markup.count("<mark>") == 1 and "3 lost hits in 3 sessions" in first.text
+    last = page_of(client, "/search/?q=8417&state=lost&after=2")
+    assert last.markup.count("<mark>") == 1 and "3 lost hits in 3 sessions" in last.text
+    monkeypatch.setattr(by_session, "COUNTING", -9)
+    some = page_of(client, "/search/?q=8417&state=lost")
+    assert "At least 1 lost hit in 1 session" in some.text
+    monkeypatch.setattr(by_session, "AT_ONCE", usual)
+    # The words of a path are named by the summary: not lost, and not only "0 lost".
+    named = page_of(client, "/search/?q=%22deploy/checkout.env%22")
+    assert "0 lost · 1 in context · 1 named in a summary or stub" in named.text
+    words, found = "q=deploy+checkout.env", []
+    assert {one["state"] for one in program.get(f"/search?{words}")["hits"]} > {"named"}
+    after = ""
+    while True:
+        answer = program.get(f"/search?{words}&state=named&limit=1{after}")
+        found += answer["hits"]
+        if answer["next"] is None:
+            break
+        after = f"&after={answer['next']}"
+    assert [one["state"] for one in found] == ["named"] * 3
+    assert program.get("/search?q=8417&state=retrievable")["hits"] == []
+    assert_problem(program.ask("GET", "/search?q=8417&state=gone"), 422)
+
+
 def test_before_a_query_the_page_offers_some() -> None:
     page = page_of(signed_in(), "/search/")
     assert "Examples" in page.text and page.links["timeout"] == "?q=timeout&error=1"
