@@ -6,13 +6,15 @@ Best effort: not everything is found (docs/policies/strategies.md lists what is)
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import count
 from typing import NamedTuple
 
 from compaction.context.blocks import Block
 from compaction.proposals.plan import Span
-from compaction.redaction.rules import PRIVATE_KEY, RULES, MaskKind, compiled
+from compaction.redaction.rules import GROUPS, PRIVATE_KEY, MaskKind, compiled
+from compaction.redaction.together import groups_in
 
 LONGEST_KEY = 16_384
 """Bytes searched for the end of a private key."""
@@ -22,6 +24,11 @@ SHORT = 100
 
 ROUNDS = 4
 """Maximum passes over a text (our choice): masking one secret can reveal another next to it."""
+
+ALL = range(len(GROUPS))
+"""Every group of rules."""
+_ranks = count(1)
+_RANKED = [[(next(_ranks), rule) for rule in group] for group in GROUPS]
 
 _KEY_BODY = (
     rb"(?:(?:\\+[nr]|\s){1,4}[ \t0-9>|+:-]{0,12}(?:\xe2\x86\x92)?\\?t?[\"' ]{0,3}"
@@ -66,6 +73,17 @@ class Masker:
     _names: dict[tuple[str, bytes], str] = field(default_factory=dict)
     _highest: dict[str, int] = field(default_factory=dict)
     _clean: set[str] = field(default_factory=set)
+    _groups: Mapping[str, Collection[int]] = field(default_factory=dict)
+
+    def search(self, texts: Iterable[str]) -> set[str]:
+        """Search texts that are masked next, all at once: the same masks, several times faster.
+        Return those that `mask` must see: the others have nothing to mask."""
+        found = groups_in(texts)
+        for text, groups in found.items():
+            if groups and not secrets(text.encode("utf-8", "surrogatepass"), groups):
+                found[text] = ()
+        self._groups = found
+        return {text for text, groups in found.items() if groups or _KNOWN.search(text)}
 
     def know(self, text: str) -> None:
         """Reserve the masks that a text already contains."""
@@ -76,13 +94,17 @@ class Masker:
         """Return the text with masks; everything else stays byte for byte."""
         if text in self._clean:
             return text
-        self.know(text)
+        if "[" in text:
+            self.know(text)
+        groups = self._groups.get(text, ALL)
+        if not groups:
+            return text
         data = before = text.encode("utf-8", "surrogatepass")
         for _ in range(ROUNDS):
-            found = secrets(data)
+            found = secrets(data, groups)
             if not found:
                 break
-            data = self._replace(data, found)
+            data, groups = self._replace(data, found), ALL
         if data is not before:
             return data.decode("utf-8", "surrogatepass")
         if len(text) <= SHORT:
@@ -105,10 +127,11 @@ class Masker:
         return name.encode()
 
 
-def secrets(data: bytes) -> list[_Match]:
-    """Return the ranges to mask in UTF-8 bytes, in order, disjoint, on whole code points."""
-    found = [*_private_keys(data)]
-    for rank, rule in enumerate(RULES, 1):
+def secrets(data: bytes, groups: Collection[int] = ALL) -> list[_Match]:
+    """Return the ranges to mask in UTF-8 bytes, in order, disjoint, on whole code points; only
+    those that rules of some groups find. Private keys belong to the first group."""
+    found = [*_private_keys(data)] if 0 in groups else []
+    for rank, rule in (one for group in groups for one in _RANKED[group]):
         for match in compiled(rule.pattern).finditer(data):
             start, end = match.span(1)
             if data[start - 1 : start] == b"\\" and data[start : start + 1] in b"nrtbf":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
@@ -11,6 +11,7 @@ from django.db.models import QuerySet
 
 from compaction.context.wire import ABOUT_CHARS
 from compaction.redaction.redact import Masker
+from compaction.redaction.together import Masks, masked_in_order
 from sessions.actions.record.exported import BY_NAME, TABLES, Line, Table, own, value_of
 from sessions.importers.exported import VERSION
 from sessions.models import PolicyVersion, Review, Revision, Run, Session
@@ -29,29 +30,32 @@ _NAMES = ("name", "key", "header")
 def export(
     session: Session, masker: Masker | None, *, pending_reviews: bool = True
 ) -> Iterator[Line]:
-    """Yield a line for the file, for each policy that the sessions refer to, and for each row of
+    """Return a line for the file, for each policy that the sessions refer to, and for each row of
     the session and of its sub-agents (`exported.TABLES`).
 
     `import` makes the same session of it. With a masker every string is masked; its `masked`
     counts the findings. `pending_reviews`: also of compactions that others still review. Raises
     MissingBlob, DamagedBlob.
     """
-    convert = _masked(masker) if masker is not None else _as_it_is
-    yield {"is": "export", "version": VERSION, "masked": masker is not None}
+    lines = _lines(session, sealed=masker is None, pending_reviews=pending_reviews)
+    return lines if masker is None else masked_in_order(masker, lines, _masked_line)
+
+
+def _lines(session: Session, *, sealed: bool, pending_reviews: bool) -> Iterator[Line]:
+    yield {"is": "export", "version": VERSION, "masked": not sealed}
     family = list(_family(session))
     numbers: dict[tuple[type, Any], int] = {}
     for number, version in enumerate(_policies(family), 1):
         numbers[PolicyVersion, version.pk] = number
-        yield convert({"is": "policy", "id": number, "name": version.policy.name,
-                       "note": version.note, "document": version.document})  # fmt: skip
+        yield {"is": "policy", "id": number, "name": version.policy.name,
+               "note": version.note, "document": version.document}  # fmt: skip
     for number, one in enumerate(family, 1):
         numbers[Session, one.pk] = number
         for table in TABLES:
             rows = own(table, one)
             if table.model is Review and not pending_reviews:
                 rows = rows.filter(item__finished__isnull=False)
-            for line in _rows(table, one, rows, numbers, sealed=masker is None):
-                yield convert(line)
+            yield from _rows(table, one, rows, numbers, sealed=sealed)
 
 
 def _family(session: Session) -> Iterator[Session]:
@@ -104,21 +108,17 @@ def _rows(
             yield {"is": table.name, "id": number, **line}
 
 
-def _as_it_is(line: Line) -> Line:
-    return line
-
-
-def _masked(masker: Masker) -> Callable[[Line], Line]:
-    def column(line: Line, name: str, value: Any) -> Any:
+def _masked_line(masker: Masks, line: Line) -> Line:
+    def column(name: str, value: Any) -> Any:
         # Numbers of columns are figures, and `is` says which row it is.
         if name == "is" or isinstance(value, int):
             return value
         return masked_value(masker, _without_cut_word(line, name) if name in CUT else value)
 
-    return lambda line: {name: column(line, name, value) for name, value in line.items()}
+    return {name: column(name, value) for name, value in line.items()}
 
 
-def masked_value(masker: Masker, value: Any, name: str = "") -> Any:
+def masked_value(masker: Masks, value: Any, name: str = "") -> Any:
     """A JSON value with secrets masked, also those that are secrets because of a `name`."""
     if isinstance(value, str):
         return _masked_text(masker, name, value) if name else masker.mask(value)
@@ -128,7 +128,9 @@ def masked_value(masker: Masker, value: Any, name: str = "") -> Any:
             made[1] = _masked_text(masker, value[0], made[1])
         return made
     if isinstance(value, dict):
-        beside = next((one for n in _NAMES if isinstance(one := value.get(n), str)), "value")
+        beside = ""
+        if "value" in value:
+            beside = next((one for n in _NAMES if isinstance(one := value.get(n), str)), "value")
         return {
             masker.mask(key): masked_value(masker, item, beside if key == "value" else key)
             for key, item in value.items()
@@ -156,7 +158,7 @@ def without_cut_word(text: str, longest: int | None = None) -> str:
     return _CUT_WORD.sub("…", f"{text}…" if len(text) == longest else text)[:longest]
 
 
-def _masked_text(masker: Masker, name: str, value: str) -> str:
+def _masked_text(masker: Masks, name: str, value: str) -> str:
     """A value that may be a secret only because of its name, as in `{"password": "…"}`."""
     before = f'"{name}": "'
     masked = masker.mask(f'{before}{value}"')

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
+from itertools import accumulate
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -23,6 +24,15 @@ class _Steps(msgspec.Struct):
 class _Columns(msgspec.Struct):
     steps: _Steps
     models: list[str]
+
+
+class _Sums(NamedTuple):
+    """Of the first n steps: how many have no price, and micro-dollars per token of their prompts.
+    Then prompt, step and micro-dollars, the smallest prompt first."""
+
+    unknown: list[int]
+    each_token: list[float]
+    smallest: list[tuple[int, int, float]]
 
 
 class StepCosts:
@@ -49,13 +59,27 @@ class StepCosts:
     def _cost(self, tokens: int, start: int, last: int) -> int | None:
         if len(self._prompts) < last:
             return None  # the newest steps are not measured yet
-        total = 0.0
-        for one in self._prompts[start - 1 : last]:
-            if one is None:
-                return None
-            prompt, spent = one
-            total += spent * min(tokens / prompt, 1)
+        begin, sums = start - 1, self._sums
+        if sums.unknown[last] > sums.unknown[begin]:
+            return None
+        total = tokens * (sums.each_token[last] - sums.each_token[begin])
+        # What is estimated as more than a whole prompt costs that prompt: few steps.
+        for prompt, step, spent in sums.smallest:
+            if prompt >= tokens:
+                break
+            if begin < step <= last:
+                total -= spent * (tokens / prompt - 1)
         return round(total)
+
+    @cached_property
+    def _sums(self) -> _Sums:
+        known = [(0, 0.0) if one is None else one for one in self._prompts]
+        each = (spent / prompt if prompt else 0.0 for prompt, spent in known)
+        return _Sums(
+            [0, *accumulate(one is None for one in self._prompts)],
+            [0.0, *accumulate(each)],
+            sorted((one[0], step, one[1]) for step, one in enumerate(self._prompts, 1) if one),
+        )
 
     @cached_property
     def _prompts(self) -> list[tuple[int, float] | None]:

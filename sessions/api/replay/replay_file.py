@@ -25,9 +25,10 @@ from django.utils.safestring import mark_safe
 
 from compaction.context import wire
 from compaction.redaction.redact import Masker
+from compaction.redaction.together import Masks, masked_in_order
 from sessions.access import run_named
 from sessions.actions.assessments.session_verdicts import verdict_on_session
-from sessions.actions.live.handing_out.recited import recited_at
+from sessions.actions.live.handing_out.recited import recited_by_step
 from sessions.actions.record.export import masked_value, without_cut_word
 from sessions.api.replay.entries import Outlines, content_of, printable
 from sessions.api.replay.following import events_json, manifest_json
@@ -43,6 +44,8 @@ LARGEST = 256 * 1024 * 1024
 """Bytes of lines in a file: a browser holds them in memory."""
 
 _PLACE = "data-goes-here"
+_CONTENT = "content "
+"""How the names of lines with the content of a block begin."""
 _NOT_MASKED = frozenset(
     {"id", "sha", "kind", "kinds", "type", "role", "origin", "state", "basis", "action"}
 )
@@ -86,7 +89,9 @@ def replay_file(session: Session, run: Run, masker: Masker | None) -> Iterator[b
     page = render_to_string("replay/file.html", context)
     before, _, after = page.partition(_PLACE)
     yield before.encode()
-    yield from _packed(_lines(session, run, masker))
+    lines = _lines(session, run)
+    made = masked_in_order(masker, lines, _made) if masker else (_made(None, one) for one in lines)
+    yield from _packed(made)
     yield after.encode()
 
 
@@ -137,23 +142,31 @@ def _packed(lines: Lines) -> Iterator[bytes]:
     yield base64.b64encode(rest + packer.flush())
 
 
-def _lines(session: Session, shown: Run, masker: Masker | None) -> Lines:
+def _made(masker: Masks | None, line: tuple[str, Any]) -> tuple[str, Any]:
+    """A line as it is written; that of a content is still a block."""
+    name, value = line
+    if not name.startswith(_CONTENT):
+        return name, _converted(value, masker)
+    return name, content_of(masked_value(masker, value) if masker else value)
+
+
+def _lines(session: Session, shown: Run) -> Lines:
     origin = shown.origin
     runs = {"recorded": run_named(session, "recorded")}
     if origin != Run.Origin.RECORDED:
         runs[run_name(shown) if origin == Run.Origin.SIMULATED else origin] = shown
-    yield "props", _converted(_props(session, next(reversed(runs)), origin), masker)
-    yield "notes", _converted({"notes": _notes(session)}, masker)
+    yield "props", _props(session, next(reversed(runs)), origin)
+    yield "notes", {"notes": _notes(session)}
     shas: dict[str, None] = {}
     for name, run in runs.items():
         for kind, line in _run(session, run, [run_name(one) for one in runs.values()]):
-            yield f"{kind} {name}", _converted(line, masker)
+            yield f"{kind} {name}", line
         for i, outline in enumerate(_outlines(session, run)):
             shas |= dict.fromkeys([outline["sha"], *(one["sha"] for one in outline["versions"])])
-            yield f"entry {name} {i}", _converted({"i": i, **outline}, masker)
+            yield f"entry {name} {i}", {"i": i, **outline}
         for step, ending in _recited(session, run):
-            yield f"recitation {name} {step}", _converted(ending, masker)
-    yield from _contents(session, list(shas), masker)
+            yield f"recitation {name} {step}", ending
+    yield from _contents(session, list(shas))
 
 
 def _props(session: Session, usual: str, origin: str) -> dict[str, Any]:
@@ -209,22 +222,19 @@ def _outlines(session: Session, run: Run) -> Iterator[dict[str, Any]]:
 def _recited(session: Session, run: Run) -> Iterator[tuple[int, dict[str, Any]]]:
     """The texts that the policy recited."""
     recited = tail.figures(tail.stored(run)).steps["recited"]
-    for step, tokens in enumerate(recited, 1):
-        if tokens:
-            end = recited_at(session, run, step)
-            yield step, {"step": step, "tokens": end.tokens, "text": printable(end.text)}
+    steps = [step for step, tokens in enumerate(recited, 1) if tokens]
+    for step, end in recited_by_step(session, run, steps) if steps else ():
+        yield step, {"step": step, "tokens": end.tokens, "text": printable(end.text)}
 
 
-def _contents(session: Session, shas: list[str], masker: Masker | None) -> Lines:
+def _contents(session: Session, shas: list[str]) -> Lines:
     for start in range(0, len(shas), AT_ONCE):
         for sha, data in contents(session, shas[start : start + AT_ONCE]).items():
             block: wire.WireBlock = wire.decode(data)
-            if masker is not None:
-                block = masked_value(masker, block)
-            yield f"content {sha}", content_of(block)
+            yield f"{_CONTENT}{sha}", block
 
 
-def _converted(value: Any, masker: Masker | None) -> Any:
+def _converted(value: Any, masker: Masks | None) -> Any:
     """A value without lone surrogates, its texts masked."""
     if isinstance(value, str):
         return printable(masker.mask(without_cut_word(value)) if masker else value)

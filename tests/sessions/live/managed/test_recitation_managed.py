@@ -14,7 +14,8 @@ from compaction.simulation.simulate import simulate
 from sessions.actions.accounts.teams import local_team
 from sessions.actions.lab.simulate import simulate_session
 from sessions.actions.live import folds
-from sessions.actions.live.handing_out.recited import recited_at
+from sessions.actions.live.folds import serving
+from sessions.actions.live.handing_out.recited import recited_at, recited_by_step
 from sessions.actions.live.managed import Plan, catch_up, plan_at, plan_of, record_context
 from sessions.actions.policies.policies import preset_version, version_of
 from sessions.actions.record.append import append
@@ -74,6 +75,15 @@ def looks(plan: Plan) -> tuple[tuple[Block, ...], object, int]:
     return plan.blocks, plan.ending, plan.standing.used
 
 
+def check_together(stored: Session, simulated: Run, steps: list[int]) -> None:
+    """What was recited at many steps, found at once, is what is found for each."""
+    managed = serving(stored)
+    assert managed is not None and len(steps) > 20
+    for found in (simulated, managed):
+        alone = [(step, recited_at(stored, found, step)) for step in steps]
+        assert list(recited_by_step(stored, found, steps)) == alone
+
+
 @pytest.mark.parametrize("lost", [0, 1, 3])
 def test_what_is_served_is_what_a_simulation_has(lost: int) -> None:
     given: dict[int, tuple[int, str]] = {}
@@ -91,6 +101,7 @@ def test_what_is_served_is_what_a_simulation_has(lost: int) -> None:
     for step in run.steps:
         again = recited_at(stored, found, step.step)
         assert (again.tokens, again.text) == given[step.step]
+    check_together(stored, found, [step.step for step in run.steps])
     assert "part 27" in given[run.steps[-1].step][1]
     figures = tail.figures(tail.stored(found))
     assert figures.steps["recited"] == [step.recited for step in run.steps]

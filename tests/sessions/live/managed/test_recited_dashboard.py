@@ -22,7 +22,7 @@ from sessions.importers import records
 from sessions.models import ManagedContext, Session
 from sessions.models.record.model_calls import begun_before
 from sessions.models.record.values import recorded_session
-from tests.sessions.live.managed.test_recitation_managed import looks, talk
+from tests.sessions.live.managed.test_recitation_managed import check_together, looks, talk
 from tests.sessions.made import session
 
 pytestmark = [pytest.mark.django_db, pytest.mark.store]
@@ -76,5 +76,6 @@ def test_a_dashboard_is_what_a_simulation_has_and_can_be_had_again(lost: int) ->
         again = recited_at(stored, answer, step.step)
         assert (again.tokens, again.text) == (step.recited, given[step.step])
         assert plan_at(stored, step.step).ending.text == given[step.step]
+    check_together(stored, answer, [step.step for step in run.steps])
     for name, then in handed:
         assert looks(plan_of(ManagedContext.objects.get(pk=name))) == then
