@@ -142,7 +142,13 @@ TABLES = (
     ),
     Table("recitation", SentRecitation, "run__session", contents=(("data", _PACKED),)),
     Table("ledger", FactLedger, "revision__run__session"),
-    Table("review_item", ReviewItem, "revision__run__session", _out("team added_by")),
+    Table(
+        "review_item",
+        ReviewItem,
+        "revision__run__session",
+        _out("team added_by"),
+        order=("revision",),  # its own ids are random
+    ),
     Table("review", Review, "item__revision__run__session"),
     Table("step_note", StepNote, "session"),
 )
