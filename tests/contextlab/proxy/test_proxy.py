@@ -52,7 +52,7 @@ def proxy(server: str, model: Any, patience: float = 2) -> Iterator[str]:
     urls = model if isinstance(model, Mapping) else dict.fromkeys(PROVIDERS, model.url)
     app = application(server, urls, patience)
     port = free_port()
-    running = uvicorn.Server(uvicorn.Config(app, port=port, log_config=None))
+    running = uvicorn.Server(uvicorn.Config(app, port=port, log_config=None, access_log=False))
     started = threading.Event()
     startup = running.startup
 
