@@ -9,31 +9,22 @@ from __future__ import annotations
 
 import json
 import sys
-import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
 from benchmarks.live.agents import audit, messages_model
-from benchmarks.live.agents.coding_task import TASK, acts, finished, project
+from benchmarks.live.agents.coding_task import TASK, acts
+from benchmarks.live.agents.frame import READ_BACK, checks, followed, outage, workplace
 from benchmarks.live.agents.messages_model import Model
-from benchmarks.live.agents.stage import (
-    Stage,
-    first_session,
-    installed,
-    sessions,
-    stage,
-    version,
-    watching,
-)
+from benchmarks.live.agents.stage import Stage, installed, sessions, version
 from benchmarks.processes import say
 from tests.conftest import free_port
 from tests.provider import Provider, provider
 
 Json = dict[str, Any]
-OPEN, KILL, START, READ_BACK, PROXY = 3, 24, 29, 45, 78
-"""Steps at which the replay must be open, our server dies and comes back, the model reads back,
-and the proxy dies."""
+PROXY = 78
+"""The step at which the proxy dies."""
 TOOLS = ("--allowedTools", "Read,Edit,Bash,Grep,Glob,Agent", "--output-format", "json")
 KEY = {"ANTHROPIC_API_KEY": "sk-ant-none"}
 
@@ -43,11 +34,12 @@ def main() -> int:
     claude = installed("claude", "@anthropic-ai/claude-code")
     if not claude:
         return 0
-    with tempfile.TemporaryDirectory() as folder, provider() as it, stage(Path(folder)) as on:
-        project(on.work)
+    with provider() as it, workplace() as on:
         model = script(on)
         it.answer = model
-        session, shown = wrapped(on, it, claude)
+        agent = on.wrap(claude, "-p", TASK, *TOOLS, ANTHROPIC_BASE_URL=it.url, **KEY)
+        own, shown = followed(on, agent)
+        session = own["external_id"]
         through_the_proxy(on, it, model, claude, session)
         failed = audited(on, it, model, session, shown)
         say(f"Claude Code {version(claude)}: {failed} checks failed")
@@ -59,37 +51,13 @@ def script(on: Stage) -> Model:
     task = acts(on.work)
     again = [act for act in task if act.kind == "check"]
     model = Model([*task, *again], READ_BACK, len(task))
-    done: set[int] = set()
-
-    def at_step(step: int, body: Json) -> None:
-        first, managed = step not in done, "read_back" in json.dumps(body.get("tools"))
-        done.add(step)
-        if step == OPEN and first:
-            on.opened.wait(120)
-        elif step == KILL and first:
-            on.kill_server()
-        elif step == START and first:
-            on.start_server()
-        elif step > START and not managed:
-            time.sleep(5)  # the proxy asks our server again after a pause
-        elif step == PROXY and first:
-            on.kill_proxy()
-
-    model.at_step = at_step
+    model.at_step = outage(on, is_managed, {PROXY: on.kill_proxy})
     return model
 
 
-def wrapped(on: Stage, it: Provider, claude: str) -> tuple[str, list[int]]:
-    """The task through `contextlab wrap --manage`, and the steps that an open replay showed."""
-    agent = on.wrap(claude, "-p", TASK, *TOOLS, ANTHROPIC_BASE_URL=it.url, **KEY)
-    with watching(on) as page:
-        found = first_session(on, agent)
-        session = found["external_id"]
-        page.open(found["id"])
-        code = page.until_ended(agent)
-        assert code == 0, on.said[-2000:]
-        last = on.lab.request("GET", f"sessions/{session}")["steps"]
-        return session, page.shown(last)
+def is_managed(body: Json) -> bool:
+    """Whether a request has our tool."""
+    return "read_back" in json.dumps(body.get("tools"))
 
 
 def through_the_proxy(on: Stage, it: Provider, model: Model, claude: str, session: str) -> None:
@@ -115,21 +83,20 @@ def audited(on: Stage, it: Provider, model: Model, session: str, shown: list[int
     """Say what was found; return how many checks failed."""
     main = [sent for sent in model.log if sent.kind == "main"]
     managed = [sent.body for sent in main if sent.is_managed]
-    stable = audit.stability(on.lab, session, "anthropic", managed)
-    stored = audit.messages(on.lab, session)
-    lost = audit.lost(stored, transcript(on.home, session))
     own = on.lab.request("GET", f"sessions/{session}")
     children = {one["external_id"] for one in sessions(on.lab)} - {session}
     backs = sum(map(messages_model.has_read_back, managed))
     unseen = backs > 0 and messages_model.READ_BACK not in agent_log(on.home, session)
+    made = on.lab.request("GET", f"sessions/{session}/revisions")["revisions"]
+    compactions = [one["step"] for one in made if one["trigger"] == "manual"]
     return audit.told([
-        ("task done by the agent", finished(on.work), f"{len(model.acts)} tool uses"),
-        ("requests refused by the provider", not it.refused, it.refused[:2]),
+        *checks(
+            on, session, "anthropic", managed,
+            refused=it.refused, expected=transcript(on.home, session), shown=shown,
+        ),
         ("requests managed, of all", len(managed) > 60, f"{len(managed)} of {len(main)}"),
-        *audit.stable(stable),
         ("requests with a read-back, unseen by Claude Code", unseen, backs),
-        ("tool uses and results that are not stored", not lost, lost[:5]),
-        ("replay followed", len(shown) > 30, f"{len(shown)} steps shown of {shown[-1]}"),
+        ("compactions by Claude Code, at steps", len(compactions) == 1, compactions),
         ("child sessions: a sub-agent, side calls", len(children) == 2, len(children)),
         ("stored steps", own["steps"] >= len(model.acts), own["steps"]),
     ])  # fmt: skip

@@ -9,30 +9,19 @@ from __future__ import annotations
 
 import json
 import sys
-import tempfile
-import time
 from pathlib import Path
 from typing import Any
 
 from benchmarks.live.agents import audit
-from benchmarks.live.agents.coding_task import TASK, acts, finished, project
+from benchmarks.live.agents.coding_task import TASK, acts
+from benchmarks.live.agents.frame import READ_BACK, checks, followed, outage, workplace
 from benchmarks.live.agents.items_model import READ_BACK as READ_BACK_ID
 from benchmarks.live.agents.items_model import ItemsModel, has_read_back, is_managed
-from benchmarks.live.agents.stage import (
-    Stage,
-    first_session,
-    installed,
-    sessions,
-    stage,
-    version,
-    watching,
-)
+from benchmarks.live.agents.stage import Stage, installed, sessions, version
 from benchmarks.processes import say
 from tests.provider_openai import OpenAIProvider, openai_provider
 
 Json = dict[str, Any]
-OPEN, KILL, START, READ_BACK = 3, 24, 29, 45
-"""Steps at which the replay must be open, our server dies, comes back, and the model reads back."""
 OBSERVED = 36
 """Steps of the session that is only recorded."""
 EXEC = ("exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox")
@@ -45,12 +34,7 @@ def main() -> int:
         return 0
     failed = 0
     for mode in ("observe", "manage"):
-        with (
-            tempfile.TemporaryDirectory() as folder,
-            openai_provider() as it,
-            stage(Path(folder)) as on,
-        ):
-            project(on.work)
+        with openai_provider() as it, workplace() as on:
             failed += recorded(on, it, codex) if mode == "observe" else managed(on, it, codex)
     say(f"{version(codex)}: {failed} checks failed")
     return failed
@@ -74,48 +58,20 @@ def recorded(on: Stage, it: OpenAIProvider, codex: str) -> int:
 
 def managed(on: Stage, it: OpenAIProvider, codex: str) -> int:
     """The whole task with managed contexts; return how many checks failed."""
-    model = it.answer = ItemsModel(acts(on.work), READ_BACK, outage(on))
-    agent = on.wrap(codex, *EXEC, TASK, **given(it))
-    with watching(on) as page:
-        found = first_session(on, agent)
-        page.open(found["id"])
-        code = page.until_ended(agent)
-        assert code == 0, on.said[-2000:]
-        own = on.lab.request("GET", f"sessions/{found['id']}")
-        shown = page.shown(own["steps"])
+    at_step = outage(on, is_managed)
+    model = it.answer = ItemsModel(acts(on.work), READ_BACK, at_step)
+    own, shown = followed(on, on.wrap(codex, *EXEC, TASK, **given(it)))
     bodies = [body for body in model.log if is_managed(body)]
-    stable = audit.stability(on.lab, own["external_id"], "responses", bodies)
-    lost = audit.lost(audit.messages(on.lab, own["external_id"]), expected(on.home))
     backs = sum(map(has_read_back, bodies))
     unseen = backs > 0 and READ_BACK_ID not in rollout(on.home)
     return audit.told([
-        ("task done by the agent", finished(on.work), f"{len(model.acts)} calls"),
-        ("requests refused by the provider", not it.refused, it.refused[:2]),
+        *checks(
+            on, own["external_id"], "responses", bodies,
+            refused=it.refused, expected=expected(on.home), shown=shown,
+        ),
         ("requests managed, of all", len(bodies) > 40, f"{len(bodies)} of {len(model.log)}"),
-        *audit.stable(stable),
         ("requests with a read-back, unseen by Codex", unseen, backs),
-        ("calls and results that are not stored", not lost, lost[:5]),
-        ("replay followed", len(shown) > 30, f"{len(shown)} steps shown of {shown[-1]}"),
     ])  # fmt: skip
-
-
-def outage(on: Stage) -> Any:
-    """What happens at a step: our server dies while the model answers, and comes back later."""
-    done: set[int] = set()
-
-    def at_step(step: int, body: Json) -> None:
-        first = step not in done
-        done.add(step)
-        if step == OPEN and first:
-            on.opened.wait(120)
-        elif step == KILL and first:
-            on.kill_server()
-        elif step == START and first:
-            on.start_server()
-        elif step > START and not is_managed(body):
-            time.sleep(5)  # the proxy asks our server again after a pause
-
-    return at_step
 
 
 def given(it: OpenAIProvider) -> dict[str, str]:
