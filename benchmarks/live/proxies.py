@@ -76,7 +76,7 @@ class Bench:
             port, at = free_port(), f"http://127.0.0.1:{lab.server.port}"
             command = [sys.executable, "-m", "contextlab.cli", "proxy", "--port", str(port)]
             command += ["--server", at, "--anthropic", url]
-            with _running(command, port, environment(Path(folder), **given)) as pid:
+            with _running(command, port, environment(Path(folder), **given), root) as pid:
                 address = f"http://127.0.0.1:{port}/proxy/{lab.token}/{mode}/anthropic"
                 yield address, (lab.pid, pid)
 
@@ -106,10 +106,12 @@ class Bench:
 
 
 @contextmanager
-def _running(command: Sequence[str], port: int, given: Mapping[str, str]) -> Iterator[int]:
-    """A process that listens on a port."""
+def _running(
+    command: Sequence[str], port: int, given: Mapping[str, str], folder: Path | None = None
+) -> Iterator[int]:
+    """A process that listens on a port, in a folder."""
     with tempfile.TemporaryFile() as log:
-        started = subprocess.Popen(command, env=dict(given), stdout=log, stderr=log)
+        started = subprocess.Popen(command, env=dict(given), cwd=folder, stdout=log, stderr=log)
         try:
             wait_until(lambda: started.poll() is not None or _answers(port), START_SECONDS)
             if started.poll() is not None:

@@ -7,7 +7,8 @@ from collections.abc import AsyncIterator, Awaitable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import httpx2
 from starlette.applications import Starlette
@@ -17,16 +18,19 @@ from starlette.routing import Route
 
 from contextlab.client.events import parsed
 from contextlab.proxy.calls import ManagedCall, Send, kept, streamed, untouched
-from contextlab.proxy.forms import form_of
+from contextlab.proxy.forms import ApiForm, form_of
 from contextlab.proxy.keys import TOKEN, KnownKeys
 from contextlab.proxy.recognized import recognized, with_summary
 from contextlab.proxy.recorder import Recorder
 from contextlab.proxy.sessions import ProxySessions, SeenCall
+from contextlab.proxy.spool import Came, Copy, Spool
 from contextlab.proxy.upstream import PROVIDERS, Upstream, forwarded
 
 METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"]
 KEY_HEADER, MODE_HEADER = "x-contextlab-key", "x-contextlab-mode"
 MOST_BODY = 64 * 1024 * 1024
+_OF_NO_FORM = (ValueError, TypeError, AttributeError, RecursionError)
+"""What reading a request raises that is of no form that we know."""
 THREADS = 32
 """Calls that wait for our server at once; others wait for a turn, or pass untouched."""
 
@@ -42,14 +46,18 @@ class NotAccepted(Exception):
 class Proxy:
     """What requests share."""
 
-    def __init__(self, sessions: ProxySessions, upstreams: dict[str, Upstream]) -> None:
-        self.sessions, self.upstreams = sessions, upstreams
+    def __init__(
+        self, sessions: ProxySessions, upstreams: dict[str, Upstream], spool: Spool | None
+    ) -> None:
+        self.sessions, self.upstreams, self.spool = sessions, upstreams, spool
         self.threads = ThreadPoolExecutor(THREADS, "manage")
         self.seen = 0
         """Model calls that came in a form that we know."""
         self.keys, self.recorder = KnownKeys(sessions, self.threads), Recorder()
 
-    def record(self, key: str, seen: SeenCall, size: int, answer: bytes) -> None:
+    def record(
+        self, key: str, seen: SeenCall, came: Came, answer: bytes, copy: Copy | None = None
+    ) -> None:
         """Store a call in the background."""
         self.sessions.answered(key, seen, answer)
         session = self.sessions.observed(key, seen)
@@ -58,14 +66,37 @@ class Proxy:
             self.sessions.settle(key, seen)
             session.record(seen, answer)
 
-        self.recorder.add(session, size + len(answer), work)
+        size = len(came.body) + len(answer)
+        self.recorder.add(session, size, work, copy or self._copy(key, came, answer))
 
-    def missed(self, key: str, seen: SeenCall, size: int, answer: bytes) -> None:
+    def missed(
+        self, key: str, seen: SeenCall, came: Came, answer: bytes, copy: Copy | None = None
+    ) -> None:
         """Store a call to be managed that went on as it came, in the background."""
         self.sessions.answered(key, seen, answer)
         session, reply = self.sessions.managed(key, seen), seen.reply(answer)
-        if reply is not None and self.recorder.add(session, size + len(answer), session.catch_up):
+        if reply is None:
+            return
+        size, copy = len(came.body) + len(answer), copy or self._copy(key, came, answer)
+        if self.recorder.add(session, size, session.catch_up, copy):
             session.miss(seen.asked, reply)
+
+    def _copy(self, key: str, came: Came, answer: bytes) -> Copy | None:
+        return Copy(self.spool, key, came, answer) if self.spool is not None else None
+
+    async def take_up(self, key: str) -> None:
+        """Store what an earlier proxy could not, once its key is used again."""
+        if self.spool is None or not self.spool.may_have(key):
+            return
+        loop = asyncio.get_running_loop()
+        for path, came, answer in await loop.run_in_executor(self.threads, self.spool.left, key):
+            copy = Copy(self.spool, key, came, answer, path)
+            read = _read(came.provider, came.path, came.query, came.body)
+            if read is None:
+                copy.forget()
+                continue
+            store = self.missed if came.mode == "manage" else self.record
+            store(key, SeenCall(*read, came.call), came, answer, copy)
 
     async def close(self) -> None:
         """Finish what is being recorded, and close all connections."""
@@ -77,13 +108,16 @@ class Proxy:
 
 
 def application(
-    server: str, providers: Mapping[str, str] = PROVIDERS, patience: float = 5.0
+    server: str,
+    providers: Mapping[str, str] = PROVIDERS,
+    patience: float = 5.0,
+    spool: Path | None = None,
 ) -> Starlette:
     """The proxy in front of `providers`, recording to `server`; a call waits for it at most about
-    `patience` seconds."""
-    proxy = Proxy(
-        ProxySessions(server, patience), {name: Upstream(url) for name, url in providers.items()}
-    )
+    `patience` seconds. `spool` is a folder for calls while `server` is away."""
+    upstreams = {name: Upstream(url) for name, url in providers.items()}
+    kept = Spool(spool) if spool is not None else None
+    proxy = Proxy(ProxySessions(server, patience), upstreams, kept)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -136,6 +170,7 @@ async def _answer(proxy: Proxy, request: Request) -> Response:
     try:
         if not proxy.keys.was_accepted(at.key) and not await accepts:
             raise NotAccepted
+        await proxy.take_up(at.key)
         return await _forwarded(proxy, request, at, await _body(request), accepts)
     except NotAccepted:
         return problem(
@@ -173,13 +208,15 @@ async def _forwarded(
         upstream = proxy.upstreams[at.provider]
         return await upstream.send(request, at.path, [*own, *more.items()], content)
 
+    query = request.url.query
     seen = _seen(proxy, request, at, body)
     if seen is None:
         return await _passed(send, body, "passed")
     unmanaged = seen.form.unmanaged(seen.request)
     if at.mode == "manage" and not unmanaged and not seen.call.is_side_call:
         session = proxy.sessions.managed(at.key, seen)
-        missed = partial(proxy.missed, at.key, seen, len(body))
+        came = Came("manage", at.provider, at.path, query, seen.call, body)
+        missed = partial(proxy.missed, at.key, seen, came)
         managed = ManagedCall(seen, session, send, body, proxy.threads, missed)
         return await managed.answer(request.headers.get("anthropic-beta", ""))
     answer = await send({}, body)
@@ -188,7 +225,8 @@ async def _forwarded(
     if "content-encoding" in answer.headers:
         return streamed(answer, "passed; its answer is compressed", untouched(answer))
     mark = f"recording; {unmanaged}" if unmanaged and at.mode == "manage" else "recording"
-    store = partial(proxy.record, at.key, seen, len(body))
+    came = Came("observe", at.provider, at.path, query, seen.call, body)
+    store = partial(proxy.record, at.key, seen, came)
     return streamed(answer, mark, kept(answer, store))
 
 
@@ -199,25 +237,34 @@ async def _passed(send: Send, body: bytes, mark: str) -> Response:
 
 def _seen(proxy: Proxy, request: Request, at: Address, body: bytes) -> SeenCall | None:
     """A call that we know; None if it is none, such as one for a list of models."""
-    known = form_of(at.provider, at.path, request.url.query) if request.method == "POST" else None
+    if request.method != "POST":
+        return None
+    if (read := _read(at.provider, at.path, request.url.query, body)) is None:
+        return None
+    form, found, asked = read
+    try:
+        call = recognized(request.headers, asked)
+    except _OF_NO_FORM:
+        return None
+    proxy.seen += 1
+    return proxy.sessions.continued(at.key, SeenCall(form, found, asked, call))
+
+
+def _read(
+    provider: str, path: str, query: str, body: bytes
+) -> tuple[ApiForm, dict[str, Any], dict[str, Any]] | None:
+    """The API of a request, its fields, and these as for the Messages API; None if it is of no API
+    that we know."""
+    known = form_of(provider, path, query)
     found = parsed(body) if known is not None else None
     if known is None or found is None:
         return None
     form, fields = known
     found |= fields
     try:
-        asked = form.asked(found)
-        call = recognized(request.headers, asked)
-        asked = with_summary(asked)
-    except (
-        ValueError,
-        TypeError,
-        AttributeError,
-        RecursionError,
-    ):  # of no form that we know
+        return form, found, with_summary(form.asked(found))
+    except _OF_NO_FORM:
         return None
-    proxy.seen += 1
-    return proxy.sessions.continued(at.key, SeenCall(form, found, asked, call))
 
 
 def problem(status: int, detail: str) -> Response:

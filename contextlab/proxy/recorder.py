@@ -10,6 +10,7 @@ from contextlib import suppress
 from functools import partial
 
 from contextlab.client.connection import Refused, Unreachable
+from contextlab.proxy.spool import Copy
 
 log = logging.getLogger(__name__)
 
@@ -36,43 +37,61 @@ class Recorder:
         self._bytes = 0
         self._closing = asyncio.Event()
 
-    def add(self, session: Hashable, size: int, work: Callable[[], None]) -> bool:
+    def add(
+        self, session: Hashable, size: int, work: Callable[[], None], copy: Copy | None = None
+    ) -> bool:
         """Do `work`, which stores a call of `size` bytes, after the earlier ones of its session;
-        again if it raises Unreachable. Return whether there is room."""
+        again if it raises Unreachable. Return whether there is room. While the call waits for our
+        server, it has a `copy` on disk."""
         if self._bytes + size > WAITING_BYTES:
             log.warning("a call was not stored: %s MB wait", self._bytes >> 20)
             return False
         self._bytes += size
-        task = asyncio.create_task(self._store(self._newest.get(session), work))
+        task = asyncio.create_task(self._store(self._newest.get(session), work, copy))
         self._newest[session] = task
         self._waiting.add(task)
         task.add_done_callback(partial(self._stored, session, size))
         return True
 
-    async def _store(self, before: asyncio.Task[None] | None, work: Callable[[], None]) -> None:
+    async def _store(
+        self, before: asyncio.Task[None] | None, work: Callable[[], None], copy: Copy | None
+    ) -> None:
         # A history that is stored after a longer one would count as a rewind.
         if before is not None:
+            await asyncio.wait([before], timeout=None if copy is None else FIRST_PAUSE)
+            if copy is not None and not before.done():
+                await self._in_thread(copy.keep)
             await asyncio.wait([before])
+        if await self._is_settled(work, copy) and copy is not None:
+            await self._in_thread(copy.forget)
+
+    async def _is_settled(self, work: Callable[[], None], copy: Copy | None) -> bool:
+        """Do the work until it is done or refused; False if the proxy ends before."""
         pause = FIRST_PAUSE
         while True:
             is_last = self._closing.is_set()
             try:
-                await asyncio.get_running_loop().run_in_executor(self._threads, work)
+                await self._in_thread(work)
             except Unreachable as error:
-                if is_last:
-                    log.warning("a call was not stored: %s", error)
-                    return
                 if pause == FIRST_PAUSE:
                     log.warning("a call is stored later: %s", error)
+                    if copy is not None:
+                        await self._in_thread(copy.keep)
+                if is_last:
+                    log.warning("a call was not stored: %s", error)
+                    return False
             except Exception as error:  # noqa: BLE001 (an agent must not notice)
                 # The text of other errors may contain what an agent said.
                 known = isinstance(error, Refused)
                 log.warning("a call was not stored: %s", error if known else type(error).__name__)
-                return
+                return True
             else:
-                return
+                return True
             await self._pause(pause)
             pause = min(2 * pause, LONGEST_PAUSE)
+
+    async def _in_thread(self, work: Callable[[], None]) -> None:
+        await asyncio.get_running_loop().run_in_executor(self._threads, work)
 
     async def _pause(self, seconds: float) -> None:
         """Wait, but not beyond the end of the proxy."""

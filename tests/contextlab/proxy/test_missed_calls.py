@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import stat
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import anthropic
@@ -96,3 +98,39 @@ def test_managing_goes_on_as_soon_as_the_server_is_back(
                 return raw.headers["x-contextlab"] == "managed"
 
             wait_until(is_managed, 30)
+
+
+@pytest.mark.parametrize("mode", ["manage", "observe"])
+def test_calls_wait_on_disk_until_a_later_proxy_stores_them(
+    lab: ContextLab,
+    model: Provider,
+    line: Line,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    mode: str,
+) -> None:
+    monkeypatch.setattr("contextlab.proxy.recorder.FIRST_PAUSE", 0.05)
+    monkeypatch.setattr("contextlab.proxy.recorder.LAST_SECONDS", 1)
+    name, talk, folder = f"spooled-{mode}", history("short"), tmp_path / "spool"
+    line.is_cut = True
+    with proxy(lab.url, model, spool=folder) as url:
+        address = f"{url}/{key_of(lab)}/{mode}/anthropic"
+        with agent(address, x_contextlab_session=name) as client:
+            said(client, talk, True, "Two.")
+            said(client, talk, False, "Three.")
+        wait_until(lambda: len([*folder.iterdir()]) == 2)
+    files = [*folder.iterdir()]
+    assert {stat.S_IMODE(one.stat().st_mode) for one in (*files, folder)} == {0o600, 0o700}
+    assert not any(key_of(lab) in f"{one.name}{one.read_bytes()!r}" for one in files)
+    line.is_cut = False
+    (folder / f"{files[0].name.partition('-')[0]}-0.call").write_bytes(b"cut short")
+    with proxy(lab.url, model, patience=20, spool=folder) as url:
+        address = f"{url}/{key_of(lab)}/{mode}/anthropic"
+        with agent(address, x_contextlab_session=name) as client:
+            said(client, talk, False, "Four.")
+    assert not [*folder.iterdir()]
+    found = lab.request("GET", f"sessions/{name}")
+    assert (found["steps"], found["messages"]) == (4, 9)
+    exported = lab.download(f"sessions/{name}/export").decode().splitlines()
+    calls = [line for line in exported if not line.startswith('{"is": "session"')]
+    assert sum("output_tokens" in line for line in calls) == 3, "usage of each call, once"

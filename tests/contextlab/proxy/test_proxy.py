@@ -6,6 +6,7 @@ import json
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import anthropic
@@ -44,13 +45,13 @@ def key_of(lab: ContextLab) -> str:
 
 
 @contextmanager
-def proxy(server: str, model: Any, patience: float = 2) -> Iterator[str]:
+def proxy(server: str, model: Any, patience: float = 2, spool: Path | None = None) -> Iterator[str]:
     """A proxy on this machine, and its address; what it records is stored once it has ended.
 
     `model` is a provider, or addresses by the proxy's names.
     """
     urls = model if isinstance(model, Mapping) else dict.fromkeys(PROVIDERS, model.url)
-    app = application(server, urls, patience)
+    app = application(server, urls, patience, spool)
     port = free_port()
     running = uvicorn.Server(uvicorn.Config(app, port=port, log_config=None, access_log=False))
     started = threading.Event()
