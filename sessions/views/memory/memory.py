@@ -91,8 +91,8 @@ def board_name(board: Board) -> str:
     return board.name
 
 
-def _counts(board: Any) -> list[int]:
-    return [getattr(board, f"{kind}_count") for kind in KINDS]
+def _counts(board: Any) -> list[tuple[str, int]]:
+    return [(NAMES[kind], getattr(board, f"{kind}_count")) for kind in KINDS]
 
 
 def _found(rows: list[Remembered]) -> list[dict[str, Any]]:
