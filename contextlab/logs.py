@@ -1,10 +1,19 @@
 """Log formatting without content: the class and place of an error, but not its message."""
 
+from __future__ import annotations
+
 import logging
 import re
 import traceback
+import uuid
 from pathlib import Path
 from types import TracebackType
+from typing import Any
+
+from structlog.contextvars import get_contextvars
+from structlog.processors import JSONRenderer
+
+from sessions import metrics
 
 _Exception = (
     tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
@@ -30,6 +39,10 @@ class OneLine(logging.Formatter):
         line = super().format(record).replace("\r", "\\r").replace("\n", "\\n")
         return _SECRET.sub(r"\1…", line)
 
+    def formatMessage(self, record: logging.LogRecord) -> str:
+        bound = "".join(f" {name}={value}" for name, value in get_contextvars().items())
+        return super().formatMessage(record) + bound
+
     def formatException(self, ei: _Exception) -> str:
         if ei[0] is None:
             return ""
@@ -42,3 +55,40 @@ class OneLine(logging.Formatter):
 
 def _named(value: object) -> object:
     return type(value).__name__ if isinstance(value, BaseException) else value
+
+
+_render = JSONRenderer()
+
+
+class JsonLine(OneLine):
+    """Formats records as one JSON object: time, level, logger, message, ids of request and job,
+    and the record's own `fields`; nothing else, since Django attaches whole requests."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:
+        return record.getMessage()
+
+    def format(self, record: logging.LogRecord) -> str:
+        values: dict[str, Any] = {
+            "time": self.formatTime(record, "%Y-%m-%dT%H:%M:%S%z"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": super().format(record),
+            **get_contextvars(),
+            **getattr(record, "fields", {}),
+        }
+        return str(_render(None, "", values))
+
+
+class LineCounter(logging.Handler):
+    """Counts warnings and errors for `/metrics`."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        metrics.LOG_LINES.labels(record.levelname.lower()).inc()
+
+
+_VALID_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
+
+
+def request_id(given: bytes) -> str:
+    """The id that a client or proxy gave a request, if it may stand in a log; else a new one."""
+    return given.decode() if _VALID_ID.fullmatch(given) else uuid.uuid4().hex[:16]

@@ -270,13 +270,28 @@ WEBHOOK_NETWORKS = env.networks("WEBHOOK_NETWORKS")
 DEFAULT_POLICY = env.text("DEFAULT_POLICY", "balanced")
 
 # --- logs: ids, sizes and classes of errors, never content -------------------------------------
+_LOG_FORMAT = env.text("LOG_FORMAT", "line")
+if _LOG_FORMAT not in ("line", "json"):
+    raise ValueError(f"CONTEXTLAB_LOG_FORMAT is line or json, not {_LOG_FORMAT!r}")
+ACCESS_LOG = env.flag("ACCESS_LOG")
+METRICS_TOKEN = env.text("METRICS_TOKEN")
+# A worker's address for `/metrics`, host:port; a server has it on its own port.
+WORKER_METRICS = env.text("WORKER_METRICS")
+TRACES = env.flag("TRACES")
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"line": {"()": "contextlab.logs.OneLine"}},
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
-    "root": {"handlers": ["stderr"], "level": env.text("LOG_LEVEL", "WARNING")},
+    "formatters": {
+        "line": {"()": "contextlab.logs.OneLine"},
+        "json": {"()": "contextlab.logs.JsonLine"},
+    },
+    "handlers": {
+        "stderr": {"class": "logging.StreamHandler", "formatter": _LOG_FORMAT},
+        "counted": {"class": "contextlab.logs.LineCounter", "level": "WARNING"},
+    },
+    "root": {"handlers": ["stderr", "counted"], "level": env.text("LOG_LEVEL", "WARNING")},
     "loggers": {
+        "contextlab.access": {"level": "INFO"},
         "django": {"handlers": [], "level": "WARNING", "propagate": True},
         "django.server": {"handlers": [], "propagate": True},
         # Celery writes a failed task's exception text.

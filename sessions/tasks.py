@@ -12,7 +12,7 @@ import uuid
 from celery import shared_task
 from django.conf import settings
 
-from sessions import live
+from sessions import live, metrics, tracing
 from sessions.actions.jobs import jobs
 from sessions.actions.web import forks
 from sessions.models import Job
@@ -40,7 +40,13 @@ def supervise(job_id: uuid.UUID) -> None:
     job = jobs.claim(job_id)
     if job is None or job.token is None:
         return
-    reason = _Attempt(job).outcome()
+    began = time.monotonic()
+    with tracing.span(f"job {job.kind}", job=str(job.id)) as span:
+        reason = _Attempt(job).outcome()
+        span.set_attribute("result", reason or "done")
+    result = reason if reason in ("", NOT_OURS, LEAVING) else "failed"
+    metrics.JOBS.labels(job.kind, result or "done").inc()
+    metrics.JOB_SECONDS.labels(job.kind).observe(time.monotonic() - began)
     if reason == LEAVING:
         jobs.put_back(job.id, job.token)
     elif reason and reason != NOT_OURS:

@@ -13,12 +13,13 @@ from django.conf import settings
 from django.db import DatabaseError, close_old_connections
 from twisted.internet import reactor
 
-from contextlab.door import callers
+from contextlab.door import callers, metrics
 from contextlab.door.callers import Credentials
 from contextlab.door.gateway import Gateway, below_root
 from contextlab.door.lanes import Full, LaneLimits, Lanes
 from contextlab.door.readiness import Readiness
 from contextlab.door.threads import Threads
+from sessions import metrics as counts
 
 log = logging.getLogger(__name__)
 
@@ -78,6 +79,8 @@ class FrontDoor:
             request.turn_away(503, _STOPPING, 2)
         elif path == b"/readyz":
             self.threads.run(partial(self._check_ready, request))
+        elif path == b"/metrics":
+            self._show_metrics(request)
         else:
             self._queue(request)
 
@@ -87,6 +90,25 @@ class FrontDoor:
             reactor.callFromThread(request.simple, 503, reason, ("Retry-After", "5"))
         else:
             reactor.callFromThread(request.plain, 200, _JSON, b'{"status": "ready"}')
+
+    def _show_metrics(self, request: Any) -> None:
+        if metrics.allowed(request.authorization()):
+            counts.REQUESTS_RUNNING.set(self.lanes.running())
+            counts.REQUESTS_WAITING.set(self.lanes.waiting_count())
+            self.threads.run(partial(self._read_metrics, request))
+        else:
+            request.simple(404, "There is nothing at this address.")
+
+    def _read_metrics(self, request: Any) -> None:
+        try:
+            text = metrics.text()
+        except DatabaseError as error:
+            log.warning("metrics not read: %s", type(error).__name__)
+            reactor.callFromThread(request.simple, 503, "The database does not answer.")
+        else:
+            reactor.callFromThread(request.plain, 200, metrics.CONTENT_TYPE, text)
+        finally:
+            close_old_connections()
 
     def _queue(self, request: Any) -> None:
         credentials = request.credentials()

@@ -17,7 +17,11 @@ from urllib.parse import unquote_to_bytes
 from django.conf import settings
 from django.core.wsgi import get_wsgi_application
 from django.http.response import HttpResponseBase
+from structlog.contextvars import bound_contextvars
 from twisted.internet import reactor
+
+from sessions import tracing
+from sessions.views.web.headers import ROUTE
 
 log = logging.getLogger(__name__)
 
@@ -38,7 +42,10 @@ class Gateway:
         began = time.thread_time()
         try:
             if not request.gone:
-                self._answer(request)
+                with bound_contextvars(request=request.id), tracing.span("request") as span:
+                    self._answer(request)
+                    span.update_name(f"{request.method.decode('latin-1')} {request.route}")
+                    span.set_attribute("http.route", request.route)
         except Exception:  # before or after Django, which answers its own errors
             log.exception("a request failed outside Django")
             reactor.callFromThread(request.fail)
@@ -52,7 +59,9 @@ class Gateway:
         def start_response(status: str, headers: Headers, *_: Any) -> Any:
             started.extend((int(status[:3]), headers))
 
-        result: Any = self.application(environ_of(request), start_response)
+        environ = environ_of(request)
+        result: Any = self.application(environ, start_response)
+        request.route = environ.get(ROUTE, "")
         try:
             if isinstance(result, HttpResponseBase) and not result.streaming:
                 reactor.callFromThread(request.reply, *started, result.content)  # type: ignore[attr-defined]

@@ -139,6 +139,10 @@ class Lanes:
         """How many requests run."""
         return sum(lane.running for lane in self.lanes.values())
 
+    def waiting_count(self) -> int:
+        """How many requests wait."""
+        return sum(len(self.lanes[payer].waiting) for payer in self.waiting)
+
     def _open(self, payer: str, limits: LaneLimits) -> Lane:
         # Who comes late neither owes nor is owed for the time before.
         buckets = Bucket(limits.requests), Bucket(limits.bytes)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import logging
 import math
+from time import monotonic
 from typing import Any
 
 from daphne.http_protocol import WebRequest
@@ -16,9 +17,14 @@ from twisted.web import http
 from contextlab.door import answers
 from contextlab.door.callers import credentials_of
 from contextlab.door.gateway import Flow, Headers, below_root
+from contextlab.logs import request_id
+from sessions import metrics
 from sessions.views.web.headers import security_headers
 
 log = logging.getLogger(__name__)
+access = logging.getLogger("contextlab.access")
+
+_METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
 
 DRAIN_SECONDS = 5
 """How long to discard the rest of a refused request: closing at once would reset the connection
@@ -48,6 +54,7 @@ class DoorRequest(WebRequest):
         self.gone = False
         self.payer = ""
         self.refused = self._admitted = self._complete = False
+        self.id, self.route = "", ""
         self._limit = settings.BODY_LIMIT
         self.door.arriving[self] = reactor.seconds() + settings.BODY_SECONDS
 
@@ -102,9 +109,12 @@ class DoorRequest(WebRequest):
 
     def credentials(self) -> Any:
         """The credentials in the headers, unchecked."""
-        values = self.requestHeaders.getRawHeaders
-        authorization = values(b"Authorization") or [b""]
-        return credentials_of(authorization[0], values(b"Cookie") or ())
+        cookies = self.requestHeaders.getRawHeaders(b"Cookie") or ()
+        return credentials_of(self.authorization(), cookies)
+
+    def authorization(self) -> bytes:
+        """The header of that name; empty without."""
+        return (self.requestHeaders.getRawHeaders(b"Authorization") or [b""])[0]
 
     def requestReceived(self, command: bytes, path: bytes, version: bytes) -> None:
         """The body is complete: pass the request on. Arguments and forms are Django's to parse."""
@@ -125,6 +135,8 @@ class DoorRequest(WebRequest):
         if (fault := self._fault()) is not None:
             self.simple(400, fault)
             return None
+        self._began = monotonic()
+        self.id = request_id((self.requestHeaders.getRawHeaders(b"X-Request-ID") or [b""])[0])
         upgrade = self.requestHeaders.getRawHeaders(b"Upgrade")
         if upgrade and upgrade[0].lower() == b"websocket":
             self.server.protocol_connected(self)
@@ -163,6 +175,7 @@ class DoorRequest(WebRequest):
             self.responseHeaders.addRawHeader(name.encode("latin-1"), value.encode("latin-1"))
         if length is not None and not self.responseHeaders.hasHeader(b"Content-Length"):
             self.responseHeaders.setRawHeaders(b"Content-Length", [b"%d" % length])
+        self.responseHeaders.setRawHeaders(b"X-Request-ID", [self.id.encode()])
         if self.door.stopping:
             self.channel.persistent = 0
             self.responseHeaders.setRawHeaders(b"Connection", [b"close"])
@@ -183,6 +196,23 @@ class DoorRequest(WebRequest):
                 self.unregisterProducer()
             self.gone = True
             http.Request.finish(self)
+            self._note()
+
+    def _note(self) -> None:
+        """Count the answer, and write a line of it where that is wanted."""
+        seconds = monotonic() - self._began
+        method, route = self.method.decode("latin-1"), self.route or "none"
+        metrics.REQUESTS.labels(method if method in _METHODS else "other", route, self.code).inc()
+        metrics.REQUEST_SECONDS.labels(route).observe(seconds)
+        if settings.ACCESS_LOG:
+            values = {"method": method, "route": route, "status": self.code}
+            values |= {
+                "ms": round(seconds * 1000, 1),
+                "received": self.size,
+                "sent": self.sentLength,
+            }
+            text = " ".join(f"{name}={value}" for name, value in values.items())
+            access.info("%s", text, extra={"fields": {"request": self.id, **values}})
 
     def simple(self, status: int, detail: str, *headers: tuple[str, str]) -> None:
         """A problem, without Django."""
@@ -242,6 +272,7 @@ class DoorRequest(WebRequest):
     def refuse(self, status: int, detail: str, *headers: tuple[str, str]) -> None:
         """Answer while the request still arrives, and close the connection."""
         log.warning("request refused: %s after %s bytes", status, self.size)
+        metrics.REQUESTS.labels("other", "none", status).inc()
         self.refused = True
         transport = self.channel.transport
         if status == 401:

@@ -18,6 +18,7 @@ from contextlab.door import answers
 from contextlab.door.door import FrontDoor
 from contextlab.door.request import DoorRequest
 from contextlab.door.stopping import DRAIN_SECONDS, until
+from sessions import metrics
 
 log = logging.getLogger(__name__)
 
@@ -61,8 +62,14 @@ class Channel(HTTPChannel):
 class Socket(WebSocketProtocol):
     """A WebSocket; its connection is counted, too."""
 
+    def connectionMade(self) -> None:
+        """The connection has become a socket."""
+        metrics.SOCKETS.inc()
+        super().connectionMade()
+
     def connectionLost(self, reason: Any) -> None:
         """The connection is gone."""
+        metrics.SOCKETS.dec()
         self.factory.server_class.http_factory.leave(self.transport)
         super().connectionLost(reason)
 
@@ -110,6 +117,7 @@ class LimitedFactory(HTTPFactory):
         if total > 2 * settings.CONNECTIONS:
             return None
         self.of[host] += 1
+        metrics.CONNECTIONS.inc()
         built: Any = Channel()
         if total >= settings.CONNECTIONS:
             built = RefusedConnection("The server has too many connections. Try again later.")
@@ -122,6 +130,7 @@ class LimitedFactory(HTTPFactory):
         """A connection is gone."""
         host = transport.getPeer().host
         self.of[host] -= 1
+        metrics.CONNECTIONS.dec()
         if self.of[host] <= 0:
             del self.of[host]
 

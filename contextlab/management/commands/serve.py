@@ -11,7 +11,7 @@ from django.core.management import BaseCommand, CommandError
 from django.db import connection, connections
 from django.urls import reverse
 
-from contextlab import safety
+from contextlab import safety, watch
 from contextlab.database import keep_connections
 from contextlab.environment import port
 from contextlab.processes import clean_stop, job, memory, supervisor
@@ -63,6 +63,7 @@ class Command(BaseCommand):
         warnings = safety.check_start(host, options["port"])
         lock = self._claim_data_dir()
         self._prepare_database()
+        watch.start("contextlab-web")
         if clean_stop.died(settings.DATA_DIR):
             verify.ask()
         self.mark = clean_stop.ServerMark(settings.DATA_DIR)

@@ -29,10 +29,14 @@ class Command(BaseCommand):
             )
         from celery.signals import worker_shutting_down
 
+        from contextlab import watch
         from contextlab.celery import app
         from contextlab.processes.supervisor import Sweeper
         from sessions import tasks
 
+        watch.start("contextlab-worker")
+        if settings.WORKER_METRICS:
+            watch.listen(settings.WORKER_METRICS)
         worker_shutting_down.connect(lambda **_: tasks.leaving.set(), weak=False)
         sweeper = Sweeper()
         sweeper.start()

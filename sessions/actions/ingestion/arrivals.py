@@ -22,6 +22,7 @@ from django.db.models.functions import Length
 from django.utils import timezone
 
 from compaction.redaction.redact import redact
+from sessions import metrics
 from sessions.models import AcceptedRequests, RefusedRequest, Session, Team
 
 log = logging.getLogger(__name__)
@@ -98,6 +99,8 @@ def note_accepted(
     team: UUID, session: UUID | str, key: str, kind: str, form: str, messages: int, size: int
 ) -> None:
     """Count an accepted request."""
+    metrics.MESSAGES.labels(kind).inc(messages)
+    metrics.MESSAGE_BYTES.labels(kind).inc(size)
     now = timezone.now()
     which = ArrivalKey(
         team, session, now.replace(minute=0, second=0, microsecond=0), key, kind, form

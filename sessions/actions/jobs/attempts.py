@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from django.conf import settings
 from django.db import Error
 from django.utils.module_loading import import_string
+from structlog.contextvars import bound_contextvars
 
 from sessions import live
 from sessions.actions.jobs import jobs
@@ -59,7 +60,7 @@ class Running:
     @property
     def payload(self) -> dict[str, Any]:
         """The payload passed to `enqueue`."""
-        return dict(self.job.payload)
+        return {name: it for name, it in self.job.payload.items() if name != jobs.REQUEST}
 
     def progress(self, done: int, total: int | None = None, unit: str = "") -> None:
         """Report progress; cheap enough to call often. Raises jobs.Lost if the job was cancelled or
@@ -86,6 +87,13 @@ def attempt(job_id: uuid.UUID, token: uuid.UUID) -> bool:
     job = _HELD.first(job=job_id, token=token)
     if job is None:
         return True
+    asked = job.payload.get(jobs.REQUEST)
+    with bound_contextvars(job=str(job_id), **({"request": asked} if asked else {})):
+        return _attempt(job, token)
+
+
+def _attempt(job: Job, token: uuid.UUID) -> bool:
+    job_id = job.id
     try:
         if job.kind not in settings.JOB_KINDS:
             raise PermanentFailure(

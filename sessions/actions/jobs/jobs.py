@@ -8,6 +8,7 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import F, Q, QuerySet
 from django.utils import timezone
+from structlog.contextvars import get_contextvars
 
 from sessions import live
 from sessions.actions.jobs.statements import ASKED, BY_ID, CLAIM, REMOVE, UNFINISHED
@@ -16,6 +17,8 @@ from sessions.models import Job, Session, Team
 from sessions.models.web.statements import insert_object
 from sessions.signals import job_failed
 
+REQUEST = "request"
+"""Where a job's payload says which request asked for it."""
 # Delay before the sweeper looks at a new job; the regular wake-up usually arrives first.
 WAKE_AGAIN = timedelta(seconds=10)
 # Wake-ups sent per sweep; more would only queue up at the same few workers.
@@ -48,6 +51,8 @@ def enqueue(
     if kind not in settings.JOB_KINDS:
         raise KeyError(f"unknown kind of job: {kind}")
     look = _next_look() + timedelta(seconds=after)
+    if asked := get_contextvars().get("request"):
+        payload = {**payload, REQUEST: asked}
     job = Job(team=team, kind=kind, payload=payload, dedupe=dedupe, wake_after=look)
     if not insert_object(job, known=bool(dedupe)):
         return Job.objects.get(team=team, dedupe=dedupe, state__in=UNFINISHED)

@@ -24,7 +24,7 @@ from compaction.policies.policy import Policy, from_dict
 from compaction.prices.binding import binds_thinking
 from compaction.prices.system_messages import takes_system_messages
 from compaction.proposals.plan import FileText, Means, Span
-from sessions import topic_judge
+from sessions import metrics, topic_judge
 from sessions.actions.live import artefacts
 from sessions.actions.live.rebuilt import take_up
 from sessions.actions.live.stopwatch import Stopwatch
@@ -111,7 +111,9 @@ class Fold:
             raise Run.DoesNotExist
         stamp = Stamp.of(run)
         older = stamp.head < self.stamp.head or stamp.writes < self.stamp.writes
-        if self.current is None or older or self.ratio != session.token_ratio:
+        rebuilt = self.current is None or older or self.ratio != session.token_ratio
+        metrics.FOLDS.labels("rebuilt" if rebuilt else "in memory").inc()
+        if rebuilt:
             self._begin(session, run)
         if stamp != self.stamp:
             self.weigh(take_up(session, run, self.state, self.taken, self.stamp.head))
@@ -216,17 +218,18 @@ def serving(session: Session) -> Run | None:
 
 def with_fold(session: Session, run: Run, work: Callable[[Fold], T]) -> T:
     """Run some work on the up-to-date fold of a managed run; retry after lost races."""
-    for _ in range(PATIENCE):
-        try:
+    with metrics.FOLD_SECONDS.time():
+        for _ in range(PATIENCE):
+            try:
+                with _opened(session, run) as fold:
+                    return work(fold)
+            except Raced:
+                continue
+        with holding(run), transaction.atomic():
+            Session.objects.select_for_update().only("pk").get(pk=session.pk)
+            Run.objects.select_for_update().only("pk").get(pk=run.pk)
             with _opened(session, run) as fold:
                 return work(fold)
-        except Raced:
-            continue
-    with holding(run), transaction.atomic():
-        Session.objects.select_for_update().only("pk").get(pk=session.pk)
-        Run.objects.select_for_update().only("pk").get(pk=run.pk)
-        with _opened(session, run) as fold:
-            return work(fold)
 
 
 @contextmanager

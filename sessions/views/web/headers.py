@@ -9,6 +9,9 @@ from csp.utils import build_policy
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 
+ROUTE = "contextlab.route"
+"""Where the name of a request's route is left for its server, in the environment."""
+
 
 @cache
 def security_headers() -> tuple[tuple[str, str], ...]:
@@ -38,6 +41,10 @@ class Headers:
         if request.is_secure():
             age = f"max-age={settings.SECURE_HSTS_SECONDS}"
             response.headers.setdefault("Strict-Transport-Security", age)
-        if not request.path_info.startswith(self._static):
+        if request.path_info.startswith(self._static):
+            request.META[ROUTE] = "static"
+        else:
             response.headers.setdefault("Cache-Control", "no-store")
+            if request.resolver_match is not None:
+                request.META[ROUTE] = request.resolver_match.route
         return response

@@ -1,0 +1,39 @@
+"""What operators watch: figures for Prometheus, spans for OpenTelemetry; started once a process."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.core.management import CommandError
+from prometheus_client import REGISTRY, start_http_server
+
+from contextlab.door.metrics import Queue
+from sessions import tracing
+
+
+def start(service: str) -> None:
+    """Show the queue among this process's figures, and send its spans if that is wanted.
+
+    Raises CommandError.
+    """
+    REGISTRY.register(Queue())
+    if settings.TRACES:
+        try:
+            tracing.start(service)
+        except ValueError as problem:
+            raise CommandError(f"{problem}.", returncode=2) from None
+
+
+def listen(address: str) -> None:
+    """Answer `/metrics` at host:port, for a process that answers nothing else.
+
+    Raises CommandError.
+    """
+    host, _, port = address.rpartition(":")
+    if not port.isdecimal():
+        raise CommandError(
+            f"CONTEXTLAB_WORKER_METRICS is host:port, not {address!r}.", returncode=2
+        )
+    try:
+        start_http_server(int(port), addr=host or "127.0.0.1")
+    except OSError as error:
+        raise CommandError(f"CONTEXTLAB_WORKER_METRICS {address}: {error.strerror}.") from None
