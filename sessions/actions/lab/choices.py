@@ -44,6 +44,8 @@ def read_choice(given: Mapping[str, Any]) -> dict[str, Any]:
         return {"by": by, "ids": _ids(given.get("ids"))}
     if by not in ("query", "sample"):
         raise NoChoice("by", "must be query, sample or hand")
+    if given.get("ids"):
+        raise NoChoice("ids", "is for `by` hand only: add it, or leave out the ids")
     read: dict[str, Any] = {"by": by}
     for name in ("q", *FACETS):
         read[name] = _text(given.get(name), name)

@@ -92,6 +92,8 @@ def test_sessions_of_another_team_are_not_there(team):
         ({"by": "hand", "ids": []}, "ids"),
         ({"by": "hand", "ids": [1]}, "ids"),
         ({"by": "hand", "ids": ["s05", "s00"]}, "ids/1"),
+        ({"by": "query", "ids": ["s00"]}, "ids"),
+        ({"by": "sample", "ids": ["s00"]}, "ids"),
         ({"by": "query", "limit": 0}, "limit"),
         ({"by": "query", "limit": 501}, "limit"),
         ({"by": "query", "limit": True}, "limit"),
