@@ -90,9 +90,9 @@ class Recording:
 
     @cached_property
     def lived_cost(self) -> int | None:
-        """Micro-dollars of the recorded contexts: as billed, or estimated if no call reported
-        usage; None without a price."""
-        return self.billed if self.reported else self._rated(self.lived_uses)
+        """Micro-dollars of the recorded contexts: as billed, or estimated if that is unknown; None
+        without a price."""
+        return self._rated(self.lived_uses) if self.billed is None else self.billed
 
     def lived_cost_under(self, policy: Policy) -> int | None:
         """Cost of the recorded contexts with a policy's TTL: what no edit has saved."""
@@ -109,10 +109,10 @@ class Recording:
 
     def scaled(self, cost: int | None) -> int | None:
         """A cost by the rules of a simulation, scaled to the bill."""
-        if cost is None or not self.reported:
+        if cost is None or self.billed is None:
             return cost
         base = self._lived_rated
-        return round(cost * self.billed / base) if self.billed is not None and base else None
+        return round(cost * self.billed / base) if base else None
 
     def paid(self, uses: Sequence[CacheUse]) -> tuple[CacheUse, ...]:
         """The uses that costs count."""
