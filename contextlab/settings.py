@@ -178,6 +178,9 @@ JOB_KINDS: dict[str, str] = {
     "tuning": "sessions.actions.lab.tunings.tuning_job",
     "verify": "sessions.actions.record.verify.verify",
 }
+# Celery's queues: what live sessions wait for, and all else. A worker takes both unless told.
+JOB_QUEUES = ("live", "batch")
+LIVE_JOBS = {"compact", "index", "notify", "share", "tend"}
 FORK_SERVER = [sys.executable, "-P", "-m", "contextlab.processes.job"]
 JOB_PROCESS = "contextlab.processes.job.run"
 JOB_SECONDS = env.number("JOB_SECONDS", 900)  # per attempt, then it is killed
@@ -233,6 +236,9 @@ CELERY_TASK_REJECT_ON_WORKER_LOST = True
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_WORKER_SOFT_SHUTDOWN_TIMEOUT = 20
+CELERY_WORKER_POOL = "threads"  # a task only supervises its own process
+CELERY_WORKER_CONCURRENCY = JOB_THREADS
+CELERY_TASK_DEFAULT_QUEUE = "batch"
 
 # --- prices -----------------------------------------------------------------------------------
 PRICES_FILE = env.text("PRICES")  # TOML or JSON; overrides list prices

@@ -4,8 +4,11 @@ import os
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+import pytest
 
 from contextlab import environment
 from tests.conftest import Server, wait_until
@@ -82,21 +85,60 @@ def test_a_server_that_was_killed_finds_its_jobs_again(server_with: Start, tmp_p
     assert again.stop() == 0
 
 
-def test_with_redis_a_worker_of_its_own_does_them(server_with: Start, tmp_path, redis_url):
-    server = server_with(**KINDS, REDIS_URL=redis_url)
-    ask(tmp_path, "add", redis_url)
-    assert states(tmp_path) == [("queued", 0)] * 4
+@contextmanager
+def working(data_dir: Path, redis_url: str, *command: str) -> Iterator[None]:
+    """A worker, which must end well."""
     worker = subprocess.Popen(
-        [sys.executable, "-m", "contextlab.cli", "worker"],
-        cwd=tmp_path,
-        env=surroundings(tmp_path, redis_url),
+        [sys.executable, "-m", *command],
+        cwd=data_dir,
+        env=surroundings(data_dir, redis_url),
         stdout=subprocess.DEVNULL,
     )
     try:
-        wait_until(lambda: states(tmp_path) == [("done", 1)] * 4)
-        ask(tmp_path, "half", redis_url)
-        wait_until(lambda: states(tmp_path) == [("done", 1)] * 4 + [("partial", 1)] * 4)
+        yield
     finally:
         worker.terminate()
         assert worker.wait(60) == 0
+
+
+CELERY = ("celery", "-A", "contextlab")
+
+
+@pytest.mark.parametrize(
+    "command", [("contextlab.cli", "worker"), (*CELERY, "worker", "-n", "one@%h", "-l", "ERROR")]
+)
+def test_with_redis_a_worker_of_its_own_does_them(server_with: Start, tmp_path, redis_url, command):
+    server = server_with(**KINDS, REDIS_URL=redis_url)
+    ask(tmp_path, "add", redis_url)
+    assert states(tmp_path) == [("queued", 0)] * 4
+    with working(tmp_path, redis_url, *command):
+        wait_until(lambda: states(tmp_path) == [("done", 1)] * 4)
+        ask(tmp_path, "half", redis_url)
+        wait_until(lambda: states(tmp_path) == [("done", 1)] * 4 + [("partial", 1)] * 4)
+        if command[0] == "celery":
+            pinged = subprocess.run(
+                [sys.executable, "-m", *CELERY, "inspect", "ping"],
+                cwd=tmp_path,
+                env=surroundings(tmp_path, redis_url),
+                capture_output=True,
+                text=True,
+            )
+            assert (pinged.returncode, "one@" in pinged.stdout) == (0, True), pinged
     assert server.stop() == 0
+
+
+def test_a_worker_works_for_its_queues_alone(server_with: Start, tmp_path, redis_url):
+    server = server_with(**KINDS, REDIS_URL=redis_url)
+    with working(tmp_path, redis_url, "contextlab.cli", "worker", "--queues", "live"):
+        ask(tmp_path, "add", redis_url)
+        with working(tmp_path, redis_url, "contextlab.cli", "worker", "--queues", "batch"):
+            wait_until(lambda: states(tmp_path) == [("done", 1)] * 4)
+    assert server.stop() == 0
+    asked = subprocess.run(
+        [sys.executable, "-m", "contextlab.cli", "worker", "--queues", "other"],
+        env=surroundings(tmp_path, redis_url),
+        capture_output=True,
+        text=True,
+    )
+    assert asked.returncode == 2
+    assert asked.stderr == "There is no queue 'other'. Use live or batch.\n"

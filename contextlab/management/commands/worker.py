@@ -13,41 +13,42 @@ SECONDS_BEFORE_ANOTHER = 2
 
 
 class Command(BaseCommand):
-    help = "Run jobs for servers that share REDIS_URL and DATABASE_URL."
+    help = (
+        "Run jobs for servers that share REDIS_URL and DATABASE_URL. `celery -A contextlab worker` "
+        "does the same, with Celery's own options."
+    )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Add the concurrency."""
+        """Add concurrency and queues."""
         parser.add_argument(
             "--concurrency", type=int, default=settings.JOB_THREADS, help="jobs at once"
         )
+        parser.add_argument(
+            "--queues",
+            default=",".join(settings.JOB_QUEUES),
+            help="queues to work for, separated by commas (default: all)",
+        )
 
-    def handle(self, *args: Any, concurrency: int, **options: Any) -> None:
+    def handle(self, *args: Any, concurrency: int, queues: str, **options: Any) -> None:
         """Run until SIGTERM or SIGINT; running jobs are returned to the queue."""
         if not settings.REDIS_URL:
             raise CommandError(
                 "REDIS_URL is not set. Without Redis, `contextlab serve` runs the jobs itself."
             )
-        from celery.signals import worker_shutting_down
-
-        from contextlab import watch
+        if unknown := set(queues.split(",")) - set(settings.JOB_QUEUES):
+            raise CommandError(
+                f"There is no queue {min(unknown)!r}. Use {' or '.join(settings.JOB_QUEUES)}.",
+                returncode=2,
+            )
         from contextlab.celery import app
-        from contextlab.processes.supervisor import Sweeper
         from sessions import tasks
 
-        watch.start("contextlab-worker")
-        if settings.WORKER_METRICS:
-            watch.listen(settings.WORKER_METRICS)
-        worker_shutting_down.connect(lambda **_: tasks.leaving.set(), weak=False)
-        sweeper = Sweeper()
-        sweeper.start()
         try:
-            # Threads, because a task only supervises its own process.
             app.worker_main(
-                ["worker", "--pool=threads", f"--concurrency={concurrency}", "--loglevel=WARNING"]
-                + ["--without-mingle", "--without-gossip"]
+                ["worker", f"--concurrency={concurrency}", "--loglevel=WARNING"]
+                + ["--queues", queues, "--without-mingle", "--without-gossip"]
             )
         finally:
-            sweeper.stop()
             if not tasks.leaving.is_set():
                 # Celery exited, which can happen if Redis fails at the wrong moment.
                 self.stderr.write("The worker exited unexpectedly and is restarting.")

@@ -52,8 +52,10 @@ def send(job_id: uuid.UUID) -> bool:
     from celery import current_app  # slow to import, and rarely needed
     from kombu.exceptions import OperationalError
 
+    kind = Job.objects.filter(id=job_id).values_list("kind", flat=True).first()
+    queue = "live" if kind in settings.LIVE_JOBS else "batch"
     try:
-        current_app.send_task("sessions.run_job", args=[str(job_id)])
+        current_app.send_task("sessions.run_job", args=[str(job_id)], queue=queue)
     except (OperationalError, OSError) as error:
         log.warning("job %s is left to the sweeper: %s", job_id, type(error).__name__)
         queued = Job.objects.filter(id=job_id, state=Job.State.QUEUED)
