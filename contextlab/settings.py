@@ -10,6 +10,8 @@ from typing import Any
 from contextlab import environment as env
 from contextlab.database_settings import database
 from contextlab.exposure import how_public
+from contextlab.sign_on_settings import APPS as SIGN_ON_APPS
+from contextlab.sign_on_settings import sign_on
 
 BASE_DIR = env.ROOT
 DATA_DIR = env.data_dir()
@@ -118,6 +120,17 @@ MIDDLEWARE = [
     "sessions.views.accounts.door.SignedIn",
     "sessions.views.accounts.preferences.Preferred",
 ]
+# --- single sign-on ---------------------------------------------------------------------------
+# allauth is loaded, and has tables, only where it is configured.
+SIGN_ON = sign_on()
+if SIGN_ON:
+    INSTALLED_APPS += SIGN_ON_APPS
+    MIDDLEWARE += ["allauth.account.middleware.AccountMiddleware"]
+    SOCIALACCOUNT_ADAPTER = "contextlab.single_sign_on.Adapter"
+    SOCIALACCOUNT_PROVIDERS = SIGN_ON.providers
+    SOCIALACCOUNT_LOGIN_ON_GET = True  # form-action would refuse to lead to the provider
+    ACCOUNT_EMAIL_VERIFICATION = "none"
+
 ROOT_URLCONF = "contextlab.urls"
 ASGI_APPLICATION = "contextlab.asgi.application"
 TEMPLATES = [

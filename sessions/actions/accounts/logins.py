@@ -19,6 +19,7 @@ from django.utils import timezone
 from django.utils.crypto import salted_hmac
 
 from sessions.actions.accounts.sign_ins import note_failure
+from sessions.actions.accounts.sign_on import signs_on
 from sessions.models import LoginFailure
 
 WINDOW = timedelta(minutes=15)
@@ -65,7 +66,8 @@ def own_browser(user: User) -> KnownBrowser:
 def person_of(
     name: str, password: str, ip: str, browser: KnownBrowser | None = None
 ) -> User | None:
-    """Authenticate a user by name or email and password; None if the credentials are wrong.
+    """Authenticate a user by name or email and password; None if the credentials are wrong, or
+    single sign-on gave the person access.
 
     Unknown names take as long as known ones (Django hashes either way) and are rate-limited too.
     A wrong password is noted in the audit log. Raises TooMany.
@@ -79,7 +81,7 @@ def person_of(
     attempt = LoginFailure.objects.create(name=marked, source=source)
     _check_limits(attempt, known=known)
     found = authenticate(username=username, password=password)
-    if not isinstance(found, User):
+    if not isinstance(found, User) or signs_on(found):
         note_failure(User.objects.filter(username=username).first(), ip, "password")
         return None
     LoginFailure.objects.filter(name=marked, source=source).delete()

@@ -52,6 +52,9 @@ class Membership(models.Model):
     )
     team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="memberships")
     role = models.CharField(max_length=8, choices=Role.choices, default=Role.VIEWER)
+    by_sign_on = models.BooleanField(
+        default=False, help_text="given by single sign-on, which changes and ends it"
+    )
     created = models.DateTimeField(auto_now_add=True)
 
     class Meta:

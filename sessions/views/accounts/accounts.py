@@ -21,6 +21,7 @@ from sessions.actions.accounts import members
 from sessions.actions.accounts.accounts import change_password, change_profile
 from sessions.actions.accounts.logins import TooMany, own_browser, person_of
 from sessions.actions.accounts.preferences import prefer
+from sessions.actions.accounts.sign_on import signs_on
 from sessions.actions.accounts.teams import make_team
 from sessions.models import Key, Membership, Preferences
 from sessions.views.accounts.forms import NewPassword, Profile, TeamName
@@ -62,6 +63,8 @@ def _profile(request: HttpRequest, person: User) -> HttpResponse:
 
 
 def _password(request: HttpRequest, person: User) -> HttpResponse:
+    if signs_on(person):
+        raise BadRequest("no password where single sign-on gives access")
     given = NewPassword(person, request.POST)
     if not given.is_valid():
         return _shown(request, status=422, password=given)
@@ -149,6 +152,7 @@ def _shown(request: HttpRequest, status: int = 200, **given: Any) -> HttpRespons
         "password": NewPassword(person),
         "preferences": PreferencesForm(row=Preferences.objects.filter(user=person).first()),
         "team_form": TeamName(auto_id="team-%s"),
+        "signs_on": signs_on(person),
         "mine": mine.annotate(key_count=counted),
         "keys_off": request.COOKIES.get(KEYS_COOKIE) == "off",
     }

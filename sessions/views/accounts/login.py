@@ -2,6 +2,7 @@
 
 import math
 
+from django.conf import settings
 from django.contrib.auth import login, logout
 from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.models import User
@@ -28,7 +29,7 @@ from sessions.views.accounts.forms import Login
 from sessions.views.web.pages import Page
 
 KNOWN_COOKIE = "contextlab_known"
-_OURS = ("none", "same-origin")
+OURS = ("none", "same-origin")
 """Sec-Fetch-Site of an address that a person opened, and of a form or link of ours."""
 REFUSED = "Incorrect name or password. Check both and try again."
 
@@ -43,7 +44,7 @@ def enter(request: HttpRequest, token: str) -> HttpResponse:
     ours led there; others, such as previews, get a page with a button. Other sites are refused.
     """
     site = request.headers.get("Sec-Fetch-Site")
-    if site not in (None, *_OURS):
+    if site not in (None, *OURS):
         return closed(request)
     if request.method == "GET" and (site is None or "Sec-Purpose" in request.headers):
         if not is_usable(token):
@@ -67,7 +68,7 @@ def sign_in(request: HttpRequest) -> HttpResponse:
     if request.method != "POST":
         if request.user.is_authenticated:
             return redirect(onward(request))
-        return _door(request, "Sign in", request.GET.get("next", ""))
+        return door(request, "Sign in", request.GET.get("next", ""))
     given, wanted = Login(request.POST), request.POST.get("next", "")
     try:
         person = _person(request, given)
@@ -76,11 +77,11 @@ def sign_in(request: HttpRequest) -> HttpResponse:
         minutes = math.ceil(seconds / 60)
         soon = "a minute" if minutes == 1 else f"{minutes} minutes"
         refusal = f"Too many failed attempts. Try again in {soon}."
-        answer = _door(request, "Sign in", wanted, given, refusal, status=429)
+        answer = door(request, "Sign in", wanted, given, refusal, status=429)
         answer["Retry-After"] = str(seconds)
         return answer
     if person is None:
-        return _door(request, "Sign in", wanted, given, REFUSED, status=403)
+        return door(request, "Sign in", wanted, given, REFUSED, status=403)
     login(request, person)
     note_sign_in(person, ip_of(request), "password")
     answer = redirect(onward(request))
@@ -125,10 +126,10 @@ def leave(request: HttpRequest) -> HttpResponse:
 def closed(request: HttpRequest) -> HttpResponse:
     """A 403 page that explains how to sign in."""
     wanted = request.get_full_path() if request.method == "GET" else ""
-    return _door(request, "Not signed in", wanted, status=403)
+    return door(request, "Not signed in", wanted, status=403)
 
 
-def _door(
+def door(
     request: HttpRequest,
     title: str,
     wanted: str,
@@ -144,6 +145,7 @@ def _door(
         "refusal": refusal,
         "has_passwords": has_passwords(),
         "address_off": why_off(),
+        "sign_on": settings.SIGN_ON,
     }
     return render(request, "accounts/closed.html", context, status=status)
 
