@@ -57,5 +57,8 @@ export interface Context {
   raw: RawContext;
 }
 
-/** The server's answer. */
-export type RawContext = Schemas['ContextOut'] & { messages?: Json[] | null };
+/** The server's answer; a step's says what its append did. */
+export type RawContext = Schemas['ContextOut'] & {
+  messages?: Json[] | null;
+  appended?: Schemas['DeliveredOut'] | null;
+};

@@ -2,10 +2,11 @@
 
 import type { Context, SessionFields } from './answers.js';
 import { now, sleep } from './connection.js';
-import { blocksOf, isObject, type Json, pick } from './json.js';
+import { isObject, type Json, pick } from './json.js';
 import { OverBudget, Paused, Refused, Unreachable } from './problems.js';
 import { type ContextLab, failedResult, type Session } from './sessions.js';
 import { ShownReplies } from './shown.js';
+import { endOf, StoredHistory } from './stored.js';
 
 /** Seconds that a model call waits for a busy server before it is sent as it is. */
 const PATIENCE = 10;
@@ -41,7 +42,7 @@ export class ManagedSession {
   #session: Session | null = null;
   #againAt = 0;
   #bound: Context | null = null;
-  #stored = new Stored();
+  readonly #stored = new StoredHistory();
   #last: Promise<unknown> = Promise.resolve();
   readonly #server: ContextLab;
 
@@ -110,34 +111,21 @@ export class ManagedSession {
     // Send empty values, too: they mean that a call has no tools.
     const parts = { system: request.system ?? [], tools: request.tools ?? [] };
     const messages = [...this.shown.restored(request.messages), ...hidden];
-    const stored = this.#stored;
-    this.#stored = new Stored();
-    const said = messages.map(saidBy);
-    const setup = JSON.stringify(bare(parts));
-    const begins = stored.begins(said);
-    const context = await this.#session.sharedStep(
-      begins ? messages.slice(stored.messages.length) : messages,
-      {
-        format: this.format,
-        history: !begins,
-        ...(begins && setup === stored.setup ? {} : parts),
-      },
+    const session = this.#session;
+    return this.#stored.send(messages, parts, (given, more) =>
+      session.sharedStep(given, { format: this.format, ...more }),
     );
-    this.#stored = new Stored(said, setup);
-    return context;
   }
 
   /** Store the model's reply. */
   async keep(reply: Json, context: Context): Promise<void> {
     const begun = now();
     try {
-      await this.#inTurn(async () => {
-        const stored = this.#stored;
-        this.#stored = new Stored();
-        await this.#session?.answer(reply, context);
-        const said = saidBy({ role: 'assistant', content: reply.content });
-        this.#stored = new Stored([...stored.messages, said], stored.setup);
-      });
+      await this.#inTurn(() =>
+        this.#stored.append({ role: 'assistant', content: reply.content }, async () =>
+          endOf((await this.#session?.answer(reply, context))?.raw),
+        ),
+      );
     } catch (error) {
       this.#failed('the answer was not stored', error, begun);
     }
@@ -172,35 +160,6 @@ export class ManagedSession {
     this.#last = made.catch(() => undefined);
     return made;
   }
-}
-
-/** What our server has of a conversation, so that only what is new is sent; empty if unknown. */
-class Stored {
-  constructor(
-    readonly messages: string[] = [],
-    readonly setup = '',
-  ) {}
-
-  /** Whether it is not empty, and a history begins with it. */
-  begins(messages: string[]): boolean {
-    return this.messages.length > 0 && this.messages.every((said, at) => said === messages[at]);
-  }
-}
-
-function saidBy(message: Json): string {
-  return JSON.stringify(bare({ ...message, content: blocksOf(message.content) }));
-}
-
-/** A value without what may differ between sends: breakpoints move, and nulls come and go. */
-function bare(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(bare);
-  if (!isObject(value)) return value;
-  const kept = Object.entries(value).filter(
-    ([name, one]) => name !== 'cache_control' && one != null,
-  );
-  return Object.fromEntries(
-    kept.sort(([a], [b]) => (a < b ? -1 : 1)).map(([n, one]) => [n, bare(one)]),
-  );
 }
 
 /**

@@ -57,7 +57,8 @@ export interface WrapOptions extends SessionFields {
 }
 
 /**
- * Wrap a client of @anthropic-ai/sdk or openai (also `AzureOpenAI`) to use managed contexts.
+ * Wrap a client of @anthropic-ai/sdk or openai, also of Bedrock, Vertex AI and Azure, to use managed
+ * contexts.
  *
  * Each `messages.create`, `chat.completions.create` and `responses.create`, and all that is built
  * on them (streams, `parse`, tool runners, `beta`, raw responses), stores its messages, sends the
@@ -114,18 +115,13 @@ function formOf(sdk: Sdk, { method, path }: SdkOptions): ApiForm | null {
 function sdkOf(client: object): Sdk {
   const { makeRequest, withOptions, backendMiddleware } = client as Record<string, unknown>;
   const isSdk = typeof makeRequest === 'function' && typeof withOptions === 'function';
-  // Clients of clouds have no list of models; some speak in frames of their own.
-  if (isSdk && 'models' in client && 'messages' in client && !isAdapted(client, backendMiddleware))
-    return 'Anthropic';
+  // Clients of clouds have no list of models. Without such middleware, `makeRequest` answers in a
+  // protocol of the cloud's own.
+  const isKnown = 'models' in client || typeof backendMiddleware === 'function';
+  if (isSdk && 'messages' in client && isKnown) return 'Anthropic';
   if (isSdk && 'chat' in client && 'responses' in client) return 'OpenAI';
   throw new TypeError(
     'wrap() takes a client of @anthropic-ai/sdk or openai, such as new Anthropic(), ' +
       `not ${client?.constructor?.name}. Pass one, or use new ContextLab().session('…').`,
   );
-}
-
-function isAdapted(client: object, backendMiddleware: unknown): boolean {
-  const found: unknown =
-    typeof backendMiddleware === 'function' ? backendMiddleware.call(client) : [];
-  return Array.isArray(found) && found.length > 0;
 }

@@ -70,6 +70,31 @@ await run({
     return texts;
   },
 
+  /** What each call sends, while another client takes messages back without adding one. */
+  async rewound() {
+    const sent: unknown[] = [];
+    const { fetch } = globalThis;
+    globalThis.fetch = async (url, init) => {
+      const answer = await fetch(url, init);
+      const { messages, history, after } = JSON.parse(String(init?.body));
+      if (String(url).endsWith('/steps'))
+        sent.push([answer.status, messages?.length ?? 0, history, after != null]);
+      return answer;
+    };
+    const client = wrap(claude, { session: 'ts rewound' });
+    const messages: Any[] = [];
+    for (const text of ['One.', 'Two.', 'Three.', 'Four.']) {
+      messages.push({ role: 'user', content: text });
+      const { content } = await client.messages.create({ ...ASK, messages });
+      messages.push({ role: 'assistant', content });
+      if (text === 'Two.') {
+        const other = await new ContextLab().session('ts rewound');
+        await other.append(messages.slice(0, 2), { history: true });
+      }
+    }
+    return sent;
+  },
+
   /** What cannot be managed. */
   async refused() {
     const client: Any = wrap(claude, { session: 'ts refused' });
