@@ -191,7 +191,7 @@ JOB_KINDS: dict[str, str] = {
     "tuning": "sessions.actions.lab.tunings.tuning_job",
     "verify": "sessions.actions.record.verify.verify",
 }
-# Celery's queues: what live sessions wait for, and all else. A worker takes both unless told.
+# Celery's queues: what live sessions wait for, and all else. A worker takes both by default.
 JOB_QUEUES = ("live", "batch")
 LIVE_JOBS = {"compact", "index", "notify", "share", "tend"}
 FORK_SERVER = [sys.executable, "-P", "-m", "contextlab.processes.job"]

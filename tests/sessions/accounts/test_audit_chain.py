@@ -16,6 +16,9 @@ from django.db import DatabaseError, connection, transaction
 from sessions.actions.accounts import audit, chain
 from sessions.actions.accounts.accounts import change_profile, check_name
 from sessions.actions.accounts.pseudonyms import erase_from_log
+from sessions.actions.notifications.announce import MOST_AN_HOUR
+from sessions.actions.notifications.channels import add_channel, put_rule
+from sessions.actions.notifications.written import as_json
 from sessions.actions.record import checks
 from sessions.models import AuditEntry, Team
 from tests.sessions.people import acts, browser, member, sign_in
@@ -235,3 +238,26 @@ def test_sign_ins_and_failures_are_written_down(team: Team):
     assert acts(team)[2:] == [
         ("password.changed", "mara", "mara"), ("name.changed", "mara", "maria"),
     ]  # fmt: skip
+
+
+# Forwarding
+
+
+def test_every_entry_is_forwarded_and_earlier_ones_on_request(entries: list[AuditEntry]):
+    team = entries[0].team
+    channel, _ = add_channel(team, "webhook", "siem", "https://siem.example.org/x", audit.COMMAND)
+    put_rule(channel, "audit", None, 60, audit.COMMAND)
+    for number in range(MOST_AN_HOUR + 1):
+        audit.note(team, audit.COMMAND, "thing.made", f"m{number}")
+    sent = channel.notifications.filter(event="audit", state="waiting")
+    assert sent.count() == MOST_AN_HOUR + 2, "the rule's own entry too"
+    assert json.loads(as_json(sent.latest("created")))["facts"]["named"] == f"m{MOST_AN_HOUR}"
+    out = StringIO()
+    call_command("audit", "export", "--team", "ours", "--channel", "siem", stdout=out)
+    assert out.getvalue().startswith("6 entries are on their way, the last is 6.")
+    for row in sent:
+        assert chain.hash_of(row.facts) == row.facts["hash"]
+    numbers = sorted(row.facts["number"] for row in sent)
+    assert numbers == list(range(1, 1 + AuditEntry.objects.filter(team=team).count()))
+    with pytest.raises(CommandError, match="no channel 'nowhere'"):
+        call_command("audit", "export", "--team", "ours", "--channel", "nowhere")
