@@ -37,6 +37,8 @@ _SQLITE: dict[str, Any] = {
             # (contextlab/database.py; docs/decisions.md, 40 and 45).
             "PRAGMA mmap_size=0;PRAGMA journal_size_limit=67108864;"
             "PRAGMA cache_size=-4000;"
+            # What is deleted leaves the file: it is overwritten with zeros (docs/erasure).
+            "PRAGMA secure_delete=ON;"
         ),
     },
     # A file, because server and job processes share it; per process, because several test suites

@@ -181,6 +181,7 @@ JOB_KINDS: dict[str, str] = {
     "compact": "sessions.actions.live.requests.on_request.compact",
     "demo": "sessions.actions.demo.demo.demo_job",
     "demo-removal": "sessions.actions.demo.demo.removal_job",
+    "erase": "sessions.actions.erasure.erase.erase_job",
     "import": "sessions.actions.imports.uploads.run",
     "index": "sessions.actions.search.indexing.index",
     "notify": "sessions.actions.notifications.delivery.notify",
@@ -199,6 +200,7 @@ JOB_PROCESS = "contextlab.processes.job.run"
 JOB_SECONDS = env.number("JOB_SECONDS", 900)  # per attempt, then it is killed
 # Job kinds queued by every live session: one that hangs must not block the others.
 JOB_SECONDS_OF = {
+    "erase": 4 * JOB_SECONDS,
     "notify": min(JOB_SECONDS, 60),
     "tend": min(JOB_SECONDS, 240),
     "tuning": 4 * JOB_SECONDS,
@@ -211,6 +213,7 @@ JOB_LOSSES = 100  # attempts that ended with their server or worker, after which
 TEND_SECONDS = env.number("TEND_SECONDS", 1)  # between an append and the job that it asks for
 JOB_THREADS = int(env.number("JOB_THREADS", 2))
 SWEEP_SECONDS = env.number("SWEEP_SECONDS", 5)
+ERASE_GRACE_SECONDS = 30.0  # content that nothing uses may wait so long for its use
 ARRIVAL_SECONDS = 5.0  # between writes of the counts of what agents sent
 LIVE_POLL_SECONDS = env.number("LIVE_POLL_SECONDS", 2)
 

@@ -10,6 +10,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest
 
 from sessions.actions.accounts import audit
+from sessions.actions.record.erased import SessionErased, refuse_named
 from sessions.models import Key, Membership, Run, Session, Team
 from sessions.models.accounts.teams import Right
 from sessions.models.web.statements import Statement, given_int, given_text, given_uuid
@@ -18,7 +19,7 @@ SAFE = ("GET", "HEAD", "OPTIONS")
 API = "/api/v1/"
 CHOSEN_TEAM = "team"
 """Key in the browser session and name of the query parameter: slug of the team shown."""
-KEYS_MAY: tuple[Right, ...] = ("read", "write")
+KEYS_MAY: tuple[Right, ...] = ("read", "write", "erase")
 """Rights that a program's key can have at most; it cannot review, start rollouts or manage
 members."""
 
@@ -178,7 +179,7 @@ def session_of(request: HttpRequest, session_id: UUID | str, right: Right | None
 
 
 def find_session(request: HttpRequest, name: str) -> Session | None:
-    """A session of the requester's teams, by external id or UUID, or None."""
+    """A session of the requester's teams, by external id or UUID, or None. Raises SessionErased."""
     if "\x00" in name:  # PostgreSQL rejects NUL characters
         return None
     for team in teams_of(request):
@@ -186,7 +187,10 @@ def find_session(request: HttpRequest, name: str) -> Session | None:
         if found is not None:
             # api/ingestion counts what it was sent.
             request.found_session = found  # type: ignore[attr-defined]
+            if found.erasing is not None:
+                raise SessionErased(done=False)
             return found
+    refuse_named(teams_of(request), name)
     if _is_uuid(name):
         request.missed_session = name  # type: ignore[attr-defined]
     return None

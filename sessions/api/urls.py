@@ -10,6 +10,7 @@ from sessions.api.accounts import keys
 from sessions.api.assessments import verdicts
 from sessions.api.budgets import budgets
 from sessions.api.dashboard import dashboards
+from sessions.api.erasure import erasures
 from sessions.api.imports import imports, traces
 from sessions.api.ingestion import ingestion
 from sessions.api.ingestion.inspected import inspect_arrivals
@@ -90,6 +91,7 @@ for router in (
     keys.router,
     notifications.router,
     ingestion.router,
+    erasures.router,
     sessions.last,
 ):
     api.add_router("", router)

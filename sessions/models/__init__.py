@@ -8,6 +8,8 @@ from sessions.models.accounts.teams import Invitation, Membership, Team
 from sessions.models.budgets.budgets import Approval, Budget, Reservation, Use
 from sessions.models.cache.break_totals import BreakTotals
 from sessions.models.dashboard.day_totals import DayTotals
+from sessions.models.erasure.erasures import ErasedBlob, ErasedSession, Erasure
+from sessions.models.erasure.retention import Hold, Retention
 from sessions.models.imports.imports import Import, ImportFile, SkippedRecord
 from sessions.models.ingestion.arrivals import AcceptedRequests, RefusedRequest
 from sessions.models.jobs.jobs import Job
@@ -55,9 +57,13 @@ __all__ = [
     "DayTotals",
     "Delivery",
     "Edit",
+    "ErasedBlob",
+    "ErasedSession",
+    "Erasure",
     "Entry",
     "FactLedger",
     "Gathering",
+    "Hold",
     "Import",
     "ImportFile",
     "Invitation",
@@ -79,6 +85,7 @@ __all__ = [
     "RefusedRequest",
     "Replacement",
     "Reservation",
+    "Retention",
     "Retry",
     "Review",
     "ReviewItem",

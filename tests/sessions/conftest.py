@@ -36,7 +36,7 @@ def exports_here(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.fixture
 def jobs_wait(monkeypatch: pytest.MonkeyPatch, settings: Any, tmp_path: Path) -> None:
     """Queue jobs without running them; uploads are deleted after the test."""
-    monkeypatch.setattr(jobs, "wake", lambda _: None)
+    monkeypatch.setattr(jobs, "wake", lambda *_: None)
     settings.DATA_DIR = tmp_path
 
 

@@ -27,6 +27,9 @@ from sessions.models.web.statements import Statement, given_text
 SCOPES = ("read", "write")
 """`read` allows GET requests, `write` also changes; a key that can write can also read."""
 
+ERASE = "erase"
+"""The scope of a key that may erase for good; only commands create one."""
+
 _PREFIX, _SECRET, _CHECKSUM = 8, 32, 6
 _LETTERS = string.digits + string.ascii_uppercase + string.ascii_lowercase
 _TOKEN = re.compile(rf"clk_([0-9A-Za-z]{{{_PREFIX + _SECRET}}})([0-9A-Za-z]{{{_CHECKSUM}}})")
@@ -53,9 +56,10 @@ def create_key(
 ) -> tuple[Key, str]:
     """Create a key, of the actor unless another owner is named; return it with its token, which is
     not stored. Raises ValueError."""
-    if not scopes or not set(scopes) <= set(SCOPES):
-        raise ValueError(f"Unknown key scope. Use one or more of: {', '.join(SCOPES)}.")
-    granted = list(SCOPES) if "write" in scopes else ["read"]
+    if not scopes or not set(scopes) <= {*SCOPES, ERASE}:
+        raise ValueError(f"Unknown key scope. Use one or more of: {', '.join((*SCOPES, ERASE))}.")
+    granted = list(SCOPES) if {"write", ERASE} & set(scopes) else ["read"]
+    granted += [ERASE] if ERASE in scopes else []
     while True:
         body = "".join(secrets.choice(_LETTERS) for _ in range(_PREFIX + _SECRET))
         if not Key.objects.filter(prefix=body[:_PREFIX]).exists():

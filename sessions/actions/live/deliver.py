@@ -21,6 +21,7 @@ from sessions.actions.live.reports import check_context, report_call
 from sessions.actions.live.retries import check_retries
 from sessions.actions.memory import openings
 from sessions.actions.record.append import first_words
+from sessions.actions.record.erased import SessionErased, refuse_gone
 from sessions.actions.record.measure import reopen
 from sessions.actions.record.numbering import Numbering
 from sessions.actions.record.writing import write
@@ -121,7 +122,8 @@ def _in_one_go(
     with transaction.atomic():
         locked = _LOCKED.first(session=session.pk)
         if locked is None:
-            raise Session.DoesNotExist
+            raise SessionErased(done=True)
+        refuse_gone(locked)
         if known := _answered(locked, once):
             return known
         if locked.message_count != incoming.stored:
@@ -143,7 +145,7 @@ def _in_one_go(
         note_use(locked, managed, visible)
         made = answer(new, managed, settled, _announce(new), notes)
         if once is not None:
-            once.keep(locked.team, CREATED, made)
+            once.keep(locked.team, CREATED, made, locked.pk)
     return Delivered(made)
 
 

@@ -23,6 +23,7 @@ from sessions.actions.policies.overrides import (
 )
 from sessions.actions.policies.policies import UnknownPolicy, named_version
 from sessions.actions.record.append import LIVE, link_parents, touch
+from sessions.actions.record.erased import refuse_erased, refuse_gone
 from sessions.actions.record.measure import reopen
 from sessions.importers.decoded import clean
 from sessions.importers.delivered.delivered import Unacceptable
@@ -125,9 +126,11 @@ def put_session(team: Team, external_id: str, fields: SessionFields) -> tuple[Se
     if fields.parent == external_id:
         raise Unacceptable("/parent", "is the session itself")
     with transaction.atomic():
+        refuse_erased(team, external_id)
         session, created = Session.objects.select_for_update().get_or_create(
             team=team, external_id=external_id, defaults={"source": LIVE}
         )
+        refuse_gone(session)
         before, ended = _described(session), session.outcome
         _describe(session, fields)
         _choose_policy(session, fields)

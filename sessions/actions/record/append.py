@@ -9,6 +9,7 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import Q
 
+from sessions.actions.record.erased import refuse_erased, refuse_gone
 from sessions.actions.record.known import as_imported, stored_session
 from sessions.actions.record.numbering import Numbering, Taken
 from sessions.actions.record.prepare import Count, Preparation, PreparedMessage
@@ -139,6 +140,7 @@ def _session(
     demo: bool,
     pk: UUID | None,
 ) -> tuple[Session, bool]:
+    refuse_erased(team, named)
     session, created = Session.objects.select_for_update().get_or_create(
         team=team,
         external_id=named,
@@ -155,6 +157,7 @@ def _session(
             **({"id": pk} if pk else {}),
         },
     )
+    refuse_gone(session)
     return session, created
 
 

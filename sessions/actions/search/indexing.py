@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -18,9 +18,17 @@ from sessions.models.record.values import CHUNK, readable
 from sessions.models.search import text_index
 from sessions.models.search.search_words import label, searched_text, words_of
 
-UNINDEXED = Q(block_count__gt=F("indexed_blocks"))
+KEPT = Q(erasing=None, content_erased=None)
+"""Sessions whose content is not erased, nor about to be."""
 
-UNINDEXED_RUNS = Q(origin="managed", head__gt=F("indexed_head"))
+UNINDEXED = KEPT & Q(block_count__gt=F("indexed_blocks"))
+
+UNINDEXED_RUNS = Q(
+    origin="managed",
+    head__gt=F("indexed_head"),
+    session__erasing=None,
+    session__content_erased=None,
+)
 """Managed runs with replacements that are not in the index."""
 
 RUNS = 100
@@ -97,7 +105,7 @@ def index_some(team: Team) -> int:
     found = [(part, _entries(team, _rows(part.session, part.start, part.end))) for part in parts]
     with transaction.atomic():
         for part, entries in found:
-            mine = Session.objects.filter(pk=part.session, indexed_blocks=part.start)
+            mine = Session.objects.filter(KEPT, pk=part.session, indexed_blocks=part.start)
             if mine.update(indexed_blocks=part.end):
                 text_index.add(entries)
     return sum(part.end - part.start for part in parts)
@@ -111,7 +119,7 @@ def index_replacements(team: Team) -> int:
         last = min(run.head, run.indexed_head + STRIDE)
         entries = _entries(team, _replaced(run, run.indexed_head, last))
         with transaction.atomic():
-            mine = Run.objects.filter(pk=run.pk, indexed_head=run.indexed_head)
+            mine = _runs(team).filter(pk=run.pk, indexed_head=run.indexed_head)
             if mine.update(indexed_head=last):
                 text_index.add(entries)
         done += last - run.indexed_head
@@ -174,26 +182,44 @@ def _labels(team: UUID, row: _Row) -> Iterable[str]:
 
 
 def _merge(running: Running) -> None:
-    """Merge the whole index, so that removed words leave the file."""
+    for _ in merged():
+        running.progress(0, None, "pages")
+
+
+def merged() -> Iterator[None]:
+    """Merge the whole index part by part, so that removed words leave the file."""
     text_index.merge(-PAGES)
     while text_index.merge(PAGES) > 1:
-        running.progress(0, None, "pages")
+        yield
 
 
 def forget(sender: type, instance: Session, **_: Any) -> None:  # noqa: ARG001
     """Remove a session's blocks from the index, before the session is deleted."""
+    removed = False
+    while forget_some(instance):
+        removed = True
+    if removed:
+        transaction.on_commit(_ask_to_merge, robust=True)
+
+
+def forget_some(session: Session) -> bool:
+    """Remove some of a session's blocks or replacements from the index; return whether there were
+    any."""
     with transaction.atomic():
-        rows = Session.objects.select_for_update().filter(pk=instance.pk)
-        for last in rows.values_list("indexed_blocks", flat=True):
-            for start in range(0, last, STRIDE):
-                blocks = _rows(instance.pk, start, min(start + STRIDE, last))
-                text_index.remove(_entries(instance.team, blocks))
-        rows.update(indexed_blocks=0)
-        for run in instance.runs.filter(indexed_head__gt=0).only("session_id", "indexed_head"):
-            replaced = _replaced(run, 0, run.indexed_head)
-            text_index.remove(_entries(instance.team, replaced))
-        instance.runs.update(indexed_head=0)
-    transaction.on_commit(_ask_to_merge, robust=True)
+        rows = Session.objects.select_for_update().filter(pk=session.pk)
+        last = rows.values_list("indexed_blocks", flat=True).first() or 0
+        if last:
+            start = (last - 1) // STRIDE * STRIDE
+            text_index.remove(_entries(session.team, _rows(session.pk, start, last)))
+            rows.update(indexed_blocks=start)
+            return True
+        run = session.runs.filter(indexed_head__gt=0).only("session_id", "indexed_head").first()
+        if run is None:
+            return False
+        after = max(run.indexed_head - STRIDE, 0)
+        text_index.remove(_entries(session.team, _replaced(run, after, run.indexed_head)))
+        Run.objects.filter(pk=run.pk).update(indexed_head=after)
+        return True
 
 
 def _ask_to_merge() -> None:

@@ -7,6 +7,7 @@ import json
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
 from django.utils import timezone
 
@@ -41,15 +42,18 @@ class Once:
             )
         return found
 
-    def keep(self, team: Team, status: int, answer: Any) -> bytes:
+    def keep(self, team: Team, status: int, answer: Any, session: UUID | None = None) -> bytes:
         """Store the response (JSON), in the transaction of the request's changes; return its body.
+        With the session that it is about, it is erased with that.
 
         Raises IntegrityError if a concurrent request with the same key was faster: roll back, and
         call `answered` again.
         """
         body = json.dumps(answer, separators=(",", ":")).encode()
-        row = (stored_uuid(team.pk), self.key, self.request, status, body, timezone.now())
-        insert(Answer, ("team_id", "key", "request", "status", "body", "created"), [row])
+        about = None if session is None else stored_uuid(session)
+        row = (stored_uuid(team.pk), self.key, self.request, about, status, body, timezone.now())
+        columns = ("team_id", "key", "request", "session", "status", "body", "created")
+        insert(Answer, columns, [row])
         return body
 
 

@@ -45,7 +45,8 @@ def look(users: Iterable[int], keys: Iterable[str], topics: set[str]) -> Seen:
         teams.setdefault(user, set()).add(team)
     alive = BrowserSession.objects.filter(session_key__in=set(keys), expire_date__gt=timezone.now())
     versions: dict[str, tuple[uuid.UUID, int]] = {}
-    for name, rows in (("job", Job.objects.all()), ("session", Session.objects.all())):
+    kept = Session.objects.filter(erasing=None)
+    for name, rows in (("job", Job.objects.all()), ("session", kept)):
         ids = [found for topic in topics if (found := id_in(topic, name))]
         if ids:
             for row, team, version in rows.filter(id__in=ids).values_list("id", "team", "version"):

@@ -31,6 +31,7 @@ _WITH_A_BODY = {
     413: "The body is too large",
     415: "Unsupported content type",
 }
+_WITH_A_SESSION = {410: "The session was erased, or is being erased"}
 _KEY = {
     "name": "Idempotency-Key",
     "in": "header",
@@ -39,7 +40,11 @@ _KEY = {
     "description": "The request takes effect once per key; repetitions return the same response.",
 }
 
-_KEEP_NOTHING = {"caches_cache_check", "notifications_notifications_add_channel"}
+_KEEP_NOTHING = {
+    "caches_cache_check",
+    "erasure_erasures_verify",
+    "notifications_notifications_add_channel",
+}
 """POST operations that need no Idempotency-Key: without side effects, or refused when repeated,
 with a response that must not be stored."""
 
@@ -60,6 +65,7 @@ _ORDER = (
         "Keys",
         "Notifications",
         "Ingestion",
+        "Erasures",
         "Dashboard",
         "Replay",
         "Lab",
@@ -93,6 +99,8 @@ def document(api: NinjaAPI) -> Document:
 def _complete(method: str, operation: Document) -> None:
     operation["operationId"] = operation["operationId"].removeprefix("sessions_api_")
     result = _EVERYWHERE | (_WITH_A_BODY if method in ("post", "put") else {})
+    if any(parameter["name"] == "session_id" for parameter in operation["parameters"]):
+        result = result | _WITH_A_SESSION
     for status, description in sorted(result.items()):
         answer: Document = {
             "description": description,

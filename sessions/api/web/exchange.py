@@ -228,7 +228,7 @@ def done_once(operation: Operation) -> Operation:
         team = _concerned(request, given)
         try:
             with transaction.atomic():
-                return _again(once, team) or _kept(once, team, operation(request, **given))
+                return _again(once, team) or _kept(request, once, team, operation(request, **given))
         except IntegrityError:
             # A concurrent request with this key was faster, or the error is unrelated to keys.
             known = _again(once, team)
@@ -275,8 +275,12 @@ def _again(once: Once, team: Team) -> HttpResponse | None:
     return json_bytes(bytes(known.body), known.status, AGAIN) if known else None
 
 
-def _kept(once: Once, team: Team, response: HttpResponse) -> HttpResponse:
-    response.content = once.keep(team, response.status_code, json.loads(response.content))
+def _kept(request: HttpRequest, once: Once, team: Team, response: HttpResponse) -> HttpResponse:
+    about = getattr(request, "found_session", None)
+    said = json.loads(response.content)
+    response.content = once.keep(
+        team, response.status_code, said, None if about is None else about.pk
+    )
     return response
 
 

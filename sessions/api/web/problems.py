@@ -20,8 +20,10 @@ from ninja.errors import HttpError, ValidationError
 from sessions.access import KEYS_MAY, NotAllowed, note_missed, note_refused
 from sessions.actions.live.managed import StillReading
 from sessions.actions.live.requests.pausing import RETRY_SECONDS, SessionPaused
+from sessions.actions.record.erased import SessionErased
 from sessions.actions.web.apart import NotInTime
 from sessions.importers.delivered.delivered import Unacceptable
+from sessions.models import Session
 from sessions.models.accounts.teams import ROLE_MAY, Right
 
 log = logging.getLogger(__name__)
@@ -97,6 +99,9 @@ def refusal_of(right: Right, *, by_key: bool) -> Refusal:
         )
     if right in KEYS_MAY:
         text = f"This key lacks the scope {right}."
+        if right == "erase":
+            how = "`contextlab token create --scope erase --team NAME`"
+            return Refusal(403, "Not allowed", f"{text} Create one with {how} on the server.")
         return Refusal(403, "Not allowed", f"{text} Create another with `contextlab token create "
         "--team NAME` or under Settings, Keys.")  # fmt: skip
     text = "API keys cannot do this"
@@ -117,6 +122,11 @@ def missing(request: HttpRequest, error: Exception | None = None) -> HttpRespons
         "Not found",
         "This key has access to no such object. Check the id and the URL.",
     )
+
+
+def erased(request: HttpRequest, error: SessionErased) -> HttpResponse:
+    """A 410 response for a session of the requester's teams that was erased."""
+    return problem(410, "Erased", str(error))
 
 
 def unacceptable(request: HttpRequest, error: Unacceptable) -> HttpResponse:
@@ -172,6 +182,9 @@ def still_reading(request: HttpRequest, error: StillReading) -> HttpResponse:
 def failed(request: HttpRequest, error: Exception) -> HttpResponse:
     """A 500 response. The error's class and place are logged, but not its message, which may be
     content."""
+    session = getattr(request, "found_session", None)
+    if session is not None and not Session.objects.filter(pk=session.pk, erasing=None).exists():
+        return erased(request, SessionErased(done=True))  # it was erased meanwhile
     log.error("%s failed", _name(request), exc_info=error)
     return problem(
         500,
@@ -231,6 +244,7 @@ def _unreadable(request: HttpRequest, error: Exception) -> HttpResponse:
 _HANDLERS: dict[type[Exception], Callable[..., HttpResponse]] = {
     Refusal: refused,
     NotAllowed: not_allowed,
+    SessionErased: erased,
     Http404: missing,
     Unacceptable: unacceptable,
     OperationalError: busy,

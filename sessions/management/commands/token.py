@@ -11,7 +11,7 @@ from django.contrib.auth.models import User
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
-from sessions.actions.accounts.keys import SCOPES, create_key, revoke_key
+from sessions.actions.accounts.keys import ERASE, SCOPES, create_key, revoke_key
 from sessions.actions.accounts.teams import LOCAL_TEAM, team_called
 from sessions.api.accounts.keys import key_body
 from sessions.management.named import find_team
@@ -34,8 +34,9 @@ class Command(BaseCommand):
         create.add_argument(
             "--scope",
             action="append",
-            choices=SCOPES,
-            help="`read` for read-only access (default: read and write)",
+            choices=(*SCOPES, ERASE),
+            help="`read` for read-only access, `erase` to also erase for good (default: read and "
+            "write)",
         )
         create.add_argument(
             "--owner", help="member whose leaving ends the key (default: it has no owner)"

@@ -25,9 +25,9 @@ class KeyRows(models.QuerySet["Key"]):
 class Key(models.Model):
     """A bearer key: shown once on creation, stored as a hash, found by its prefix.
 
-    `scopes` are `read` and `write`. A revoked key keeps its row for the audit log. A key with an
-    owner, who is the person that created or took it over, works only while that person may create
-    keys in the team; one created by a command may have none.
+    `scopes` are `read`, `write` and `erase`. A revoked key keeps its row for the audit log. A key
+    with an owner, who is the person that created or took it over, works only while that person may
+    create keys in the team; one created by a command may have none.
     """
 
     team = models.ForeignKey("agent_sessions.Team", on_delete=models.CASCADE, related_name="keys")
@@ -71,6 +71,7 @@ class Answer(models.Model):
     team = models.ForeignKey("agent_sessions.Team", on_delete=models.CASCADE, related_name="+")
     key = models.CharField(max_length=255)
     request = models.CharField(max_length=64)
+    session = models.UUIDField(null=True, help_text="the session that the response is about")
     status = models.PositiveSmallIntegerField()
     body = models.BinaryField(default=b"")
     created = models.DateTimeField(auto_now_add=True)

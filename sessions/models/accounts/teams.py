@@ -8,13 +8,14 @@ from typing import Literal, get_args
 from django.conf import settings
 from django.db import models
 
-Right = Literal["read", "review", "write", "accept", "keys", "audit", "members"]
+Right = Literal["read", "review", "write", "accept", "keys", "audit", "members", "erase"]
 """Something a member may be allowed to do.
 
 `read`: everything except the audit log. `review`: judge summaries, leave notes on
 steps. `write`: import, pin, undo, draft, simulate and propose policies. `accept`: start and roll
 back a proposed policy. `keys`: create and revoke keys. `audit`: read the audit log. `members`:
-invite, change roles, remove members and rename the team.
+invite, change roles, remove members and rename the team. `erase`: erase for good, set retention,
+and hold.
 """
 RIGHTS: tuple[Right, ...] = get_args(Right)
 

@@ -161,6 +161,11 @@ class Session(models.Model):
         null=True, help_text="who paused it, why and since when; null while it may go on"
     )
 
+    erasing = models.DateTimeField(null=True, help_text="when its erasure began")
+    content_erased = models.DateTimeField(
+        null=True, help_text="when its content was erased; its figures stay"
+    )
+
     started_at = models.BigIntegerField(null=True, help_text="ms since the epoch")
     ended_at = models.BigIntegerField(null=True, help_text="ms since the epoch")
     created = models.DateTimeField(auto_now_add=True)

@@ -7,6 +7,7 @@ from django.shortcuts import render
 from django.views.defaults import page_not_found
 
 from sessions.access import NotAllowed, note_missed, note_refused
+from sessions.actions.record.erased import SessionErased
 from sessions.models import Membership
 from sessions.models.accounts.teams import ROLE_MAY, Right
 
@@ -18,6 +19,7 @@ DEEDS: dict[Right, str] = {
     "keys": "create or revoke keys",
     "audit": "read the audit log",
     "members": "invite, change roles, remove members or rename the team",
+    "erase": "erase data, set retention, or hold data",
 }
 """What each right allows, to complete "to …"."""
 
@@ -32,7 +34,10 @@ def refused(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def missing(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Render the 404 page; identical for missing objects and those of other teams."""
+    """Render the 404 page, identical for missing objects and those of other teams; or a 410 page
+    that says that a session of the team was erased."""
+    if isinstance(exception, SessionErased):
+        return render(request, "404.html", {"erased": str(exception)}, status=410)
     note_missed(request)
     return page_not_found(request, exception)
 

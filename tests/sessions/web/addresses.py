@@ -55,6 +55,7 @@ AT_LARGE = {route for route in PAGES if "<" not in route} - IN_BODY | {
     "api/v1/notifications",
     "api/v1/notifications/channels",
     "api/v1/notifications/rules",
+    "api/v1/erasures",
 }
 """These name nothing, and show everybody their own."""
 
@@ -112,6 +113,9 @@ NEEDS: dict[tuple[str, str], Right | None] = {
     ("POST", "api/v1/notifications/channels/<uuidstr:channel_id>/tests"): "accept",
     ("PUT", "api/v1/notifications/rules"): "accept",
     ("DELETE", "api/v1/notifications/rules/<uuidstr:rule_id>"): "accept",
+    ("DELETE", SESSION): "erase",
+    ("POST", "api/v1/erasures"): "erase",
+    ("POST", "api/v1/erasures/<uuidstr:erasure_id>/verify"): "erase",
     ("POST", "api/v1/simulations"): "write",
     ("POST", "api/v1/tunings"): "write",
     ("POST", "api/v1/tunings/<uuidstr:tuning_id>/cancel"): "write",
@@ -144,6 +148,7 @@ BODIES: dict[str, Any] = {
     "rules": {"event": "job", "channel": "x"},
     "tunings": {"base": "offload-first", "sessions": {"by": "query"}},
     "reviews": {"session": "run", "run": "managed", "revision": 1},
+    "erasures": {"kind": "session", "value": "run"},
     "simulations": {
         "policy": "offload-first",
         "sessions": {"by": "query"},

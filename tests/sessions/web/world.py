@@ -20,14 +20,18 @@ from django.utils import timezone
 
 from compaction.policies.policy import to_dict
 from compaction.policies.presets import PRESETS
+from sessions.actions.accounts import audit
 from sessions.actions.accounts.audit import COMMAND
 from sessions.actions.accounts.invitations import invite
 from sessions.actions.budgets import budgets, spending
+from sessions.actions.erasure import holds, receipts, requests
+from sessions.actions.erasure.requests import ErasureRule
 from sessions.actions.imports.imports import begin_import
 from sessions.actions.ingestion import arrivals
 from sessions.actions.jobs import jobs
 from sessions.actions.lab import simulations, tunings
 from sessions.actions.live.handing_out import next_call
+from sessions.actions.live.live_sessions import put_session, session_fields
 from sessions.actions.live.requests import pins
 from sessions.actions.memory import boards, shares
 from sessions.actions.notifications import channels
@@ -36,6 +40,8 @@ from sessions.actions.policies.policies import preset_version, save_version
 from sessions.actions.replay.step_notes import add_note
 from sessions.models import (
     Approval,
+    Erasure,
+    Hold,
     ImportFile,
     Job,
     Membership,
@@ -119,7 +125,7 @@ def one_of_everything(program: Program) -> dict[str, Any]:
     version = save_version(program.team, "our-policy", {}, "sliding-window", "", None, COMMAND)
     rollout = rollouts.propose(version, "", bounds.defaults(), COMMAND)
     return {
-        **imported(program, job), **notifying(program),
+        **imported(program, job), **notifying(program), **erasing(program),
         "rollout_id": rollout.pk, "name": "our-policy",
         "item_id": item.pk, "simulation_id": simulation.pk, "tuning_id": tuning.pk,
         "note_id": note.pk, "board_id": note.board_id, "subscription_id": subscription.pk,
@@ -151,6 +157,21 @@ def notifying(program: Program) -> dict[str, Any]:
     notification = channels.send_test(channel, COMMAND)
     Notification.objects.update(state="failed")
     return {"channel_id": channel.pk, "rule_id": rule.pk, "notification_id": notification.pk}
+
+
+def erasing(program: Program) -> dict[str, Any]:
+    """A finished erasure, and a hold that is in the way of none."""
+    actor = audit.COMMAND
+    gone, _ = put_session(program.team, "gone", session_fields({}))
+    rule = ErasureRule(Erasure.Kind.SESSION, "gone")
+    made = requests.begin(program.team, rule, [gone.pk], actor)
+    Session.objects.filter(pk=gone.pk).delete()
+    Erasure.objects.filter(pk=made.pk).update(
+        receipt=receipts.canonical(receipts.make(made, [], 0, timezone.now())),
+        finished=timezone.now(),
+    )
+    hold = holds.hold(program.team, Hold.Kind.TASK, actor, "a lawsuit", task="another")
+    return {"erasure_id": made.pk, "hold_id": hold.pk}
 
 
 def missing_like(world: dict[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,89 @@
+"""Legal holds: what must not be erased, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from uuid import UUID
+
+from django.db import transaction
+from django.utils import timezone
+
+from sessions.actions.accounts import audit
+from sessions.actions.erasure.rows import with_sub_agents
+from sessions.models import Hold, Session, Team
+
+REASON_CHARS = 300
+
+
+class Held(ValueError):
+    """A hold forbids the erasure; `str()` says which."""
+
+    def __init__(self, hold: Hold, many: int) -> None:
+        about = "the team" if hold.kind == Hold.Kind.TEAM else f"a {hold.kind}"
+        sessions = f" for {many} session{'s' * (many > 1)}" if many else ""
+        super().__init__(
+            f"A legal hold on {about} by {hold.by} forbids it{sessions}: {hold.reason}. "
+            "An owner can release it under Settings, Data."
+        )
+        self.hold = hold
+
+
+def in_force(team: Team) -> list[Hold]:
+    """A team's holds, oldest first."""
+    return list(Hold.objects.filter(team=team, released=None).order_by("created"))
+
+
+def held(team: Team, sessions: Iterable[UUID]) -> dict[UUID, Hold]:
+    """Those of these sessions that must not be erased, each with a hold on it. A hold on a session
+    includes its sub-agents."""
+    wanted = set(sessions)
+    found: dict[UUID, Hold] = {}
+    for hold in in_force(team):
+        if hold.kind == Hold.Kind.TEAM:
+            its = wanted
+        elif hold.kind == Hold.Kind.TASK:
+            rows = Session.objects.for_team(team).filter(task=hold.task)
+            its = set(with_sub_agents(team, rows.values_list("pk", flat=True)))
+        else:
+            its = set(with_sub_agents(team, [hold.session] if hold.session else []))
+        found |= {pk: hold for pk in its & wanted if pk not in found}
+    return found
+
+
+def refuse_held(team: Team, sessions: Iterable[UUID], *, whole_team: bool = False) -> None:
+    """Raise Held if a hold is on one of these sessions, or any on the whole team."""
+    on = held(team, sessions)
+    holds = in_force(team) if whole_team else []
+    if on:
+        raise Held(next(iter(on.values())), len(on))
+    if holds:
+        raise Held(holds[0], 0)
+
+
+def hold(
+    team: Team, kind: Hold.Kind, actor: audit.Actor, reason: str, *,
+    session: UUID | None = None, task: str = "",
+) -> Hold:  # fmt: skip
+    """Put a session, a task or the team on hold."""
+    with transaction.atomic():
+        made = Hold.objects.create(
+            team=team,
+            kind=kind,
+            session=session,
+            task=task[:300],
+            reason=reason[:REASON_CHARS],
+            by=actor.name[:150],
+        )
+        audit.note(team, actor, "hold.made", str(made.pk), kind=kind, reason=made.reason)
+    return made
+
+
+def release(row: Hold, actor: audit.Actor, reason: str) -> bool:
+    """End a hold. Returns False if it had ended."""
+    with transaction.atomic():
+        rows = Hold.objects.filter(pk=row.pk, released=None)
+        ended = rows.update(released=timezone.now())
+        if ended:
+            said = reason[:REASON_CHARS]
+            audit.note(row.team, actor, "hold.released", str(row.pk), kind=row.kind, reason=said)
+    return bool(ended)

@@ -1,0 +1,60 @@
+"""What deleted rows leave behind in the files of the database."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+
+from django.db import connection
+
+from sessions.actions.search.indexing import merged
+
+PATIENCE = 120.0
+"""Seconds to wait for readers that keep the write-ahead log of SQLite from being emptied."""
+
+PAUSE = 0.1
+
+Heard = Callable[[], None]
+"""Called between the parts of the work."""
+
+
+class StillRead(Exception):
+    """A reader kept the write-ahead log in use all the time."""
+
+
+def remove(tables: Iterable[str], heard: Heard) -> None:
+    """Make the database forget deleted rows: merge the search index, and empty the log of SQLite,
+    or have PostgreSQL remove dead rows. Call outside any transaction. Raises StillRead."""
+    if connection.vendor == "sqlite":
+        for _ in merged():
+            heard()
+        _rewrite_once()
+        _empty_log(heard)
+        return
+    with connection.cursor() as cursor:
+        for table in tables:
+            cursor.execute(f'VACUUM (ANALYZE) "{table}"')
+            heard()
+
+
+def _rewrite_once() -> None:
+    """Rewrite a file that an earlier release wrote: it did not overwrite what it deleted or moved,
+    so that parts of texts may stand in free space. `user_version` is 1 once there are none."""
+    with connection.cursor() as cursor:
+        cursor.execute("PRAGMA user_version")
+        if cursor.fetchone()[0] < 1:
+            cursor.execute("VACUUM")
+            cursor.execute("PRAGMA user_version = 1")
+
+
+def _empty_log(heard: Heard) -> None:
+    until = time.monotonic() + PATIENCE
+    with connection.cursor() as cursor:
+        while True:
+            cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            if not cursor.fetchone()[0]:
+                return
+            if time.monotonic() > until:
+                raise StillRead
+            heard()
+            time.sleep(PAUSE)

@@ -1,0 +1,142 @@
+"""Requests to erase: what a rule names, what that would delete, and the job that does it."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import QuerySet, Sum
+from django.utils import timezone
+
+from sessions.actions.accounts import audit
+from sessions.actions.accounts.members import LastOwner
+from sessions.actions.erasure import erase, people, receipts, rows
+from sessions.actions.erasure.holds import refuse_held
+from sessions.actions.jobs import jobs
+from sessions.actions.record.erased import CHUNK
+from sessions.models import Block, ErasedSession, Erasure, Membership, Session, Team
+from sessions.models.erasure.erasures import keyed_name
+
+Kind = Erasure.Kind
+
+
+class NothingToErase(ValueError):
+    """The rule names nothing that is stored."""
+
+
+@dataclass(frozen=True, slots=True)
+class ErasureRule:
+    """What to erase: a kind, and the value that names it (an id, a task, KEY=VALUE, a text)."""
+
+    kind: Erasure.Kind
+    value: str = ""
+    content_only: bool = False
+
+    def stored(self, salt: str) -> dict[str, str]:
+        """The rule as a receipt shows it."""
+        return {"value": receipts.hashed(salt, self.value)} if self.value else {}
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What an erasure would delete: sessions with their sub-agents, rows by table, and bytes of
+    messages, before compression. `shared` were delivered to sessions that stay."""
+
+    rule: ErasureRule
+    sessions: list[UUID]
+    rows: dict[str, int] = field(default_factory=dict)
+    bytes: int = 0
+    shared: int = 0
+
+
+def scope_of(rule: ErasureRule, sessions: Sequence[UUID]) -> Scope:
+    """Count what an erasure of these sessions would delete: a dry run."""
+    counted = rows.counted(list(sessions))
+    size = shared = 0
+    for start in range(0, len(sessions), CHUNK):
+        some = sessions[start : start + CHUNK]
+        size += Block.objects.filter(session__in=some).aggregate(n=Sum("bytes"))["n"] or 0
+        shared += rows.delivered_outside(some)
+    return Scope(rule, list(sessions), counted, size, shared)
+
+
+def begin(
+    team: Team, rule: ErasureRule, sessions: Sequence[UUID], actor: audit.Actor, reason: str = ""
+) -> Erasure:
+    """Begin an erasure: from the commit on, its sessions take nothing more, and a job deletes them.
+
+    Raises NothingToErase, Held, LastOwner.
+    """
+    salt = secrets.token_hex(16)
+    with transaction.atomic():
+        refuse_held(team, sessions, whole_team=rule.kind == Kind.TEAM)
+        erasure = Erasure.objects.create(
+            team=team,
+            kind=rule.kind,
+            rule=rule.stored(salt),
+            content_only=rule.content_only,
+            via=actor.via,
+            by=actor.name[:150],
+            reason=reason[:300],
+            salt=salt,
+            member=_person(team, rule, actor),
+            counts=dict(people.delete_all(_beside(team, rule))),
+        )
+        many = sum(_take(erasure, part) for part in _parts(sessions))
+        if not many and not erasure.counts and rule.kind not in (Kind.MEMBER, Kind.TEAM):
+            raise NothingToErase("Nothing is stored under this name, so nothing was erased.")
+        erasure.job = jobs.enqueue(team, erase.KIND, {"erasure": str(erasure.pk)})
+        erasure.save(update_fields=["job"])
+        detail: dict[str, Any] = {"kind": rule.kind, "sessions": many, "reason": erasure.reason}
+        audit.note(team, actor, "erasure.asked", str(erasure.pk), **detail)
+    return erasure
+
+
+def _beside(team: Team, rule: ErasureRule) -> Iterator[QuerySet[Any]]:
+    """What goes at once, because only the rule as it was given names it."""
+    if rule.kind == Kind.TASK:
+        yield from people.task_rows(team, rule.value)
+    elif rule.kind == Kind.TEXT:
+        yield from people.text_rows(team, rule.value)
+
+
+def _person(team: Team, rule: ErasureRule, actor: audit.Actor) -> int | None:
+    """The member whose data is erased; of a team, who asked for it, and stays."""
+    if rule.kind == Kind.TEAM:
+        return actor.user.pk if actor.user else None
+    if rule.kind != Kind.MEMBER:
+        return None
+    rows = Membership.objects.filter(team=team)
+    member = rows.select_related("user").get(user__username=rule.value)
+    owners = rows.filter(role=Membership.Role.OWNER, user__is_active=True)
+    if member.role == Membership.Role.OWNER and not owners.exclude(pk=member.pk).exists():
+        raise LastOwner
+    return member.user_id
+
+
+def _parts(sessions: Sequence[UUID]) -> Iterable[Sequence[UUID]]:
+    return (sessions[start : start + CHUNK] for start in range(0, len(sessions), CHUNK))
+
+
+def _take(erasure: Erasure, ids: Sequence[UUID]) -> int:
+    """Mark sessions as being erased, unless they are."""
+    stored = Session.objects.for_team(erasure.team).filter(pk__in=list(ids), erasing=None)
+    found = list(stored.select_for_update().only("pk", "external_id", "version", "team_id"))
+    ErasedSession.objects.bulk_create(
+        ErasedSession(
+            erasure=erasure,
+            team=erasure.team,
+            session=one.pk,
+            name="" if erasure.content_only else keyed_name(erasure.team_id, one.external_id),
+            named=receipts.hashed(erasure.salt, one.external_id),
+        )
+        for one in found
+    )
+    mine = Session.objects.filter(pk__in=[one.pk for one in found])
+    mine.update(erasing=timezone.now())
+    erase.touch(found)
+    return len(found)

@@ -1,0 +1,41 @@
+"""Forms of Settings, Data: what to erase, for how long to keep, and what to hold."""
+
+from __future__ import annotations
+
+from django import forms
+
+from sessions.models import Erasure, Hold
+
+VALUE_CHARS, REASON_CHARS = 1000, 300
+
+KINDS = [
+    (Erasure.Kind.SESSION, "a session, by its id"),
+    (Erasure.Kind.TASK, "a task: its sessions and board"),
+    (Erasure.Kind.METADATA, "a subject: sessions with metadata KEY=VALUE"),
+    (Erasure.Kind.TEXT, "a subject: sessions that contain a text"),
+    (Erasure.Kind.MEMBER, "a member's data, by name"),
+    (Erasure.Kind.TEAM, "the whole team, by its slug"),
+]
+
+REASON = "KeptReceipt in the receipt and the audit log. Name no content."
+
+
+class EraseForm(forms.Form):
+    """What to erase. `sure` repeats the value once the page has counted what would go."""
+
+    kind = forms.ChoiceField(label="Erase", choices=KINDS)
+    value = forms.CharField(label="Which", max_length=VALUE_CHARS)
+    reason = forms.CharField(label="Reason", max_length=REASON_CHARS, help_text=REASON)
+
+
+class HoldForm(forms.Form):
+    """What to hold, and why."""
+
+    kind = forms.ChoiceField(label="Hold", choices=Hold.Kind.choices)
+    value = forms.CharField(
+        label="Which",
+        max_length=300,
+        required=False,
+        help_text="The id of a session, or the name of a task. Nothing for the team.",
+    )
+    reason = forms.CharField(label="Reason", max_length=REASON_CHARS)
