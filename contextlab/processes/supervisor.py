@@ -16,6 +16,7 @@ from django.utils import timezone
 from contextlab.processes import memory
 from sessions import tasks
 from sessions.actions.budgets.reserved import release_expired
+from sessions.actions.erasure import retention
 from sessions.actions.ingestion import arrivals
 from sessions.actions.jobs import jobs, wakes
 from sessions.actions.web.once import forget_answers
@@ -145,6 +146,7 @@ class Sweeper:
                 jobs.sweep()
                 forget_answers()
                 release_expired(None, timezone.now())
+                retention.sweep(timezone.now())
             except Exception as error:  # noqa: BLE001 (any error: nothing else sweeps)
                 log.warning("sweep failed: %s", type(error).__name__)
             finally:

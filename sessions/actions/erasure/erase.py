@@ -12,7 +12,7 @@ from django.db.models import F, Max
 from django.utils import timezone
 
 from sessions.actions.accounts import audit
-from sessions.actions.erasure import people, receipts, remnants, rows
+from sessions.actions.erasure import content, people, receipts, remnants, rows
 from sessions.actions.erasure.remnants import Heard
 from sessions.actions.jobs import jobs
 from sessions.actions.jobs.attempts import JobOutcome, PermanentFailure, Running
@@ -64,7 +64,11 @@ def carry_out(erasure: Erasure, heard: Heard = lambda: None) -> None:
     collect(erasure, heard)
     for one in erasure.sessions.filter(gone=None).order_by("pk"):
         session = Session.objects.filter(pk=one.session).select_related("team").first()
-        if session is not None:
+        if session is not None and erasure.content_only:
+            while forget_some(session):
+                heard()
+            content.erase(session, heard)
+        elif session is not None:
             _erase_session(erasure, session, heard)
         ErasedSession.objects.filter(pk=one.pk).update(gone=timezone.now())
     if erasure.kind == Erasure.Kind.MEMBER:
@@ -95,7 +99,12 @@ def collect(erasure: Erasure, heard: Heard) -> None:
         note_blobs(erasure, shas_of(Session.objects.filter(pk__in=some)), heard)
     # Counter's own sum would leave out what is zero.
     counted = Counter(erasure.counts)
-    counted.update(rows.counted(ids))
+    if erasure.content_only:
+        counted.update({rows.name_of(Session): 0})
+        for session in Session.objects.filter(pk__in=ids):
+            counted.update(content.counted(session))
+    else:
+        counted.update(rows.counted(ids))
     erasure.counts = dict(counted)
     erasure.save(update_fields=["counts"])
 

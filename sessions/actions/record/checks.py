@@ -189,10 +189,11 @@ RULES: dict[str, Callable[[list[Any]], Rows]] = {
         session__in=ids, step__gt=F("session__step_count")
     ),
     "a block has its bytes": lambda ids: _without_blob(
-        Block.objects.filter(session__in=ids), "session__team"
+        Block.objects.filter(session__in=ids, session__content_erased=None), "session__team"
     ),
     "a replacement has its bytes": lambda ids: _without_blob(
-        Replacement.objects.filter(run__session__in=ids), "run__session__team"
+        Replacement.objects.filter(run__session__in=ids, run__session__content_erased=None),
+        "run__session__team",
     ),
     "a prepared text has its bytes": lambda ids: _without_blob(
         Artefact.objects.filter(session__in=ids), "session__team"

@@ -42,7 +42,7 @@ from sessions.api.replay.replay_file import (
 from sessions.api.web.problems import Refusal
 from sessions.models import Session
 from sessions.models.record.blobs import DamagedBlob
-from sessions.models.record.values import MissingBlob
+from sessions.models.record.values import ContentErased, MissingBlob
 
 log = logging.getLogger(__name__)
 
@@ -127,8 +127,10 @@ def export(
 def download(
     request: HttpRequest, session: Session, form: Format, run: str, *, masked: bool
 ) -> Download:
-    """The response with an export, noted in the audit log. Raises Refusal, Http404 for an unknown
-    run."""
+    """The response with an export, noted in the audit log. Raises Refusal, ContentErased, and
+    Http404 for an unknown run."""
+    if session.content_erased is not None:
+        raise ContentErased(session)
     shown = run_label(shown_run(session, run)) if form == "html" else ""
     file = _file(session, form, run, masked=masked)
     try:

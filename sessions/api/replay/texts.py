@@ -12,7 +12,7 @@ from sessions.access import run_of, session_of
 from sessions.api.replay.entries import printable
 from sessions.api.replay.replay import RUN, answer
 from sessions.models.record import manifest as manifests
-from sessions.models.record.values import readable
+from sessions.models.record.values import ContentErased, readable
 
 TEXTS_AT_ONCE = 60
 TEXT_CHARS = 1_200
@@ -31,6 +31,8 @@ def texts(
     """Get the first 1,200 characters of the entries with these indexes; null if there is none."""
     session = session_of(request, session_id)
     indexes = [int(index) for index in at.split(",")[:TEXTS_AT_ONCE]]
+    if session.content_erased is not None:
+        raise ContentErased(session)
     shas = manifests.shas_at(session, run_of(request, session), indexes)
     data = readable(session.team_id, [sha for sha in shas if sha])
     found = [_beginning(data[sha]) if sha in data else None for sha in shas]

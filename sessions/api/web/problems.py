@@ -25,6 +25,7 @@ from sessions.actions.web.apart import NotInTime
 from sessions.importers.delivered.delivered import Unacceptable
 from sessions.models import Session
 from sessions.models.accounts.teams import ROLE_MAY, Right
+from sessions.models.record.values import ContentErased
 
 log = logging.getLogger(__name__)
 
@@ -127,6 +128,11 @@ def missing(request: HttpRequest, error: Exception | None = None) -> HttpRespons
 def erased(request: HttpRequest, error: SessionErased) -> HttpResponse:
     """A 410 response for a session of the requester's teams that was erased."""
     return problem(410, "Erased", str(error))
+
+
+def content_erased(request: HttpRequest, error: ContentErased) -> HttpResponse:
+    """A 410 response for content that retention erased."""
+    return problem(410, "Content erased", str(error))
 
 
 def unacceptable(request: HttpRequest, error: Unacceptable) -> HttpResponse:
@@ -245,6 +251,7 @@ _HANDLERS: dict[type[Exception], Callable[..., HttpResponse]] = {
     Refusal: refused,
     NotAllowed: not_allowed,
     SessionErased: erased,
+    ContentErased: content_erased,
     Http404: missing,
     Unacceptable: unacceptable,
     OperationalError: busy,

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 from uuid import UUID
 
+from django.http import Http404
+
 from compaction.context import blocks as context
 from compaction.context import session as recorded
 from compaction.context import wire
@@ -27,8 +29,23 @@ class MissingBlob(Exception):
     """A block's bytes are missing from the store."""
 
 
+class ContentErased(MissingBlob, Http404):
+    """The content of the session was erased; its figures are still there."""
+
+    def __init__(self, session: Session) -> None:
+        assert session.content_erased is not None
+        day = session.content_erased.date()
+        super().__init__(
+            f"The content of this session was erased on {day:%b} {day.day}, {day.year} "
+            "(retention). Its figures remain."
+        )
+
+
 def contents(session: Session, shas: list[str]) -> dict[str, bytes]:
-    """Read and verify blobs of the session's team. Raises MissingBlob, DamagedBlob."""
+    """Read and verify blobs of the session's team. Raises MissingBlob, ContentErased,
+    DamagedBlob."""
+    if shas and session.content_erased is not None:
+        raise ContentErased(session)
     found: dict[str, bytes] = {}
     for sha, packed, stored in _BLOBS.rows(shas, team=session.team_id):
         found[sha] = content_of(sha, packed, stored)

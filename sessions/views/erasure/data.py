@@ -1,4 +1,4 @@
-"""Settings, Data: erase, hold, and the receipts of what was erased."""
+"""Settings, Data: erase, keep, hold, and the receipts of what was erased."""
 
 from __future__ import annotations
 
@@ -9,23 +9,24 @@ from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST
 
 from sessions.access import actor_of, require, team_to, teams_of
 from sessions.actions.accounts.members import LastOwner
-from sessions.actions.erasure import holds, receipts
+from sessions.actions.erasure import holds, receipts, retention
 from sessions.actions.erasure.holds import Held
 from sessions.actions.erasure.requests import ErasureRule, NothingToErase, Scope, begin, scope_of
 from sessions.actions.erasure.rules import sessions_of
 from sessions.api.erasure.erasures import erasure_of, state_of
-from sessions.models import Erasure, Hold, Session, Team
-from sessions.views.erasure.data_forms import EraseForm, HoldForm
+from sessions.models import Erasure, Hold, Retention, Session, Team
+from sessions.views.erasure.data_forms import EraseForm, HoldForm, RetentionForm
 from sessions.views.web.pages import Page
 from sessions.views.web.paging import page
 
 ASKED = ("kind", "value")
-HOLD_IDS = "hold_%s"
+HOLD_IDS, RETENTION_IDS = "hold_%s", "retention_%s"
 
 
 @never_cache
@@ -60,6 +61,7 @@ def _page(
     *,
     form: EraseForm | None = None,
     hold_form: HoldForm | None = None,
+    retention_form: RetentionForm | None = None,
     scope: Scope | None = None,
     status: int = 200,
     **more: Any,
@@ -74,6 +76,7 @@ def _page(
         "scope": scope,
         "counts": [(name, many) for name, many in scope.rows.items() if many] if scope else [],
         "holds": [(row, _held_name(row)) for row in holds.in_force(team)],
+        "retention_form": retention_form or _kept(team),
         "hold_form": hold_form or HoldForm(auto_id=HOLD_IDS),
         "rows": [(row, state_of(row), row.counts) for row in shown.rows],
         "newer_url": f"?cursor={shown.newer}" if shown.newer else "",
@@ -81,6 +84,12 @@ def _page(
         **more,
     }
     return render(request, "erasure/data.html", context, status=status)
+
+
+def _kept(team: Team) -> RetentionForm:
+    found = Retention.objects.filter(team=team).first() or Retention()
+    initial = {"content_days": found.content_days, "session_days": found.session_days}
+    return RetentionForm(initial=initial, auto_id=RETENTION_IDS)
 
 
 def _held_name(row: Hold) -> str:
@@ -113,6 +122,22 @@ def erase(request: HttpRequest) -> HttpResponse:
     except (NothingToErase, Held, LastOwner) as error:
         return _page(request, team, form=form, problem=str(error), status=409)
     messages.success(request, "The erasure has begun. Its receipt will be in the list below.")
+    return _back(team)
+
+
+@require_POST
+def retain(request: HttpRequest) -> HttpResponse:
+    """Count what a retention would erase; save it once that was seen."""
+    team = team_to(request, "erase")
+    form = RetentionForm(request.POST, auto_id=RETENTION_IDS)
+    if not form.is_valid():
+        return _page(request, team, retention_form=form, status=422)
+    days = form.cleaned_data["content_days"], form.cleaned_data["session_days"]
+    if "sure" not in request.POST:
+        due = retention.due(team, *days, timezone.now())
+        return _page(request, team, retention_form=form, due=due, days=days)
+    retention.change(team, *days, actor_of(request))
+    messages.success(request, "Saved. What is older is erased within a minute, and every day.")
     return _back(team)
 
 
@@ -193,6 +218,12 @@ PAGES = (
         needs={"GET": "erase"},
     ),
     Page(route="settings/data/erase/", view=erase, name="data_erase", needs={"POST": "erase"}),
+    Page(
+        route="settings/data/retention/",
+        view=retain,
+        name="data_retention",
+        needs={"POST": "erase"},
+    ),
     Page(route="settings/data/holds/", view=hold, name="data_hold", needs={"POST": "erase"}),
     Page(
         route="settings/data/holds/<uuid:hold_id>/release/",

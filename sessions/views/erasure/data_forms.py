@@ -17,7 +17,7 @@ KINDS = [
     (Erasure.Kind.TEAM, "the whole team, by its slug"),
 ]
 
-REASON = "KeptReceipt in the receipt and the audit log. Name no content."
+REASON = "Kept in the receipt and the audit log. Name no content."
 
 
 class EraseForm(forms.Form):
@@ -26,6 +26,28 @@ class EraseForm(forms.Form):
     kind = forms.ChoiceField(label="Erase", choices=KINDS)
     value = forms.CharField(label="Which", max_length=VALUE_CHARS)
     reason = forms.CharField(label="Reason", max_length=REASON_CHARS, help_text=REASON)
+
+
+MOST_DAYS = 36_500
+
+
+class RetentionForm(forms.Form):
+    """For how many days content and sessions are kept; nothing for ever."""
+
+    content_days = forms.IntegerField(
+        label="Keep content for, in days",
+        required=False,
+        min_value=1,
+        max_value=MOST_DAYS,
+        help_text="Texts, summaries and boards. Figures stay. Empty: forever.",
+    )
+    session_days = forms.IntegerField(
+        label="Keep sessions for, in days",
+        required=False,
+        min_value=1,
+        max_value=MOST_DAYS,
+        help_text="Everything about a session. Empty: forever.",
+    )
 
 
 class HoldForm(forms.Form):

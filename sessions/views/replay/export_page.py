@@ -13,6 +13,7 @@ from sessions.api.replay.exports import Format, download
 from sessions.api.replay.heads import run_label, run_name
 from sessions.api.web.problems import Refusal
 from sessions.models.record.shown_runs import shown_origin
+from sessions.models.record.values import ContentErased
 from sessions.views.web.pages import Page
 
 
@@ -28,6 +29,8 @@ def export_page(request: HttpRequest, session_id: UUID) -> HttpResponseBase:
             return download(request, session, form, run, masked="masked" in asked)
         except Refusal as error:
             problem, status = error.detail, error.status
+        except ContentErased as error:
+            problem, status = str(error), 410
         except Http404:
             problem, status = "There is no such run any more. Choose another one.", 404
     runs = session.runs.select_related("policy_version__policy").order_by("created")

@@ -10,6 +10,7 @@ from sessions.access import NotAllowed, note_missed, note_refused
 from sessions.actions.record.erased import SessionErased
 from sessions.models import Membership
 from sessions.models.accounts.teams import ROLE_MAY, Right
+from sessions.models.record.values import ContentErased
 
 DEEDS: dict[Right, str] = {
     "read": "look at this",
@@ -35,8 +36,8 @@ def refused(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 def missing(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Render the 404 page, identical for missing objects and those of other teams; or a 410 page
-    that says that a session of the team was erased."""
-    if isinstance(exception, SessionErased):
+    that says that a session of the team, or its content, was erased."""
+    if isinstance(exception, SessionErased | ContentErased):
         return render(request, "404.html", {"erased": str(exception)}, status=410)
     note_missed(request)
     return page_not_found(request, exception)

@@ -27,8 +27,11 @@ def eraser(program: Program) -> Program:
     return Program(program.team, ("read", "write", "erase"))
 
 
-def talk(program: Program, name: str, *, marked: str = MARK, **about: Any) -> Session:
-    """A managed session with compactions, a note, a pin, a share and idempotent answers."""
+def talk(
+    program: Program, name: str, *, marked: str = MARK, calls: str = "", **about: Any
+) -> Session:
+    """A managed session with compactions, a note, a pin, a share and idempotent answers; `calls`
+    begins the names of its tool calls and files, if these are not marked."""
     fields = {"model": "claude-sonnet-4-5", "window": 40_000, "policy": "offload-first"}
     answer = program.ask("PUT", f"/sessions/{name}", fields | {"title": f"The {marked}"} | about)
     assert answer.status_code in (200, 201), answer.content
@@ -36,7 +39,9 @@ def talk(program: Program, name: str, *, marked: str = MARK, **about: Any) -> Se
     program.post(f"/sessions/{name}/messages", {"messages": said}, Idempotency_Key=f"first {name}")
     for number in range(9):
         program.get(f"/sessions/{name}/context")
-        program.post(f"/sessions/{name}/messages", {"messages": reading(f"{marked}{number}")})
+        program.post(
+            f"/sessions/{name}/messages", {"messages": reading(f"{calls or marked}{number}")}
+        )
     program.get(f"/sessions/{name}/context")
     program.post(f"/sessions/{name}/notes", {"kind": "knowledge", "text": f"a {marked} sings"})
     program.post(f"/sessions/{name}/step-notes", {"step": 1, "text": f"why the {marked}?"})

@@ -32,11 +32,10 @@ export function followSession(replay: Replay, id: string): () => void {
     settled();
     running = true;
     wanted = false;
-    const failed = await replay.renew().then(
-      () => false,
-      (error) => problemFrom(error) !== null,
-    );
+    const problem = await replay.renew().then(() => null, problemFrom);
+    const failed = problem !== null;
     running = false;
+    if (problem?.status === 410) return location.reload(); // it was erased: the page says so
     replay.behind = failed;
     if (failed) later(retryMs);
     else if (wanted) later(pauseMs);

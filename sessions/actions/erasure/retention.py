@@ -1,0 +1,102 @@
+"""Retention: what a team no longer keeps is erased once a day."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import Q, Sum
+
+from sessions.actions.accounts import audit
+from sessions.actions.erasure.holds import held
+from sessions.actions.erasure.requests import ErasureRule, begin
+from sessions.actions.record.erased import CHUNK
+from sessions.models import AuditEntry, Block, Erasure, Retention, Session, Team
+from sessions.models.record.sessions import QUIET_AFTER
+from sessions.models.web.happened import happened
+
+EVERY = timedelta(days=1)
+SESSIONS = 1_000
+"""Sessions per erasure: each has its own receipt and job."""
+
+RULE = audit.Actor(AuditEntry.Via.RULE, "retention")
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """What retention would erase: sessions whose content goes, sessions that go, bytes of their
+    messages, and how many a hold keeps."""
+
+    content: list[UUID]
+    sessions: list[UUID]
+    bytes: int
+    held: int
+
+
+def due(team: Team, content_days: int | None, session_days: int | None, now: datetime) -> Due:
+    """What is older than so many days: a dry run. The demo and sessions still at work stay."""
+    gone = _older(team, session_days, now)
+    content = _older(team, content_days, now, Q(content_erased=None))
+    content = [pk for pk in content if pk not in set(gone)]
+    kept = held(team, [*gone, *content])
+    content, gone = ([pk for pk in ids if pk not in kept] for ids in (content, gone))
+    size = 0
+    for part in _parts([*content, *gone], CHUNK):
+        size += Block.objects.filter(session__in=part).aggregate(n=Sum("bytes"))["n"] or 0
+    return Due(content, gone, size, len(kept))
+
+
+def _older(team: Team, days: int | None, now: datetime, also: Q | None = None) -> list[UUID]:
+    if days is None:
+        return []
+    before = int((now - timedelta(days=days)).timestamp() * 1000)
+    rows = Session.objects.for_team(team).filter(also or Q(), demo=False, erasing=None)
+    rows = rows.annotate(at=happened()).filter(at__lt=before, changed__lt=now - QUIET_AFTER)
+    return list(rows.order_by("pk").values_list("pk", flat=True))
+
+
+def _parts(ids: Sequence[UUID], size: int) -> list[Sequence[UUID]]:
+    return [ids[start : start + size] for start in range(0, len(ids), size)]
+
+
+def change(
+    team: Team, content_days: int | None, session_days: int | None, actor: audit.Actor
+) -> Retention:
+    """Set for how long a team keeps content and sessions; the next sweep begins with it."""
+    with transaction.atomic():
+        row, _ = Retention.objects.get_or_create(team=team)
+        before = {"content_days": row.content_days, "session_days": row.session_days}
+        row.content_days, row.session_days, row.looked = content_days, session_days, None
+        row.save()
+        now = {"content_days": content_days, "session_days": session_days}
+        audit.note(team, actor, "retention.changed", team.slug, before=before, now=now)
+    return row
+
+
+def sweep(now: datetime) -> int:
+    """Begin the erasures of teams that were not looked at for a day; return how many."""
+    waiting = Q(looked=None) | Q(looked__lt=now - EVERY)
+    limited = Q(content_days__isnull=False) | Q(session_days__isnull=False)
+    begun = 0
+    for row in Retention.objects.filter(waiting, limited).select_related("team"):
+        mine = Retention.objects.filter(waiting, pk=row.pk)
+        if mine.update(looked=now):  # of several servers, one
+            begun += len(keep_no_longer(row, now))
+    return begun
+
+
+def keep_no_longer(row: Retention, now: datetime) -> list[Erasure]:
+    """Begin the erasure of what a team no longer keeps."""
+    found = due(row.team, row.content_days, row.session_days, now)
+    made = []
+    for content_only, ids, days in (
+        (True, found.content, row.content_days),
+        (False, found.sessions, row.session_days),
+    ):
+        rule = ErasureRule(Erasure.Kind.RETENTION, content_only=content_only)
+        for part in _parts(ids, SESSIONS):
+            made.append(begin(row.team, rule, part, RULE, f"older than {days} days"))
+    return made
