@@ -7,13 +7,16 @@ from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
+from django.db import connection
 
 from contextlab.backup import backup
 from contextlab.backup.archive import NotABackup
 from contextlab.backup.backup import NotEmpty
 from contextlab.backup.postgres import DumpFailed
 from contextlab.management.commands.backup import said_of
-from contextlab.schema import only_migration
+from contextlab.schema import bring_up_to_date, only_migration
+from sessions.actions.erasure.again import again
+from sessions.actions.erasure.receipts import receipts_file
 
 
 class Command(BaseCommand):
@@ -24,6 +27,14 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("place", type=Path, metavar="FILE", help="written by `backup`")
+        parser.add_argument(
+            "--erasures",
+            type=Path,
+            metavar="FILE",
+            default=receipts_file(),
+            help="receipts of what must be erased again (default: `erasures.jsonl` in the data "
+            "directory)",
+        )
 
     def handle(self, *args: Any, place: Path, **options: Any) -> None:
         try:
@@ -34,3 +45,10 @@ class Command(BaseCommand):
         except NotEmpty as error:
             raise CommandError(str(error), returncode=1) from None
         self.stdout.write(f"Restored {said_of(manifest)}")
+        if options["erasures"].exists():
+            connection.close()
+            bring_up_to_date()
+            done = again(options["erasures"])
+            self.stdout.write(
+                f"Erased again: {done.sessions} sessions, by {done.receipts} receipts."
+            )

@@ -18,6 +18,7 @@ from django.db.models import Q, QuerySet
 
 from sessions.actions.accounts import audit
 from sessions.actions.accounts.members import remove
+from sessions.actions.accounts.pseudonyms import erase_from_log
 from sessions.actions.erasure.rows import name_of
 from sessions.models import (
     Answer,
@@ -104,7 +105,7 @@ def member_rows(team: Team, user: User) -> Iterator[QuerySet[Any]]:
 
 def erase_member(erasure: Erasure, actor: audit.Actor) -> None:
     """Remove a member with what they wrote in the team; their account too, if they are in no
-    other. The audit log keeps their name. Raises LastOwner."""
+    other. The audit log has a pseudonym instead. Raises LastOwner."""
     user = User.objects.filter(pk=erasure.member or 0).first()
     if user is None:
         return
@@ -113,6 +114,7 @@ def erase_member(erasure: Erasure, actor: audit.Actor) -> None:
         if membership is not None:
             remove(membership, actor)
         counts = delete_all(member_rows(erasure.team, user))
+        erase_from_log(erasure.team, user, actor)
         for model, (column, way) in BY.items():
             model._default_manager.filter(**{way: erasure.team, column: user}).update(
                 **{column: None}

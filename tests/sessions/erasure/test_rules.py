@@ -121,6 +121,7 @@ def test_a_members_data(program: Program):
     assert not User.objects.filter(username="mara").exists()
     assert (StepNote.objects.count(), Key.objects.filter(pk=program.key.pk).count()) == (ours, 0)
     assert (receipt["rows"]["step note"], receipt["rows"]["account"]) == (1, 1)
+    assert not AuditEntry.objects.filter(named="mara").exists()
     assert names(program.team) == {"run"}
 
 

@@ -45,7 +45,7 @@ def note_clean(apps: Any, editor: Any) -> None:
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("agent_sessions", "0050_avoidable_breaks"),
+        ("agent_sessions", "0054_audit_chain"),
     ]
 
     operations = [
