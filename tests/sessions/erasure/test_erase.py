@@ -55,7 +55,7 @@ def test_every_row_of_the_session_goes_and_no_other(program: Program):
     assert Session.objects.filter(pk=other.pk).exists()
     assert receipt["rows"]["message"] == mine["message"] > 0
     assert (receipt["reason"], receipt["kind"]) == ("asked for", "session")
-    acts = AuditEntry.objects.filter(action__startswith="erasure.").order_by("pk")
+    acts = AuditEntry.objects.filter(named=made.json()["id"]).order_by("pk")
     assert [row.action for row in acts] == ["erasure.asked", "erasure.finished"]
 
 
