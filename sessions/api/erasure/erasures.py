@@ -124,7 +124,9 @@ def erasure(request: HttpRequest, erasure_id: UUID) -> HttpResponse:
 
 
 @router.post(
-    "erasures/{uuid:erasure_id}/verify", response=shapes.VerdictOut, url_name="erasure_verify"
+    "erasures/{uuid:erasure_id}/verify",
+    response=shapes.ReceiptVerdictOut,
+    url_name="erasure_verify",
 )
 def verify(
     request: HttpRequest,

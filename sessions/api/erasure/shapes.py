@@ -54,7 +54,7 @@ class ErasureList(Schema):
     erasures: list[ErasureOut]
 
 
-class VerdictOut(Schema):
+class ReceiptVerdictOut(Schema):
     """Whether a receipt holds: its `signature` is valid, changed, or of another key; `sessions` and
     `content` are what of it is in the store, `stored_again` what later sessions sent again."""
 
