@@ -45,7 +45,7 @@ def note_clean(apps: Any, editor: Any) -> None:
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("agent_sessions", "0054_audit_chain"),
+        ("agent_sessions", "0055_sign_on_memberships"),
     ]
 
     operations = [
