@@ -51,8 +51,11 @@ class Counted:
     estimated: bool = False
 
 
+VOCABULARIES = Path(__file__).with_name("vocabularies")
+
+
 class NoVocabulary(RuntimeError):
-    """The vocabulary is neither in the cache directory nor in the bpe-openai wheel."""
+    """The vocabulary is neither in the cache directory nor in an installed package."""
 
 
 def cache_directory() -> Path:
@@ -65,10 +68,10 @@ def cache_directory() -> Path:
 
 
 def seed(directory: Path, names: Sequence[str] = _NAMES) -> None:
-    """Unpack the vocabularies of the bpe-openai wheel under the names that tiktoken expects.
+    """Unpack vocabularies under the names that tiktoken expects.
 
-    Writes are atomic; tiktoken verifies the hash when it loads a file. Raises NoVocabulary if the
-    wheel lacks a vocabulary that is not there yet.
+    Writes are atomic; tiktoken verifies the hash when it loads a file. Raises NoVocabulary if no
+    package has a vocabulary that is not there yet.
     """
     directory.mkdir(parents=True, exist_ok=True)
     for name in names:
@@ -76,15 +79,21 @@ def seed(directory: Path, names: Sequence[str] = _NAMES) -> None:
         target = directory / hashlib.sha1(_URL.format(name).encode()).hexdigest()  # noqa: S324
         if target.exists():
             continue
-        # Located without importing it: the import would build two vocabularies.
-        wheel = find_spec("bpe_openai")
-        places = wheel.submodule_search_locations if wheel is not None else None
-        source = Path(places[0] if places else ".") / "data" / f"{name}.tiktoken.gz"
-        if not source.is_file():
-            raise NoVocabulary(f"{name} is not in the bpe-openai wheel")
+        source = _packed(f"{name}.tiktoken.gz")
         with tempfile.NamedTemporaryFile(dir=directory, delete=False) as file:
             file.write(gzip.decompress(source.read_bytes()))
         Path(file.name).replace(target)
+
+
+def _packed(name: str) -> Path:
+    """A packed vocabulary: of our own wheel (hatch_build.py), in a checkout of bpe-openai's."""
+    # Located without importing it: the import would build two vocabularies.
+    other = find_spec("bpe_openai")
+    places = other.submodule_search_locations if other is not None else None
+    for folder in (VOCABULARIES, *(Path(place) / "data" for place in places or ())):
+        if (folder / name).is_file():
+            return folder / name
+    raise NoVocabulary(f"{name} is in no installed package")
 
 
 @lru_cache(maxsize=2)

@@ -6,12 +6,12 @@ import re
 import warnings
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from importlib import import_module
 from itertools import accumulate
 
-from tree_sitter import Node, Parser, Query, QueryCursor
-from tree_sitter_language_pack import get_language
+from tree_sitter import Language, Node, Parser, Query, QueryCursor
 
-from compaction.outlines.grammars import QUERIES
+from compaction.outlines.grammars import PACKAGES, QUERIES
 
 MOST_BYTES = 512 * 1024
 MOST_LINES = 20_000
@@ -45,7 +45,9 @@ longer of two ranges with the same start comes first."""
 
 @lru_cache(maxsize=len(QUERIES))
 def _tools(language: str) -> tuple[Parser, Query]:
-    grammar = get_language(language)  # type: ignore[arg-type]
+    package, _, function = PACKAGES.get(language, language).partition(":")
+    made = getattr(import_module(f"tree_sitter_{package}"), function or "language")()
+    grammar = Language(made)
     return Parser(grammar), Query(grammar, QUERIES[language])
 
 

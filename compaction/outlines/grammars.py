@@ -32,13 +32,21 @@ _C = """
     (preproc_include) @import
 """
 
+PACKAGES = {
+    "csharp": "c_sharp",
+    "php": "php:language_php",
+    "tsx": "typescript:language_tsx",
+    "typescript": "typescript:language_typescript",
+}
+"""Where a grammar is, if not `tree_sitter_<language>.language`."""
+
 QUERIES: dict[str, str] = {
     "python": """
         (function_definition body: (block) @body)
         [(function_definition) (class_definition)] @def
         (comment) @drop
-        (module (string) @drop)
-        (class_definition body: (block . (string) @drop))
+        (module (expression_statement (string) @drop))
+        (class_definition body: (block . (expression_statement (string) @drop)))
         [(list) (dictionary) (set) (tuple) (string)] @long
         [(import_statement) (import_from_statement) (future_import_statement)] @import
     """,
@@ -117,14 +125,14 @@ QUERIES: dict[str, str] = {
     """,
     "kotlin": """
         (function_body) @body
-        (anonymous_initializer (statements) @body)
-        (secondary_constructor (statements) @body)
+        (anonymous_initializer (block) @body)
+        (secondary_constructor (block) @body)
         [(function_declaration)
          (property_declaration (lambda_literal))] @def
-        (lambda_literal (statements) @body)
-        [(line_comment) (multiline_comment)] @drop
+        (lambda_literal) @body
+        [(line_comment) (block_comment)] @drop
         (collection_literal) @long
-        (import_list) @import
+        (import) @import
     """,
     "swift": """
         [(function_body) (computed_property)] @body

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import hatch_build
 from compaction import tokens
 from compaction.context.session import Call, Session, Usage
 from compaction.token_ratio import calibrate, counting_for
@@ -153,3 +154,20 @@ def test_without_usable_usage_the_table_is_used_and_exact_models_are_never_scale
     assert counting_for(session, counts) == tokens.Counting("exact", 1000, "o200k_base")
     assert tokens.default_counting("unheard-of") == tokens.Counting("estimated", 1000)
     assert tokens.default_counting("claude-sonnet-4-20250514").permille == 1121
+
+
+def test_the_wheel_brings_the_vocabularies_along(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    packed = hatch_build.vocabularies()
+    for source, target in packed.items():
+        assert Path(target).parent == Path("compaction") / tokens.VOCABULARIES.name
+        copied = tmp_path / Path(target).name
+        copied.write_bytes(Path(source).read_bytes())
+    monkeypatch.setattr(tokens, "VOCABULARIES", tmp_path)
+    monkeypatch.setattr(tokens, "find_spec", lambda _: None)
+    tokens.seed(tmp_path / "cache")
+    assert len(list((tmp_path / "cache").iterdir())) == len(packed) == 2
+    monkeypatch.setattr(tokens, "VOCABULARIES", tmp_path / "none")
+    with pytest.raises(tokens.NoVocabulary, match="o200k_base"):
+        tokens.seed(tmp_path / "other")
