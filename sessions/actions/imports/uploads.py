@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from django.conf import settings
 from django.db import transaction
@@ -16,6 +16,7 @@ from django.db import transaction
 from sessions.actions.accounts import audit
 from sessions.actions.imports.changed import IfChanged
 from sessions.actions.imports.imports import begin_import, report, run_import
+from sessions.actions.jobs import jobs
 from sessions.actions.jobs.attempts import JobOutcome, PermanentFailure, Running
 from sessions.actions.jobs.jobs import enqueue
 from sessions.models import Import, ImportFile, Job, Team
@@ -60,12 +61,14 @@ def has_room(team: Team) -> bool:
 def begin_upload(
     team: Team,
     files: Sequence[Uploaded],
-    actor: audit.Actor = audit.COMMAND,
+    actor: audit.Actor | None = audit.COMMAND,
     if_changed: IfChanged = IfChanged.KEEP,
 ) -> Import:
     """Store the files and queue their import; on return they survive a crash.
 
-    Names are data only: on disk the files are numbered in a folder per upload.
+    Names are data only: on disk the files are numbered in a folder per upload. Without an actor it
+    is an exporter's, which sends every few seconds: the audit log has no entry, and what brought
+    nothing new leaves no rows.
     """
     folder = settings.DATA_DIR / "uploads" / uuid.uuid4().hex
     folder.mkdir(parents=True, mode=0o700)
@@ -74,9 +77,12 @@ def begin_upload(
         with transaction.atomic():
             import_run = begin_import(team, kept, job=None)
             named, choice = str(import_run.pk), str(if_changed)
-            import_run.job = enqueue(team, KIND, {"import": named, "if_changed": choice})
+            payload: dict[str, Any] = {"import": named, "if_changed": choice}
+            payload |= {"exported": True} if actor is None else {}
+            import_run.job = enqueue(team, KIND, payload)
             import_run.save(update_fields=["job"])
-            audit.note(team, actor, "import.asked", named, files=len(kept), if_changed=choice)
+            if actor is not None:
+                audit.note(team, actor, "import.asked", named, files=len(kept), if_changed=choice)
         return import_run
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
@@ -100,7 +106,7 @@ def _name(name: str | None) -> str:
     return text or "unnamed file"
 
 
-def run(running: Running) -> JobOutcome:
+def run(running: Running) -> JobOutcome | None:
     """Run the job: import the uploaded files, then delete them."""
     from compaction.tokens import (
         counted,
@@ -114,7 +120,26 @@ def run(running: Running) -> JobOutcome:
     if_changed = IfChanged(running.payload.get("if_changed", IfChanged.KEEP))
     progress = partial(running.progress, unit="files")
     run_import(import_run, counted, progress, if_changed)
+    if running.payload.get("exported"):
+        states = set(import_run.files.values_list("state", flat=True))
+        if states <= {ImportFile.State.KNOWN}:
+            _let_go(import_run.files.all())
+            with transaction.atomic():
+                import_run.delete()
+                jobs.remove(running.job.pk, running.token)
+            return None
+        if states <= {ImportFile.State.REFUSED}:
+            _forget_refused(running.team)
     return _end(import_run)
+
+
+def _forget_refused(team: Team) -> None:
+    """Delete what exporters' uploads left that were refused: a later one tells the same."""
+    refused = Job.objects.filter(
+        team=team, kind=KIND, state=Job.State.FAILED, payload__exported=True
+    )
+    Import.objects.filter(team=team, job__in=refused).delete()
+    refused.delete()
 
 
 def _end(import_run: Import) -> JobOutcome:

@@ -70,11 +70,13 @@ class ExportOrder(msgspec.Struct):
 
 
 class Written(msgspec.Struct):
-    """What the process wrote: its bytes, and what it masked by kind; or why it wrote nothing."""
+    """What the process wrote: its bytes, and what it masked by kind; or why it wrote nothing.
+    `unbuilt` is why the server cannot write it yet."""
 
     size: int = 0
     masked: dict[str, int] = {}
     problem: str = ""
+    unbuilt: str = ""
     failed: str = ""
 
 
@@ -119,7 +121,8 @@ def export(
 
     An import of the JSON lines makes the same session; with `masked=false` it is equal in every
     row. Reviews of compactions that are still under review are left out. The page works from the
-    disk, without a server. 503 if it takes more than 50 s or too many are under way.
+    disk, without a server. 503 if it takes more than 50 s, too many are under way, or the pages
+    are not built.
     """
     return download(request, session_of(request, session_id), form, run, masked=masked)
 
@@ -171,6 +174,9 @@ def _file(session: Session, form: Format, run: str, *, masked: bool) -> IO[bytes
             Path(path).unlink(missing_ok=True)
     finally:
         _places.put(session.team_id, None)
+    if written.unbuilt:
+        file.close()
+        raise Refusal(503, "Pages not built", written.unbuilt, headers={"Retry-After": "60"})
     if written.problem:
         file.close()
         raise Refusal(413, "Cannot be exported", written.problem)
@@ -229,7 +235,9 @@ def write(wanted: ExportOrder) -> Written:
     """Write an export into its file."""
     try:
         return _write(wanted)
-    except (PageTooLarge, NotBuilt, MissingBlob, DamagedBlob) as error:
+    except NotBuilt as error:
+        return Written(unbuilt=str(error))
+    except (PageTooLarge, MissingBlob, DamagedBlob) as error:
         return Written(problem=str(error))
     except Exception as error:  # noqa: BLE001 (the message may quote content)
         return Written(failed=type(error).__name__)

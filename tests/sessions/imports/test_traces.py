@@ -23,7 +23,9 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from compaction.tokens import counted
 from sessions.actions.imports import uploads
 from sessions.actions.imports.imports import run_import
-from sessions.models import Import, ImportFile, Job, Message, ModelCall, Session, Team
+from sessions.actions.jobs import jobs
+from sessions.actions.jobs.attempts import attempt
+from sessions.models import AuditEntry, Import, ImportFile, Job, Message, ModelCall, Session, Team
 from tests.conftest import Server, wait_until
 from tests.sessions.programs import Program, assert_problem
 
@@ -102,6 +104,21 @@ class TestOperation:
             assert_problem(answer, 429)
             assert answer.headers["Retry-After"] == "10"
         assert not Import.objects.exists()
+
+    def test_rows_grow_by_what_is_new(self, program: Program, settings: Any):
+        entries = AuditEntry.objects.count()
+        good = encode_spans(spans()).SerializeToString()
+        for data, kept, failed in ((good, 1, 0), (good[:-9], 2, 1)):
+            for _ in range(3):
+                program.ask("POST", "/traces", data, content_type=PROTOBUF)
+                job = jobs.claim(Job.objects.get(kind=uploads.KIND, state=Job.State.QUEUED).pk)
+                assert job and job.token and attempt(job.pk, job.token)
+            assert Import.objects.count() == ImportFile.objects.count() == kept
+            assert Job.objects.filter(state=Job.State.FAILED).count() == failed
+            assert Job.objects.filter(kind=uploads.KIND).count() == kept
+        assert AuditEntry.objects.count() == entries
+        assert not [*settings.DATA_DIR.glob("uploads/*")]
+        assert stored() == (4, 2, ["harbor-1"])
 
     def test_what_is_no_request_is_refused_in_its_report(self, program: Program):
         broken = encode_spans(spans()).SerializeToString()[:-9]

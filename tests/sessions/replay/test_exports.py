@@ -7,6 +7,7 @@ import gzip
 import json
 import re
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -167,6 +168,14 @@ def test_the_page_sends_the_file_or_says_why_not(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(replay_file, "LARGEST", 10)
     refused = client.post(address, {"format": "html"})
     assert (refused.status_code, "too much for one page" in refused.content.decode()) == (413, True)
+
+
+def test_a_replay_waits_until_the_pages_are_built(settings: Any, tmp_path: Path) -> None:
+    append(local_team(), session(user("Hi.")), count, source="test")
+    settings.BUILT_PAGES = tmp_path
+    refused = Program(local_team()).ask("GET", "/sessions/s1/export?format=html")
+    assert "npm --prefix frontend run build" in assert_problem(refused, 503)["detail"]
+    assert refused["Retry-After"] == "60"
 
 
 def test_no_more_at_once_than_there_are_places(monkeypatch: pytest.MonkeyPatch) -> None:
