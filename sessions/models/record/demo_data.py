@@ -7,7 +7,6 @@ every figure (`counts`) and, unless asked for, of every list (`listed`).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 from django.db.models import Exists, Q
@@ -46,19 +45,6 @@ def demo_data(team: Team) -> DemoData | None:
 _DEMO = Statement(
     lambda: Session.objects.filter(team_id=given_uuid("team"), demo=True).values_list("pk")
 )
-
-
-def uncounted(team: Team, *columns: str) -> list[tuple[Any, ...]]:
-    """These columns of the demo sessions that do not count; none while the demo is alone."""
-    return _uncounted(columns).rows(team=team.pk)
-
-
-@cache
-def _uncounted(columns: tuple[str, ...]) -> Statement:
-    its = given_uuid("team")
-    return Statement(
-        lambda: Session.objects.filter(~counts(its), team_id=its).order_by().values_list(*columns)
-    )
 
 
 def has_real(team_id: Any, but: Any = None) -> bool:

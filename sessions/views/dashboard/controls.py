@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import asdict, dataclass
 from typing import Any
 from urllib.parse import urlencode
@@ -14,7 +13,6 @@ from sessions.models import Team
 from sessions.models.dashboard.dashboards import SessionSpan
 from sessions.models.dashboard.facets import facets
 from sessions.models.dashboard.slices import Split
-from sessions.models.record.demo_data import uncounted
 from sessions.models.web.periods import ALL, USUAL, BadPeriod, Period, asked_for, ending_now
 from sessions.views.web.dates import RANGE, date_control
 from sessions.views.web.filters import QUERY_CHARS
@@ -83,24 +81,13 @@ def split_of(request: HttpRequest) -> Split:
 def _choices(team: Team, split: Split) -> list[tuple[str, list[str], str]]:
     """The values that a team's sessions which count can be split by, the most frequent first."""
     found, made = facets(team), []
-    hidden = [Counter(column) for column in zip(*_uncounted(team), strict=True)]
-    for at, name in enumerate(SPLIT):
+    for name in SPLIT:
         chosen = getattr(split, name)
-        left = hidden[at] if hidden else Counter()
-        values = [value for value, n, _ in found.get(name, []) if n > left[value]][:CHOICES]
+        values = [value for value, _, _ in found.get(name, [])][:CHOICES]
         unlisted = [chosen] if chosen and chosen not in values else []
         if values or unlisted:
             made.append((name, [*unlisted, *values], chosen))
     return made
-
-
-def _uncounted(team: Team) -> list[tuple[str, str, str]]:
-    """Agent, model and policy of the demo sessions that do not count."""
-    version = ("policy_version__policy__name", "policy_version__number")
-    return [
-        (agent, model, f"{policy}@{number}" if policy else "")
-        for agent, model, policy, number in uncounted(team, "agent", "model", *version)
-    ]
 
 
 def query(split: Split, **more: str) -> str:

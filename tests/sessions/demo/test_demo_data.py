@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from dataclasses import replace
 
 import pytest
 from django.apps import apps
@@ -124,3 +125,15 @@ def test_removal_leaves_nothing_of_the_demo():
     assert set(Policy.objects.values_list("name", flat=True)) <= set(PRESETS)
     assert not Session.objects.filter(demo=True).exists()
     assert set(Job.objects.values_list("kind", flat=True)) <= {REMOVAL, "index", "tend", "assess"}
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("url", ["/dashboard/?range=all", "/cache/?range=all"])
+def test_names_that_the_demo_has_too_stay_among_the_filters(url: str):
+    client = signed_in()
+    (demo_session,) = load_demo(local_team(), count, NOW)
+    real = replace(reading(3), agent=demo_session.agent, model=demo_session.model)
+    append(local_team(), real, count, source="test")
+    for value in (demo_session.agent, demo_session.model):
+        assert f'<option value="{value}"' in page_of(client, url).html
