@@ -55,7 +55,7 @@ class ShownReplies:
             for index in range(len(found) - 1, -1, -1):
                 at, shown = found[index]
                 before = stored[at - 1] if at else {}
-                if said == _said(shown.content) and _follows(messages[place - 1], before):
+                if said == _said(shown.content) and _follows(_asked(messages, place), before):
                     if every or len(shown.messages) > 1 or shown.results:
                         self._replies[place] = shown
                     del found[index:]
@@ -105,6 +105,12 @@ def _replies_in(
         if made:
             yield begin, ShownReply(content, made, results)
         begin = max(at, begin + 1)
+
+
+def _asked(messages: Sequence[Message], place: int) -> Message:
+    """The message that a reply answers: programs may add system messages after it."""
+    before = (messages[at] for at in range(place - 1, -1, -1))
+    return next((one for one in before if one.get("role") != "system"), {})
 
 
 def _is_read_back(block: Message) -> bool:

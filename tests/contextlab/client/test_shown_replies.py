@@ -47,3 +47,17 @@ def test_later_replies_are_gone_where_the_agent_went_back() -> None:
     restored = replies.restored(history)
     assert restored[1] == reply("I read, then: It is 90.")
     assert restored[3] == history[3], "another answer that reads alike"
+
+
+def test_a_reply_is_found_again_where_a_system_message_stands_before_it() -> None:
+    use = {"type": "tool_use", "id": "back_1", "name": "read_back", "input": {"ref": "m1.0"}}
+    result = {"type": "tool_result", "tool_use_id": "back_1", "content": "80"}
+    reminder = {"role": "system", "content": "No task was set."}
+    begun = {"role": "assistant", "content": [*text("I look. "), use]}
+    back = {"role": "user", "content": [result]}
+    stored = [asked("Port?"), reminder, begun, back, reply("It is 80."), asked("Thanks.")]
+    both = {"role": "assistant", "content": [*text("I look. "), *text("It is 80.")]}
+    history = [asked("Port?"), reminder, both, asked("Thanks.")]
+    replies = ShownReplies()
+    replies.rebuild(stored, history, lambda call: result, every=False)
+    assert replies.restored(history) == stored
