@@ -59,8 +59,8 @@ def _item(item: Json) -> Iterator[str]:
     elif form.endswith("_output"):
         if not isinstance(item.get("output"), str):
             yield from _content(item.get("output"), PARTS["user"])
-    elif form == "additional_tools":
-        yield from _added(item)
+    elif form in _OWN:
+        yield from _OWN[form](item)
     elif form not in {"reasoning", *BY_PROVIDER}:
         yield f"type {form}: unknown"
 
@@ -68,6 +68,16 @@ def _item(item: Json) -> Iterator[str]:
 def _added(item: Json) -> Iterator[str]:
     if item.get("role") != "developer" or not isinstance(item.get("tools"), list):
         yield "the developer's list of tools is required"
+
+
+def _between_agents(item: Json) -> Iterator[str]:
+    if not all(isinstance(item.get(name), str) for name in ("author", "recipient")):
+        yield "author and recipient are required"
+    yield from _content(item.get("content"), {"input_text", "encrypted_content"})
+
+
+_OWN = {"additional_tools": _added, "agent_message": _between_agents}
+"""Items that Codex sends and the API's documentation does not name."""
 
 
 def _content(parts: Any, forms: set[str]) -> Iterator[str]:

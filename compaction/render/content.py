@@ -29,13 +29,14 @@ _SOURCE_FIELDS = {"base64": "data", "url": "url", "file": "file_id", "text": "da
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """A provider's limits: code points of ids and tool names, the thinking it accepts, and the
-    types of blocks that it ran itself and takes back unchanged."""
+    """A provider's limits: code points of ids and tool names, the thinking it accepts, the types of
+    blocks that it ran itself and takes back unchanged, and those that it takes from a user."""
 
     ids: int
     names: int
     thinking: Literal["none", "signed", "encrypted"] = "none"
     own: frozenset[str] = frozenset()
+    given: frozenset[str] = frozenset()
 
 
 @dataclass(slots=True)
@@ -123,7 +124,8 @@ def parts_of(
     form = type_of(wire)
     if form == "thinking":
         return _thinking(block, wire, speaker, dialect, notes)
-    if wire.get("type") in dialect.own and speaker == "assistant" and sendable(wire) == wire:
+    unchanged = {"assistant": dialect.own, "user": dialect.given}.get(speaker, frozenset())
+    if wire.get("type") in unchanged and sendable(wire) == wire:
         return [wire]
     if form in ("image", "document"):
         found = media(wire) if speaker == "user" else None

@@ -19,8 +19,13 @@ BY_PROVIDER = frozenset(
 )
 """Items of tools that the provider runs. They are valid after the reasoning that led to them."""
 
-DIALECT = Dialect(ids=64, names=64, thinking="encrypted", own=BY_PROVIDER)
-CUSTOM = "custom_tool_call"
+ENCRYPTED = "encrypted_content"
+"""What only the provider can read in a message between agents."""
+
+DIALECT = Dialect(
+    ids=64, names=64, thinking="encrypted", own=BY_PROVIDER, given=frozenset({ENCRYPTED})
+)
+CUSTOM, AGENT_MESSAGE = "custom_tool_call", "agent_message"
 
 
 def responses(
@@ -42,7 +47,7 @@ def responses(
         if turn.role == "assistant":
             items += _assistant(turn, wire_of, custom, notes)
         else:
-            items += _user(turn, wire_of, custom)
+            items += _user(turn, wire_of, custom, notes)
     body: dict[str, Any] = {"messages": items}
     if made.tools:
         body["tools"] = _tools(made.tools, wire_of(made.tools), notes)
@@ -109,18 +114,39 @@ def _call(part: ContentPart, item: WireBlock, custom: set[str]) -> WireBlock:
     return {**item, **known, "arguments": arguments, "type": "function_call"}
 
 
-def _user(turn: Turn, wire_of: WireOf, custom: set[str]) -> list[WireBlock]:
-    """Build the outputs of tools, the developer message, then everything else."""
+def _user(turn: Turn, wire_of: WireOf, custom: set[str], notes: Notes) -> list[WireBlock]:
+    """Build the outputs of tools, the developer message, then what agents and the user say."""
     made: list[WireBlock] = []
-    said: list[WireBlock] = []
+    said: list[ContentPart] = []
     system = [part for part in turn.parts if part.block is not None and is_system(part.block)]
     for part in turn.parts:
         if part.wire["type"] == "tool_result":
             made.append(_output(part.wire, custom))
         elif part not in system:
-            said.append({**_input(part.wire), **_item(part, wire_of)})
+            said.append(part)
     made += [_developer(system)] if system else []
-    return [*made, {"content": said, "role": "user"}] if said else made
+    return [*made, *_said(said, wire_of, notes)]
+
+
+def _said(said: list[ContentPart], wire_of: WireOf, notes: Notes) -> Iterator[WireBlock]:
+    """Each message of an agent as an item of its own, and what else stands together as one."""
+    of_user: list[WireBlock] = []
+    for _, group in groupby(said, key=_message):
+        parts = list(group)
+        item = _item(parts[0], wire_of)
+        if item.get("type") == AGENT_MESSAGE:
+            if of_user:
+                yield {"content": of_user, "role": "user"}
+                of_user = []
+            yield {**item, "content": [_input(part.wire) for part in parts]}
+            continue
+        for part in parts:
+            if part.wire["type"] == ENCRYPTED:
+                notes.add("Encrypted content was left out without its agent's message", part.block)
+            else:
+                of_user.append({**_input(part.wire), **_item(part, wire_of)})
+    if of_user:
+        yield {"content": of_user, "role": "user"}
 
 
 def _output(wire: WireBlock, custom: set[str]) -> WireBlock:
@@ -131,6 +157,8 @@ def _output(wire: WireBlock, custom: set[str]) -> WireBlock:
 
 
 def _input(wire: WireBlock) -> WireBlock:
+    if wire["type"] == ENCRYPTED:
+        return wire
     if wire["type"] == "text":
         return {"text": wire["text"], "type": "input_text"}
     source = wire["source"]

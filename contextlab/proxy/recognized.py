@@ -142,15 +142,25 @@ def _agent(user_agent: str) -> str:
 
 
 def _title(body: Mapping[str, Any]) -> str:
-    """The first text by a person: not one that the agent's program inserted."""
+    """The first text by a person: not one that the agent's program inserted. A task that another
+    agent gave has a name."""
     for message in _opening(body):
         content = message.get("content")
         blocks = content if isinstance(content, list) else [{"text": content}]
+        if named := _task(blocks):
+            return named
         said = [str(one.get("text") or "").strip() for one in blocks if isinstance(one, dict)]
         found = [text for text in said if text and not text.startswith(("<", "# AGENTS.md"))]
         if found and message.get("role") == "user":
             return found[0][:200]
     return ""
+
+
+def _task(blocks: list[Any]) -> str:
+    """The name of the task in a message of Codex's between agents; empty if it is none."""
+    item = blocks[0].get("item") if blocks and isinstance(blocks[0], dict) else None
+    recipient = item.get("recipient") if isinstance(item, dict) else None
+    return recipient.rpartition("/")[2][:200] if isinstance(recipient, str) else ""
 
 
 def _opening(body: Mapping[str, Any]) -> list[dict[str, Any]]:

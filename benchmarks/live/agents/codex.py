@@ -1,4 +1,6 @@
-"""The real Codex with its default model, recorded and managed, our server killed in the middle.
+"""The real Codex with its default model and a sub-agent, recorded and managed.
+
+Our server is killed in the middle.
 
 `npm install @openai/codex`, name its folder in CONTEXTLAB_AGENTS, and run
 `python -m benchmarks.live.agents.codex`. The provider is a local one that checks the
@@ -13,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.live.agents import audit
-from benchmarks.live.agents.coding_task import TASK, acts
+from benchmarks.live.agents.coding_task import SUB_REPORT, TASK, acts
 from benchmarks.live.agents.frame import READ_BACK, checks, followed, outage, workplace
 from benchmarks.live.agents.items_model import READ_BACK as READ_BACK_ID
 from benchmarks.live.agents.items_model import ItemsModel, has_read_back, is_managed
@@ -45,14 +47,15 @@ def recorded(on: Stage, it: OpenAIProvider, codex: str) -> int:
     model = it.answer = ItemsModel(acts(on.work)[:OBSERVED], READ_BACK)
     agent = on.wrap("--", codex, *EXEC, TASK, manage=False, **given(it))
     assert agent.wait() == 0, on.said[-2000:]
-    [own] = sessions(on.lab)
+    own = sessions(on.lab)[-1]
     stored = audit.messages(on.lab, own["external_id"])
-    lost = audit.lost(stored, expected(on.home))
+    lost = audit.lost(stored, expected(on.home, own["external_id"]))
     steps = f"{own['steps']} of {len(model.log)}"
     return audit.told([
         ("recorded: requests refused by the provider", not it.refused, it.refused[:2]),
         ("recorded: steps stored", own["steps"] == len(model.log), steps),
         ("recorded: calls and results that are not stored", not lost, lost[:5]),
+        *(("recorded: " + name, *rest) for name, *rest in delegated(on, model, own)),
     ])  # fmt: skip
 
 
@@ -63,15 +66,33 @@ def managed(on: Stage, it: OpenAIProvider, codex: str) -> int:
     own, shown = followed(on, on.wrap(codex, *EXEC, TASK, **given(it)))
     bodies = [body for body in model.log if is_managed(body)]
     backs = sum(map(has_read_back, bodies))
-    unseen = backs > 0 and READ_BACK_ID not in rollout(on.home)
+    session = own["external_id"]
+    unseen = backs > 0 and READ_BACK_ID not in rollout(on.home, session)
     return audit.told([
         *checks(
-            on, own["external_id"], "responses", bodies,
-            refused=it.refused, expected=expected(on.home), shown=shown,
+            on, session, "responses", bodies,
+            refused=it.refused, expected=expected(on.home, session), shown=shown,
         ),
         ("requests managed, of all", len(bodies) > 40, f"{len(bodies)} of {len(model.log)}"),
         ("requests with a read-back, unseen by Codex", unseen, backs),
+        ("requests of the sub-agent, managed", all(map(is_managed, model.of_sub_agents)),
+         len(model.of_sub_agents)),
+        *delegated(on, model, own),
     ])  # fmt: skip
+
+
+def delegated(on: Stage, model: ItemsModel, own: Json) -> list[audit.Row]:
+    """The checks of the sub-agent: a child session with all its steps, and its report."""
+    children = on.lab.request("GET", f"sessions/{own['id']}/manifest")["session"]["children"]
+    steps = [one["steps"] for one in children]
+    begun = [one["step"] for one in children]
+    sent = [body for body in model.log if SUB_REPORT in json.dumps(body["input"])]
+    reported = SUB_REPORT in json.dumps(audit.messages(on.lab, own["external_id"]))
+    return [
+        ("child sessions, at steps", len(begun) == len(sessions(on.lab)) - 1 == 1, begun),
+        ("… its steps", steps == [len(model.of_sub_agents)], steps),
+        ("requests with the sub-agent's report, and it is stored", reported, len(sent)),
+    ]
 
 
 def given(it: OpenAIProvider) -> dict[str, str]:
@@ -79,20 +100,23 @@ def given(it: OpenAIProvider) -> dict[str, str]:
     return {"OPENAI_BASE_URL": f"{it.url}/v1", "OPENAI_API_KEY": "sk-none"}
 
 
-def rollout(home: Path) -> str:
-    """Codex's own log of its session."""
-    return next((home / ".codex/sessions").rglob("rollout-*.jsonl")).read_text()
+def rollout(home: Path, session: str) -> str:
+    """Codex's own log of a session."""
+    return next((home / ".codex/sessions").rglob(f"rollout-*{session}.jsonl")).read_text()
 
 
-def expected(home: Path) -> list[Json]:
+def expected(home: Path, session: str) -> list[Json]:
     """The calls and results in Codex's log, as blocks of the Messages API."""
     found: list[Json] = []
-    for line in rollout(home).splitlines():
+    for line in rollout(home, session).splitlines():
         item = json.loads(line).get("payload") or {}
         if item.get("type") == "custom_tool_call":
             use = {"id": item["call_id"], "input": {"input": item["input"]}}
             found.append({"type": "tool_use", **use})
-        elif item.get("type") == "custom_tool_call_output":
+        elif item.get("type") == "function_call":
+            use = {"id": item["call_id"], "input": json.loads(item["arguments"])}
+            found.append({"type": "tool_use", **use})
+        elif item.get("type") in ("custom_tool_call_output", "function_call_output"):
             output = item["output"]
             found.append({"type": "tool_result", "tool_use_id": item["call_id"], "content": output})
     return found

@@ -14,13 +14,19 @@ KEPT: dict[str, tuple[str, ...]] = {
     "function_call_output": ("call_id", "output"),
     "custom_tool_call": ("call_id", "name", "input"),
     "custom_tool_call_output": ("call_id", "output"),
+    "agent_message": ("author", "recipient", "content"),
 }
 """Fields of items that are the same in an answer and when an agent sends it back."""
 BY_PROVIDER = frozenset(
     {"web_search_call", "file_search_call", "image_generation_call", "code_interpreter_call"}
 )
 """Items of tools that the provider runs, as our server renders them."""
-_BESIDE = {"message": ("phase",), "function_call": ("namespace",), "custom_tool_call": ("type",)}
+_BESIDE = {
+    "message": ("phase",),
+    "function_call": ("namespace",),
+    "custom_tool_call": ("type",),
+    "agent_message": ("type", "author", "recipient"),
+}
 """Fields that have no place in a block."""
 _ROLES = {"developer": "system", "system": "system", "assistant": "assistant"}
 
@@ -58,6 +64,8 @@ def message_of(item: Json) -> Json | None:
     form, given = type_of(item), kept(item)
     if form == "message":
         role, blocks = _ROLES.get(str(item.get("role")), "user"), _parts(given.get("content"))
+    elif form == "agent_message":
+        role, blocks = "user", _parts(given.get("content"))
     elif form == "reasoning":
         texts = [str(part.get("text") or "") for part in given.get("summary") or ()]
         thought = {**given, "type": "thinking", "thinking": "\n\n".join(texts)}

@@ -81,6 +81,36 @@ def test_a_call_of_the_provider_leaves_with_its_reasoning() -> None:
     assert forms(made(it))[2:] == ["function_call", "function_call_output"]
 
 
+def between_agents(*more: Json) -> Wires:
+    item = {"type": "agent_message", "author": "/root", "recipient": "/root/count"}
+    it = Wires().say("user", text("The folder is /a."))
+    return it.say("user", text("Task:", item=item), *more).say("user", text("Be quick."))
+
+
+def test_messages_between_agents_stay_items_of_their_own() -> None:
+    secret = {"type": "encrypted_content", "encrypted_content": "E"}
+    body = made(between_agents(secret))
+    assert forms(body) == ["user", "agent_message", "user"]
+    assert body["input"][1] == {
+        "type": "agent_message",
+        "author": "/root",
+        "recipient": "/root/count",
+        "content": [{"type": "input_text", "text": "Task:"}, secret],
+    }
+    assert (problems(body), body["notes"]) == ([], [])
+
+
+def test_encrypted_content_leaves_where_its_message_is_edited() -> None:
+    it = between_agents({"type": "encrypted_content", "encrypted_content": "E"})
+    body = made(it.replaced(1, text("[a task]")))
+    assert forms(body) == ["user"]
+    assert [part["text"] for part in body["input"][0]["content"]] == [
+        *("The folder is /a.", "[a task]", "Be quick."),
+    ]
+    assert problems(body) == []
+    assert "Encrypted content was left out" in body["notes"][0]
+
+
 def test_an_edited_call_keeps_its_pair() -> None:
     it = Wires()
     use = {"type": "tool_use", "id": "c1", "name": "patch", "input": {"input": "*** Begin"}}

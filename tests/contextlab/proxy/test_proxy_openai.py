@@ -210,6 +210,26 @@ def test_a_call_goes_on_as_it_came_if_we_or_the_provider_fail(lab: ContextLab, a
     assert sent[0] == sent[2]
 
 
+def test_messages_between_agents_are_stored_and_managed(
+    lab: ContextLab, gpt: OpenAIProvider
+) -> None:
+    secret = {"type": "encrypted_content", "encrypted_content": "gAAAA"}
+    parts = [{"type": "input_text", "text": "Payload:"}, secret]
+    names = {"author": "/root", "recipient": "/root/count"}
+    given: Any = {"type": "agent_message", **names, "content": parts}
+    with (
+        proxy(lab.url, gpt) as url,
+        agent(f"{url}/{key_of(lab)}/manage", x_contextlab_session="count") as client,
+    ):
+        raw = client.responses.with_raw_response.create(
+            model=MODEL, input=[{"role": "user", "content": "# AGENTS.md"}, given, {**given}]
+        )
+    assert raw.headers["x-contextlab"] == "managed"
+    assert gpt.bodies[0]["input"][1:] == [given, given]
+    assert lab.request("GET", "sessions/count")["title"] == "count", "the name of its task"
+    assert json.dumps(lab.request("GET", "sessions/count/messages")).count("gAAAA") == 2
+
+
 def test_credentials_reach_only_whom_they_are_for(lab: ContextLab, gpt: OpenAIProvider) -> None:
     tool: Any = {"type": "mcp", "server_label": "crm", "server_url": "https://crm.example/mcp",
                  "authorization": "crm-secret", "headers": {"X-Tenant": "crm-tenant"}}  # fmt: skip

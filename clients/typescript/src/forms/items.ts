@@ -11,6 +11,7 @@ const KEPT: Record<string, string[]> = {
   function_call_output: ['call_id', 'output'],
   custom_tool_call: ['call_id', 'name', 'input'],
   custom_tool_call_output: ['call_id', 'output'],
+  agent_message: ['author', 'recipient', 'content'],
 };
 /** Items of tools that the provider runs, as our server renders them. */
 const BY_PROVIDER = new Set([
@@ -24,6 +25,7 @@ const BESIDE: Record<string, string[]> = {
   message: ['phase'],
   function_call: ['namespace'],
   custom_tool_call: ['type'],
+  agent_message: ['type', 'author', 'recipient'],
 };
 const ROLES: Record<string, string> = {
   developer: 'system',
@@ -70,6 +72,7 @@ function saidIn(item: Json, type: string): { role: string; content: Json[] } | n
   const given = kept(item);
   if (type === 'message')
     return { role: ROLES[String(item.role)] ?? 'user', content: parts(given.content) };
+  if (type === 'agent_message') return { role: 'user', content: parts(given.content) };
   if (type === 'reasoning') {
     const thinking = objects(given.summary)
       .map((part) => part.text ?? '')
