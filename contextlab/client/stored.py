@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
 from typing import Any, NamedTuple, TypeVar
 
-from contextlab.client.connection import OverBudget, Paused, Refused
+from contextlab.client.connection import Refused
 from contextlab.client.events import encoded
 from contextlab.client.shown import Message, blocks_of
 
@@ -47,7 +47,7 @@ class StoredHistory:
 
     On doubt: at first, after a failure, and where a history does not begin with what is stored. A
     server where others added to the session or took something back refuses the rest of a history
-    (`after` and `recorded_revision`).
+    (`after` and `recorded_revision`). Another refusal would meet all of it, too.
     """
 
     def __init__(self) -> None:
@@ -73,10 +73,9 @@ class StoredHistory:
             new = messages[len(known.messages) :]
             try:
                 made = append(new, history=False, **end, **changed)
-            except (OverBudget, Paused):
-                raise
-            except Refused:
-                known = None
+            except Refused as refused:
+                if not _is_other_end(refused):
+                    raise
             else:
                 self._known = _Sent(hashes, set_up, known.follows(end_of(made)))
                 return made
@@ -95,6 +94,12 @@ class StoredHistory:
         end = append()
         if known is not None and end == End((known.end.last or 0) + 1, known.end.revision):
             self._known = _Sent([*known.messages, hash_of(message)], known.setup, end)
+
+
+def _is_other_end(refused: Refused) -> bool:
+    """Whether a server refuses the rest of a history, since the session ends elsewhere."""
+    errors = refused.problem.get("errors") or ()
+    return any(one.get("pointer") in ("/after", "/recorded_revision") for one in errors)
 
 
 def hash_of(message: Message) -> bytes:

@@ -26,6 +26,9 @@ KINDS = {
 NOT_KEPT = (401, 402, 403, 404, 429, 503)
 """Refusals that the body did not cause, or that the client repeats itself."""
 
+SENT_WHOLE = ("/after", "/recorded_revision")
+"""Fields of the rest of a history; where it is refused, the client sends the whole history."""
+
 
 def inspect_arrivals(run: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
     """Decorate operations ("view" mode) to note what they are sent."""
@@ -97,6 +100,10 @@ def _note_refused(
     size: int,
     response: HttpResponse,
 ) -> None:
+    said = msgspec.json.decode(response.content)
+    errors = said.get("errors") or [{}]
+    if errors[0].get("pointer") in SENT_WHOLE:
+        return
     try:
         body = request.body
     except RawPostDataException:  # an upload, which was read as a form
@@ -106,8 +113,6 @@ def _note_refused(
         why = "It had none." if not size else "Uploads are not kept."
     elif len(body) > arrivals.BODY_BYTES:
         why = f"It was larger than {arrivals.BODY_BYTES >> 20} MB."
-    said = msgspec.json.decode(response.content)
-    errors = said.get("errors") or [{}]
     path = request.get_full_path()
     if len(path) > 1000:
         why = "Its address was too long."

@@ -17,6 +17,7 @@ from sessions.actions.assessments.session_verdicts import verdict_on_session
 from sessions.actions.live.forecasts import forecast
 from sessions.actions.policies.policies import to_simulate
 from sessions.models import Run, Session
+from sessions.models.ingestion.counted import not_stored
 from sessions.models.record.sessions import SOURCE_LIVE
 from sessions.models.record.shown_runs import shown_origin
 from sessions.views.live.live import limits
@@ -79,6 +80,7 @@ def replay(request: HttpRequest, session_id: UUID, step: int | None = None) -> H
         props["verdict"] = asdict(verdict)
     preloaded = f"{props['manifest_url']}?{run}packed=true"
     context = {"section": "sessions", "session": session, "props": props, "preloaded": preloaded}
+    context["not_stored"] = not_stored(session)
     if session.live:
         context |= {"live": True, "found": forecast(session)}
         context["may"] = allowed(request, session.team, "accept")

@@ -38,7 +38,7 @@ class Server:
             raise self.error
         known = after, recorded_revision
         if after is not None and known != (self.count + self.others, self.revision):
-            raise Refused(422, {})
+            raise Refused(422, {"errors": [{"pointer": "/after"}]})
         self.got.append((len(messages), history, list(setup)))
         self.count += len(messages)
         return End(self.count + self.others if messages else None, self.revision)
@@ -67,7 +67,7 @@ def test_all_is_sent_where_others_wrote_or_a_send_failed() -> None:
     assert send(stored, server, text("a"), text("b")) == [(2, True, [])]
     server.revision = 1
     assert send(stored, server, text("a"), text("b"), text("b2")) == [(3, True, [])]
-    for error in (OverBudget(402, {}), RuntimeError()):
+    for error in (OverBudget(402, {}), Refused(422, {}), RuntimeError()):
         server.error = error
         with pytest.raises(type(error)):
             send(stored, server, text("a"), text("b"), text("c"))

@@ -268,3 +268,33 @@ def test_the_page(program: Program):
     assert "422 Not acceptable /messages/0/role" in page.text
     viewer = Page(browser_of(program.team, "viewer").get("/settings/ingestion/").content.decode())
     assert "Apply again" in page.text and "Apply again" not in viewer.text
+
+
+def test_a_session_says_how_many_of_its_calls_were_not_stored(program: Program):
+    send(program)
+    session = Session.objects.get(external_id="run")
+    address, client = f"/sessions/{session.pk}/", browser_of(program.team)
+    for body, name in ((BAD, "run"), (BAD, "run"), ({"messages": 1}, str(session.pk))):
+        assert send(program, body, name) == 422
+    send(program, BAD, "other")
+    assert program.ask("POST", "/sessions/run/steps", {"messages": 1}).status_code == 422
+    arrivals.flush()
+    page = Page(client.get(address).content.decode())
+    said = " ".join(page.text.split())
+    assert "2 model calls were not stored: 422" in said
+    [newest] = RefusedRequest.objects.filter(session=str(session.pk))
+    assert f"/settings/ingestion/{newest.pk}/" in page.html and newest.detail in page.text
+    newest.delete()
+    assert "1 model call was not stored: 422" in " ".join(
+        Page(client.get(address).content.decode()).text.split()
+    )
+    RefusedRequest.objects.update(applied=timezone.now())
+    assert "not stored" not in client.get(address).content.decode()
+
+
+@pytest.mark.parametrize("field", ["after", "recorded_revision"])
+def test_the_rest_of_a_history_that_others_changed_is_not_kept(program: Program, field: str):
+    send(program)
+    assert send(program, {**GOOD, field: 7}) == 422
+    arrivals.flush()
+    assert not RefusedRequest.objects.exists()
