@@ -40,7 +40,7 @@ def run_all() -> list[uuid.UUID]:
 def test_it_goes_on_where_it_stopped(blobs: list[Blob]) -> None:
     assert verify.last_check() is None
     assert verify.ask().id == verify.ask().id
-    assert len(run_all()) == 4, "one for each blob, and one for the rest"
+    assert len(run_all()) == 5, "one for each blob, one for the audit log, and one for the rest"
     job = Job.objects.get(kind="verify")
     assert (job.state, job.result["rows"], job.result["findings"]) == ("partial", 3, 1)
     assert job.result["named"] == [f"a blob is what its hash says: blob {blobs[1].sha}"]
