@@ -80,7 +80,7 @@ def stable(found: Stability) -> list[Row]:
     ]
 
 
-def told(rows: list[Row]) -> int:
+def failed(rows: list[Row]) -> int:
     """Say what holds; return how many checks failed."""
     for name, holds, figure in rows:
         say(f"{'ok ' if holds else 'NO '} {name}: {figure}")

@@ -89,7 +89,7 @@ def audited(on: Stage, it: Provider, model: Model, session: str, shown: list[int
     unseen = backs > 0 and messages_model.READ_BACK not in agent_log(on.home, session)
     made = on.lab.request("GET", f"sessions/{session}/revisions")["revisions"]
     compactions = [one["step"] for one in made if one["trigger"] == "manual"]
-    return audit.told([
+    return audit.failed([
         *checks(
             on, session, "anthropic", managed,
             refused=it.refused, expected=transcript(on.home, session), shown=shown,

@@ -51,7 +51,7 @@ def recorded(on: Stage, it: OpenAIProvider, codex: str) -> int:
     stored = audit.messages(on.lab, own["external_id"])
     lost = audit.lost(stored, expected(on.home, own["external_id"]))
     steps = f"{own['steps']} of {len(model.log)}"
-    return audit.told([
+    return audit.failed([
         ("recorded: requests refused by the provider", not it.refused, it.refused[:2]),
         ("recorded: steps stored", own["steps"] == len(model.log), steps),
         ("recorded: calls and results that are not stored", not lost, lost[:5]),
@@ -68,7 +68,7 @@ def managed(on: Stage, it: OpenAIProvider, codex: str) -> int:
     backs = sum(map(has_read_back, bodies))
     session = own["external_id"]
     unseen = backs > 0 and READ_BACK_ID not in rollout(on.home, session)
-    return audit.told([
+    return audit.failed([
         *checks(
             on, session, "responses", bodies,
             refused=it.refused, expected=expected(on.home, session), shown=shown,

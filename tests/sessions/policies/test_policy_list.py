@@ -29,7 +29,7 @@ from sessions.actions.policies.policy_effects import (
 from sessions.actions.record.append import append
 from sessions.actions.record.measure import measure
 from sessions.importers import records
-from sessions.models import Simulation, SimulationResult
+from sessions.models import Session, Simulation, SimulationResult
 from sessions.views.policies.policy_list import does
 from tests.sessions.made import count, reads, result, session, user
 from tests.sessions.pages import other_team, page_of, signed_in
@@ -59,7 +59,9 @@ def test_a_policy_of_a_team_says_what_its_steps_do() -> None:
     assert does(own).count(".") == len(own.steps)
 
 
-def test_the_list_shows_the_effect_on_the_teams_sessions() -> None:
+@pytest.fixture
+def simulated() -> Session:
+    """A session with a simulation of "sliding-window"."""
     made: list[records.Record] = [user("Read it twice.")]
     for step in (1, 2):
         made += [reads(f"c{step}", f"t{step}", "load_all.py"), result(f"t{step}", "def load_all()")]
@@ -67,16 +69,17 @@ def test_the_list_shows_the_effect_on_the_teams_sessions() -> None:
     stored = append(local_team(), session(*made), count, source="test").session
     measure(stored)
     simulate_session(stored, "sliding-window")
-    version = named_version(local_team(), "sliding-window")
-    effect = effects_of(local_team()).of[version.pk]
-    assert effect.sessions == 1 and effect.in_context == 1.0
-    assert effects_of(other_team()) == Effects(None, {}, {})
-    # The lab counts too, the newest of a session only.
+    return stored
+
+
+@pytest.fixture
+def lab(simulated: Session) -> Simulation:
+    """A simulation in the lab of that session: "sliding-window" against "balanced" and recorded."""
     team = local_team()
-    lab = Simulation.objects.create(
+    version, active = named_version(team, "sliding-window"), named_version(team, "balanced")
+    made = Simulation.objects.create(
         team=team, draft=version, active=version, job=enqueue(team, "demo", {})
     )
-    active = named_version(team, "balanced")
     figures = {"needs": 4, "tokens_sent_recorded": 900, "peak_tokens": 90, "window": None}
     for under, cost, kept, sent in (
         (version, 300, 0.5, 450),
@@ -84,17 +87,34 @@ def test_the_list_shows_the_effect_on_the_teams_sessions() -> None:
         (None, 400, 1.0, 900),
     ):
         SimulationResult.objects.create(
-            simulation=lab,
-            session=stored,
+            simulation=made,
+            session=simulated,
             version=under,
             state="s",
             figures=figures | {"cost_microusd": cost, "in_context": kept, "tokens_sent": sent},
         )
-    lab.versions.set([version, active])
+    made.versions.set([version, active])
+    return made
+
+
+@pytest.mark.usefixtures("simulated")
+def test_a_simulation_of_a_session_is_an_effect_of_its_team() -> None:
+    version = named_version(local_team(), "sliding-window")
+    effect = effects_of(local_team()).of[version.pk]
+    assert effect.sessions == 1 and effect.in_context == 1.0
+    assert effects_of(other_team()) == Effects(None, {}, {})
+
+
+def test_the_lab_counts_and_the_newest_simulation_of_a_session_only(lab: Simulation) -> None:
+    team = local_team()
+    version, active = named_version(team, "sliding-window"), named_version(team, "balanced")
     effects = effects_of(team, active.pk)
     assert effects.recorded == RecordedFigures(1, 400, 1.0)
     assert effects.of[version.pk] == Effect(1, -0.25, 0.5, -0.5, lab.pk)
     assert effects.against_active == {version.pk: Effect(1, 0.5, -0.25, -0.25)}
+
+
+def test_pages_and_api_show_the_effect_of_a_policy(lab: Simulation) -> None:
     page = page_of(signed_in(), "/policies/")
     assert DOES["sliding-window"] in page.text
     assert page.html.count('<tr class="recorded-row">') == 1

@@ -18,8 +18,8 @@ def test_the_call_goes_out_unchanged_when_our_server_does_not_answer(
     model: Provider, node: Programs
 ) -> None:
     nowhere = f"http://127.0.0.1:{free_port()}"
-    told = {"PROVIDER": model.url, "CONTEXTLAB_URL": nowhere, "CALLED": "x", "PATIENCE": "0"}
-    name, said = node.run("claude", "once", **told)
+    env = {"PROVIDER": model.url, "CONTEXTLAB_URL": nowhere, "CALLED": "x", "PATIENCE": "0"}
+    name, said = node.run("claude", "once", **env)
     assert (name, '"text":"ok"' in said) == ("none", True)
     assert "the context is sent as it is" in node.warned
     assert [one["content"] for one in model.bodies[0]["messages"]] == ["Hi."]
