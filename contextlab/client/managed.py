@@ -17,6 +17,7 @@ from contextlab.client.connection import OverBudget, Paused, Refused, Unreachabl
 from contextlab.client.messages import failed_result, reported
 from contextlab.client.offload_files import OffloadFiles
 from contextlab.client.sessions import ContextLab, Session
+from contextlab.client.shown import NAME as READ_BACK
 from contextlab.client.shown import Message, ShownReplies, ShownReply
 from contextlab.client.stored import End, StoredHistory, end_of
 
@@ -146,7 +147,10 @@ class ManagedSession:
             if not session.is_new:
                 history = plain(request.get("messages") or [])
                 every, read = self.format != "anthropic", session.read_back_result
-                self.shown.rebuild(session.messages(), history, read, every=every)
+                # Only replies that the agent does not see whole may differ, and each reply of APIs
+                # whose agents do not send back all that the model thought.
+                stored = session.messages(tool="" if every else READ_BACK)
+                self.shown.rebuild(stored, history, read, every=every)
             self._session = session
         return self._session
 

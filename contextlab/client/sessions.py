@@ -210,12 +210,13 @@ class Session:
         # The server knows the names of files, not the folder.
         return f"{self._address}/content/{path(ref.rpartition('/')[2])}"
 
-    def messages(self) -> list[dict[str, Any]]:
-        """All its messages in order, also those that the agent took back."""
+    def messages(self, *, tool: str = "") -> list[dict[str, Any]]:
+        """All its messages in order, also those that the agent took back; with `tool` only those
+        that call it, and the messages next to them."""
         found: list[dict[str, Any]] = []
         after: int | None = 0
         while after is not None:
-            query = {"after": after, "limit": 500}
+            query = {"after": after, "limit": 500, "tool": tool or None}
             page = self._server.request("GET", f"{self._address}/messages", query=query)
             found, after = [*found, *page["messages"]], page["next"]
         return found

@@ -74,24 +74,48 @@ def messages(
     session_id: str,
     after: int = Query(0, ge=0, le=BIGGEST, description="`next` of the previous page"),
     limit: int = Query(100, ge=1, le=ROWS_AT_ONCE),
+    tool: str = Query("", max_length=120, description="only around calls of this tool"),
 ) -> HttpResponse:
     """List stored messages in order, with their original content.
 
-    A page ends early at 8 MB.
+    A page ends early at 8 MB. With `tool`: only messages that call it, each with the message before
+    and the two after, system messages left out.
     """
     session = session_of(request, session_id)
-    rows = list(session.messages.filter(seq__gt=after).order_by("seq")[:limit])
+    found = session.messages.filter(seq__gt=after)
+    if tool:
+        found = found.filter(seq__in=_around(session, tool, after, limit + 1))
+    listed = list(found.order_by("seq")[: limit + 1])
+    rows = listed[:limit]
     blocks = _fitting(session, rows)
     shown = [row for row in rows if row.pk in blocks]
     shas = [block.sha for row in shown for block in blocks[row.pk]]
     data = contents(session, shas)
-    more = bool(shown) and shown[-1].seq < session.message_count
+    more = len(shown) < len(listed)
     return json_answer(
         {
             "messages": [_describe_message(session, row, blocks[row.pk], data) for row in shown],
             "next": shown[-1].seq if more else None,
         }
     )
+
+
+def _around(session: Session, tool: str, after: int, most: int) -> list[int]:
+    """The numbers of the first messages after one that call a tool or are next to such a call."""
+    calls = session.blocks.filter(type="tool_use", tool=tool).values_list("message__seq", flat=True)
+    calling = set(calls)
+    if not calling:
+        return []
+    talk = session.messages.exclude(role="system").order_by("seq").values_list("seq", flat=True)
+    numbers = list(talk)
+    places = {
+        near
+        for place, seq in enumerate(numbers)
+        if seq in calling
+        for near in range(place - 1, place + 3)
+    }
+    near = (numbers[place] for place in sorted(places) if 0 <= place < len(numbers))
+    return [seq for seq in near if seq > after][:most]
 
 
 def _fitting(session: Session, rows: Sequence[Message]) -> dict[int, list[Block]]:

@@ -153,3 +153,26 @@ def long_turn(number: int) -> list[dict[str, Any]]:
     call, result = turn(number)
     result["content"][0]["content"] = f"{number}: kelp\n" * 4_000
     return [call, result] if number > 1 else [said("Go."), call, result]
+
+
+def test_messages_around_calls_of_a_tool(program: Program):
+    def use(id: str, name: str) -> dict[str, Any]:
+        part = {"type": "tool_use", "id": id, "name": name, "input": {}}
+        return {"role": "assistant", "content": [part]}
+
+    def result(id: str) -> dict[str, Any]:
+        return {"role": "user", "content": [{"type": "tool_result", "tool_use_id": id}]}
+
+    sent = [
+        *(said("Go."), use("a1", "read"), result("a1")),
+        {"role": "system", "content": "No task was set."},
+        *(use("b1", "read_back"), result("b1"), use("b2", "read_back"), result("b2")),
+        *(use("a2", "read"), result("a2"), use("b3", "read_back")),
+    ]
+    program.post("/sessions/run/messages", {"messages": sent})
+    address, found, after = "/sessions/run/messages?tool=read_back&limit=3", [], 0
+    while after is not None:
+        page = program.get(f"{address}&after={after}")
+        found, after = [*found, *(one["seq"] for one in page["messages"])], page["next"]
+    assert found == [3, 5, 6, 7, 8, 9, 10, 11], "not the first two, nor the system message"
+    assert program.get("/sessions/run/messages?tool=none") == {"messages": [], "next": None}
