@@ -79,11 +79,10 @@ def search_by_session(
 
     `state` keeps the hits that end like that. The time is bounded by DEADLINE between reads.
     """
-    words = [*wanted.query.words, *wanted.labels]
-    if not wanted.query.words or not (owners := owners_of(teams, sessions)):
+    if not wanted.required or not (owners := owners_of(teams, sessions)):
         return SessionPage([], 0, 0, None, False)
     until = time.monotonic() + DEADLINE
-    keys = text_index.holding(words, owners, below=None, limit=looked_up.COUNTED + 1)
+    keys = text_index.holding(wanted.required, owners, below=None, limit=looked_up.COUNTED + 1)
     if len(keys) > looked_up.COUNTED:
         return None
     known, of = sessions_of(keys, sessions)

@@ -39,6 +39,12 @@ class Wanted:
         found += [label("kind", self.kind)] if self.kind else []
         return found + ([label("error", 1)] if self.error else [])
 
+    @property
+    def required(self) -> list[str]:
+        """The words and labels that a block must have. Empty, so that nothing is found, without a
+        word, unless failed tool calls are asked for: these are few."""
+        return [*self.query.words, *self.labels] if self.query.words or self.error else []
+
 
 def owners_of(teams: Collection[Team], sessions: QuerySet[Session]) -> list[str]:
     """Labels, one of them required: of the sessions if there are few, else of the teams."""

@@ -96,9 +96,9 @@ def search(
 ) -> SearchPage:
     """Search blocks of `sessions`, which belong to these teams; at most `each` hits per session.
 
-    A query without a word finds nothing. The time is bounded by DEADLINE between strides.
+    A query without a word finds nothing but failed tool calls. The time is bounded by DEADLINE between strides.
     """
-    if not wanted.query.words or not (owners := owners_of(teams, sessions)):
+    if not wanted.required or not (owners := owners_of(teams, sessions)):
         return NOTHING
     until = time.monotonic() + DEADLINE
     found: list[_Matching] = []
@@ -154,9 +154,8 @@ def search_ending(
 def _strides(wanted: Wanted, owners: list[str], after: int | None) -> Iterator[list[int]]:
     """Keys of blocks with the words, newest first, in growing lists."""
     size, most = STRIDES
-    words = [*wanted.query.words, *wanted.labels]
     while True:
-        keys = text_index.holding(words, owners, below=after, limit=size)
+        keys = text_index.holding(wanted.required, owners, below=after, limit=size)
         if keys:
             yield keys
         if len(keys) < size:
@@ -214,7 +213,7 @@ def hits_of(wanted: Wanted, found: list[_Matching]) -> list[Hit]:
     where: dict[int, BlockState] = {}
     for team in {session.team_id for session in sessions.values()}:
         blocks = [one for one in originals if sessions[one.session_id].team_id == team]
-        where |= presences(team, blocks, runs, wanted.query.matches)
+        where |= presences(team, blocks, runs, wanted.query.held_by)
     stays = _stays([one.block for one in left if isinstance(one.block, Replacement)])
     hits = []
     for _, pk, block, text in left:

@@ -115,6 +115,10 @@ class SearchQuery:
         """Whether a text holds every piece."""
         return all(pattern.search(text) for pattern in self._patterns)
 
+    def held_by(self, text: str) -> bool:
+        """Whether a text that replaces others still holds every piece; no piece is in no text."""
+        return bool(self.pieces) and self.matches(text)
+
     def excerpt(self, text: str, *, before: int, after: int) -> list[tuple[bool, str]]:
         """The text around the first match on one line, in parts: whether it matches, and its
         text."""

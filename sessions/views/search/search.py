@@ -43,11 +43,13 @@ VALUES = 40
 
 EXAMPLES = (
     ("state=lost&q=error", "error", "mentions of errors that are lost now"),
-    ("q=timeout&error=1", "timeout", "failed tool calls about a timeout"),
+    ("error=1", "failed tool calls", "of any session, without a word to look up"),
     ("q=config&kind=file", "config", "files read that mention a config"),
-    ("q=8417", "8417", "the port that the demo loses, and where"),
 )
 """Searches offered before the first: filters, query, and what it finds."""
+
+DEMO_EXAMPLE = ("q=8417&demo=1", "8417", "the port that the demo loses, and where")
+"""Offered while the demo is there."""
 
 STATES = {
     "in_context": "in context",
@@ -85,11 +87,8 @@ class HitRow:
 
     @property
     def step(self) -> int:
-        """The step at which it happened, as "Why did it forget?" dates it: that of the model call
-        which made the block or asked for it; of a message, the step that first saw it."""
-        hit = self.hit
-        called = hit.block.type == "tool_result" or hit.block.message.role == "assistant"
-        return max(hit.step - 1, 1) if called and not hit.replacement else hit.step
+        """The first step whose context has the block, at which its link opens the replay."""
+        return max(1, min(self.hit.step, self.hit.session.step_count or 1))
 
     @property
     def state(self) -> str:
@@ -127,8 +126,9 @@ def search_page(request: HttpRequest) -> HttpResponse:
     found = filters.page([team], after)
     address = filters.address()
     waiting = Session.objects.for_team(team).filter(UNINDEXED)[: WAITING + 1].count()
+    notice = demo_notice(request, team, switch=True)
     context = {
-        **demo_notice(request, team, switch=True),
+        **notice,
         "section": "search",
         "filters": filters,
         "query": filters.wanted.query,
@@ -145,7 +145,7 @@ def search_page(request: HttpRequest) -> HttpResponse:
         ),
         "facets": _facets(team, filters),
         "kinds": KINDS,
-        "examples": EXAMPLES,
+        "examples": [*EXAMPLES, *([DEMO_EXAMPLE] if notice["demo_data"] else [])],
         "waiting": f"{WAITING:,}+" if waiting > WAITING else f"{waiting:,}" if waiting else "",
         "saved": SavedSearch.objects.filter(team=team).order_by("name"),
         "address": address[1:],
@@ -247,7 +247,7 @@ def save(request: HttpRequest) -> HttpResponse:
     team = team_to(request, "write")
     filters = SearchFilters.of(QueryDict(request.POST.get("query", "")[:4_000]))
     name = " ".join(request.POST.get("name", "").replace("\x00", "").split())[:NAME_CHARS]
-    if not name or not filters.q:
+    if not name or not filters.asks:
         messages.warning(request, "Enter a query and a name to save a search.")
         return redirect(reverse("search") + filters.address())
     try:

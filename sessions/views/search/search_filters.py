@@ -66,6 +66,11 @@ class SearchFilters:
             return None
 
     @property
+    def asks(self) -> bool:
+        """Whether there is something to find: a query, or failed tool calls."""
+        return bool(self.q or self.error)
+
+    @property
     def wanted(self) -> Wanted:
         """What blocks must have."""
         kind = self.kind if self.kind in KINDS else ""

@@ -11,7 +11,7 @@ from sessions.actions.record.append import append
 from sessions.models import SavedSearch, Session
 from sessions.models.search import by_session, looked_up
 from sessions.models.search import search as searching
-from tests.sessions.made import count, session, user
+from tests.sessions.made import count, reads, result, says, session, user
 from tests.sessions.pages import other_team, page_of, signed_in
 from tests.sessions.programs import Program, assert_problem
 from tests.sessions.search.searched import forgetful, reindex, store
@@ -173,7 +173,7 @@ def test_lost_hits_are_counted_over_all_pages_and_the_api_finds_them(
 
 def test_before_a_query_the_page_offers_some() -> None:
     page = page_of(signed_in(), "/search/")
-    assert "Examples" in page.text and page.links["timeout"] == "?q=timeout&error=1"
+    assert "Examples" in page.text and page.links["failed tool calls"] == "?error=1"
 
 
 def test_what_the_page_says_when_there_is_nothing(jobs_wait: None) -> None:
@@ -201,3 +201,22 @@ def test_saved_searches_belong_to_a_team() -> None:
     assert stranger.post(f"/search/saved/{row.pk}/remove/").status_code == 404
     client.post(f"/search/saved/{row.pk}/remove/")
     assert not SavedSearch.objects.exists()
+
+
+def test_failed_tool_calls_are_listed_without_a_word_and_open_at_the_step_shown() -> None:
+    team = local_team()
+    failing = session(
+        user("Run it."), reads("c1", "t1", "a.py"), result("t1", "timed out", error=True),
+        says("c2", "It failed."), external_id="s2",
+    )  # fmt: skip
+    stored = append(team, failing, count, source="test").session
+    store(team)
+    client = signed_in(team)
+    url = page_of(client, "/search/").links["failed tool calls"]
+    page = page_of(client, f"/search/{url}")
+    assert "1 hit in 1 session" in page.text
+    assert "Step 2" in page.text
+    assert f'href="/sessions/{stored.pk}/steps/2/?m=' in page.markup
+    assert "in context" in page.text
+    stored.delete()
+    assert "record no failed tool call" in page_of(client, f"/search/{url}").text
