@@ -5,6 +5,7 @@ from sessions.models.accounts.audit import AuditEntry
 from sessions.models.accounts.keys import Answer, Key
 from sessions.models.accounts.preferences import Preferences
 from sessions.models.accounts.teams import Invitation, Membership, Team
+from sessions.models.accounts.visits import Visit
 from sessions.models.budgets.budgets import Approval, Budget, Reservation, Use
 from sessions.models.cache.break_totals import BreakTotals
 from sessions.models.dashboard.day_totals import DayTotals
@@ -108,4 +109,5 @@ __all__ = [
     "Tuning",
     "TuningTrial",
     "Use",
+    "Visit",
 ]

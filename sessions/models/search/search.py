@@ -96,7 +96,8 @@ def search(
 ) -> SearchPage:
     """Search blocks of `sessions`, which belong to these teams; at most `each` hits per session.
 
-    A query without a word finds nothing but failed tool calls. The time is bounded by DEADLINE between strides.
+    A query without a word finds nothing but failed tool calls. The time is bounded by
+    DEADLINE between strides.
     """
     if not wanted.required or not (owners := owners_of(teams, sessions)):
         return NOTHING

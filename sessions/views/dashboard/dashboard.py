@@ -44,6 +44,7 @@ from sessions.views.dashboard.fixes import FixPlaces, fixes
 from sessions.views.dashboard.hero import avoidable, change, recall, spend, success
 from sessions.views.dashboard.links import part_days, sessions_url
 from sessions.views.dashboard.peak import cost_peak
+from sessions.views.dashboard.since_visit import since_visit
 from sessions.views.dashboard.waiting import waiting_rows
 from sessions.views.web.dates import RANGE
 from sessions.views.web.demo_notice import demo_notice
@@ -123,6 +124,7 @@ def page(request: HttpRequest) -> HttpResponse:
         "waiting": waiting_rows(request, team),
         "assessing": assessing(team) and made.whole.of["not_assessed"],
         **demo_notice(request, team),
+        "since_visit": since_visit(request, team),
     }
     if made.whole.of["sessions"]:
         context |= _filled(request, team, made, split, shown.asked or {"range": USUAL}, there)

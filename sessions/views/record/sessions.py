@@ -183,6 +183,9 @@ def _chips(team: Team, filters: SessionFilters) -> list[tuple[str, str, str]]:
         name = str(rollout.version) if rollout else "a missing version"
         chips.append(("began in the rollout of", name, filters.address(rollout=None)))
     chips += _date_chips(filters)
+    if filters.stored is not None:
+        stored = _format_time(filters.stored)
+        chips.append(("stored since", stored, filters.address(stored=None)))
     if filters.counted:
         title = COUNTED[filters.counted].title
         chips.append(("counted in", title, filters.address(counted="")))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID
@@ -48,6 +49,8 @@ class SessionFilters:
     parent: UUID | None = None
     since: int | None = None
     until: int | None = None
+    stored: int | None = None
+    """Since when, in ms, the session is here, whenever it happened."""
     counted: str = ""
     policy: str = ""
     rollout: UUID | None = None
@@ -69,6 +72,7 @@ class SessionFilters:
             parent=_uuid(query.get("parent", "")),
             since=period.since if period else read_time(query.get("since", "")),
             until=period.until if period else read_time(query.get("until", "")),
+            stored=read_time(query.get("stored", "")),
             dates=dates,
             counted=query.get("counted", "") if query.get("counted") in COUNTED else "",
             policy=query.get("policy", "").replace("\x00", "")[:QUERY_CHARS],
@@ -82,7 +86,8 @@ class SessionFilters:
         """Whether any filter is set."""
         given = (self.q, self.agent, self.model, self.source, self.flags, self.parent, self.counted)
         narrowed = any(given) or bool(self.policy) or self.rollout is not None
-        return narrowed or self.since is not None or self.until is not None
+        times = (self.since, self.until, self.stored)
+        return narrowed or any(at is not None for at in times)
 
     def address(self, cursor: str = "", **changes: Any) -> str:
         """The list's query string with some filters changed; "?" for the unfiltered list."""
@@ -100,6 +105,7 @@ class SessionFilters:
         times = ("since", self.since), ("until", self.until)
         pairs = [(name, written(at)) for name, at in times if at is not None]
         pairs = list(self.dates) or pairs
+        pairs += [("stored", _to_the_second(self.stored))] if self.stored is not None else []
         pairs += [("rollout", str(self.rollout))] if self.rollout else []
         pairs += [("demo", "1")] if self.demo else []
         return pairs + ([("counted", self.counted)] if self.counted else [])
@@ -127,10 +133,12 @@ class SessionFilters:
         return rows.annotate(key=SORT_KEYS[self.sort])
 
     def _condition(self) -> Q | None:
-        """Conditions without a column of their own: tile, policy, rollout."""
+        """Conditions without a column of their own: tile, policy, rollout, arrival."""
         found = [Q(COUNTED[self.counted].found())] if self.counted else []
         found += [managed_by(self.policy)] if self.policy else []
         found += [Q(rollout=self.rollout)] if self.rollout else []
+        if self.stored is not None:
+            found.append(Q(created__gte=datetime.fromtimestamp(self.stored / 1000, UTC)))
         return Q(*found) if found else None
 
     def with_details(self, rows: QuerySet[Session]) -> QuerySet[Session]:
@@ -159,6 +167,10 @@ class SessionFilters:
             return rows
         first = blocks_with(self.q).order_by("position").values("pk")[:1]
         return rows.annotate(match=Subquery(first))
+
+
+def _to_the_second(ms: int) -> str:
+    return f"{datetime.fromtimestamp(ms / 1000, UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
 def _uuid(text: str) -> UUID | None:
